@@ -1,0 +1,154 @@
+"""The error tree: every exception that Cerata raises on purpose.
+
+Classes are kinds that a caller acts on, and each is also the built-in that it specialises::
+
+    CerataError(Exception)
+    ├── Corrupt(ValueError)              damage inside acknowledged data; carries its place
+    ├── Locked(TimeoutError)             another process or thread holds the file
+    ├── Conflict(ValueError)             the log moved on, or the thing is already closed
+    │   └── IdempotencyConflict          the same key came with other arguments
+    ├── NotFound(LookupError)            no such file, event, frame or name
+    ├── InvalidInput(ValueError)         a value that cannot be stored; nothing was written
+    │   └── QuerySyntaxError             a query that cannot be parsed
+    ├── ReadOnly(PermissionError)        a write on a handle or view that only reads
+    ├── Closed(ValueError)               the handle was closed, poisoned, or inherited by fork
+    ├── Unsupported(NotImplementedError) a newer format, or a part that is not installed
+    ├── HistoryPruned(LookupError)       the asked-for state was retired on purpose
+    ├── StorageFailed(OSError)           the disk refused; nothing of this call was acknowledged
+    └── OutcomeUnknown(OSError)          a sync failed: the batch may or may not survive
+
+A message says what is wrong, where, and what to do. ``exit_code`` is what the command line
+returns for the class; docs/errors.md lists them.
+"""
+
+from typing import ClassVar
+
+
+class CerataError(Exception):
+    """Root of every error that Cerata raises on purpose.
+
+    ``what`` is the fault, ``where`` its place, ``remedy`` what the caller can do about it.
+    """
+
+    exit_code: ClassVar[int] = 1
+
+    def __init__(self, what: str, *, where: str | None = None, remedy: str | None = None) -> None:
+        self.what = what
+        self.where = where
+        self.remedy = remedy
+        place = f" ({where})" if where else ""
+        advice = f" {remedy}" if remedy else ""
+        super().__init__(f"{what}{place}.{advice}")
+
+    def to_dict(self) -> dict[str, str | int | None]:
+        """Return the error as plain values, as ``--json`` prints it."""
+        return {
+            "error": type(self).__name__,
+            "what": self.what,
+            "where": self.where,
+            "remedy": self.remedy,
+            "exit_code": self.exit_code,
+        }
+
+    def __reduce__(self) -> tuple[object, ...]:
+        return _rebuild, (type(self), self.what, self.where, self.remedy), self.__dict__
+
+
+def _rebuild(
+    kind: type[CerataError], what: str, where: str | None, remedy: str | None
+) -> CerataError:
+    """Rebuild a pickled error; worker processes send them to their parents."""
+    return kind(what, where=where, remedy=remedy)
+
+
+class Corrupt(CerataError, ValueError):
+    """Acknowledged data is damaged.
+
+    ``offset`` is the file offset of the damaged structure, or None where only a seq is known.
+    """
+
+    exit_code = 3
+
+    def __init__(
+        self,
+        what: str,
+        *,
+        where: str | None = None,
+        remedy: str | None = None,
+        offset: int | None = None,
+    ) -> None:
+        self.offset = offset
+        if where is None and offset is not None:
+            where = f"offset {offset:,}"
+        super().__init__(what, where=where, remedy=remedy)
+
+
+class Locked(CerataError, TimeoutError):
+    """Another process or thread held the file for longer than ``lock_timeout``."""
+
+    exit_code = 4
+
+
+class Conflict(CerataError, ValueError):
+    """The log is not where the caller expected it, or the target is already closed."""
+
+    exit_code = 5
+
+
+class IdempotencyConflict(Conflict):
+    """An idempotency key was used again with other arguments."""
+
+
+class NotFound(CerataError, LookupError):
+    """No such file, event, frame, tag or name within the caller's scope."""
+
+    exit_code = 6
+
+
+class InvalidInput(CerataError, ValueError):
+    """A value that cannot be stored; nothing was written."""
+
+    exit_code = 2
+
+
+class QuerySyntaxError(InvalidInput):
+    """A query in the full query language that cannot be parsed."""
+
+
+class ReadOnly(CerataError, PermissionError):
+    """A write was asked of a handle or view that only reads."""
+
+    exit_code = 7
+
+
+class Closed(CerataError, ValueError):
+    """The handle was closed, was poisoned by an earlier failure, or was inherited by fork."""
+
+    exit_code = 8
+
+
+class Unsupported(CerataError, NotImplementedError):
+    """A newer format version, or a part that is not installed."""
+
+    exit_code = 9
+
+
+class HistoryPruned(CerataError, LookupError):
+    """The asked-for state was retired on purpose and cannot be rebuilt."""
+
+    exit_code = 10
+
+
+class StorageFailed(CerataError, OSError):
+    """The disk refused a read or write; nothing of this call was acknowledged."""
+
+    exit_code = 11
+
+
+class OutcomeUnknown(CerataError, OSError):
+    """A sync failed after the batch was written: it may or may not survive.
+
+    The handle is poisoned. Reopen the file and look for the batch before writing it again.
+    """
+
+    exit_code = 12

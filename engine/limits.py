@@ -1,0 +1,37 @@
+"""Limits on everything written to or read from the file.
+
+Each is checked when written, so that no file is made that cannot be read, and when read, so that
+a damaged or hostile length cannot ask for memory. On disk: never lower one.
+"""
+
+SECTOR_SIZE = 512
+"""The unit that a disk is trusted to write: no two acknowledgements share one."""
+
+PAGE_SIZE = 4096
+"""Size of one header page in bytes."""
+
+RING_SIZE_MIN = 64 << 10
+RING_SIZE_DEFAULT = 512 << 10
+RING_SIZE_MAX = 1 << 30
+
+TOC_SIZE_MAX = 64 << 20
+BLOB_SIZE_MAX = 256 << 20
+STRING_SIZE_MAX = 16 << 20
+"""Most bytes of UTF-8 in one string."""
+
+EMBEDDING_DIMENSION_MAX = 65_536
+NESTING_MAX = 64
+BATCH_EVENTS_MAX = 10_000
+EVENT_ATTACHMENTS_MAX = 64
+NAME_SIZE_MAX = 255
+"""Most bytes of UTF-8 in a name: an event type, a scope name, a tag of the log."""
+
+SCOPE_NAMES_MAX = 64
+IDEMPOTENCY_KEY_SIZE_MAX = 1024
+
+SEGMENT_INDEX_SIZE_MAX = 256 << 20
+"""Most bytes of one segment's index after decompression."""
+
+BLOCK_SIZE_TARGET = 16 << 10
+"""Payload bytes gathered into one compressed block: a 16 KiB block decodes in about 21 us and
+compresses within 1 % of a 64 KiB one."""

@@ -1,0 +1,445 @@
+"""The storage interface: every byte that reaches or leaves a disk passes through here.
+
+Owns the two protocols (`Storage`, a folder's namespace, and `StorageFile`, one open file), the
+real implementation over the operating system, and the one in memory. Leaves out any knowledge of
+the format. The simulator in `cerata.fault_injection` implements the same protocols.
+"""
+
+import errno
+import fcntl
+import os
+import struct
+import sys
+import threading
+from collections.abc import Callable
+from enum import IntEnum
+from pathlib import Path
+from typing import Literal, Protocol
+
+from .errors import NotFound, StorageFailed
+
+type Buffer = bytes | bytearray | memoryview
+type Identity = tuple[int, int]
+"""(device, inode): two paths with the same identity are one file."""
+
+
+class LockName(IntEnum):
+    """The three locks of a file. On disk: never renumber (processes of all versions share them)."""
+
+    WRITER = 0
+    """Held while a group is written or a flip is made."""
+
+    PRESENCE = 1
+    """Shared by every opener for writing; got exclusively, it proves that one is alone."""
+
+    MAINTENANCE = 2
+    """Held, without waiting, by merges and compaction."""
+
+
+class StorageFile(Protocol):
+    """One open file. Calls are positional, so threads may share it."""
+
+    def read_at(self, offset: int, size: int) -> bytes:
+        """Return up to ``size`` bytes; fewer only where the file ends."""
+        ...
+
+    def write_at(self, offset: int, data: Buffer) -> None:
+        """Write all of ``data`` or raise; after an error any part of it may be there."""
+        ...
+
+    def sync(self) -> None:
+        """Return once everything written to the file before is durable, its size included."""
+        ...
+
+    def size(self) -> int: ...
+
+    def set_size(self, size: int) -> None:
+        """Grow (with zeros) or cut the file."""
+        ...
+
+    def try_lock(self, name: LockName, *, exclusive: bool) -> bool:
+        """Take or convert a lock without waiting; False if another open file holds it."""
+        ...
+
+    def unlock(self, name: LockName) -> None: ...
+
+    def identity(self) -> Identity: ...
+
+    def close(self) -> None:
+        """Release the file and its locks; calling it twice is harmless."""
+        ...
+
+
+class Storage(Protocol):
+    """A namespace of files. Paths are strings; relative ones mean what the system says."""
+
+    def open(self, path: str, *, mode: Literal["r", "rw"]) -> StorageFile:
+        """Open an existing file. Raises `NotFound` or `StorageFailed`."""
+        ...
+
+    def create(self, path: str) -> StorageFile:
+        """Create a file that must not exist, readable and writable by its owner only."""
+        ...
+
+    def link(self, source: str, target: str) -> bool:
+        """Give ``source`` a second name; False if ``target`` exists."""
+        ...
+
+    def rename(self, source: str, target: str) -> None:
+        """Move ``source`` over ``target`` in one step."""
+        ...
+
+    def unlink(self, path: str) -> None:
+        """Remove a name; a missing one is not an error."""
+        ...
+
+    def sync_dir(self, path: str) -> None:
+        """Make the names in the folder that holds ``path`` durable."""
+        ...
+
+    def identity(self, path: str) -> Identity | None:
+        """Return the identity behind a path, or None where nothing is there."""
+        ...
+
+    def siblings(self, path: str) -> list[str]:
+        """Return the sorted paths of the files beside ``path``."""
+        ...
+
+
+def refused(error: OSError, doing: str, path: str) -> StorageFailed:
+    """Turn the system's error into ours, with what to do about the common ones."""
+    remedies = {
+        errno.ENOSPC: "Free space on the disk and call again.",
+        errno.EDQUOT: "Raise the quota and call again.",
+        errno.EFBIG: "Raise the file size limit and call again.",
+        errno.EACCES: "Check the permissions of the file and its folder.",
+        errno.EPERM: "Check the permissions of the file and its folder.",
+        errno.EROFS: "Open it with mode='r', or mount the file system for writing.",
+        errno.EISDIR: "Name a file, not a folder.",
+        errno.ENOTDIR: "A part of the path before the last is not a folder.",
+    }
+    code = error.errno or 0
+    failure = StorageFailed(
+        f"Cannot {doing}: {os.strerror(code) if code else error}",
+        where=path,
+        remedy=remedies.get(code, "Check the disk."),
+    )
+    failure.errno = error.errno
+    return failure
+
+
+# --- the real disk -------------------------------------------------------------------------------
+
+# OFD locks belong to the open file, not the process: an unrelated close does not drop them, and a
+# second open in the same process is excluded. The numbers are Linux's fcntl.h.
+_F_OFD_SETLK = 37
+_LOCK_BASE = 1 << 62
+_HAVE_OFD = sys.platform == "linux"
+
+_NOTHING_PENDING = frozenset({errno.EROFS, errno.EINVAL})
+
+
+class OsFile:
+    """A file of the operating system, through positional reads and writes; never mmap."""
+
+    def __init__(self, descriptor: int, path: str) -> None:
+        self._descriptor = descriptor
+        self._path = path
+
+    def read_at(self, offset: int, size: int) -> bytes:
+        try:
+            data = os.pread(self._descriptor, size, offset)
+            if len(data) == size:
+                return data
+            pieces = [data]
+            got = len(data)
+            while pieces[-1] and got < size:
+                pieces.append(os.pread(self._descriptor, size - got, offset + got))
+                got += len(pieces[-1])
+            return b"".join(pieces)
+        except OSError as error:
+            raise refused(error, "read", self._path) from error
+
+    def write_at(self, offset: int, data: Buffer) -> None:
+        try:
+            written = os.pwrite(self._descriptor, data, offset)
+            if written == len(data):
+                return
+            # A short write is legal on a full disk or at a size limit: the next call says why.
+            rest = memoryview(data)
+            while written < len(rest):
+                step = os.pwrite(self._descriptor, rest[written:], offset + written)
+                if step == 0:
+                    raise OSError(errno.EIO, "a write made no progress")
+                written += step
+        except OSError as error:
+            raise refused(error, "write", self._path) from error
+
+    def sync(self) -> None:
+        try:
+            _flush(self._descriptor)
+        except OSError as error:
+            if error.errno in _NOTHING_PENDING:
+                return
+            raise refused(error, "sync", self._path) from error
+
+    def size(self) -> int:
+        return os.fstat(self._descriptor).st_size
+
+    def set_size(self, size: int) -> None:
+        try:
+            os.ftruncate(self._descriptor, size)
+        except OSError as error:
+            raise refused(error, "resize", self._path) from error
+
+    def try_lock(self, name: LockName, *, exclusive: bool) -> bool:
+        if not _HAVE_OFD:
+            return self._try_flock(name)
+        kind = fcntl.F_WRLCK if exclusive else fcntl.F_RDLCK
+        return self._ofd(name, kind)
+
+    def unlock(self, name: LockName) -> None:
+        if _HAVE_OFD:
+            self._ofd(name, fcntl.F_UNLCK)
+
+    def _ofd(self, name: LockName, kind: int) -> bool:
+        request = struct.pack("hhqqi4x", kind, os.SEEK_SET, _LOCK_BASE + name, 1, 0)
+        try:
+            fcntl.fcntl(self._descriptor, _F_OFD_SETLK, request)
+        except OSError as error:
+            if error.errno in (errno.EAGAIN, errno.EACCES):
+                return False
+            raise refused(error, "lock", self._path) from error
+        return True
+
+    def _try_flock(self, name: LockName) -> bool:
+        """Where OFD locks are missing one process has the file: presence stands for all three."""
+        if name is not LockName.PRESENCE:
+            return True
+        try:
+            fcntl.flock(self._descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            return False
+        except OSError as error:
+            raise refused(error, "lock", self._path) from error
+        return True
+
+    def identity(self) -> Identity:
+        status = os.fstat(self._descriptor)
+        return status.st_dev, status.st_ino
+
+    def close(self) -> None:
+        descriptor, self._descriptor = self._descriptor, -1
+        if descriptor >= 0:
+            os.close(descriptor)
+
+
+def _full_sync(descriptor: int) -> None:
+    """On macOS plain fsync stops at the drive's cache; F_FULLFSYNC goes through it."""
+    try:
+        fcntl.fcntl(descriptor, fcntl.F_FULLFSYNC)  # type: ignore[attr-defined,unused-ignore]
+    except OSError as error:
+        if error.errno not in (errno.ENOTSUP, errno.EINVAL, errno.ENOTTY):
+            raise
+        os.fsync(descriptor)
+
+
+_flush: Callable[[int], None] = (
+    _full_sync if sys.platform == "darwin" else getattr(os, "fdatasync", os.fsync)
+)
+
+
+class OsStorage:
+    """The operating system's files."""
+
+    def open(self, path: str, *, mode: Literal["r", "rw"]) -> StorageFile:
+        flags = os.O_RDONLY if mode == "r" else os.O_RDWR
+        return OsFile(self._open(path, flags), path)
+
+    def create(self, path: str) -> StorageFile:
+        return OsFile(self._open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL), path)
+
+    def _open(self, path: str, flags: int) -> int:
+        """Open above the standard streams: a stray print must never write into a store."""
+        try:
+            descriptor = os.open(path, flags | os.O_CLOEXEC, 0o600)
+            if os.path.isdir(path):
+                os.close(descriptor)
+                raise IsADirectoryError(errno.EISDIR, "is a folder")
+        except FileNotFoundError as error:
+            raise NotFound(
+                "There is no such file", where=path, remedy="Check the path for a typing error."
+            ) from error
+        except OSError as error:
+            raise refused(error, "open", path) from error
+        if descriptor > 2:
+            return descriptor
+        higher = fcntl.fcntl(descriptor, fcntl.F_DUPFD_CLOEXEC, 3)
+        os.close(descriptor)
+        return higher
+
+    def link(self, source: str, target: str) -> bool:
+        try:
+            os.link(source, target)
+        except FileExistsError:
+            return False
+        except OSError as error:
+            raise refused(error, "create", target) from error
+        return True
+
+    def rename(self, source: str, target: str) -> None:
+        try:
+            os.rename(source, target)
+        except OSError as error:
+            raise refused(error, "rename", target) from error
+
+    def unlink(self, path: str) -> None:
+        try:
+            os.unlink(path)
+        except FileNotFoundError:
+            return
+        except OSError as error:
+            raise refused(error, "remove", path) from error
+
+    def sync_dir(self, path: str) -> None:
+        folder = os.path.dirname(path) or "."
+        try:
+            descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+            try:
+                os.fsync(descriptor)
+            finally:
+                os.close(descriptor)
+        except OSError as error:
+            if error.errno not in _NOTHING_PENDING:
+                raise refused(error, "sync the folder of", path) from error
+
+    def identity(self, path: str) -> Identity | None:
+        try:
+            status = os.stat(path)
+        except (FileNotFoundError, NotADirectoryError):
+            return None
+        except OSError as error:
+            raise refused(error, "look at", path) from error
+        return status.st_dev, status.st_ino
+
+    def siblings(self, path: str) -> list[str]:
+        folder = Path(path).parent
+        try:
+            return sorted(str(entry) for entry in folder.iterdir())
+        except OSError:
+            return []
+
+
+# --- memory --------------------------------------------------------------------------------------
+
+
+class MemoryNode:
+    """The bytes of one file in memory and who holds its locks."""
+
+    def __init__(self, number: int) -> None:
+        self.number = number
+        self.data = bytearray()
+        self.holders: dict[LockName, dict[int, bool]] = {name: {} for name in LockName}
+
+
+class MemoryFile:
+    """An open file of `MemoryStorage`; a sync has nothing to do."""
+
+    def __init__(self, node: MemoryNode, guard: threading.RLock) -> None:
+        self._node = node
+        self._guard = guard
+
+    def read_at(self, offset: int, size: int) -> bytes:
+        with self._guard:
+            return bytes(memoryview(self._node.data)[offset : offset + size])
+
+    def write_at(self, offset: int, data: Buffer) -> None:
+        with self._guard:
+            held = self._node.data
+            if offset > len(held):
+                held.extend(bytes(offset - len(held)))
+            held[offset : offset + len(data)] = data
+
+    def sync(self) -> None:
+        return
+
+    def size(self) -> int:
+        return len(self._node.data)
+
+    def set_size(self, size: int) -> None:
+        with self._guard:
+            held = self._node.data
+            if size < len(held):
+                del held[size:]
+            else:
+                held.extend(bytes(size - len(held)))
+
+    def try_lock(self, name: LockName, *, exclusive: bool) -> bool:
+        with self._guard:
+            holders = self._node.holders[name]
+            for holder, holds_exclusively in holders.items():
+                if holder != id(self) and (exclusive or holds_exclusively):
+                    return False
+            holders[id(self)] = exclusive
+            return True
+
+    def unlock(self, name: LockName) -> None:
+        with self._guard:
+            self._node.holders[name].pop(id(self), None)
+
+    def identity(self) -> Identity:
+        return 0, self._node.number
+
+    def close(self) -> None:
+        for name in LockName:
+            self.unlock(name)
+
+
+class MemoryStorage:
+    """Files that live as long as this object: ``:memory:`` stores, and tests."""
+
+    def __init__(self) -> None:
+        self._guard = threading.RLock()
+        self._nodes: dict[str, MemoryNode] = {}
+        self._made = 0
+
+    def open(self, path: str, *, mode: Literal["r", "rw"]) -> StorageFile:
+        with self._guard:
+            node = self._nodes.get(path)
+            if node is None:
+                raise NotFound("There is no such file", where=path)
+            return MemoryFile(node, self._guard)
+
+    def create(self, path: str) -> StorageFile:
+        with self._guard:
+            if path in self._nodes:
+                raise refused(FileExistsError(errno.EEXIST, "exists"), "create", path)
+            self._made += 1
+            node = self._nodes[path] = MemoryNode(self._made)
+            return MemoryFile(node, self._guard)
+
+    def link(self, source: str, target: str) -> bool:
+        with self._guard:
+            if target in self._nodes:
+                return False
+            self._nodes[target] = self._nodes[source]
+            return True
+
+    def rename(self, source: str, target: str) -> None:
+        with self._guard:
+            self._nodes[target] = self._nodes.pop(source)
+
+    def unlink(self, path: str) -> None:
+        with self._guard:
+            self._nodes.pop(path, None)
+
+    def sync_dir(self, path: str) -> None:
+        return
+
+    def identity(self, path: str) -> Identity | None:
+        node = self._nodes.get(path)
+        return None if node is None else (0, node.number)
+
+    def siblings(self, path: str) -> list[str]:
+        folder = path.rpartition("/")[0]
+        return sorted(name for name in self._nodes if name.rpartition("/")[0] == folder)
