@@ -14,12 +14,12 @@ import threading
 from collections.abc import Callable
 from enum import IntEnum
 from pathlib import Path
-from typing import Literal, Protocol
+from typing import Literal, Protocol, TypeAlias
 
 from .errors import NotFound, StorageFailed
 
-type Buffer = bytes | bytearray | memoryview
-type Identity = tuple[int, int]
+Buffer: TypeAlias = bytes | bytearray | memoryview
+Identity: TypeAlias = tuple[int, int]
 """(device, inode): two paths with the same identity are one file."""
 
 

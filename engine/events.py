@@ -1,0 +1,294 @@
+"""Events: what can be said in the log, and the envelope around it.
+
+Owns the typed bodies (one frozen Struct per kind of event), the registry from wire names to them,
+`Draft` (an event about to be appended) and `Event` (one read back). Leaves out bytes: `codec`
+turns these into deterministic MessagePack and back.
+
+A new kind of event is a subclass of `EventBody` with a wire name::
+
+    class Spending(EventBody, name="spending"):
+        cents: int
+
+Unknown kinds are carried unchanged and read back as `UnknownBody`.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any, ClassVar, TypeAlias
+
+import msgspec
+
+JsonValue: TypeAlias = (
+    "None | bool | int | float | str | Sequence[JsonValue] | Mapping[str, JsonValue]"
+)
+"""What metadata may hold: JSON's values; maps are stored with their names in order."""
+
+ScopeValue: TypeAlias = str | int | bool
+Scope: TypeAlias = tuple[tuple[str, ScopeValue], ...]
+"""An open, ordered map of names to values; ``tenant`` comes first and is never absent."""
+
+DEFAULT_SCOPE: Scope = (("tenant", "default"),)
+
+
+class Attachment(msgspec.Struct, frozen=True, array_like=True):
+    """Large bytes that stand beside a payload and enter it by hash.
+
+    ``hash`` is BLAKE3-256 of the bytes, ``size`` their count.
+    """
+
+    hash: bytes
+    size: int
+
+
+class Embedding(msgspec.Struct, frozen=True, array_like=True):
+    """A vector in a space: ``dtype`` is ``f4`` or ``i1``, little-endian, ``dimension`` values."""
+
+    space: str
+    dtype: str
+    dimension: int
+    data: Attachment
+
+
+class EventBody(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """Base of every typed event body; a subclass names its wire form.
+
+    ``references`` lists the fields that hold the seq of another event, with the wire name of the
+    kind it must have. A negative reference −k means the k-th event of the same batch.
+    """
+
+    wire_name: ClassVar[str] = ""
+    wire_version: ClassVar[int] = 1
+    references: ClassVar[Mapping[str, str]] = {}
+
+    def __init_subclass__(
+        cls,
+        *,
+        name: str = "",
+        version: int = 1,
+        references: Mapping[str, str] | None = None,
+        **options: Any,
+    ) -> None:
+        super().__init_subclass__(**options)
+        if not name:
+            return
+        known = _REGISTRY.get(name)
+        if known is not None and known.__qualname__ != cls.__qualname__:
+            raise TypeError(f"the event name {name!r} is taken by {known.__qualname__}")
+        cls.wire_name = name
+        cls.wire_version = version
+        cls.references = dict(references or {})
+        _REGISTRY[name] = cls
+
+
+_REGISTRY: dict[str, type[EventBody]] = {}
+
+
+def body_type(name: str) -> type[EventBody] | None:
+    """Return the class registered for a wire name, or None for a kind this process lacks."""
+    return _REGISTRY.get(name)
+
+
+class UnknownBody(EventBody):
+    """The body of a kind of event that this process does not know, carried unchanged."""
+
+    kind: str
+    kind_version: int
+    data: bytes
+
+    def fields(self) -> Mapping[str, JsonValue]:
+        """Return the body's fields by name."""
+        decoded: Mapping[str, JsonValue] = msgspec.msgpack.decode(self.data)
+        return decoded
+
+
+class PutFrame(EventBody, name="putFrame", references={"parent": "putFrame"}):
+    """A frame comes into being; its id is the seq of this event.
+
+    Exactly one of ``text`` and ``blob`` is the content; a document that was split has an empty
+    text and ``chunk_count`` chunks, whose texts in order are its own. ``content_hash`` is 16
+    bytes of BLAKE3 over the whole content. Times are microseconds since 1970 UTC.
+    """
+
+    text: str | None = None
+    blob: Attachment | None = None
+    kind: str = "text"
+    role: str | None = None
+    uri: str | None = None
+    title: str | None = None
+    tags: tuple[str, ...] = ()
+    labels: tuple[str, ...] = ()
+    metadata: dict[str, Any] = {}
+    track: str | None = None
+    parent: int | None = None
+    chunk_index: int | None = None
+    chunk_count: int | None = None
+    content_dates: tuple[int, ...] = ()
+    created: int | None = None
+    search_text: str | None = None
+    content_hash: bytes | None = None
+    embedding: Embedding | None = None
+
+
+class DeleteFrame(EventBody, name="deleteFrame", references={"frame": "putFrame"}):
+    """A frame, and the chunks below it, are no longer current."""
+
+    frame: int
+
+
+class SupersedeFrame(
+    EventBody, name="supersedeFrame", references={"old": "putFrame", "new": "putFrame"}
+):
+    """``new`` takes the place of ``old``; the old one stays readable in the past."""
+
+    old: int
+    new: int
+
+
+class PutEmbedding(EventBody, name="putEmbedding", references={"frame": "putFrame"}):
+    """A vector for a frame that is already there, as re-embedding makes them."""
+
+    frame: int
+    embedding: Embedding
+
+
+class PutTag(EventBody, name="putTag"):
+    """A name for the end of a batch; a name starts with a letter and is never used again."""
+
+    tag: str
+    at: int
+
+
+class AssertFact(EventBody, name="assertFact"):
+    """A fact is held true for [valid_from, valid_to), from when it is recorded.
+
+    The object is one typed value: ``object_kind`` is its type's name, ``object`` the value.
+    """
+
+    subject: str
+    predicate: str
+    object_kind: str
+    object: str | int | float | bool | bytes
+    valid_from: int | None = None
+    valid_to: int | None = None
+    confidence: float = 1.0
+    source: str = "observed"
+    evidence: tuple[tuple[int, int | None, int | None], ...] = ()
+
+
+class RetractFact(EventBody, name="retractFact", references={"fact": "assertFact"}):
+    """A fact is no longer known from here on; its history stays."""
+
+    fact: int
+
+
+class Gap(EventBody, name="gap"):
+    """Stands for an event that was lost, so that later ids stay; ``repair`` writes it."""
+
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class Draft:
+    """An event about to be appended: a body and what its envelope adds.
+
+    ``causation`` is the seq of the event that led to this one, or −k within the batch.
+    ``attachments`` are the bytes that the body's `Attachment` fields name by hash, in order.
+    """
+
+    body: EventBody
+    scope: Scope = DEFAULT_SCOPE
+    actor: str | None = None
+    correlation: str | None = None
+    causation: int | None = None
+    attachments: tuple[bytes, ...] = ()
+
+
+class EventHeader(msgspec.Struct, frozen=True, array_like=True):
+    """What is never erased of an event: it is part of the leaf, and holds no personal data.
+
+    ``recorded`` is microseconds since 1970 UTC, equal within a batch, strictly increasing from
+    batch to batch; ``clock`` is the raw clock where it differed. ``index`` is from 0.
+    """
+
+    seq: int
+    recorded: int
+    clock: int | None
+    type: str
+    version: int
+    index: int
+    count: int
+    causation: int | None
+
+    @property
+    def first_seq(self) -> int:
+        """Seq of the first event of the batch."""
+        return self.seq - self.index
+
+    @property
+    def last_seq(self) -> int:
+        """Seq of the last event of the batch."""
+        return self.first_seq + self.count - 1
+
+
+class Payload(msgspec.Struct, frozen=True, array_like=True):
+    """What can be erased of an event. ``body`` is the body's own MessagePack."""
+
+    scope: Scope
+    actor: str | None
+    correlation: str | None
+    key: str | None
+    arguments: bytes | None
+    body: msgspec.Raw
+
+
+class Erased(msgspec.Struct, frozen=True):
+    """Stands where a payload was erased; ``commitment`` still binds what it was (32 bytes)."""
+
+    commitment: bytes
+
+
+@dataclass(frozen=True)
+class Event:
+    """One event read back from the log.
+
+    Holds the header, and either (salt, payload bytes) or, after an erasure, the commitment alone.
+    Decoding waits until ``body`` or another part of the payload is asked for.
+    """
+
+    header: EventHeader
+    salt: bytes | None
+    payload_bytes: bytes | None
+    commitment: bytes = field(repr=False)
+
+    @property
+    def seq(self) -> int:
+        return self.header.seq
+
+    @property
+    def type(self) -> str:
+        return self.header.type
+
+    @property
+    def recorded(self) -> int:
+        return self.header.recorded
+
+    @cached_property
+    def payload(self) -> Payload | None:
+        """The decoded envelope, or None where the payload was erased."""
+        from .codec import decode_payload
+
+        return None if self.payload_bytes is None else decode_payload(self.payload_bytes, self.seq)
+
+    @property
+    def scope(self) -> Scope:
+        return DEFAULT_SCOPE if self.payload is None else self.payload.scope
+
+    @cached_property
+    def body(self) -> "EventBody | Erased":
+        """The typed body, with batch-local references lifted to seqs."""
+        from .codec import decode_body
+
+        if self.payload is None:
+            return Erased(self.commitment)
+        return decode_body(self.header, self.payload.body)
