@@ -6,16 +6,17 @@ turns these into deterministic MessagePack and back.
 
 A new kind of event is a subclass of `EventBody` with a wire name::
 
-    class Spending(EventBody, name="spending"):
+    @event("spending")
+class Spending(EventBody):
         cents: int
 
 Unknown kinds are carried unchanged and read back as `UnknownBody`.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any, ClassVar, TypeAlias
+from typing import Any, ClassVar, TypeAlias, TypeVar
 
 import msgspec
 
@@ -51,7 +52,7 @@ class Embedding(msgspec.Struct, frozen=True, array_like=True):
 
 
 class EventBody(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """Base of every typed event body; a subclass names its wire form.
+    """Base of every typed event body; `event` gives a subclass its wire name.
 
     ``references`` lists the fields that hold the seq of another event, with the wire name of the
     kind it must have. A negative reference −k means the k-th event of the same batch.
@@ -61,27 +62,32 @@ class EventBody(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     wire_version: ClassVar[int] = 1
     references: ClassVar[Mapping[str, str]] = {}
 
-    def __init_subclass__(
-        cls,
-        *,
-        name: str = "",
-        version: int = 1,
-        references: Mapping[str, str] | None = None,
-        **options: Any,
-    ) -> None:
-        super().__init_subclass__(**options)
-        if not name:
-            return
-        known = _REGISTRY.get(name)
-        if known is not None and known.__qualname__ != cls.__qualname__:
-            raise TypeError(f"the event name {name!r} is taken by {known.__qualname__}")
-        cls.wire_name = name
-        cls.wire_version = version
-        cls.references = dict(references or {})
-        _REGISTRY[name] = cls
 
+BodyType = TypeVar("BodyType", bound=type[EventBody])
 
 _REGISTRY: dict[str, type[EventBody]] = {}
+
+
+def event(
+    name: str, *, version: int = 1, references: Mapping[str, str] | None = None
+) -> Callable[[BodyType], BodyType]:
+    """Register the decorated `EventBody` under a wire name.
+
+    Raises:
+        TypeError: another class already has the name.
+    """
+
+    def register(body: BodyType) -> BodyType:
+        known = _REGISTRY.get(name)
+        if known is not None and known.__qualname__ != body.__qualname__:
+            raise TypeError(f"the event name {name!r} is taken by {known.__qualname__}")
+        body.wire_name = name
+        body.wire_version = version
+        body.references = dict(references or {})
+        _REGISTRY[name] = body
+        return body
+
+    return register
 
 
 def body_type(name: str) -> type[EventBody] | None:
@@ -102,7 +108,8 @@ class UnknownBody(EventBody):
         return decoded
 
 
-class PutFrame(EventBody, name="putFrame", references={"parent": "putFrame"}):
+@event("putFrame", references={"parent": "putFrame"})
+class PutFrame(EventBody):
     """A frame comes into being; its id is the seq of this event.
 
     Exactly one of ``text`` and ``blob`` is the content; a document that was split has an empty
@@ -130,36 +137,39 @@ class PutFrame(EventBody, name="putFrame", references={"parent": "putFrame"}):
     embedding: Embedding | None = None
 
 
-class DeleteFrame(EventBody, name="deleteFrame", references={"frame": "putFrame"}):
+@event("deleteFrame", references={"frame": "putFrame"})
+class DeleteFrame(EventBody):
     """A frame, and the chunks below it, are no longer current."""
 
     frame: int
 
 
-class SupersedeFrame(
-    EventBody, name="supersedeFrame", references={"old": "putFrame", "new": "putFrame"}
-):
+@event("supersedeFrame", references={"old": "putFrame", "new": "putFrame"})
+class SupersedeFrame(EventBody):
     """``new`` takes the place of ``old``; the old one stays readable in the past."""
 
     old: int
     new: int
 
 
-class PutEmbedding(EventBody, name="putEmbedding", references={"frame": "putFrame"}):
+@event("putEmbedding", references={"frame": "putFrame"})
+class PutEmbedding(EventBody):
     """A vector for a frame that is already there, as re-embedding makes them."""
 
     frame: int
     embedding: Embedding
 
 
-class PutTag(EventBody, name="putTag"):
+@event("putTag")
+class PutTag(EventBody):
     """A name for the end of a batch; a name starts with a letter and is never used again."""
 
     tag: str
     at: int
 
 
-class AssertFact(EventBody, name="assertFact"):
+@event("assertFact")
+class AssertFact(EventBody):
     """A fact is held true for [valid_from, valid_to), from when it is recorded.
 
     The object is one typed value: ``object_kind`` is its type's name, ``object`` the value.
@@ -176,13 +186,15 @@ class AssertFact(EventBody, name="assertFact"):
     evidence: tuple[tuple[int, int | None, int | None], ...] = ()
 
 
-class RetractFact(EventBody, name="retractFact", references={"fact": "assertFact"}):
+@event("retractFact", references={"fact": "assertFact"})
+class RetractFact(EventBody):
     """A fact is no longer known from here on; its history stays."""
 
     fact: int
 
 
-class Gap(EventBody, name="gap"):
+@event("gap")
+class Gap(EventBody):
     """Stands for an event that was lost, so that later ids stay; ``repair`` writes it."""
 
     reason: str
