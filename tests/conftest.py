@@ -1,0 +1,43 @@
+"""What every test shares: the seed, the Hypothesis profiles, and which tests wait for an extra."""
+
+import importlib.util
+import os
+from pathlib import Path
+
+import pytest
+from hypothesis import settings
+
+SEED = int(os.environ.get("CERATA_SEED", "20240229"))
+"""The seed of every random choice in the tests; set CERATA_SEED to try another."""
+
+# In CI the same examples each time: a red run means that the change is at fault, not the dice.
+settings.register_profile("ci", derandomize=True, deadline=None, print_blob=True)
+settings.register_profile("local", deadline=None, print_blob=True)
+PROFILE = "ci" if os.environ.get("CI") else "local"
+settings.load_profile(PROFILE)
+
+
+def pytest_report_header() -> str:
+    hash_seed = os.environ.get("PYTHONHASHSEED", "random")
+    return f"cerata: CERATA_SEED={SEED} PYTHONHASHSEED={hash_seed} hypothesis profile {PROFILE}"
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    if importlib.util.find_spec("hnswlib") is not None:
+        return
+    missing = pytest.mark.skip(reason="needs hnswlib: pip install 'cerata[hnsw]'")
+    for item in items:
+        if item.get_closest_marker("hnsw"):
+            item.add_marker(missing)
+
+
+@pytest.fixture
+def seed() -> int:
+    """Return the seed that every random choice of a test starts from."""
+    return SEED
+
+
+@pytest.fixture(scope="session")
+def checkout() -> Path:
+    """Return the top folder of the checkout."""
+    return Path(__file__).resolve().parent.parent

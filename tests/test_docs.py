@@ -1,0 +1,334 @@
+"""The documentation: links resolve, examples run, and every command has a test.
+
+A fenced block names its language, and one that shows a command or a program says in its info line
+who runs it:
+
+- ``pycon``: the examples run here as doctests;
+- ``sh run`` and ``python run``: run here; the blocks of one page share a folder, in order;
+- ``sh test=tests/test_x.py::test_y``: that test runs it;
+- ``sh ci=name``: .ci/run takes the block from the page and runs it.
+"""
+
+import contextlib
+import doctest
+import importlib
+import os
+import pkgutil
+import re
+import stat
+import subprocess
+import sys
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from types import ModuleType
+
+import pytest
+from markdown_it import MarkdownIt
+from markdown_it.token import Token
+
+import cerata
+
+ROOT = Path(__file__).resolve().parent.parent
+COMMANDS = {"sh", "bash", "shell", "console", "python"}
+BLOCK_SECONDS_MAX = 300
+
+
+@dataclass(frozen=True, slots=True)
+class Block:
+    """One fenced block: where it stands, its language, its marks, and its text."""
+
+    page: Path
+    line: int
+    language: str
+    marks: tuple[str, ...]
+    text: str
+
+    @property
+    def place(self) -> str:
+        return f"{self.page.relative_to(ROOT)}:{self.line}"
+
+    def mark(self, name: str) -> str | None:
+        """Return the value of ``name=value`` in the info line."""
+        for mark in self.marks:
+            key, equals, value = mark.partition("=")
+            if key == name and equals:
+                return value
+        return None
+
+
+def pages() -> list[Path]:
+    """Return every Markdown page of the project."""
+    return sorted([*ROOT.glob("*.md"), *(ROOT / "docs").rglob("*.md")])
+
+
+def tokens(page: Path) -> list[Token]:
+    parser = MarkdownIt("commonmark").enable("table")
+    return parser.parse(page.read_text(encoding="utf-8"))
+
+
+def blocks(page: Path) -> list[Block]:
+    found: list[Block] = []
+    for token in tokens(page):
+        if token.type == "fence":
+            language, *marks = token.info.split() or [""]
+            line = token.map[0] + 1 if token.map else 0
+            found.append(Block(page, line, language, tuple(marks), token.content))
+    return found
+
+
+def all_blocks() -> list[Block]:
+    return [block for page in pages() for block in blocks(page)]
+
+
+def name_of(value: object) -> str | None:
+    return str(value.relative_to(ROOT)) if isinstance(value, Path) else None
+
+
+# --- links ---------------------------------------------------------------------------------------
+
+
+def inline(page: Path) -> Iterator[tuple[int, Token]]:
+    for token in tokens(page):
+        line = token.map[0] + 1 if token.map else 0
+        for child in token.children or []:
+            yield line, child
+
+
+def anchors(page: Path) -> set[str]:
+    """Return the fragments that a link into ``page`` may name, as GitHub makes them."""
+    found: set[str] = set()
+    parsed = tokens(page)
+    for opening, content in zip(parsed, parsed[1:], strict=False):
+        if opening.type == "heading_open":
+            words = "".join(
+                child.content
+                for child in content.children or []
+                if child.type in {"text", "code_inline"}
+            )
+            slug = re.sub(r"[^\w\- ]", "", words.strip().lower()).replace(" ", "-")
+            count = 0
+            while (name := f"{slug}-{count}" if count else slug) in found:
+                count += 1
+            found.add(name)
+    return found
+
+
+def broken_links(page: Path) -> list[str]:
+    faults: list[str] = []
+    for line, token in inline(page):
+        target = token.attrGet("href") if token.type == "link_open" else None
+        target = token.attrGet("src") if token.type == "image" else target
+        if target is None or re.match(r"[a-z]+:", str(target)):
+            continue
+        path, _, fragment = str(target).partition("#")
+        goal = (page.parent / path).resolve() if path else page
+        if not goal.exists() or not goal.is_relative_to(ROOT):
+            faults.append(f"line {line}: {target} leads nowhere")
+        elif fragment and goal.suffix == ".md" and fragment not in anchors(goal):
+            faults.append(f"line {line}: {target} names no heading")
+    return faults
+
+
+@pytest.mark.parametrize("page", pages(), ids=name_of)
+def test_links_resolve(page: Path) -> None:
+    """A reader who meets a dead link stops trusting the page."""
+    assert broken_links(page) == []
+
+
+def test_pages_and_links_were_found() -> None:
+    """Guards the test above against finding nothing."""
+    assert len(pages()) >= 6
+    links = [token for page in pages() for _, token in inline(page) if token.type == "link_open"]
+    assert len(links) >= 10
+
+
+def test_a_broken_link_is_found(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The rule above, seen failing."""
+    monkeypatch.setattr(f"{__name__}.ROOT", tmp_path)
+    page = tmp_path / "page.md"
+    page.write_text("# One\n\n[a](none.md) [b](#two) [c](page.md#one) [d](../out.md)\n")
+    assert broken_links(page) == [
+        "line 3: none.md leads nowhere",
+        "line 3: #two names no heading",
+        "line 3: ../out.md leads nowhere",
+    ]
+
+
+def test_every_page_of_docs_is_in_the_reading_order() -> None:
+    """A page that docs/index.md does not name is found by nobody."""
+    index = ROOT / "docs" / "index.md"
+    linked = {
+        (index.parent / str(token.attrGet("href")).partition("#")[0]).resolve()
+        for _, token in inline(index)
+        if token.type == "link_open"
+    }
+    missing = {page for page in (ROOT / "docs").rglob("*.md") if page != index} - linked
+    assert {page.relative_to(ROOT).as_posix() for page in missing} == set()
+
+
+# --- blocks --------------------------------------------------------------------------------------
+
+
+def fault_of(block: Block) -> str | None:
+    """Return what is wrong with the marks of a block, or None."""
+    if not block.language:
+        return "names no language"
+    if block.language not in COMMANDS:
+        return None
+    if "run" in block.marks and block.language in {"sh", "python"}:
+        return None
+    if step := block.mark("ci"):
+        wanted = f"readme_command {step}"
+        script = (ROOT / ".ci" / "run").read_text(encoding="utf-8")
+        return None if wanted in script else f".ci/run has no '{wanted}'"
+    if test := block.mark("test"):
+        path, _, name = test.partition("::")
+        source = ROOT / path
+        known = source.is_file() and f"def {name}(" in source.read_text(encoding="utf-8")
+        return None if name and known else f"there is no test {test}"
+    return "says not who runs it: run, test=… or ci=…"
+
+
+def test_every_command_is_run_by_somebody() -> None:
+    """A command that nobody runs stops working unseen."""
+    faults = {block.place: fault for block in all_blocks() if (fault := fault_of(block))}
+    assert faults == {}
+    assert any(block.language in COMMANDS for block in all_blocks())
+
+
+@pytest.mark.parametrize(
+    ("info", "good"),
+    [
+        ("sh", False),
+        ("", False),
+        ("sh test=tests/test_docs.py::test_nothing_of_the_kind", False),
+        ("sh test=tests/test_docs.py::test_links_resolve", True),
+        ("sh ci=no-such-step", False),
+        ("python run", True),
+        ("text", True),
+    ],
+)
+def test_a_block_without_a_runner_is_found(info: str, good: bool) -> None:
+    """The rule above, seen failing and passing."""
+    language, *marks = info.split() or [""]
+    block = Block(ROOT / "README.md", 1, language, tuple(marks), "true\n")
+    assert (fault_of(block) is None) is good
+
+
+def test_readme_gives_the_two_commands_that_ci_runs() -> None:
+    """The newcomer's way and the machine's way are one."""
+    steps = [block.mark("ci") for block in blocks(ROOT / "README.md") if block.mark("ci")]
+    assert steps == ["tour", "tests"]
+
+
+def shell_environment(folder: Path) -> dict[str, str]:
+    """Return an environment whose ``cerata`` and ``python`` are those of this checkout."""
+    bin_folder = folder / ".bin"
+    bin_folder.mkdir(exist_ok=True)
+    for name, arguments in (("cerata", "-m cerata"), ("python", ""), ("python3", "")):
+        script = bin_folder / name
+        script.write_text(f'#!/bin/sh\nexec "{sys.executable}" {arguments} "$@"\n')
+        script.chmod(script.stat().st_mode | stat.S_IXUSR)
+    kept = {name: value for name, value in os.environ.items() if not name.startswith("CERATA_")}
+    return kept | {"PATH": f"{bin_folder}:{os.environ['PATH']}", "PYTHONPATH": str(ROOT)}
+
+
+def run_block(block: Block, folder: Path) -> None:
+    """Run one block in ``folder``; the test fails with its output where the block fails."""
+    command = ["bash", "-euo", "pipefail", "-c", block.text]
+    if block.language == "python":
+        command = [sys.executable, "-W", "error", "-c", block.text]
+    run = subprocess.run(
+        command,
+        cwd=folder,
+        env=shell_environment(folder),
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+        check=False,
+        timeout=BLOCK_SECONDS_MAX,
+    )
+    if run.returncode:
+        pytest.fail(f"{block.place} exited with {run.returncode}\n{block.text}\n{run.stdout}")
+
+
+def to_run(page: Path) -> list[Block]:
+    return [block for block in blocks(page) if "run" in block.marks]
+
+
+@pytest.mark.parametrize("page", [page for page in pages() if to_run(page)], ids=name_of)
+def test_commands_and_programs_of_a_page_run(page: Path, tmp_path: Path) -> None:
+    """What a page shows can be typed, in the page's order."""
+    if not hasattr(cerata, "open"):
+        pytest.skip("the store that the examples use is not there yet")
+    for block in to_run(page):
+        run_block(block, tmp_path)
+
+
+def test_a_block_that_fails_is_reported(tmp_path: Path) -> None:
+    """The runner above, seen failing, and seen to have the command on its path."""
+    page = ROOT / "README.md"
+    run_block(Block(page, 1, "sh", ("run",), "command -v cerata\n"), tmp_path)
+    with pytest.raises(pytest.fail.Exception, match="exited with 3"):
+        run_block(Block(page, 1, "sh", ("run",), "exit 3\n"), tmp_path)
+    with pytest.raises(pytest.fail.Exception, match="exited with 1"):
+        run_block(Block(page, 1, "python", ("run",), "import warnings\nwarnings.warn('x')"), tmp_path)
+
+
+# --- doctests ------------------------------------------------------------------------------------
+
+
+def run_examples(test: doctest.DocTest) -> list[str]:
+    """Run the examples of a test and return what went wrong."""
+    output: list[str] = []
+    runner = doctest.DocTestRunner(optionflags=doctest.ELLIPSIS, verbose=False)
+    runner.run(test, out=output.append)
+    return output
+
+
+@pytest.mark.parametrize("page", pages(), ids=name_of)
+def test_examples_of_a_page_are_true(
+    page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The pycon blocks of one page share their names, as one session."""
+    monkeypatch.chdir(tmp_path)
+    names: dict[str, object] = {}
+    for block in blocks(page):
+        if block.language == "pycon":
+            parser = doctest.DocTestParser()
+            test = parser.get_doctest(block.text, names, block.place, str(page), block.line)
+            assert test.examples, f"{block.place} is marked pycon and holds no example"
+            test.globs = names
+            assert run_examples(test) == []
+
+
+def modules() -> list[str]:
+    """Return the names of all modules of the package but the one that runs the command line."""
+    found = [info.name for info in pkgutil.walk_packages(cerata.__path__, "cerata.")]
+    return sorted(name for name in found if not name.endswith("__main__"))
+
+
+def load(name: str) -> ModuleType:
+    # What a module prints when imported would be a fault of its own; it does not stop the test.
+    with contextlib.redirect_stdout(sys.stderr):
+        return importlib.import_module(name)
+
+
+def test_modules_were_found() -> None:
+    """Guards the test below against finding nothing."""
+    assert len(modules()) >= 8
+
+
+@pytest.mark.parametrize("name", modules())
+def test_examples_in_docstrings_are_true(
+    name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Every module imports without a warning, says what it owns, and its examples hold."""
+    monkeypatch.chdir(tmp_path)
+    module = load(name)
+    assert module.__doc__
+    for test in doctest.DocTestFinder(exclude_empty=True).find(module):
+        if test.examples:
+            assert run_examples(test) == []

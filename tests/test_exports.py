@@ -1,0 +1,111 @@
+"""The public face: what is exported is listed, sorted, documented, and quick to import."""
+
+import importlib
+import inspect
+import pkgutil
+import subprocess
+import sys
+from pathlib import Path
+from types import ModuleType
+
+import pytest
+
+import cerata
+
+HEAVY = ("whoosh", "rich", "hnswlib", "hypothesis")
+"""Modules that wait until they are first needed."""
+
+IMPORT_SECONDS_MAX = 0.25
+
+
+def packages() -> list[ModuleType]:
+    """Return the front door and every room behind it."""
+    found = [cerata]
+    for info in pkgutil.iter_modules(cerata.__path__):
+        if info.ispkg:
+            found.append(importlib.import_module(f"cerata.{info.name}"))
+    return found
+
+
+def exported(module: ModuleType) -> list[str]:
+    names: list[str] = list(getattr(module, "__all__", []))
+    return names
+
+
+def test_there_are_rooms_to_check() -> None:
+    """Guards the tests below against an empty list."""
+    assert len(packages()) >= 6
+    assert "__version__" in cerata.__all__
+
+
+@pytest.mark.parametrize("module", packages(), ids=lambda module: module.__name__)
+def test_exports_are_sorted_and_unique(module: ModuleType) -> None:
+    """A sorted list shows a missing or doubled name in review."""
+    names = exported(module)
+    assert names == sorted(set(names))
+
+
+@pytest.mark.parametrize("module", packages(), ids=lambda module: module.__name__)
+def test_every_export_exists_and_says_what_it_is(module: ModuleType) -> None:
+    """An undocumented name is not yet public."""
+    assert module.__doc__
+    missing = [
+        name
+        for name in exported(module)
+        if (inspect.isclass(value := getattr(module, name)) or callable(value))
+        and not (value.__doc__ and _is_own_docstring(value))
+    ]
+    assert missing == []
+
+
+def _is_own_docstring(value: object) -> bool:
+    """Tell a written docstring from the signature that dataclasses put in its place."""
+    name = getattr(value, "__name__", "")
+    return not (value.__doc__ or "").startswith(f"{name}(")
+
+
+def test_every_public_method_of_an_export_is_documented() -> None:
+    """Users read the front door's classes with help(); every public method there says something."""
+    missing = [
+        f"{name}.{attribute}"
+        for name in cerata.__all__
+        if inspect.isclass(value := getattr(cerata, name)) and not issubclass(value, Exception)
+        for attribute, member in inspect.getmembers(value, callable)
+        if not attribute.startswith("_")
+        and (getattr(member, "__module__", None) or "").startswith("cerata")
+        and not member.__doc__
+    ]
+    assert missing == []
+
+
+def test_import_is_quick_and_loads_nothing_heavy(checkout: Path) -> None:
+    """A command-line call pays for the import each time."""
+    program = (
+        "import sys, time; start = time.perf_counter(); import cerata; "
+        "print(time.perf_counter() - start, *sorted(sys.modules))"
+    )
+    best = float("inf")
+    loaded: set[str] = set()
+    # The best of five: the machine may be busy with other tests.
+    for _ in range(5):
+        run = subprocess.run(
+            [sys.executable, "-c", program],
+            cwd=checkout,
+            capture_output=True,
+            text=True,
+            check=True,
+            timeout=60,
+        )
+        seconds, *modules = run.stdout.split()
+        best = min(best, float(seconds))
+        loaded = set(modules)
+    assert "cerata" in loaded
+    assert not loaded.intersection(HEAVY)
+    assert best < IMPORT_SECONDS_MAX
+
+
+def test_version_is_a_release_number() -> None:
+    """The one place of the version; the build reads it from there."""
+    major, minor, patch = cerata.__version__.split(".")[:3]
+    assert (major + minor).isdigit()
+    assert patch[0].isdigit()

@@ -1,0 +1,369 @@
+"""The house: its folders, the lists that name them, and what each room may touch.
+
+Several tools pass in silence when a folder is missing from their list, so the lists are compared
+here with the tree. The rules on imports and side effects are read from the syntax tree; each has a
+test that shows it catching a planted fault.
+"""
+
+import ast
+import tomllib
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+ROOT = Path(__file__).resolve().parent.parent
+FRONT_DOOR = ROOT / "cerata"
+FRONT_FILES = ["cerata/__init__.py", "cerata/__main__.py", "cerata/py.typed"]
+OTHER_FOLDERS = {"cerata", "tests", "benchmarks", "examples", "build", "dist", "docs"}
+SHIPPED_BESIDES_CODE = {"docs"}
+
+
+def project() -> dict[str, Any]:
+    return tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
+
+
+def links() -> dict[str, Path]:
+    return {entry.name: entry for entry in FRONT_DOOR.iterdir() if entry.is_symlink()}
+
+
+def rooms() -> set[str]:
+    """Return the top-level folders that hold code."""
+    return {
+        entry.name
+        for entry in ROOT.iterdir()
+        if entry.is_dir()
+        and not entry.name.startswith((".", "_"))
+        and entry.name not in OTHER_FOLDERS
+        and any(entry.rglob("*.py"))
+    }
+
+
+def sources(*folders: str) -> list[Path]:
+    return sorted(path for folder in folders for path in (ROOT / folder).rglob("*.py"))
+
+
+# --- the lists -----------------------------------------------------------------------------------
+
+
+def test_every_room_has_a_link_and_every_link_a_room() -> None:
+    """Python, pytest and the type checkers see a room only through its link."""
+    assert len(rooms()) >= 7
+    assert set(links()) == rooms() | SHIPPED_BESIDES_CODE
+
+
+def test_links_are_relative_and_resolve() -> None:
+    """An absolute link works on one machine only."""
+    assert links()
+    for name, link in links().items():
+        assert link.readlink() == Path("..") / name
+        assert link.resolve(strict=True) == ROOT / name
+
+
+def test_front_door_holds_nothing_but_itself() -> None:
+    """A file put into cerata/ by habit would be in no wheel."""
+    ignored = {"__pycache__"}
+    found = {entry.name for entry in FRONT_DOOR.iterdir() if not entry.is_symlink()} - ignored
+    assert found == {Path(name).name for name in FRONT_FILES}
+
+
+def test_every_room_says_what_it_is_for() -> None:
+    """The docstring of a room is where a newcomer starts."""
+    for room in sorted(rooms()):
+        init = ROOT / room / "__init__.py"
+        assert init.is_file(), f"{room}/ has no __init__.py"
+        assert ast.get_docstring(ast.parse(init.read_text(encoding="utf-8"))), init
+
+
+def test_wheel_is_built_from_every_room() -> None:
+    """A room missing from one list is missing from the wheel, with exit code 0."""
+    wheel = project()["tool"]["hatch"]["build"]["targets"]["wheel"]
+    shipped = rooms() | SHIPPED_BESIDES_CODE
+    assert sorted(wheel["only-include"]) == sorted([*FRONT_FILES, *shipped])
+    assert wheel["sources"] == {room: f"cerata/{room}" for room in shipped}
+
+
+def test_sdist_holds_every_room_and_no_link() -> None:
+    """An sdist that includes cerata/ whole builds a wheel of three files."""
+    included = project()["tool"]["hatch"]["build"]["targets"]["sdist"]["only-include"]
+    assert set(included) >= {*FRONT_FILES, *rooms(), *SHIPPED_BESIDES_CODE, "tests"}
+    assert "cerata" not in included
+    for name in included:
+        assert (ROOT / name).exists(), f"{name} is listed but not there"
+
+
+def test_type_checkers_are_given_every_room() -> None:
+    """Pyright does not descend into links by itself, and reports no errors in what it skips."""
+    tool = project()["tool"]
+    code = [folder for folder in ("benchmarks", "examples") if sources(folder)]
+    assert sorted(tool["mypy"]["files"]) == sorted(["cerata", "tests", *code])
+    assert sorted(tool["pyright"]["include"]) == sorted(
+        [
+            "cerata/__init__.py",
+            "cerata/__main__.py",
+            *(f"cerata/{room}" for room in rooms()),
+            "tests",
+            *code,
+        ]
+    )
+
+
+def test_coverage_measures_every_room() -> None:
+    """Coverage drops paths behind links, so it is given the real folders."""
+    assert set(project()["tool"]["coverage"]["run"]["source"]) == {"cerata", *rooms()}
+
+
+def test_import_rules_order_every_room() -> None:
+    """A room outside the layers could import anything."""
+    layers = project()["tool"]["importlinter"]["contracts"][0]["layers"]
+    assert sorted(layers) == sorted(rooms())
+
+
+# --- imports point down --------------------------------------------------------------------------
+
+
+def imported(tree: ast.AST, package: str) -> Iterator[tuple[int, str]]:
+    """Yield (line, absolute module name) for each import of a module inside ``package``."""
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Import):
+            for alias in node.names:
+                yield node.lineno, alias.name
+        elif isinstance(node, ast.ImportFrom):
+            parts = package.split(".")
+            base = parts[: len(parts) - node.level + 1] if node.level else []
+            module = ".".join([*base, *([node.module] if node.module else [])])
+            for alias in node.names:
+                yield node.lineno, f"{module}.{alias.name}"
+
+
+def upward_imports(text: str, package: str, layers: list[str]) -> list[str]:
+    """Return what ``text``, a module of ``package`` (``cerata.engine…``), must not import."""
+    room = package.split(".")[1]
+    allowed = set(layers[layers.index(room) :])
+    faults: list[str] = []
+    for line, name in imported(ast.parse(text), package):
+        head, *rest = name.split(".")
+        if head in layers:
+            faults.append(f"line {line}: {name} skips the front door's name, say cerata.{name}")
+        elif head == "cerata" and (not rest or rest[0] not in allowed) and name not in FRONT_NAMES:
+            faults.append(f"line {line}: {room} must not import {name}")
+    return faults
+
+
+FRONT_NAMES = {"cerata.__version__"}
+"""What a room may take from the front door itself."""
+
+
+def layers_from_the_top() -> list[str]:
+    return list(project()["tool"]["importlinter"]["contracts"][0]["layers"])
+
+
+def package_of(path: Path) -> str:
+    return ".".join(["cerata", *path.relative_to(ROOT).parent.parts])
+
+
+@pytest.mark.parametrize("room", sorted(rooms()))
+def test_no_import_points_up(room: str) -> None:
+    """Rooms use only rooms below; the front door is for users."""
+    checked = sources(room)
+    assert checked
+    layers = layers_from_the_top()
+    faults = {
+        str(path): found
+        for path in checked
+        if (found := upward_imports(path.read_text(encoding="utf-8"), package_of(path), layers))
+    }
+    assert faults == {}
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "from cerata.memory import Store",
+        "import cerata.fault_injection.disk",
+        "from cerata import open",
+        "import cerata",
+        "from ..memory import Store",
+        "from engine import Log",
+        "def late():\n    from cerata.replay import view",
+    ],
+)
+def test_an_import_that_points_up_is_caught(line: str) -> None:
+    """The rule above, seen failing."""
+    assert upward_imports(line, "cerata.engine", layers_from_the_top())
+
+
+@pytest.mark.parametrize(
+    "line", ["from .ring import Ring", "from cerata.engine import Log", "import numpy as np"]
+)
+def test_an_import_that_points_down_is_fine(line: str) -> None:
+    """The rule above, seen passing."""
+    assert upward_imports(line, "cerata.projections", layers_from_the_top()) == []
+
+
+# --- side effects have one door ------------------------------------------------------------------
+
+NEVER_MODULES = {"pickle", "marshal", "shelve", "mmap", "dill", "cloudpickle"}
+NEVER_CALLS = {"eval", "exec", "lockf", "load", "fromfile", "memmap"}
+"""``load`` is judged by its owner: np.load unpickles, json.load does not."""
+
+FILE_MODULES = {
+    "fcntl", "glob", "http", "multiprocessing", "requests", "shutil", "signal", "socket", "sqlite3",
+    "subprocess", "tempfile", "urllib",
+}  # fmt: skip
+CLOCK_MODULES = {"random", "secrets", "time", "uuid"}
+FILE_METHODS = {
+    "exists", "glob", "is_dir", "is_file", "iterdir", "mkdir", "read_bytes", "read_text",
+    "rglob", "rmdir", "stat", "symlink_to", "tofile", "write_bytes", "write_text",
+}  # fmt: skip
+CLOCK_METHODS = {"default_rng", "now", "today", "urandom", "utcnow"}
+PURE_OS = {"PathLike", "cpu_count", "fsencode", "fsdecode", "fspath", "getpid", "path",
+           "process_cpu_count", "register_at_fork", "sep", "strerror"}  # fmt: skip
+PURE_OS_PATH = {"abspath", "basename", "dirname", "isabs", "join", "normpath", "split", "splitext"}
+
+MAY_TOUCH = {
+    "engine/storage.py": {"files"},
+    "engine/environment.py": {"files", "clock"},
+    "cli": {"files", "clock"},
+    "fault_injection": {"files", "clock"},
+}
+"""Who may touch what: the storage, the clock and dice, the command line and the simulator."""
+
+
+def side_effects(text: str) -> list[tuple[str, str]]:
+    """Return (kind, place) of all that ``text`` touches: ``never``, ``files`` or ``clock``."""
+    found: list[tuple[str, str]] = []
+    for node in ast.walk(ast.parse(text)):
+        kind = _effect_of(node)
+        if kind is not None:
+            found.append((kind, f"line {getattr(node, 'lineno', 0)}: {ast.unparse(node)}"))
+    return found
+
+
+def _effect_of(node: ast.AST) -> str | None:
+    if isinstance(node, ast.Import):
+        kinds = [_module_effect(alias.name) for alias in node.names]
+        return next((kind for kind in kinds if kind), None)
+    if isinstance(node, ast.ImportFrom):
+        return _from_effect(node)
+    if isinstance(node, ast.Call):
+        return _call_effect(node.func)
+    if isinstance(node, ast.Attribute):
+        return _attribute_effect(node)
+    return None
+
+
+def _module_effect(module: str) -> str | None:
+    head = module.split(".")[0]
+    if head in NEVER_MODULES:
+        return "never"
+    if head in FILE_MODULES:
+        return "files"
+    return "clock" if head in CLOCK_MODULES else None
+
+
+def _from_effect(node: ast.ImportFrom) -> str | None:
+    module = node.module or ""
+    names = {alias.name for alias in node.names}
+    if module in {"os", "io"} and names - PURE_OS - {"BytesIO", "StringIO"}:
+        return "files"
+    if module == "os.path" and names - PURE_OS_PATH:
+        return "files"
+    return None if node.level else _module_effect(module)
+
+
+def _call_effect(function: ast.expr) -> str | None:
+    if isinstance(function, ast.Name):
+        if function.id in {"eval", "exec", "__import__"}:
+            return "never"
+        return "files" if function.id == "open" else None
+    if not isinstance(function, ast.Attribute):
+        return None
+    name, owner = function.attr, ast.unparse(function.value)
+    if name in NEVER_CALLS and (owner in {"np", "numpy"} or name == "lockf"):
+        return "never"
+    if name == "open" and owner in {"io", "os", "Path", "pathlib.Path"}:
+        return "files"
+    if name in FILE_METHODS:
+        return "files"
+    if name == "now" and "clock" in owner:  # an injected clock is the point of the rule
+        return None
+    return "clock" if name in CLOCK_METHODS else None
+
+
+def _attribute_effect(node: ast.Attribute) -> str | None:
+    owner = ast.unparse(node.value)
+    if owner == "os" and node.attr not in PURE_OS:
+        return "files"
+    if owner == "os.path" and node.attr not in PURE_OS_PATH:
+        return "files"
+    return None
+
+
+def permitted(path: Path) -> set[str]:
+    place = path.relative_to(ROOT)
+    return MAY_TOUCH.get(place.as_posix(), set()) | MAY_TOUCH.get(place.parts[0], set())
+
+
+@pytest.mark.parametrize("room", sorted(rooms()))
+def test_side_effects_have_one_door(room: str) -> None:
+    """What bypasses the environment object cannot be simulated, crashed or replayed."""
+    checked = sources(room)
+    assert checked
+    faults = [
+        f"{path.relative_to(ROOT)} {place} ({kind})"
+        for path in checked
+        for kind, place in side_effects(path.read_text(encoding="utf-8"))
+        if kind not in permitted(path)
+    ]
+    assert faults == []
+
+
+def test_the_doors_are_where_they_are_said_to_be() -> None:
+    """If the real storage moved, the rule above would guard an empty room."""
+    kinds = {
+        name: {kind for kind, _ in side_effects((ROOT / name).read_text(encoding="utf-8"))}
+        for name in ("engine/storage.py", "engine/environment.py")
+    }
+    assert kinds == {"engine/storage.py": {"files"}, "engine/environment.py": {"files", "clock"}}
+
+
+@pytest.mark.parametrize(
+    ("line", "kind"),
+    [
+        ("import pickle", "never"),
+        ("from mmap import mmap", "never"),
+        ("eval('1')", "never"),
+        ("np.load('x')", "never"),
+        ("fcntl.lockf(1, 2)", "never"),
+        ("open('x')", "files"),
+        ("import subprocess", "files"),
+        ("from os import open", "files"),
+        ("os.unlink('x')", "files"),
+        ("os.path.exists('x')", "files"),
+        ("Path('x').read_text()", "files"),
+        ("import time", "clock"),
+        ("from random import random", "clock"),
+        ("datetime.now(UTC)", "clock"),
+        ("np.random.default_rng()", "clock"),
+    ],
+)
+def test_a_side_effect_is_caught(line: str, kind: str) -> None:
+    """The rule above, seen failing."""
+    assert kind in {found for found, _ in side_effects(line)}
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "import os\nos.fspath(path)",
+        "json.loads(text)",
+        "storage.open(path, mode='r')",
+        "environment.clock.now_us()",
+        "from io import BytesIO",
+    ],
+)
+def test_pure_code_is_left_alone(line: str) -> None:
+    """The rule above, seen passing."""
+    assert side_effects(line) == []
