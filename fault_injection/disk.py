@@ -1,0 +1,336 @@
+"""A disk in memory that several simulated processes share, and that remembers everything.
+
+Owns `SimulatedDisk` (the bytes, names, locks and the trace), `SimulatedProcess` (a `Storage`) and
+`SimulatedFile` (a `StorageFile`). Leaves out crashes: the disk always does what it is told; what
+a power loss could have left of it is derived from the trace afterwards.
+
+Invariants:
+- a file belongs to the process that opened it, and a lock to the open file (OFD semantics);
+- a killed process releases its locks, closes nothing, and can never reach the disk again;
+- with a `turn` hook, every operation passes through it first, so a scheduler can switch there.
+"""
+
+import errno
+from collections.abc import Callable
+from typing import Literal
+
+from cerata.engine.errors import NotFound
+from cerata.engine.storage import Buffer, Identity, LockName, refused
+
+from .operations import (
+    ACK,
+    AnyOperation,
+    Kill,
+    Lock,
+    Mark,
+    Name,
+    SetSize,
+    Sync,
+    SyncNames,
+    Write,
+)
+
+
+class ProcessKilled(BaseException):
+    """Raised in a simulated process that was killed; no handler of the engine may catch it."""
+
+
+class Node:
+    """One inode: its bytes, its locks, and how often each lock changed hands."""
+
+    __slots__ = ("changes", "data", "holders", "number")
+
+    def __init__(self, number: int, data: Buffer = b"") -> None:
+        self.number = number
+        # A bytearray is adopted, not copied: a crash image is built for one recovery alone.
+        self.data = data if isinstance(data, bytearray) else bytearray(data)
+        self.holders: dict[LockName, dict[int, bool]] = {name: {} for name in LockName}
+        self.changes = [0] * len(LockName)
+
+
+class SimulatedDisk:
+    """Files, names and locks, and the trace of everything that happened to them.
+
+    ``record=False`` keeps no trace, for recoveries that are only looked at.
+    """
+
+    def __init__(self, *, record: bool = True) -> None:
+        self.trace: list[AnyOperation] = []
+        self.names: dict[str, Node] = {}
+        self.step = ""
+        """Label that operations carry from here on; a workload sets it."""
+        self.turn: Callable[[SimulatedProcess, str], None] | None = None
+        """Called before each operation with the process and the operation's name."""
+        self.recording = record
+        self._nodes = 0
+        self._processes = 0
+
+    def process(self, name: str | None = None) -> "SimulatedProcess":
+        """Return a new process on this disk."""
+        self._processes += 1
+        return SimulatedProcess(self, name or f"process {self._processes}")
+
+    def put(self, path: str, data: Buffer) -> Node:
+        """Place a file without recording it: the state before the story begins."""
+        node = self.names[path] = self.new_node(data)
+        return node
+
+    def new_node(self, data: Buffer = b"") -> Node:
+        self._nodes += 1
+        return Node(self._nodes, data)
+
+    def mark(self, label: str, seq: int, process: str = "") -> None:
+        """Note something at this point of the trace."""
+        if self.recording:
+            self.trace.append(Mark(process=process, step=self.step, label=label, seq=seq))
+
+    def acknowledge(self, seq: int, process: str = "") -> None:
+        """Note that a caller was told that everything up to ``seq`` is durable."""
+        self.mark(ACK, seq, process)
+
+
+class SimulatedFile:
+    """An open file of a simulated process."""
+
+    def __init__(self, process: "SimulatedProcess", node: Node, *, writable: bool) -> None:
+        self._process = process
+        self._disk = process.disk
+        self._node = node
+        self._writable = writable
+        self._open = True
+
+    @property
+    def node(self) -> Node:
+        return self._node
+
+    def _begin(self, doing: str) -> None:
+        process = self._process
+        if process.killed:
+            raise ProcessKilled
+        if not self._open:
+            raise refused(OSError(errno.EBADF, "closed"), doing, f"inode {self._node.number}")
+        if doing != "lock" and process.refused_locks:
+            process.refused_locks.clear()
+        if self._disk.turn is not None:
+            self._disk.turn(process, doing)
+
+    def _begin_write(self, doing: str) -> None:
+        self._begin(doing)
+        if not self._writable:
+            raise refused(OSError(errno.EBADF, "read-only"), doing, f"inode {self._node.number}")
+
+    def read_at(self, offset: int, size: int) -> bytes:
+        self._begin("read")
+        return bytes(memoryview(self._node.data)[offset : offset + size])
+
+    def write_at(self, offset: int, data: Buffer) -> None:
+        self._begin_write("write")
+        held = self._node.data
+        if offset > len(held):
+            held.extend(bytes(offset - len(held)))
+        held[offset : offset + len(data)] = data
+        disk = self._disk
+        if disk.recording:
+            disk.trace.append(
+                Write(
+                    process=self._process.name,
+                    step=disk.step,
+                    node=self._node.number,
+                    offset=offset,
+                    data=bytes(data),
+                )
+            )
+
+    def sync(self) -> None:
+        self._begin("sync")
+        disk = self._disk
+        if disk.recording:
+            disk.trace.append(
+                Sync(process=self._process.name, step=disk.step, node=self._node.number)
+            )
+
+    def size(self) -> int:
+        self._begin("size")
+        return len(self._node.data)
+
+    def set_size(self, size: int) -> None:
+        self._begin_write("resize")
+        held = self._node.data
+        if size < len(held):
+            del held[size:]
+        else:
+            held.extend(bytes(size - len(held)))
+        disk = self._disk
+        if disk.recording:
+            disk.trace.append(
+                SetSize(
+                    process=self._process.name,
+                    step=disk.step,
+                    node=self._node.number,
+                    size=size,
+                )
+            )
+
+    def try_lock(self, name: LockName, *, exclusive: bool) -> bool:
+        self._begin("lock")
+        holders = self._node.holders[name]
+        me = id(self)
+        got = True
+        for holder, holds_exclusively in holders.items():
+            if holder != me and (exclusive or holds_exclusively):
+                got = False
+                break
+        if got:
+            holders[me] = exclusive
+            self._node.changes[name] += 1
+        self._process.after_lock(self._node, name, got=got)
+        self._record_lock(name, "exclusive" if exclusive else "shared", got=got)
+        return got
+
+    def unlock(self, name: LockName) -> None:
+        self._begin("unlock")
+        self.release(name)
+        self._record_lock(name, "free", got=True)
+
+    def _record_lock(self, name: LockName, mode: str, *, got: bool) -> None:
+        disk = self._disk
+        if disk.recording:
+            disk.trace.append(
+                Lock(
+                    process=self._process.name,
+                    step=disk.step,
+                    node=self._node.number,
+                    lock=int(name),
+                    mode=mode,
+                    got=got,
+                )
+            )
+
+    def release(self, name: LockName) -> None:
+        """Drop a lock without passing through the scheduler, as the kernel does for the dead."""
+        if self._node.holders[name].pop(id(self), None) is not None:
+            self._node.changes[name] += 1
+
+    def identity(self) -> Identity:
+        return 1, self._node.number
+
+    def close(self) -> None:
+        if not self._open or self._process.killed:
+            return
+        self._begin("close")
+        self.abandon()
+
+    def abandon(self) -> None:
+        """Release the locks and forget the file; nothing is flushed."""
+        self._open = False
+        for name in LockName:
+            self.release(name)
+        self._process.files.discard(self)
+
+
+class SimulatedProcess:
+    """One process's view of the disk; implements `Storage`."""
+
+    def __init__(self, disk: SimulatedDisk, name: str) -> None:
+        self.disk = disk
+        self.name = name
+        self.killed = False
+        self.files: set[SimulatedFile] = set()
+        self.refused_locks: dict[tuple[Node, LockName], int] = {}
+        """Locks tried in vain since anything else was done, with their change counts then."""
+
+    def kill(self) -> None:
+        """End the process at once: locks fall, writes stay, nothing is closed."""
+        if self.killed:
+            return
+        self.killed = True
+        for file in list(self.files):
+            file.abandon()
+        if self.disk.recording:
+            self.disk.trace.append(Kill(process=self.name, step=self.disk.step))
+
+    def after_lock(self, node: Node, name: LockName, *, got: bool) -> None:
+        """Remember what the process waits for, so a scheduler need not wake it in vain."""
+        if got:
+            self.refused_locks.clear()
+        else:
+            self.refused_locks[node, name] = node.changes[name]
+
+    def _begin(self, doing: str) -> None:
+        if self.killed:
+            raise ProcessKilled
+        if self.disk.turn is not None:
+            self.disk.turn(self, doing)
+
+    def _record_name(self, verb: str, node: Node, path: str, source: str | None = None) -> None:
+        disk = self.disk
+        if disk.recording:
+            disk.trace.append(
+                Name(
+                    process=self.name,
+                    step=disk.step,
+                    node=node.number,
+                    verb=verb,
+                    path=path,
+                    source=source,
+                )
+            )
+
+    def _opened(self, node: Node, *, writable: bool) -> SimulatedFile:
+        file = SimulatedFile(self, node, writable=writable)
+        self.files.add(file)
+        return file
+
+    def _named(self, path: str) -> Node:
+        node = self.disk.names.get(path)
+        if node is None:
+            raise NotFound("There is no such file", where=path)
+        return node
+
+    def open(self, path: str, *, mode: Literal["r", "rw"]) -> SimulatedFile:
+        self._begin("open")
+        return self._opened(self._named(path), writable=mode == "rw")
+
+    def create(self, path: str) -> SimulatedFile:
+        self._begin("create")
+        if path in self.disk.names:
+            raise refused(FileExistsError(errno.EEXIST, "exists"), "create", path)
+        node = self.disk.names[path] = self.disk.new_node()
+        self._record_name("create", node, path)
+        return self._opened(node, writable=True)
+
+    def link(self, source: str, target: str) -> bool:
+        self._begin("link")
+        if target in self.disk.names:
+            return False
+        node = self.disk.names[target] = self._named(source)
+        self._record_name("link", node, target, source)
+        return True
+
+    def rename(self, source: str, target: str) -> None:
+        self._begin("rename")
+        node = self._named(source)
+        del self.disk.names[source]
+        self.disk.names[target] = node
+        self._record_name("rename", node, target, source)
+
+    def unlink(self, path: str) -> None:
+        self._begin("unlink")
+        node = self.disk.names.pop(path, None)
+        if node is not None:
+            self._record_name("unlink", node, path)
+
+    def sync_dir(self, path: str) -> None:
+        self._begin("sync names")
+        if self.disk.recording:
+            self.disk.trace.append(SyncNames(process=self.name, step=self.disk.step, path=path))
+
+    def identity(self, path: str) -> Identity | None:
+        self._begin("identity")
+        node = self.disk.names.get(path)
+        return None if node is None else (1, node.number)
+
+    def siblings(self, path: str) -> list[str]:
+        self._begin("siblings")
+        folder = path.rpartition("/")[0]
+        return sorted(name for name in self.disk.names if name.rpartition("/")[0] == folder)

@@ -1,0 +1,250 @@
+"""Cuts a trace at the syncs, and lists what each sector may hold after a power loss.
+
+Between two syncs of a file (an *epoch*), a disk may have persisted any version of each touched
+sector since the first. Looking at the end of each epoch covers every crash instant inside it: what
+a power loss can leave earlier is a subset of what it can leave later. The lower bound for all
+states of an epoch is the highest acknowledgement before its closing sync. (The reduction follows
+the persistence models of ALICE, OSDI 2014.)
+
+Leaves out which combinations are tried (`states`) and lost directory entries: an epoch carries
+the names that its file had at the end, and the namespace operations in flight, unused so far.
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+from blake3 import blake3
+
+from .operations import ACK, SECTOR, AnyOperation, Mark, Name, SetSize, Sync, SyncNames, Write
+
+_ZERO_SECTOR = bytes(SECTOR)
+
+
+def sector_digest(number: int, content: bytes) -> int:
+    """Return a 128-bit digest of a sector in its place; 0 for a sector of zeros.
+
+    Images are told apart by the XOR of these: a state differs from its epoch's base in a few
+    sectors, so its digest costs a few XORs instead of hashing the whole image.
+    """
+    if content == _ZERO_SECTOR:
+        return 0
+    return int.from_bytes(
+        blake3(number.to_bytes(8, "little") + content).digest(length=16), "little"
+    )
+
+
+def image_digest(image: bytes | bytearray) -> int:
+    """Return the XOR of the digests of all sectors, the last padded with zeros."""
+    digest = 0
+    for number in range(-(-len(image) // SECTOR)):
+        digest ^= _digest_of(image, number)
+    return digest
+
+
+def _digest_of(image: bytes | bytearray, number: int) -> int:
+    content = bytes(image[number * SECTOR : (number + 1) * SECTOR])
+    return sector_digest(number, content.ljust(SECTOR, b"\0"))
+
+
+@dataclass(frozen=True, slots=True)
+class SectorHistory:
+    """What one touched sector held: at the epoch's start, then after each write that changed it.
+
+    ``deltas[v]`` turns the base image's digest into that with version ``v``. ``writes[v-1]`` is
+    the index, among the epoch's writes, of the one that made version ``v``.
+    """
+
+    number: int
+    versions: tuple[bytes, ...]
+    deltas: tuple[int, ...]
+    writes: tuple[int, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Epoch:
+    """Everything that may matter for a power loss between two syncs of one file.
+
+    ``base`` is the durable image before, ``sizes`` every size the file had, ``base``'s first.
+    ``acked`` is the seq that must survive; ``acked_at`` the same before each write (for a
+    process kill, which loses nothing). ``labels`` names the step of each write.
+    """
+
+    node: int
+    index: int
+    start: int
+    end: int
+    base: bytes
+    base_digest: int
+    sizes: tuple[int, ...]
+    sectors: tuple[SectorHistory, ...]
+    labels: tuple[str, ...]
+    acked: int
+    acked_at: tuple[int, ...]
+    names: tuple[str, ...]
+    pending_names: tuple[Name, ...]
+
+    @property
+    def write_count(self) -> int:
+        return len(self.labels)
+
+    @property
+    def combinations(self) -> int:
+        """The number of legal states at whole sectors and the final size."""
+        product = 1
+        for sector in self.sectors:
+            product *= len(sector.versions)
+        return product
+
+
+class _Recorder:
+    """Gathers one epoch while the trace is walked."""
+
+    def __init__(self, live: bytearray, digests: dict[int, int], digest: int, start: int) -> None:
+        self.live = live
+        self.digests = digests
+        self.base = bytes(live)
+        self.base_digest = digest
+        self.start = start
+        self.sizes = [len(live)]
+        self.histories: dict[int, list[bytes]] = {}
+        self.writes: dict[int, list[int]] = {}
+        self.labels: list[str] = []
+        self.acked_at: list[int] = []
+
+    def _sector(self, number: int) -> bytes:
+        return bytes(self.live[number * SECTOR : (number + 1) * SECTOR]).ljust(SECTOR, b"\0")
+
+    def _touch(self, first: int, last: int) -> None:
+        """Take the version-0 content of sectors about to change for the first time."""
+        for number in range(first, last):
+            if number not in self.histories:
+                self.histories[number] = [self._sector(number)]
+                self.writes[number] = []
+
+    def _settle(self, first: int, last: int, write: int) -> None:
+        for number in range(first, last):
+            content = self._sector(number)
+            history = self.histories[number]
+            if content != history[-1]:
+                history.append(content)
+                self.writes[number].append(write)
+
+    def write(self, offset: int, data: bytes, label: str, acked: int) -> None:
+        end = offset + len(data)
+        if end > len(self.live):
+            self.live.extend(bytes(end - len(self.live)))
+        first, last = offset // SECTOR, -(-end // SECTOR)
+        self._touch(first, last)
+        self.live[offset:end] = data
+        self._settle(first, last, len(self.labels))
+        self._note(label, acked)
+
+    def resize(self, size: int, label: str, acked: int) -> None:
+        old = len(self.live)
+        first, last = min(size, old) // SECTOR, -(-old // SECTOR)
+        if size < old:
+            # Bytes beyond a cut come back as zeros if the file grows again: a version of its own.
+            self._touch(first, last)
+            self.live[size:] = bytes(old - size)
+            self._settle(first, last, len(self.labels))
+            del self.live[size:]
+        else:
+            self.live.extend(bytes(size - old))
+        self._note(label, acked)
+
+    def _note(self, label: str, acked: int) -> None:
+        self.labels.append(label)
+        self.acked_at.append(acked)
+        if len(self.live) != self.sizes[-1]:
+            self.sizes.append(len(self.live))
+
+    def sectors(self) -> tuple[SectorHistory, ...]:
+        """Return the histories of the sectors that changed, in the order of their first change."""
+        found = []
+        for number, versions in self.histories.items():
+            if len(versions) == 1:
+                continue
+            base = self.digests.get(number, 0)
+            deltas = [0]
+            deltas.extend(base ^ sector_digest(number, version) for version in versions[1:])
+            self.digests[number] = base ^ deltas[-1]
+            found.append(
+                SectorHistory(number, tuple(versions), tuple(deltas), tuple(self.writes[number]))
+            )
+        return tuple(found)
+
+
+def epochs(
+    trace: Sequence[AnyOperation],
+    node: int,
+    *,
+    base: bytes = b"",
+    acked: int = 0,
+    names: Mapping[str, int] | None = None,
+) -> Iterator[Epoch]:
+    """Yield the epochs of one file in order; the last one ends with the trace, unsynced.
+
+    ``base`` is the file's image before the trace, ``acked`` what was acknowledged before it, and
+    ``names`` gives the inode behind each path then.
+    """
+    live = bytearray(base)
+    digests = {
+        start // SECTOR: _digest_of(base, start // SECTOR) for start in range(0, len(base), SECTOR)
+    }
+    digest = image_digest(base)
+    names = dict(names or {})
+    pending: list[Name] = []
+    recorder = _Recorder(live, digests, digest, 0)
+    index = 0
+
+    def close(end: int) -> Epoch:
+        nonlocal digest
+        sectors = recorder.sectors()
+        epoch = Epoch(
+            node=node,
+            index=index,
+            start=recorder.start,
+            end=end,
+            base=recorder.base,
+            base_digest=recorder.base_digest,
+            sizes=tuple(recorder.sizes),
+            sectors=sectors,
+            labels=tuple(recorder.labels),
+            acked=acked,
+            acked_at=tuple(recorder.acked_at),
+            names=tuple(path for path, owner in names.items() if owner == node),
+            pending_names=tuple(pending),
+        )
+        for sector in sectors:
+            digest ^= sector.deltas[-1]
+        return epoch
+
+    for position, operation in enumerate(trace):
+        match operation:
+            case Write() if operation.node == node:
+                recorder.write(operation.offset, operation.data, operation.step, acked)
+            case SetSize() if operation.node == node:
+                recorder.resize(operation.size, operation.step, acked)
+            case Mark(label=label, seq=seq) if label == ACK:
+                acked = max(acked, seq)
+            case Name():
+                _apply(names, operation)
+                pending.append(operation)
+            case SyncNames():
+                pending.clear()
+            case Sync() if operation.node == node and recorder.labels:
+                yield close(position)
+                index += 1
+                recorder = _Recorder(live, digests, digest, position + 1)
+            case _:
+                pass
+    yield close(len(trace))
+
+
+def _apply(names: dict[str, int], operation: Name) -> None:
+    if operation.verb == "unlink":
+        names.pop(operation.path, None)
+        return
+    if operation.verb == "rename" and operation.source is not None:
+        names.pop(operation.source, None)
+    names[operation.path] = operation.node

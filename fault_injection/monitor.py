@@ -1,0 +1,296 @@
+"""Watches the order of writes and syncs, without any crash, and objects at the first wrong one.
+
+Wraps any `Storage`, real or simulated, at the cost of a few comparisons a write; reads pass through
+untouched. What it asserts, at every write and every acknowledgement:
+
+- pages: a header page is written only when everything before it is synced;
+- two pages: the two header pages are never both unsynced;
+- settled: nothing below the data end of a synced header page is overwritten or cut, except the
+  header pages and the ring;
+- ring: no sector of the ring that holds a synced record is written again, until a synced header
+  page has moved the ring's start past it;
+- acknowledged: an acknowledgement comes only after a sync that covers it.
+
+The idea is that of SQLite's journal-test VFS, and of the pre-conditions on writes in PoWER (OSDI
+2025). What the header pages say is asked of a `Geometry`, so the monitor knows no format. A file
+that is new enough never to have had a synced header page is still being created and may be
+written in any order.
+"""
+
+import threading
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import Literal, Protocol
+
+from cerata.engine.environment import Environment
+from cerata.engine.storage import Buffer, Identity, LockName, Storage, StorageFile
+
+from .operations import SECTOR
+
+PAGE = 4096
+PAGES_END = 2 * PAGE
+
+
+@dataclass(frozen=True, slots=True)
+class Layout:
+    """What a header page says about the file. ``order`` grows with each page written."""
+
+    order: int
+    data_end: int
+    ring_offset: int
+    ring_end: int
+    ring_start: int
+
+
+class Geometry(Protocol):
+    """Reads the two things of the format that the monitor needs."""
+
+    def layout(self, page: bytes, number: int) -> Layout | None:
+        """Return what header page ``number`` says; None where it is not valid."""
+        ...
+
+    def first_seq(self, record: bytes) -> int:
+        """Return the first seq of the ring record that starts these bytes; 0 for no events."""
+        ...
+
+
+class OrderViolation(AssertionError):
+    """The engine wrote, synced or acknowledged in an order that a crash could expose."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Pending:
+    """A write that no sync has covered yet."""
+
+    offset: int
+    end: int
+    owner: int
+    first_seq: int
+    page: bytes | None
+    held_end: int
+    """Offset past the last byte that is not zero: zeros at the end mark where the log ends."""
+
+
+class _Watched:
+    """What the monitor knows of one file, shared by everybody who has it open."""
+
+    def __init__(self) -> None:
+        self.layout: Layout | None = None
+        self.pending: list[_Pending] = []
+        self.held: dict[int, None] = {}
+        """Ring sectors that hold synced records, oldest first."""
+        self.guard = threading.Lock()
+
+
+class OrderingMonitor:
+    """Checks every file that is opened through its wrappers; one monitor per disk.
+
+    ``strict`` raises at the violation; otherwise ``violations`` only collects them.
+    """
+
+    def __init__(self, geometry: Geometry, *, strict: bool = True) -> None:
+        self.geometry = geometry
+        self.strict = strict
+        self.violations: list[str] = []
+        self.writes = 0
+        self._files: dict[Identity, _Watched] = {}
+
+    def storage(self, inner: Storage) -> "MonitoredStorage":
+        """Wrap a storage."""
+        return MonitoredStorage(inner, self)
+
+    def environment(self, inner: Environment) -> Environment:
+        """Wrap an environment's storage; clock and randomness stay."""
+        return replace(inner, storage=self.storage(inner.storage))
+
+    def acknowledge(self, identity: Identity, seq: int) -> None:
+        """Assert that everything up to ``seq`` is synced: the caller was told so."""
+        watched = self._files.get(identity)
+        if watched is None:
+            return
+        for write in watched.pending:
+            if 0 < write.first_seq <= seq:
+                self.object(
+                    f"acknowledged: seq {seq} was acknowledged while the record of seq"
+                    f" {write.first_seq} at offset {write.offset} was not synced"
+                )
+                return
+
+    def object(self, what: str) -> None:
+        self.violations.append(what)
+        if self.strict:
+            raise OrderViolation(what)
+
+    def watch(self, file: StorageFile, *, fresh: bool) -> _Watched:
+        """Return the record of a file, read from its header pages when it is met first."""
+        identity = file.identity()
+        watched = self._files.get(identity)
+        # A file just created may have the inode number of one that is gone.
+        if watched is None or fresh:
+            watched = self._files[identity] = _Watched()
+            if not fresh:
+                for number in (0, 1):
+                    self._believe(watched, file.read_at(number * PAGE, PAGE), number)
+        return watched
+
+    def before_write(self, watched: _Watched, owner: int, offset: int, data: Buffer) -> _Pending:
+        """Check a write against everything known, and return what it will leave unsynced."""
+        self.writes += 1
+        end = offset + len(data)
+        layout = watched.layout
+        page: bytes | None = None
+        first_seq = 0
+        held_end = offset
+        if layout is None:
+            page = bytes(data) if offset < PAGES_END else None
+        elif offset < PAGES_END:
+            page = bytes(data)
+            self._check_page(watched, layout, owner, offset, end)
+        elif offset < layout.ring_end and end > layout.ring_offset:
+            content = bytes(data).rstrip(b"\0")
+            held_end = offset + len(content)
+            first_seq = self.geometry.first_seq(bytes(data[:SECTOR]))
+            self._check_ring(watched, layout, offset, end)
+        elif offset < layout.data_end:
+            self.object(
+                f"settled: offsets {offset} to {end} are overwritten, below the data end"
+                f" {layout.data_end} of a synced header page"
+            )
+        return _Pending(offset, end, owner, first_seq, page, held_end)
+
+    def _check_page(
+        self, watched: _Watched, layout: Layout, owner: int, offset: int, end: int
+    ) -> None:
+        number = offset // PAGE
+        if offset % PAGE or end > (number + 1) * PAGE:
+            self.object(f"pages: a write of {offset} to {end} is not one header page")
+        for write in watched.pending:
+            if write.offset < PAGES_END:
+                if write.offset // PAGE != number:
+                    self.object(f"two pages: page {number} is written while the other is unsynced")
+                continue
+            in_ring = layout.ring_offset <= write.offset < layout.ring_end
+            if in_ring and write.held_end == write.offset:
+                continue  # Zeros over a cut tail: the log ends there with or without them.
+            # Another process may be writing an extent of its own, which this page does not name.
+            if in_ring or write.owner == owner:
+                self.object(
+                    f"pages: header page {number} is written while {write.offset} to {write.end}"
+                    " is not synced"
+                )
+
+    def _check_ring(self, watched: _Watched, layout: Layout, offset: int, end: int) -> None:
+        if offset < layout.ring_offset or end > layout.ring_end:
+            self.object(f"ring: a write of {offset} to {end} crosses the ring's edge")
+        held = watched.held
+        if not held:
+            return
+        for sector in range(offset // SECTOR, -(-end // SECTOR)):
+            if sector in held:
+                self.object(
+                    f"ring: the sector at {sector * SECTOR} holds a synced record and is"
+                    " overwritten before a synced header page freed it"
+                )
+                return
+
+    def before_resize(self, watched: _Watched, size: int) -> None:
+        if watched.layout is not None and size < watched.layout.data_end:
+            self.object(
+                f"settled: the file is cut to {size}, below the data end"
+                f" {watched.layout.data_end} of a synced header page"
+            )
+
+    def after_sync(self, watched: _Watched, covered: int) -> None:
+        """Settle the writes that were pending when the sync began."""
+        with watched.guard:
+            settled = watched.pending[:covered]
+            del watched.pending[:covered]
+        pages = [write for write in settled if write.page is not None]
+        for write in settled:
+            if write.held_end > write.offset:
+                sectors = range(write.offset // SECTOR, -(-write.held_end // SECTOR))
+                watched.held.update(dict.fromkeys(sectors))
+        for write in pages:
+            assert write.page is not None
+            for start in range(0, len(write.page) - PAGE + 1, PAGE):
+                number = (write.offset + start) // PAGE
+                if number < 2:
+                    self._believe(watched, write.page[start : start + PAGE], number)
+
+    def _believe(self, watched: _Watched, page: bytes, number: int) -> None:
+        new = self.geometry.layout(page, number)
+        old = watched.layout
+        if new is None or (old is not None and new.order <= old.order):
+            return
+        watched.layout = new
+        if old is not None and (old.ring_offset, old.ring_end) != (new.ring_offset, new.ring_end):
+            watched.held.clear()
+        elif old is not None and old.ring_start != new.ring_start:
+            start = new.ring_start // SECTOR
+            # Records are freed from the oldest on. Where the start stands on no record, the
+            # ring is empty.
+            for sector in list(watched.held):
+                if sector == start:
+                    break
+                del watched.held[sector]
+
+
+class MonitoredFile:
+    """A file whose writes and syncs are checked; everything else goes straight through."""
+
+    def __init__(
+        self, inner: StorageFile, monitor: OrderingMonitor, owner: int, *, fresh: bool
+    ) -> None:
+        self._inner = inner
+        self._monitor = monitor
+        self._owner = owner
+        self._watched = monitor.watch(inner, fresh=fresh)
+        # Bound once: a read costs nothing more than without the monitor.
+        self.read_at: Callable[[int, int], bytes] = inner.read_at
+        self.size: Callable[[], int] = inner.size
+        self.identity: Callable[[], Identity] = inner.identity
+        self.close: Callable[[], None] = inner.close
+
+    def write_at(self, offset: int, data: Buffer) -> None:
+        watched = self._watched
+        pending = self._monitor.before_write(watched, self._owner, offset, data)
+        # Noted before it is written: a write that fails half-way is unsynced all the same.
+        with watched.guard:
+            watched.pending.append(pending)
+        self._inner.write_at(offset, data)
+
+    def sync(self) -> None:
+        covered = len(self._watched.pending)
+        self._inner.sync()
+        self._monitor.after_sync(self._watched, covered)
+
+    def set_size(self, size: int) -> None:
+        self._monitor.before_resize(self._watched, size)
+        self._inner.set_size(size)
+
+    def try_lock(self, name: LockName, *, exclusive: bool) -> bool:
+        return self._inner.try_lock(name, exclusive=exclusive)
+
+    def unlock(self, name: LockName) -> None:
+        self._inner.unlock(name)
+
+
+class MonitoredStorage:
+    """A storage whose files are watched."""
+
+    def __init__(self, inner: Storage, monitor: OrderingMonitor) -> None:
+        self._inner = inner
+        self._monitor = monitor
+        self.link = inner.link
+        self.rename = inner.rename
+        self.unlink = inner.unlink
+        self.sync_dir = inner.sync_dir
+        self.identity = inner.identity
+        self.siblings = inner.siblings
+
+    def open(self, path: str, *, mode: Literal["r", "rw"]) -> MonitoredFile:
+        inner = self._inner.open(path, mode=mode)
+        return MonitoredFile(inner, self._monitor, id(self), fresh=False)
+
+    def create(self, path: str) -> MonitoredFile:
+        return MonitoredFile(self._inner.create(path), self._monitor, id(self), fresh=True)

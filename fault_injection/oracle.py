@@ -1,0 +1,148 @@
+"""Judges a recovered log against the model, through the public reading API alone.
+
+Owns the rules O1 to O6. Leaves out making the log and the model. A finding names its rule:
+
+- O1 durability: everything acknowledged is there;
+- O2 prefix: what is there is the history's beginning: no hole, change, reorder or invention;
+- O3 atomic batch: a batch is whole or absent;
+- O4 no silent corruption: damaged data is equal to the model or refused with its place;
+- O5 no false alarm: a legal crash opens without an error;
+- O6 digests: chain and root are those computed from the bytes read back.
+
+O6 needs no hashing per state: once the bytes read equal the model's, the digests that the model
+computed from them are the recomputation.
+"""
+
+from collections.abc import Callable, Iterator
+from operator import attrgetter
+from typing import Protocol
+
+from cerata.engine.errors import CerataError, Corrupt
+
+from .model import EventLike, Model
+
+
+class HeadLike(Protocol):
+    """The end of the log, with its digests."""
+
+    @property
+    def seq(self) -> int: ...
+    @property
+    def chain(self) -> bytes: ...
+    @property
+    def root(self) -> bytes: ...
+
+
+class ReportLike(Protocol):
+    """What recovery says about itself."""
+
+    @property
+    def ambiguous_tail(self) -> bool: ...
+
+
+class LogLike(Protocol):
+    """The public reading face of a log, as much of it as the oracle needs."""
+
+    @property
+    def head(self) -> HeadLike: ...
+    def read(self, first: int = 1, last: int | None = None) -> Iterator[EventLike]: ...
+
+
+class Finding(AssertionError):
+    """A rule was broken. ``rule`` is O1 to O6, ``what`` says how."""
+
+    def __init__(self, rule: str, what: str) -> None:
+        self.rule = rule
+        self.what = what
+        super().__init__(f"{rule}: {what}")
+
+
+_FIELDS = attrgetter("seq", "recorded", "clock", "type", "version", "index", "count", "causation")
+
+
+class Oracle:
+    """Knows the whole history of a run, and so every log that may legally be recovered."""
+
+    def __init__(self, model: Model) -> None:
+        self.model = model
+        self._expected = [(_FIELDS(event), event.salt, event.payload) for event in model.events]
+        self._ends = frozenset(model.ends)
+
+    def check(self, log: LogLike, *, acked: int, roots: bool = True) -> int:
+        """Check O1 to O3 and O6, and return the seq that was recovered.
+
+        Raises:
+            Finding: a rule is broken.
+        """
+        head = log.head
+        count = self.compare(log, head.seq)
+        if count != head.seq:
+            raise Finding("O2", f"the head is {head.seq}, but {count} events can be read")
+        if count not in self._ends:
+            raise Finding("O3", f"the log ends at seq {count}, inside a batch")
+        if count < acked:
+            raise Finding("O1", f"seq {acked} was acknowledged; {count} were recovered")
+        if head.chain != self.model.chains[count]:
+            raise Finding("O6", f"the chain hash at seq {count} is not that of the events read")
+        if roots and head.root != self.model.root(count):
+            raise Finding("O6", f"the Merkle root at seq {count} is not that of the events read")
+        return count
+
+    def compare(self, log: LogLike, head: int) -> int:
+        """Compare the events read with the model's and return their number."""
+        expected = self._expected
+        count = 0
+        for event in log.read():
+            if count >= len(expected):
+                raise Finding("O2", f"seq {count + 1} was recovered; it was never appended")
+            fields, salt, payload = expected[count]
+            if (
+                event.payload_bytes != payload
+                or event.salt != salt
+                or _FIELDS(event.header) != fields
+            ):
+                raise Finding("O2", self._difference(count, event))
+            count += 1
+        return count
+
+    def _difference(self, place: int, event: EventLike) -> str:
+        found = _FIELDS(event.header)
+        fields, salt, payload = self._expected[place]
+        if found != fields:
+            return f"event {place + 1} has the header {found}; it was appended as {fields}"
+        if event.salt != salt:
+            return f"event {place + 1} has another salt than it was appended with"
+        return f"event {place + 1} has the payload {event.payload_bytes!r}, not {payload!r}"
+
+    def check_legal(self, opener: Callable[[], LogLike], *, acked: int) -> int:
+        """Open a legal crash state and check it; any error is a false alarm (O5)."""
+        try:
+            return self.check(opener(), acked=acked)
+        except CerataError as error:
+            raise Finding("O5", f"a legal crash does not open: {error!r}") from error
+
+    def check_damaged(
+        self, opener: Callable[[], LogLike], *, acked: int, proven: int
+    ) -> int | Corrupt:
+        """Open a damaged image (O4): equal, or refused with a place.
+
+        The one exception: the last group above ``proven`` may be cut if that is reported as an
+        ambiguous tail. Returns what was recovered, or the refusal.
+        """
+        try:
+            log = opener()
+            count = self.check(log, acked=0)
+        except Corrupt as error:
+            if error.offset is None and error.where is None:
+                raise Finding("O4", f"damage was refused without its place: {error}") from error
+            return error
+        except CerataError as error:
+            raise Finding("O4", f"damage was refused as something else: {error!r}") from error
+        if count >= acked:
+            return count
+        if count < proven:
+            raise Finding("O4", f"seq {proven} was proven; {count} were recovered in silence")
+        report: ReportLike | None = getattr(log, "report", None)
+        if report is None or not report.ambiguous_tail:
+            raise Finding("O4", f"seq {acked} was lost to damage; the report does not say so")
+        return count

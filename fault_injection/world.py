@@ -1,0 +1,71 @@
+"""A whole simulated world: a disk, one clock for all, and randomness from a seed.
+
+Owns the virtual clock and the environments that are handed to the engine. Two worlds with the same
+seed, driven by the same calls, are the same world byte for byte.
+"""
+
+from collections.abc import Callable
+
+from blake3 import blake3
+
+from cerata.engine.environment import Environment
+from cerata.engine.storage import Storage
+
+from .disk import SimulatedDisk, SimulatedProcess
+
+EPOCH_US = 1_700_000_000_000_000
+"""Where the virtual clock starts, in microseconds since 1970: any plausible time would do."""
+
+
+class VirtualClock:
+    """Time that moves only when somebody looks at it or sleeps.
+
+    ``nap`` is called after a sleep has advanced the time; a scheduler puts its hand-over there.
+    """
+
+    def __init__(self) -> None:
+        self.elapsed_us = 0
+        self.nap: Callable[[float], None] | None = None
+
+    def now_us(self) -> int:
+        # One microsecond a look: a loop that waits for time to pass without sleeping ends.
+        self.elapsed_us += 1
+        return EPOCH_US + self.elapsed_us
+
+    def monotonic(self) -> float:
+        self.elapsed_us += 1
+        return self.elapsed_us / 1e6
+
+    def sleep(self, seconds: float) -> None:
+        self.elapsed_us += max(1, round(seconds * 1e6))
+        if self.nap is not None:
+            self.nap(seconds)
+
+
+class SeededBytes:
+    """Randomness that is the same for the same seed, and costs nothing to set up."""
+
+    def __init__(self, seed: str) -> None:
+        self._seed = seed.encode()
+        self._draws = 0
+
+    def __call__(self, size: int) -> bytes:
+        self._draws += 1
+        return blake3(self._seed + b"/%d" % self._draws).digest(length=size)
+
+
+class World:
+    """A disk, a clock and a seed."""
+
+    def __init__(self, seed: int = 0, *, disk: SimulatedDisk | None = None) -> None:
+        self.seed = seed
+        self.disk = disk or SimulatedDisk()
+        self.clock = VirtualClock()
+
+    def environment(self, process: SimulatedProcess, storage: Storage | None = None) -> Environment:
+        """Return the environment of one process; ``storage`` may wrap the process's own."""
+        return Environment(
+            storage=storage or process,
+            clock=self.clock,
+            random_bytes=SeededBytes(f"{self.seed}/{process.name}"),
+        )
