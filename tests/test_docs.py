@@ -20,6 +20,7 @@ import subprocess
 import sys
 from collections.abc import Iterator
 from dataclasses import dataclass
+from itertools import pairwise
 from pathlib import Path
 from types import ModuleType
 
@@ -99,7 +100,7 @@ def anchors(page: Path) -> set[str]:
     """Return the fragments that a link into ``page`` may name, as GitHub makes them."""
     found: set[str] = set()
     parsed = tokens(page)
-    for opening, content in zip(parsed, parsed[1:], strict=False):
+    for opening, content in pairwise(parsed):
         if opening.type == "heading_open":
             words = "".join(
                 child.content
@@ -273,8 +274,9 @@ def test_a_block_that_fails_is_reported(tmp_path: Path) -> None:
     run_block(Block(page, 1, "sh", ("run",), "command -v cerata\n"), tmp_path)
     with pytest.raises(pytest.fail.Exception, match="exited with 3"):
         run_block(Block(page, 1, "sh", ("run",), "exit 3\n"), tmp_path)
+    warns = Block(page, 1, "python", ("run",), "import warnings\nwarnings.warn('x')\n")
     with pytest.raises(pytest.fail.Exception, match="exited with 1"):
-        run_block(Block(page, 1, "python", ("run",), "import warnings\nwarnings.warn('x')"), tmp_path)
+        run_block(warns, tmp_path)
 
 
 # --- doctests ------------------------------------------------------------------------------------

@@ -202,6 +202,24 @@ def test_an_import_that_points_down_is_fine(line: str) -> None:
     assert upward_imports(line, "cerata.projections", layers_from_the_top()) == []
 
 
+LAYOUT_MAY_USE = {"errors", "integrity", "limits", "storage"}
+"""What engine/format takes from the engine: nothing that reads or writes a file."""
+
+
+def test_the_byte_layout_knows_no_reader_and_no_writer() -> None:
+    """Reader, writer and format stand apart and share only the format."""
+    checked = sources("engine/format")
+    assert checked
+    used = {
+        name.split(".")[2]
+        for path in checked
+        for _, name in imported(ast.parse(path.read_text(encoding="utf-8")), package_of(path))
+        if name.startswith("cerata.engine.") and not name.startswith("cerata.engine.format")
+    }
+    assert used <= LAYOUT_MAY_USE
+    assert "errors" in used
+
+
 # --- side effects have one door ------------------------------------------------------------------
 
 NEVER_MODULES = {"pickle", "marshal", "shelve", "mmap", "dill", "cloudpickle"}
@@ -255,7 +273,7 @@ def _effect_of(node: ast.AST) -> str | None:
 
 
 def _module_effect(module: str) -> str | None:
-    head = module.split(".")[0]
+    head = module.partition(".")[0]
     if head in NEVER_MODULES:
         return "never"
     if head in FILE_MODULES:
