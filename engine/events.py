@@ -7,7 +7,7 @@ turns these into deterministic MessagePack and back.
 A new kind of event is a subclass of `EventBody` with a wire name::
 
     @event("spending")
-class Spending(EventBody):
+    class Spending(EventBody):
         cents: int
 
 Unknown kinds are carried unchanged and read back as `UnknownBody`.
@@ -19,6 +19,9 @@ from functools import cached_property
 from typing import Any, ClassVar, TypeAlias, TypeVar
 
 import msgspec
+
+from .errors import Corrupt
+from .integrity import commitment_of, leaf_of
 
 JsonValue: TypeAlias = (
     "None | bool | int | float | str | Sequence[JsonValue] | Mapping[str, JsonValue]"
@@ -269,9 +272,9 @@ class Event:
     """
 
     header: EventHeader
-    salt: bytes | None
-    payload_bytes: bytes | None
-    commitment: bytes = field(repr=False)
+    salt: bytes | None = field(repr=False)
+    payload_bytes: bytes | None = field(repr=False)
+    erased: bytes | None = field(repr=False, default=None)
 
     @property
     def seq(self) -> int:
@@ -286,11 +289,29 @@ class Event:
         return self.header.recorded
 
     @cached_property
+    def commitment(self) -> bytes:
+        """H(salt ‖ payload), recomputed from the payload wherever it is still there."""
+        if self.salt is None or self.payload_bytes is None:
+            return self.erased or b""
+        return commitment_of(self.salt, self.payload_bytes)
+
+    @cached_property
+    def leaf(self) -> bytes:
+        """The event's leaf hash, from its header and commitment."""
+        return leaf_of(msgspec.msgpack.encode(self.header), self.commitment)
+
+    @cached_property
     def payload(self) -> Payload | None:
         """The decoded envelope, or None where the payload was erased."""
-        from .codec import decode_payload
-
-        return None if self.payload_bytes is None else decode_payload(self.payload_bytes, self.seq)
+        if self.payload_bytes is None:
+            return None
+        try:
+            return _PAYLOAD.decode(self.payload_bytes)
+        except (msgspec.DecodeError, RecursionError) as error:
+            raise Corrupt(
+                f"The payload of event {self.seq} cannot be decoded: {error}",
+                remedy="Run 'cerata verify' on the file.",
+            ) from error
 
     @property
     def scope(self) -> Scope:
@@ -298,9 +319,46 @@ class Event:
 
     @cached_property
     def body(self) -> "EventBody | Erased":
-        """The typed body, with batch-local references lifted to seqs."""
-        from .codec import decode_body
+        """The typed body, with batch-local references lifted to seqs.
 
+        A kind or version that this process does not know comes back as `UnknownBody`.
+        """
         if self.payload is None:
-            return Erased(self.commitment)
-        return decode_body(self.header, self.payload.body)
+            return Erased(self.erased or b"")
+        return decode_body(self.header, bytes(self.payload.body))
+
+    @property
+    def causation(self) -> int | None:
+        """Seq of the event that led to this one."""
+        return lift(self.header.causation, self.header)
+
+
+_PAYLOAD = msgspec.msgpack.Decoder(Payload)
+_BODIES: dict[type[EventBody], msgspec.msgpack.Decoder[EventBody]] = {}
+
+
+def lift(reference: int | None, header: EventHeader) -> int | None:
+    """Turn a stored reference into a seq: −k is the k-th event of the header's own batch."""
+    if reference is None or reference > 0:
+        return reference
+    return header.first_seq - 1 - reference
+
+
+def decode_body(header: EventHeader, data: bytes) -> EventBody:
+    """Decode a body by the header's type and version, lifting its references."""
+    kind = _REGISTRY.get(header.type)
+    if kind is None or header.version > kind.wire_version:
+        return UnknownBody(kind=header.type, kind_version=header.version, data=data)
+    decoder = _BODIES.get(kind)
+    if decoder is None:
+        decoder = _BODIES[kind] = msgspec.msgpack.Decoder(kind)
+    try:
+        body = decoder.decode(data)
+    except (msgspec.DecodeError, RecursionError):
+        return UnknownBody(kind=header.type, kind_version=header.version, data=data)
+    lifted = {
+        name: lift(value, header)
+        for name in kind.references
+        if (value := getattr(body, name)) is not None and value < 0
+    }
+    return msgspec.structs.replace(body, **lifted) if lifted else body

@@ -283,6 +283,8 @@ class OsStorage:
             os.link(source, target)
         except FileExistsError:
             return False
+        except FileNotFoundError as error:
+            raise NotFound("There is no such file", where=source) from error
         except OSError as error:
             raise refused(error, "create", target) from error
         return True
@@ -422,6 +424,8 @@ class MemoryStorage:
         with self._guard:
             if target in self._nodes:
                 return False
+            if source not in self._nodes:
+                raise NotFound("There is no such file", where=source)
             self._nodes[target] = self._nodes[source]
             return True
 

@@ -1,0 +1,68 @@
+"""The engine: one append-only log of immutable events in one file.
+
+Here are the events and their bytes, the ring and the segments, header pages and TOC, recovery,
+locks, and the hashes that bind it all. It knows no projection and no meaning of an event. Start
+with `log` (what the log does), then `format/` (how it lies in the file), `recovery`, `opening`.
+"""
+
+from .environment import Clock, Environment, SystemClock
+from .events import (
+    DEFAULT_SCOPE,
+    AssertFact,
+    Attachment,
+    DeleteFrame,
+    Draft,
+    Embedding,
+    Erased,
+    Event,
+    EventBody,
+    EventHeader,
+    Gap,
+    JsonValue,
+    PutEmbedding,
+    PutFrame,
+    PutTag,
+    RetractFact,
+    Scope,
+    SupersedeFrame,
+    UnknownBody,
+    event,
+)
+from .log import Appended, Head, Log
+from .recovery import RecoveryReport
+from .storage import LockName, MemoryStorage, OsStorage, Storage, StorageFile
+
+__all__ = [
+    "DEFAULT_SCOPE",
+    "Appended",
+    "AssertFact",
+    "Attachment",
+    "Clock",
+    "DeleteFrame",
+    "Draft",
+    "Embedding",
+    "Environment",
+    "Erased",
+    "Event",
+    "EventBody",
+    "EventHeader",
+    "Gap",
+    "Head",
+    "JsonValue",
+    "LockName",
+    "Log",
+    "MemoryStorage",
+    "OsStorage",
+    "PutEmbedding",
+    "PutFrame",
+    "PutTag",
+    "RecoveryReport",
+    "RetractFact",
+    "Scope",
+    "Storage",
+    "StorageFile",
+    "SupersedeFrame",
+    "SystemClock",
+    "UnknownBody",
+    "event",
+]

@@ -1,0 +1,116 @@
+"""Creating a file so that exactly one creator wins and no crash leaves half of one.
+
+A new file is made whole under a temporary name in the same folder, synced, and published with
+link(), which fails if the name exists: the loser opens the winner's file. The creator holds
+presence on it from before it has a name, so nobody recovers it meanwhile.
+"""
+
+from dataclasses import replace
+
+from .environment import Environment
+from .errors import NotFound
+from .file import Flip, LogFile
+from .format.page import HeaderPage
+from .format.record import NO_LINK
+from .format.toc import Toc
+from .integrity import chain_start
+from .limits import PAGE_SIZE
+from .storage import LockName, StorageFile
+
+TEMPORARY_SUFFIX = ".cerata-new"
+
+
+def new_page(
+    environment: Environment, ring_size: int, *, log_id: bytes | None = None
+) -> HeaderPage:
+    """Return the page of an empty file; ``log_id`` where an existing log moves into it."""
+    ring_offset = 2 * PAGE_SIZE
+    return HeaderPage(
+        number=1,
+        file_id=environment.random_bytes(16),
+        log_id=environment.random_bytes(16) if log_id is None else log_id,
+        flip=0,
+        generation=0,
+        toc_offset=ring_offset + ring_size,
+        toc_size=0,
+        data_end=ring_offset + ring_size,
+        ring_offset=ring_offset,
+        ring_size=ring_size,
+        ring_start=ring_offset,
+        sealed_seq=0,
+        link=NO_LINK,
+        recorded=0,
+        created=environment.clock.now_us(),
+        incarnation=1,
+    )
+
+
+def first_toc(page: HeaderPage) -> Toc:
+    """Return the TOC of a file with no events."""
+    return Toc(
+        file_id=page.file_id,
+        log_id=page.log_id,
+        created=page.created,
+        generation=1,
+        ring_offset=page.ring_offset,
+        ring_size=page.ring_size,
+        ring_start=page.ring_start,
+        sealed_seq=0,
+        recorded=0,
+        chain=chain_start(page.log_id),
+        link=NO_LINK,
+    )
+
+
+def write_empty(file: StorageFile, path: str, page: HeaderPage) -> None:
+    """Write a whole empty store into a new file and sync it."""
+    # The ring is written, not left sparse: its space is there before anything is acknowledged.
+    file.write_at(0, bytes(2 * PAGE_SIZE + page.ring_size))
+    flipped = Flip(LogFile(file, path, page.file_id), page).publish(first_toc(page))
+    spare = replace(flipped, number=1 - flipped.number, flip=flipped.flip + 1)
+    file.write_at(spare.number * PAGE_SIZE, spare.encode())
+    file.sync()
+
+
+def create(path: str, environment: Environment, ring_size: int) -> StorageFile | None:
+    """Create and publish a file; None if somebody else was first.
+
+    The returned file holds presence exclusively.
+    """
+    storage = environment.storage
+    temporary = f"{path}.{environment.random_bytes(6).hex()}{TEMPORARY_SUFFIX}"
+    file = storage.create(temporary)
+    try:
+        # Taken before the file has its name; a sweeper of old temporaries sees it is in use.
+        file.try_lock(LockName.PRESENCE, exclusive=True)
+        write_empty(file, path, new_page(environment, ring_size))
+        try:
+            published = storage.link(temporary, path)
+        except NotFound:
+            # A sweeper took it in the instant before it was locked: as if somebody was first.
+            published = False
+        if published:
+            storage.sync_dir(path)
+            created, file = file, None  # type: ignore[assignment]
+            return created
+        return None
+    finally:
+        storage.unlink(temporary)
+        if file is not None:
+            file.close()
+
+
+def sweep_temporaries(path: str, environment: Environment) -> None:
+    """Remove what dead creators left beside ``path``; a live one's is locked and stays."""
+    storage = environment.storage
+    for name in storage.siblings(path):
+        if name.startswith(f"{path}.") and name.endswith(TEMPORARY_SUFFIX):
+            try:
+                file = storage.open(name, mode="rw")
+            except NotFound:
+                continue
+            try:
+                if file.try_lock(LockName.PRESENCE, exclusive=True):
+                    storage.unlink(name)
+            finally:
+                file.close()

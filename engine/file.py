@@ -1,0 +1,243 @@
+"""The open file: its header pages, TOC and extents, and the flip that publishes new ones.
+
+Owns reading the structures with their checks, and `Flip`, the one way anything but a ring record
+is written. Leaves out what recovery decides (`recovery`) and the log itself (`log`).
+"""
+
+from collections.abc import Sequence
+from dataclasses import replace
+from functools import lru_cache
+
+from .errors import Corrupt, Unsupported
+from .format.checks import TAG_EXTENT_BODY, check, file_key
+from .format.extent import (
+    EXTENT_HEADER_SIZE,
+    ExtentHeader,
+    ExtentKind,
+    decode_extent_header,
+    encode_extent,
+)
+from .format.footer import decode_footer, encode_footer, toc_is_whole
+from .format.page import VERSION, HeaderPage, decode_page, stored_version
+from .format.record import EMPTY_SECTOR, sectors
+from .format.toc import Ref, RefList, Toc, decode_manifest, decode_toc, encode_manifest
+from .limits import PAGE_SIZE, SECTOR_SIZE
+from .segment import Segment
+from .storage import Buffer, StorageFile
+
+PAGES_SIZE = 2 * PAGE_SIZE
+_JOIN_SIZE_MAX = 8 << 20
+"""Pieces up to this many bytes are copied together and written by one call."""
+
+
+def choose_page(pages: bytes, path: str) -> tuple[HeaderPage, tuple[int, ...]]:
+    """Return the newest valid header page and the numbers of the bad ones.
+
+    Raises:
+        Unsupported: the file is of a newer format, or not Cerata's at all.
+        Corrupt: neither page verifies.
+    """
+    found: list[HeaderPage] = []
+    bad: list[int] = []
+    for number in (0, 1):
+        page = decode_page(pages[number * PAGE_SIZE : (number + 1) * PAGE_SIZE], number)
+        if page is None:
+            bad.append(number)
+        else:
+            found.append(page)
+    if found:
+        return max(found, key=lambda page: page.flip), tuple(bad)
+    versions = {stored_version(pages[:PAGE_SIZE]), stored_version(pages[PAGE_SIZE:])} - {None}
+    if not versions:
+        if not pages:
+            raise Unsupported(
+                "The file is empty, not a Cerata file",
+                where=path,
+                remedy="Remove it, and it will be created; or name another path.",
+            )
+        raise Unsupported(
+            "Not a Cerata file: it does not start with its magic bytes",
+            where=path,
+            remedy="Check the path; nothing was changed.",
+        )
+    if len(pages) == PAGES_SIZE and versions != {VERSION}:
+        newest = max(version for version in versions if version is not None)
+        raise Unsupported(
+            f"The file has format version {newest}; this Cerata reads version {VERSION}",
+            where=path,
+            remedy="Upgrade Cerata.",
+        )
+    raise Corrupt(
+        "Both header pages are damaged",
+        where=f"{path}, offsets 0 and {PAGE_SIZE:,}",
+        remedy="Restore a backup.",
+        offset=0,
+    )
+
+
+class LogFile:
+    """Typed access to one open file.
+
+    Positional and stateless except for caches of immutable structures, so threads may share it.
+    """
+
+    def __init__(self, file: StorageFile, path: str, file_id: bytes) -> None:
+        self.file = file
+        self.path = path
+        self.key = file_key(file_id)
+        self.segment = lru_cache(maxsize=64)(self._segment)
+        self.manifest = lru_cache(maxsize=64)(self._manifest)
+
+    def read_pages(self) -> bytes:
+        """Return both header pages' bytes; fewer than 8,192 where the file is shorter."""
+        return self.file.read_at(0, PAGES_SIZE)
+
+    def read_toc(self, page: HeaderPage) -> Toc:
+        """Return the TOC that a header page names. Raises `Corrupt`."""
+        data = self.file.read_at(page.toc_offset, page.data_end - page.toc_offset)
+        at = page.data_end - SECTOR_SIZE - page.toc_offset
+        footer = decode_footer(self.key, page.toc_offset + at, data[at:]) if at > 0 else None
+        toc = data[: page.toc_size]
+        if footer is None or footer.toc_size != page.toc_size:
+            raise Corrupt(
+                "The footer that the header names is damaged",
+                offset=page.data_end - SECTOR_SIZE,
+            )
+        if not toc_is_whole(self.key, footer, toc):
+            raise Corrupt("The TOC is damaged", offset=page.toc_offset)
+        decoded = decode_toc(toc, page.toc_offset)
+        if decoded.generation != page.generation or decoded.sealed_seq != page.sealed_seq:
+            raise Corrupt("The TOC and the header disagree", offset=page.toc_offset)
+        return decoded
+
+    def extent_header(self, ref: Ref, kind: ExtentKind) -> ExtentHeader:
+        """Return the verified header of a referenced extent. Raises `Corrupt`."""
+        header = decode_extent_header(
+            self.key, ref.offset, self.file.read_at(ref.offset, EXTENT_HEADER_SIZE)
+        )
+        if header is None or header.kind != kind or header.length != ref.length:
+            raise Corrupt(
+                f"The header of a {kind.name.lower()} extent is damaged",
+                offset=ref.offset,
+                remedy="Run 'cerata verify' to see what is affected.",
+            )
+        return header
+
+    def read_extent(self, ref: Ref, kind: ExtentKind) -> bytes:
+        """Return an extent's verified body, read whole. Raises `Corrupt`."""
+        header = self.extent_header(ref, kind)
+        body = self.file.read_at(header.body_offset, header.length)
+        own = check(self.key, TAG_EXTENT_BODY, ref.offset, header.own_check, body)
+        if own != self.file.read_at(header.body_offset + header.length, len(own)):
+            raise Corrupt(
+                f"The body of a {kind.name.lower()} extent is damaged",
+                offset=ref.offset,
+                remedy="Run 'cerata verify' to see what is affected.",
+            )
+        return body
+
+    def _segment(self, offset: int, length: int) -> Segment:
+        return Segment(self.file, self.key, offset, length)
+
+    def _manifest(self, ref: Ref) -> tuple[Ref, ...]:
+        body = self.read_extent(ref, ExtentKind.MANIFEST)
+        return tuple(decode_manifest(body, ref.offset))
+
+
+class Flip:
+    """New extents, a TOC and a header page, published together; the writer lock must be held.
+
+    Invariant: nothing that is written before `publish` is named by anything on disk, and the
+    header page is written only after all of it is durable. So a crash at any instant leaves the
+    older state or the newer one.
+    """
+
+    def __init__(self, log_file: LogFile, page: HeaderPage) -> None:
+        self._log_file = log_file
+        self._page = page
+        self._start = sectors(max(log_file.file.size(), page.data_end))
+        self._at = self._start
+        self._pieces: list[Buffer] = []
+
+    @property
+    def offset(self) -> int:
+        """Where the next extent will stand."""
+        return self._at
+
+    def add(
+        self, kind: ExtentKind, body: Buffer, first_seq: int = 0, last_seq: int = 0
+    ) -> Ref:
+        """Add an extent and return its reference."""
+        pieces = encode_extent(self._log_file.key, self._at, kind, body, first_seq, last_seq)
+        ref = Ref(self._at, len(body), first_seq, last_seq)
+        self._pieces += pieces
+        self._at += sum(map(len, pieces))
+        return ref
+
+    def append(self, refs: RefList, ref: Ref) -> RefList:
+        """Append to a list of references, adding manifest pages where one is full."""
+        return refs.append(ref, self._add_manifest)
+
+    def _add_manifest(self, refs: Sequence[Ref]) -> Ref:
+        return self.add(
+            ExtentKind.MANIFEST, encode_manifest(refs), refs[0].first_seq, refs[-1].last_seq
+        )
+
+    def publish(
+        self, toc: Toc, *, incarnation: int | None = None, clear: int | None = None
+    ) -> HeaderPage:
+        """Write and sync everything, then the other header page, and sync again.
+
+        ``clear`` is the offset of a ring sector to zero: what was cut there is in the extents.
+        Durable on return.
+        """
+        file = self._log_file.file
+        toc_bytes = toc.encode()
+        toc_offset = self._at
+        footer_offset = toc_offset + sectors(len(toc_bytes))
+        footer = encode_footer(
+            self._log_file.key, footer_offset, toc_bytes, toc.generation, toc.sealed_seq
+        )
+        self._pieces += [toc_bytes.ljust(sectors(len(toc_bytes)), b"\0"), footer]
+        self._write()
+        file.sync()
+        page = self._page
+        flipped = replace(
+            page,
+            number=1 - page.number,
+            flip=page.flip + 1,
+            generation=toc.generation,
+            toc_offset=toc_offset,
+            toc_size=len(toc_bytes),
+            data_end=footer_offset + SECTOR_SIZE,
+            ring_start=toc.ring_start,
+            sealed_seq=toc.sealed_seq,
+            link=toc.link,
+            recorded=toc.recorded,
+            incarnation=page.incarnation if incarnation is None else incarnation,
+        )
+        if clear is not None:
+            file.write_at(clear, EMPTY_SECTOR)
+        file.write_at(flipped.number * PAGE_SIZE, flipped.encode())
+        file.sync()
+        return flipped
+
+    def _write(self) -> None:
+        at = self._start
+        small: list[Buffer] = []
+        for piece in self._pieces:
+            if len(piece) > _JOIN_SIZE_MAX:
+                at = self._write_joined(at, small)
+                self._log_file.file.write_at(at, piece)
+                at += len(piece)
+            else:
+                small.append(piece)
+        self._write_joined(at, small)
+
+    def _write_joined(self, at: int, pieces: list[Buffer]) -> int:
+        joined = b"".join(pieces)
+        pieces.clear()
+        if joined:
+            self._log_file.file.write_at(at, joined)
+        return at + len(joined)
+

@@ -1,0 +1,148 @@
+"""The header page: a cache of the newest footer, kept twice (at 0 and at 4,096).
+
+=======  ====  =====  ==================================================================
+offset   size  type   field
+=======  ====  =====  ==================================================================
+0        8     bytes  magic, ``89 43 45 52 41 54 41 0A``
+8        2     u16    format version, 1
+10       2     u16    page number, 0 or 1
+12       4     u32    flags: bit 0 moved
+16       16    bytes  file id
+32       16    bytes  log id
+48       8     u64    flip: how many times a page was written
+56       8     u64    generation of the newest footer
+64       8     u64    TOC offset
+72       8     u64    TOC size in bytes
+80       8     u64    data end: offset past the newest footer
+88       8     u64    ring offset
+96       8     u64    ring size in bytes
+104      8     u64    ring start: where the next record after the sealed ones stands
+112      8     u64    sealed seq
+120      24    bytes  link: body check of the last sealed record
+144      8     i64    recorded time of the sealed seq, microseconds since 1970 UTC
+152      8     i64    created, microseconds since 1970 UTC
+160      4     u32    incarnation
+164      3900         zero
+4064     32    bytes  check of the page number's offset and bytes 0 to 4,063
+=======  ====  =====  ==================================================================
+
+All integers are little-endian. On disk: never renumber or move.
+"""
+
+import struct
+from dataclasses import dataclass
+
+from blake3 import blake3
+
+from ..limits import PAGE_SIZE, RING_SIZE_MAX, RING_SIZE_MIN, SECTOR_SIZE, TOC_SIZE_MAX
+from .checks import CHECK_SIZE, TAG_PAGE
+
+MAGIC = b"\x89CERATA\n"
+VERSION = 1
+FLAG_MOVED = 1
+
+_LAYOUT = struct.Struct("<8sHHI16s16sQQQQQQQQQ24sqqI")
+_CHECK_SIZE = 32
+_CHECK_OFFSET = PAGE_SIZE - _CHECK_SIZE
+_PLACE = struct.Struct("<cQ")
+assert _LAYOUT.size == 164  # the table above
+
+
+@dataclass(frozen=True, slots=True)
+class HeaderPage:
+    """One header page, decoded; see the module's table for the fields.
+
+    Invariants: the ring lies between the pages and the data; ring start is inside the ring and a
+    multiple of 512; the TOC ends before the data end.
+    """
+
+    number: int
+    file_id: bytes
+    log_id: bytes
+    flip: int
+    generation: int
+    toc_offset: int
+    toc_size: int
+    data_end: int
+    ring_offset: int
+    ring_size: int
+    ring_start: int
+    sealed_seq: int
+    link: bytes
+    recorded: int
+    created: int
+    incarnation: int
+    moved: bool = False
+
+    @property
+    def ring_end(self) -> int:
+        """Offset past the ring."""
+        return self.ring_offset + self.ring_size
+
+    def encode(self) -> bytes:
+        """Return the page's 4,096 bytes."""
+        fields = _LAYOUT.pack(
+            MAGIC,
+            VERSION,
+            self.number,
+            FLAG_MOVED if self.moved else 0,
+            self.file_id,
+            self.log_id,
+            self.flip,
+            self.generation,
+            self.toc_offset,
+            self.toc_size,
+            self.data_end,
+            self.ring_offset,
+            self.ring_size,
+            self.ring_start,
+            self.sealed_seq,
+            self.link,
+            self.recorded,
+            self.created,
+            self.incarnation,
+        )
+        body = fields.ljust(_CHECK_OFFSET, b"\0")
+        return body + _page_check(self.number, body)
+
+
+def _page_check(number: int, body: bytes) -> bytes:
+    place = _PLACE.pack(TAG_PAGE, number * PAGE_SIZE)
+    return blake3(place + body).digest(_CHECK_SIZE)
+
+
+def decode_page(data: bytes, number: int) -> HeaderPage | None:
+    """Decode page ``number`` from its 4,096 bytes; None where anything about it is wrong."""
+    if len(data) != PAGE_SIZE or not data.startswith(MAGIC):
+        return None
+    body = data[:_CHECK_OFFSET]
+    if _page_check(number, body) != data[_CHECK_OFFSET:]:
+        return None
+    (_, version, stored_number, flags, *fields) = _LAYOUT.unpack_from(body)
+    if version != VERSION or stored_number != number:
+        return None
+    page = HeaderPage(number, *fields, moved=bool(flags & FLAG_MOVED))
+    return page if _is_plausible(page) else None
+
+
+def _is_plausible(page: HeaderPage) -> bool:
+    """Check the invariants: a page can verify and still come from a faulty or hostile writer."""
+    return (
+        RING_SIZE_MIN <= page.ring_size <= RING_SIZE_MAX
+        and page.ring_size % SECTOR_SIZE == 0
+        and page.ring_offset % SECTOR_SIZE == 0
+        and page.ring_offset >= 2 * PAGE_SIZE
+        and page.ring_offset <= page.ring_start < page.ring_end
+        and page.ring_start % SECTOR_SIZE == 0
+        and page.toc_size <= TOC_SIZE_MAX
+        and page.toc_offset >= 2 * PAGE_SIZE
+        and page.toc_offset + page.toc_size <= page.data_end
+        and len(page.link) == CHECK_SIZE
+    )
+
+
+def stored_version(data: bytes) -> int | None:
+    """Return the format version that a page claims, or None where the magic is not ours."""
+    if len(data) < 10 or not data.startswith(MAGIC):
+        return None
+    return int.from_bytes(data[8:10], "little")

@@ -1,0 +1,75 @@
+"""The index of idempotency keys: sorted runs of (hash, seq), 12 bytes an entry.
+
+A run covers a range of seqs and is one KEYS extent: the u64 hashes in order, then as many u32
+offsets from the run's first seq. Runs merge like a binary counter, so n keys stand in O(log n)
+runs and a look-up costs one bisection each. A hit is only a candidate: the event itself decides.
+"""
+
+from collections.abc import Iterator, Sequence
+
+import numpy as np
+import numpy.typing as npt
+
+from .errors import Corrupt
+from .file import Flip, LogFile
+from .format.extent import ExtentKind
+from .format.toc import Ref
+
+_ENTRY_SIZE = 12
+
+
+def encode_run(entries: Sequence[tuple[int, int]], first_seq: int) -> bytes:
+    """Return the body of a run of (hash, seq) entries."""
+    rows = sorted(entries)
+    hashes = np.array([row[0] for row in rows], "<u8")
+    offsets = np.array([row[1] - first_seq for row in rows], "<u4")
+    return hashes.tobytes() + offsets.tobytes()
+
+
+class KeyRuns:
+    """Looks keys up in the runs of a TOC; each run is read once."""
+
+    def __init__(self, log_file: LogFile) -> None:
+        self._log_file = log_file
+        self._runs: dict[int, tuple[npt.NDArray[np.uint64], npt.NDArray[np.uint32]]] = {}
+
+    def candidates(self, refs: Sequence[Ref], key: int) -> Iterator[int]:
+        """Yield the seqs of the batches whose key has this hash, oldest first."""
+        for ref in refs:
+            hashes, offsets = self._run(ref)
+            low = int(np.searchsorted(hashes, np.uint64(key), "left"))
+            high = int(np.searchsorted(hashes, np.uint64(key), "right"))
+            yield from sorted(ref.first_seq + int(offsets[row]) for row in range(low, high))
+
+    def extend(
+        self,
+        refs: Sequence[Ref],
+        entries: Sequence[tuple[int, int]],
+        first_seq: int,
+        last_seq: int,
+        flip: Flip,
+    ) -> tuple[Ref, ...]:
+        """Return the runs with new entries added through ``flip``; smaller runs are merged in."""
+        if not entries:
+            return tuple(refs)
+        kept = list(refs)
+        rows = list(entries)
+        while kept and kept[-1].length <= 2 * _ENTRY_SIZE * len(rows):
+            ref = kept.pop()
+            hashes, offsets = self._run(ref)
+            rows += zip(hashes.tolist(), (ref.first_seq + offsets.astype(int)).tolist(), strict=True)
+            first_seq = ref.first_seq
+        body = encode_run(rows, first_seq)
+        return (*kept, flip.add(ExtentKind.KEYS, body, first_seq, last_seq))
+
+    def _run(self, ref: Ref) -> tuple[npt.NDArray[np.uint64], npt.NDArray[np.uint32]]:
+        run = self._runs.get(ref.offset)
+        if run is None:
+            body = self._log_file.read_extent(ref, ExtentKind.KEYS)
+            count, rest = divmod(len(body), _ENTRY_SIZE)
+            if rest:
+                raise Corrupt("A run of idempotency keys has a wrong size", offset=ref.offset)
+            run = np.frombuffer(body, "<u8", count), np.frombuffer(body, "<u4", count, 8 * count)
+            self._runs[ref.offset] = run
+        return run
+

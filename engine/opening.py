@@ -1,0 +1,199 @@
+"""Opening: who is alone recovers, who is not joins, who only reads touches nothing.
+
+Owns the choice between the three, the creation of a missing file, and the handles' fate in a
+forked child.
+"""
+
+import difflib
+import os
+import weakref
+from typing import Literal
+
+from .creation import create, sweep_temporaries
+from .environment import Environment
+from .errors import Corrupt, InvalidInput, NotFound
+from .file import PAGES_SIZE, LogFile, choose_page
+from .format.record import sectors
+from .limits import RING_SIZE_DEFAULT, RING_SIZE_MAX, RING_SIZE_MIN
+from .locks import held, wait_for
+from .log import Log, SyncPolicy
+from .recovery import examine
+from .storage import LockName, StorageFile
+
+MEMORY_PATH = ":memory:"
+
+_open_logs: "weakref.WeakSet[Log]" = weakref.WeakSet()
+
+
+def _abandon_in_child() -> None:
+    """An inherited descriptor would keep the parent's locks alive after its death."""
+    for log in list(_open_logs):
+        log.abandon()
+
+
+os.register_at_fork(after_in_child=_abandon_in_child)
+
+
+def open_log(
+    path: str,
+    *,
+    mode: Literal["r", "rw"],
+    environment: Environment,
+    sync: SyncPolicy,
+    lock_timeout: float | None,
+    ring_bytes: int | None,
+    salvage: bool,
+) -> Log:
+    """Open or create the log in a file; `Log.open` says how."""
+    ring_size = _checked_options(mode, sync, lock_timeout, ring_bytes)
+    if mode == "r" or salvage:
+        log = _open_for_reading(path, environment, lock_timeout, salvage=salvage)
+    else:
+        log = _open_for_writing(path, environment, sync, lock_timeout, ring_size)
+    _open_logs.add(log)
+    return log
+
+
+def _checked_options(
+    mode: str, sync: object, lock_timeout: float | None, ring_bytes: int | None
+) -> int:
+    if mode not in ("r", "rw"):
+        raise InvalidInput(f"The mode {mode!r} is not known", remedy="Use 'r' or 'rw'.")
+    if sync not in ("commit", "always") and (
+        not isinstance(sync, int) or isinstance(sync, bool) or sync <= 0
+    ):
+        raise InvalidInput(
+            f"The sync policy {sync!r} is not known",
+            remedy="Use 'commit', 'always', or a number of bytes.",
+        )
+    if lock_timeout is not None and lock_timeout < 0:
+        raise InvalidInput(f"A lock_timeout of {lock_timeout} s", remedy="Use 0, more, or None.")
+    if ring_bytes is None:
+        return RING_SIZE_DEFAULT
+    if not RING_SIZE_MIN <= ring_bytes <= RING_SIZE_MAX:
+        raise InvalidInput(
+            f"A ring of {ring_bytes:,} bytes; "
+            f"{RING_SIZE_MIN:,} to {RING_SIZE_MAX:,} are possible"
+        )
+    return sectors(ring_bytes)
+
+
+def _open_for_reading(
+    path: str, environment: Environment, lock_timeout: float | None, *, salvage: bool
+) -> Log:
+    try:
+        file = environment.storage.open(path, mode="r")
+    except NotFound as error:
+        raise _not_found(path, environment) from error
+    try:
+        return _read_only(file, path, environment, lock_timeout, salvage=salvage)
+    except BaseException:
+        file.close()
+        raise
+
+
+def _not_found(path: str, environment: Environment) -> NotFound:
+    names = {os.path.basename(name): name for name in environment.storage.siblings(path)}
+    near = difflib.get_close_matches(os.path.basename(path), names, n=1)
+    remedy = f"Did you mean {names[near[0]]}?" if near else "Check the path."
+    return NotFound("There is no such file", where=path, remedy=remedy)
+
+
+def _read_only(
+    file: StorageFile,
+    path: str,
+    environment: Environment,
+    lock_timeout: float | None,
+    *,
+    salvage: bool,
+) -> Log:
+    """Open without writing a byte; a writer may flip pages meanwhile, so look again until still."""
+    for attempt in range(8):
+        pages = file.read_at(0, PAGES_SIZE)
+        page, bad = choose_page(pages, path)
+        log_file = LogFile(file, path, page.file_id)
+        try:
+            found = examine(log_file, page, bad, search=bool(bad), alone=False)
+        except Corrupt:
+            if file.read_at(0, PAGES_SIZE) != pages and attempt < 7:
+                continue
+            raise
+        if file.read_at(0, PAGES_SIZE) == pages:
+            break
+    if found.damage is not None and not salvage:
+        raise found.damage
+    log = Log(
+        log_file,
+        environment,
+        writable=False,
+        sync="commit",
+        lock_timeout=lock_timeout,
+        pages=pages,
+        found=found,
+    )
+    if found.head_seq > found.proven:
+        # Written, perhaps not yet durable: what a reader shows must survive a power loss.
+        file.sync()
+    return log
+
+
+def _open_for_writing(
+    path: str,
+    environment: Environment,
+    sync: SyncPolicy,
+    lock_timeout: float | None,
+    ring_size: int,
+) -> Log:
+    while True:
+        try:
+            file = environment.storage.open(path, mode="rw")
+        except NotFound:
+            sweep_temporaries(path, environment)
+            made = create(path, environment, ring_size)
+            if made is None:
+                continue
+            file = made
+        try:
+            return _join(file, path, environment, sync, lock_timeout)
+        except BaseException:
+            file.close()
+            raise
+
+
+def _join(
+    file: StorageFile,
+    path: str,
+    environment: Environment,
+    sync: SyncPolicy,
+    lock_timeout: float | None,
+) -> Log:
+    """Recover if alone, else join those who are there."""
+    clock = environment.clock
+    alone = file.try_lock(LockName.PRESENCE, exclusive=True)
+    if not alone:
+        wait_for(
+            file,
+            LockName.PRESENCE,
+            exclusive=False,
+            clock=clock,
+            timeout=lock_timeout,
+            path=path,
+        )
+    with held(file, LockName.WRITER, clock=clock, timeout=lock_timeout, path=path):
+        pages = file.read_at(0, PAGES_SIZE)
+        page, bad = choose_page(pages, path)
+        log_file = LogFile(file, path, page.file_id)
+        found = examine(log_file, page, bad, search=alone or bool(bad), alone=alone)
+        log = Log(
+            log_file,
+            environment,
+            writable=True,
+            sync=sync,
+            lock_timeout=lock_timeout,
+            pages=pages,
+            found=found,
+        )
+        log.settle(found, alone=alone)
+    if alone:
+        file.try_lock(LockName.PRESENCE, exclusive=False)
+    return log

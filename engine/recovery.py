@@ -1,0 +1,286 @@
+"""Recovery: from the bytes of a file to the state that it proves, and what to do about the rest.
+
+Owns the decision table (docs/reliability.md): which header page or footer is believed, which ring
+records are the log, whether an unreadable rest is a torn tail (cut, kept aside, reported) or
+damage to acknowledged data (`Corrupt`). `examine` only reads; `settle` makes what it found
+durable and needs the writer lock.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from .codec import Batch
+from .errors import Corrupt
+from .file import Flip, LogFile
+from .format.extent import (
+    EXTENT_HEADER_SIZE,
+    EXTENT_MAGIC,
+    ExtentHeader,
+    ExtentKind,
+    decode_extent_header,
+    extent_is_whole,
+)
+from .format.footer import FOOTER_MAGIC, FOOTER_SIZE, Footer, decode_footer, toc_is_whole
+from .format.page import HeaderPage
+from .format.record import decode_record_header, sectors
+from .format.toc import Ref, RefList, Toc, decode_toc
+from .integrity import Tree, chain_start
+from .limits import SECTOR_SIZE
+from .ring import Beyond, Cursor, End, Read, look_beyond, walk
+
+_SCAN_STEP = 1 << 20
+
+@dataclass(frozen=True, slots=True)
+class RecoveryReport:
+    """What opening found and did; all zero after a clean close.
+
+    ``ambiguous_tail``: what was cut may hold the last group that was acknowledged but not yet
+    proven, since a torn write and later damage to it look the same. ``cut_offset`` is where.
+    """
+
+    alone: bool = False
+    bad_pages: tuple[int, ...] = ()
+    adopted_footer: bool = False
+    rebuilt_toc: bool = False
+    sealed_events: int = 0
+    cut_bytes: int = 0
+    cut_records: int = 0
+    cut_offset: int | None = None
+    ambiguous_tail: bool = False
+    trimmed_bytes: int = 0
+
+    @property
+    def is_clean(self) -> bool:
+        """Whether nothing had to be recovered."""
+        return self == RecoveryReport(alone=self.alone)
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """The state that a file proves, before anything is written.
+
+    ``damage`` is set where acknowledged events are unreadable: the state then ends before them.
+    """
+
+    page: HeaderPage
+    toc: Toc | None
+    batches: list[Batch]
+    cursor: Cursor
+    end: End
+    beyond: list[Beyond]
+    proven: int
+    damage: Corrupt | None
+    report: RecoveryReport
+
+    @property
+    def head_seq(self) -> int:
+        return self.cursor.next_seq - 1
+
+
+def examine(
+    log_file: LogFile, page: HeaderPage, bad_pages: tuple[int, ...], *, search: bool, alone: bool
+) -> Found:
+    """Read the state that the file proves; writes nothing.
+
+    ``search``: look for a footer newer than the header page, as one that is alone must, or
+    anyone who met a bad page.
+
+    Raises:
+        Corrupt: the file is shorter than its header says, or no TOC and ring fit together.
+    """
+    size = log_file.file.size()
+    toc: Toc | None = None
+    adopted = False
+    if search and size > page.data_end:
+        newer = _newest_footer(log_file, page, size)
+        if newer is not None:
+            page, toc, adopted = newer[0], newer[1], True
+    if size < page.data_end:
+        raise Corrupt(
+            f"The file is {size:,} bytes; its header names {page.data_end:,}",
+            offset=size,
+            remedy="It was truncated: restore a backup, or open it with salvage=True.",
+        )
+    read = log_file.file.read_at
+    found = walk(read, log_file.key, page, Cursor.at_start(page))
+    cursor = found.cursor
+    head = cursor.next_seq - 1
+    beyond: list[Beyond] = []
+    settled = found.end is End.EMPTY and cursor.durable_through == head
+    if not settled:
+        ring = read(page.ring_offset, page.ring_size)
+        beyond = look_beyond(ring, log_file.key, page, cursor)
+    proven = max([cursor.durable_through, *(record.durable_through for record in beyond)])
+    damage = None
+    report = RecoveryReport(alone=alone, bad_pages=bad_pages, adopted_footer=adopted)
+    if head < proven:
+        damage = Corrupt(
+            f"Events {head + 1:,} to {proven:,} were acknowledged and cannot be read: "
+            f"where event {head + 1:,} should start stands {found.end.value}",
+            offset=cursor.offset,
+            remedy="Open it with salvage=True to read what is left, or restore a backup.",
+        )
+    else:
+        cut = _cut_size(read, log_file.key, page, cursor, found.end, beyond)
+        if cut:
+            report = replace(
+                report,
+                cut_bytes=cut,
+                cut_records=len(beyond) + (found.end is End.TORN),
+                cut_offset=cursor.offset,
+                ambiguous_tail=True,
+            )
+    return Found(page, toc, found.batches, cursor, found.end, beyond, proven, damage, report)
+
+
+def _cut_size(
+    read: Read, key: bytes, page: HeaderPage, cursor: Cursor, end: End, beyond: list[Beyond]
+) -> int:
+    """Return how many bytes from the cursor on are the rest of an unsynced group."""
+    reach = 0
+    if end in (End.TORN, End.BAD, End.UNLINKED):
+        reach = SECTOR_SIZE
+        header = decode_record_header(key, cursor.offset, read(cursor.offset, SECTOR_SIZE))
+        if header is not None and cursor.offset + header.size <= page.ring_end:
+            reach = header.size
+    for record in beyond:
+        ahead = (record.offset - cursor.offset) % page.ring_size
+        reach = max(reach, ahead + SECTOR_SIZE)
+    return min(reach, page.ring_size - cursor.used)
+
+
+def read_cut(log_file: LogFile, found: Found) -> bytes:
+    """Return the ring bytes that are to be cut, on past the ring's end to its start."""
+    page, offset, size = found.page, found.cursor.offset, found.report.cut_bytes
+    first = min(size, page.ring_end - offset)
+    read = log_file.file.read_at
+    return read(offset, first) + (read(page.ring_offset, size - first) if size > first else b"")
+
+
+# --- looking for footers and extents ---------------------------------------------------------------
+
+
+def _sectors_with(log_file: LogFile, magic: bytes, start: int, stop: int) -> Iterator[int]:
+    """Yield the offsets of the sectors that start with ``magic``; reads 1 MiB at a time."""
+    word = np.frombuffer(magic, "<u8")[0]
+    for base in range(sectors(start), stop, _SCAN_STEP):
+        data = log_file.file.read_at(base, min(_SCAN_STEP, stop - base))
+        whole = len(data) // SECTOR_SIZE * SECTOR_SIZE
+        words = np.frombuffer(data[:whole], "<u8").reshape(-1, SECTOR_SIZE // 8)[:, 0]
+        for sector in np.flatnonzero(words == word).tolist():
+            yield base + SECTOR_SIZE * sector
+
+
+def _newest_footer(
+    log_file: LogFile, page: HeaderPage, size: int
+) -> tuple[HeaderPage, Toc] | None:
+    """Return the page and TOC of the last footer past the page's end that is wholly there."""
+    footers = list(_sectors_with(log_file, FOOTER_MAGIC, page.data_end, size))
+    for offset in reversed(footers):
+        footer = decode_footer(log_file.key, offset, log_file.file.read_at(offset, FOOTER_SIZE))
+        if footer is None or footer.toc_offset < page.data_end:
+            continue
+        toc = _whole_toc(log_file, footer, page.data_end)
+        if toc is not None and toc.sealed_seq >= page.sealed_seq:
+            newer = replace(
+                page,
+                generation=toc.generation,
+                toc_offset=footer.toc_offset,
+                toc_size=footer.toc_size,
+                data_end=footer.end,
+                ring_start=toc.ring_start,
+                sealed_seq=toc.sealed_seq,
+                link=toc.link,
+                recorded=toc.recorded,
+            )
+            return newer, toc
+    return None
+
+
+def _whole_toc(log_file: LogFile, footer: Footer, older_end: int) -> Toc | None:
+    """Return the footer's TOC if it and every extent that it names past ``older_end`` verify."""
+    data = log_file.file.read_at(footer.toc_offset, footer.toc_size)
+    if not toc_is_whole(log_file.key, footer, data):
+        return None
+    toc = decode_toc(data, footer.toc_offset)
+    for ref in toc.references():
+        if ref.offset >= older_end:
+            header = _extent_at(log_file, ref.offset)
+            if header is None or not extent_is_whole(log_file.key, log_file.file, header):
+                return None
+    return toc
+
+
+def _extent_at(log_file: LogFile, offset: int) -> ExtentHeader | None:
+    data = log_file.file.read_at(offset, EXTENT_HEADER_SIZE)
+    return decode_extent_header(log_file.key, offset, data)
+
+
+def rebuild_toc(log_file: LogFile, page: HeaderPage) -> Toc:
+    """Rebuild a lost TOC from the segments, which describe themselves.
+
+    Projections' checkpoints are dropped, since replay makes them again.
+
+    Raises:
+        Corrupt: the segments that are there do not cover every sealed event.
+    """
+    extents = [
+        header
+        for offset in _sectors_with(log_file, EXTENT_MAGIC, page.ring_end, page.data_end)
+        if (header := _extent_at(log_file, offset)) is not None
+    ]
+    segments = [header for header in extents if header.kind == ExtentKind.SEGMENT]
+    chosen: list[Ref] = []
+    expected = 1
+    while expected <= page.sealed_seq:
+        candidates = [
+            header
+            for header in segments
+            if header.first_seq == expected and extent_is_whole(log_file.key, log_file.file, header)
+        ]
+        if not candidates:
+            raise Corrupt(
+                f"The TOC is lost, and no whole segment starts at event {expected:,}",
+                offset=page.toc_offset,
+                remedy="Restore a backup.",
+            )
+        best = max(candidates, key=lambda header: (header.last_seq, header.offset))
+        chosen.append(Ref(best.offset, best.length, best.first_seq, best.last_seq))
+        expected = best.last_seq + 1
+    chain = chain_start(page.log_id)
+    tree = Tree()
+    if chosen:
+        last = log_file.segment(chosen[-1].offset, chosen[-1].length)
+        chain, tree = last.index.chain, Tree(page.sealed_seq, tuple(last.index.peaks))
+    runs = [
+        Ref(header.offset, header.length, header.first_seq, header.last_seq)
+        for header in extents
+        if header.kind == ExtentKind.KEYS and header.last_seq <= page.sealed_seq
+    ]
+    keys = [
+        run
+        for run in runs
+        if not any(
+            other != run and other.first_seq <= run.first_seq and run.last_seq <= other.last_seq
+            for other in runs
+        )
+    ]
+    return Toc(
+        file_id=page.file_id,
+        log_id=page.log_id,
+        created=page.created,
+        generation=page.generation,
+        ring_offset=page.ring_offset,
+        ring_size=page.ring_size,
+        ring_start=page.ring_start,
+        sealed_seq=page.sealed_seq,
+        recorded=page.recorded,
+        chain=chain,
+        link=page.link,
+        tree=tree,
+        # One flat level: the next flips move it into manifest pages.
+        segments=RefList((tuple(chosen),)),
+        keys=tuple(sorted(keys, key=lambda run: run.first_seq)),
+    )

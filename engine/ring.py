@@ -1,0 +1,186 @@
+"""Reading the ring: which records connect, where the log ends, and what lies beyond.
+
+Owns the walk over connected records from a cursor, and the look-ahead for valid records that do
+not connect. Pure: it reads through a callable and decides nothing. `recovery` judges what it
+found, `log` follows it while others write.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from enum import Enum
+
+import numpy as np
+
+from .codec import Batch, decode_content
+from .format.page import HeaderPage
+from .format.record import (
+    EMPTY_SECTOR,
+    RECORD_HEADER_SIZE,
+    RECORD_PREFIX_SIZE,
+    RecordHeader,
+    decode_record_body,
+    decode_record_header,
+)
+from .limits import BATCH_EVENTS_MAX, SECTOR_SIZE
+
+_STEP = 64 << 10
+
+Read = Callable[[int, int], bytes]
+"""Reads (file offset, size); shorter only where the file ends."""
+
+
+@dataclass(frozen=True, slots=True)
+class Cursor:
+    """A place in the ring between two records.
+
+    ``offset`` is a file offset inside the ring, ``used`` the bytes from the ring's start to it,
+    ``next_seq`` the seq expected there, ``link`` the body check of the record before.
+    ``durable_through`` is the highest seq that a record before claims to be durable.
+    """
+
+    offset: int
+    used: int
+    next_seq: int
+    link: bytes
+    incarnation: int
+    durable_through: int
+
+    @classmethod
+    def at_start(cls, page: HeaderPage) -> "Cursor":
+        """Return the cursor before the first unsealed record."""
+        return cls(
+            offset=page.ring_start,
+            used=0,
+            next_seq=page.sealed_seq + 1,
+            link=page.link,
+            incarnation=page.incarnation,
+            durable_through=page.sealed_seq,
+        )
+
+
+class End(Enum):
+    """What stands where the connected records end."""
+
+    EMPTY = "an empty sector"
+    TORN = "a record whose body does not verify"
+    BAD = "bytes that are no record"
+    STALE = "a record of an earlier lap or incarnation"
+    UNLINKED = "a record that does not follow from the one before"
+    FULL = "the ring's own start"
+
+
+@dataclass(frozen=True, slots=True)
+class Walk:
+    """Connected records: their batches in order, the cursor after them, and what ended them."""
+
+    batches: list[Batch]
+    cursor: Cursor
+    end: End
+
+
+def walk(read: Read, key: bytes, page: HeaderPage, cursor: Cursor) -> Walk:
+    """Follow the records that connect to ``cursor``; reads in steps of 64 KiB."""
+    batches: list[Batch] = []
+    data = b""
+    base = cursor.offset
+    while True:
+        if cursor.used >= page.ring_size:
+            return Walk(batches, cursor, End.FULL)
+        at = cursor.offset - base
+        if not 0 <= at < len(data):
+            base, at = cursor.offset, 0
+            data = read(base, min(_STEP, page.ring_end - base))
+        header = decode_record_header(key, cursor.offset, data, at)
+        if header is None:
+            sector = data[at : at + SECTOR_SIZE]
+            return Walk(batches, cursor, End.EMPTY if sector == EMPTY_SECTOR else End.BAD)
+        if header.incarnation < cursor.incarnation:
+            return Walk(batches, cursor, End.STALE)
+        if header.is_padding:
+            if header.body_check != cursor.link:
+                return Walk(batches, cursor, End.STALE)
+            if cursor.offset + header.size != page.ring_end:
+                return Walk(batches, cursor, End.BAD)
+            cursor = _advance(cursor, page, header)
+            continue
+        if header.first_seq != cursor.next_seq:
+            behind = header.first_seq < cursor.next_seq
+            return Walk(batches, cursor, End.STALE if behind else End.UNLINKED)
+        if cursor.offset + header.size > page.ring_end:
+            return Walk(batches, cursor, End.BAD)
+        stop = at + RECORD_HEADER_SIZE + header.length
+        if stop > len(data):
+            base, at = cursor.offset, 0
+            stop = RECORD_HEADER_SIZE + header.length
+            data = read(base, max(header.size, min(_STEP, page.ring_end - base)))
+        body = memoryview(data)[at + RECORD_HEADER_SIZE : stop]
+        prefix = decode_record_body(key, cursor.offset, header, body)
+        if prefix is None or prefix.durable_through >= header.first_seq:
+            return Walk(batches, cursor, End.TORN)
+        if prefix.link != cursor.link:
+            return Walk(batches, cursor, End.UNLINKED)
+        if not prefix.is_mark:
+            content = body[RECORD_PREFIX_SIZE:]
+            batches.append(
+                decode_content(header.first_seq, prefix.count, content, cursor.offset)
+            )
+        cursor = replace(
+            _advance(cursor, page, header),
+            next_seq=cursor.next_seq + prefix.count,
+            link=header.body_check,
+            durable_through=max(cursor.durable_through, prefix.durable_through),
+        )
+
+
+def _advance(cursor: Cursor, page: HeaderPage, header: RecordHeader) -> Cursor:
+    offset = cursor.offset + header.size
+    return replace(
+        cursor,
+        offset=page.ring_offset if offset >= page.ring_end else offset,
+        used=cursor.used + header.size,
+        incarnation=header.incarnation,
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class Beyond:
+    """A valid record that does not connect to what is before it."""
+
+    offset: int
+    first_seq: int
+    count: int
+    durable_through: int
+    incarnation: int
+
+
+def look_beyond(ring: bytes, key: bytes, page: HeaderPage, cursor: Cursor) -> list[Beyond]:
+    """Find valid records after ``cursor`` of its incarnation or later, in ring order.
+
+    ``ring`` is a copy of the whole ring. Records of earlier laps (lower seqs) and those cut
+    before (lower incarnations) are passed over. Cost: one numpy pass over the first words of all
+    sectors, then one check for each that could be a header.
+    """
+    words = np.frombuffer(ring, "<u8").reshape(-1, SECTOR_SIZE // 8)[:, 0]
+    # A seq this far ahead would need more records than the ring has sectors.
+    furthest = cursor.next_seq + BATCH_EVENTS_MAX * len(words)
+    candidates = np.flatnonzero((words >= cursor.next_seq) & (words <= furthest))
+    found: list[Beyond] = []
+    for sector in candidates.tolist():
+        at = sector * SECTOR_SIZE
+        offset = page.ring_offset + at
+        header = decode_record_header(key, offset, ring, at)
+        if header is None or header.incarnation < cursor.incarnation:
+            continue
+        body = memoryview(ring)[at + RECORD_HEADER_SIZE :][: header.length]
+        prefix = decode_record_body(key, offset, header, body)
+        if prefix is not None:
+            found.append(
+                Beyond(
+                    offset,
+                    header.first_seq,
+                    prefix.count,
+                    prefix.durable_through,
+                    header.incarnation,
+                )
+            )
+    return sorted(found, key=lambda record: (record.offset - cursor.offset) % page.ring_size)
