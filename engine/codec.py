@@ -12,7 +12,16 @@ from dataclasses import dataclass
 import msgspec
 
 from .errors import Corrupt, InvalidInput
-from .events import DEFAULT_SCOPE, Draft, Embedding, EventBody, Payload, PutFrame, Scope, UnknownBody
+from .events import (
+    DEFAULT_SCOPE,
+    Draft,
+    Embedding,
+    EventBody,
+    Payload,
+    PutFrame,
+    Scope,
+    UnknownBody,
+)
 from .integrity import SALT_SIZE, hash_bytes
 from .limits import (
     BATCH_EVENTS_MAX,
@@ -88,8 +97,10 @@ def prepare(
     size = 0
     for index, draft in enumerate(drafts):
         try:
-            payload = _encode_payload(draft, key, arguments) if index == 0 else _encode_payload(
-                draft, None, None
+            payload = (
+                _encode_payload(draft, key, arguments)
+                if index == 0
+                else _encode_payload(draft, None, None)
             )
         except InvalidInput as error:
             raise InvalidInput(
@@ -97,9 +108,7 @@ def prepare(
             ) from error
         name, version = _kind_of(draft.body)
         salt = salts[SALT_SIZE * index : SALT_SIZE * (index + 1)]
-        events.append(
-            WireEvent(name, version, draft.causation, salt, payload, draft.attachments)
-        )
+        events.append(WireEvent(name, version, draft.causation, salt, payload, draft.attachments))
         size += len(payload) + SALT_SIZE + 32 + sum(map(len, draft.attachments))
     return Prepared(tuple(events), size, key, arguments, tenant_of(drafts[0].scope))
 
@@ -127,9 +136,7 @@ def _encode_payload(draft: Draft, key: str | None, arguments: bytes | None) -> b
     try:
         data = body.data if isinstance(body, UnknownBody) else _encode(body)
         payload = _encode(
-            Payload(
-                draft.scope, draft.actor, draft.correlation, key, arguments, msgspec.Raw(data)
-            )
+            Payload(draft.scope, draft.actor, draft.correlation, key, arguments, msgspec.Raw(data))
         )
     except UnicodeEncodeError as error:
         raise InvalidInput(

@@ -7,7 +7,7 @@ turns these into deterministic MessagePack and back.
 A new kind of event is a subclass of `EventBody` with a wire name::
 
     @event("spending")
-    class Spending(EventBody):
+    class Spending(EventBody, frozen=True):
         cents: int
 
 Unknown kinds are carried unchanged and read back as `UnknownBody`.
@@ -98,7 +98,7 @@ def body_type(name: str) -> type[EventBody] | None:
     return _REGISTRY.get(name)
 
 
-class UnknownBody(EventBody):
+class UnknownBody(EventBody, frozen=True, kw_only=True):
     """The body of a kind of event that this process does not know, carried unchanged."""
 
     kind: str
@@ -112,7 +112,7 @@ class UnknownBody(EventBody):
 
 
 @event("putFrame", references={"parent": "putFrame"})
-class PutFrame(EventBody):
+class PutFrame(EventBody, frozen=True, kw_only=True):
     """A frame comes into being; its id is the seq of this event.
 
     Exactly one of ``text`` and ``blob`` is the content; a document that was split has an empty
@@ -141,14 +141,14 @@ class PutFrame(EventBody):
 
 
 @event("deleteFrame", references={"frame": "putFrame"})
-class DeleteFrame(EventBody):
+class DeleteFrame(EventBody, frozen=True, kw_only=True):
     """A frame, and the chunks below it, are no longer current."""
 
     frame: int
 
 
 @event("supersedeFrame", references={"old": "putFrame", "new": "putFrame"})
-class SupersedeFrame(EventBody):
+class SupersedeFrame(EventBody, frozen=True, kw_only=True):
     """``new`` takes the place of ``old``; the old one stays readable in the past."""
 
     old: int
@@ -156,7 +156,7 @@ class SupersedeFrame(EventBody):
 
 
 @event("putEmbedding", references={"frame": "putFrame"})
-class PutEmbedding(EventBody):
+class PutEmbedding(EventBody, frozen=True, kw_only=True):
     """A vector for a frame that is already there, as re-embedding makes them."""
 
     frame: int
@@ -164,7 +164,7 @@ class PutEmbedding(EventBody):
 
 
 @event("putTag")
-class PutTag(EventBody):
+class PutTag(EventBody, frozen=True, kw_only=True):
     """A name for the end of a batch; a name starts with a letter and is never used again."""
 
     tag: str
@@ -172,7 +172,7 @@ class PutTag(EventBody):
 
 
 @event("assertFact")
-class AssertFact(EventBody):
+class AssertFact(EventBody, frozen=True, kw_only=True):
     """A fact is held true for [valid_from, valid_to), from when it is recorded.
 
     The object is one typed value: ``object_kind`` is its type's name, ``object`` the value.
@@ -190,14 +190,14 @@ class AssertFact(EventBody):
 
 
 @event("retractFact", references={"fact": "assertFact"})
-class RetractFact(EventBody):
+class RetractFact(EventBody, frozen=True, kw_only=True):
     """A fact is no longer known from here on; its history stays."""
 
     fact: int
 
 
 @event("gap")
-class Gap(EventBody):
+class Gap(EventBody, frozen=True, kw_only=True):
     """Stands for an event that was lost, so that later ids stay; ``repair`` writes it."""
 
     reason: str

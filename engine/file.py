@@ -164,9 +164,7 @@ class Flip:
         """Where the next extent will stand."""
         return self._at
 
-    def add(
-        self, kind: ExtentKind, body: Buffer, first_seq: int = 0, last_seq: int = 0
-    ) -> Ref:
+    def add(self, kind: ExtentKind, body: Buffer, first_seq: int = 0, last_seq: int = 0) -> Ref:
         """Add an extent and return its reference."""
         pieces = encode_extent(self._log_file.key, self._at, kind, body, first_seq, last_seq)
         ref = Ref(self._at, len(body), first_seq, last_seq)
@@ -240,4 +238,3 @@ class Flip:
         if joined:
             self._log_file.file.write_at(at, joined)
         return at + len(joined)
-

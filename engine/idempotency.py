@@ -57,7 +57,9 @@ class KeyRuns:
         while kept and kept[-1].length <= 2 * _ENTRY_SIZE * len(rows):
             ref = kept.pop()
             hashes, offsets = self._run(ref)
-            rows += zip(hashes.tolist(), (ref.first_seq + offsets.astype(int)).tolist(), strict=True)
+            rows += zip(
+                hashes.tolist(), (ref.first_seq + offsets.astype(int)).tolist(), strict=True
+            )
             first_seq = ref.first_seq
         body = encode_run(rows, first_seq)
         return (*kept, flip.add(ExtentKind.KEYS, body, first_seq, last_seq))
@@ -72,4 +74,3 @@ class KeyRuns:
             run = np.frombuffer(body, "<u8", count), np.frombuffer(body, "<u4", count, 8 * count)
             self._runs[ref.offset] = run
         return run
-

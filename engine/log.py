@@ -12,7 +12,7 @@ import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field, replace
-from typing import Any, Literal, TypeAlias
+from typing import Any, Literal, Self, TypeAlias
 
 from .codec import (
     Batch,
@@ -58,7 +58,7 @@ from .reader import Reader, Snapshot
 from .recovery import Found, examine, read_cut
 from .ring import Cursor, End, walk
 from .segment import SegmentDraft
-from .storage import LockName, StorageFile
+from .storage import LockName
 
 SyncPolicy: TypeAlias = Literal["commit", "always"] | int
 Validate: TypeAlias = Callable[[Sequence[Event]], None]
@@ -309,9 +309,7 @@ class Log:
             OutcomeUnknown: the sync failed; reopen the file and look.
         """
         self._check_writable()
-        prepared = prepare(
-            drafts, self._environment.random_bytes, key=key, arguments=arguments
-        )
+        prepared = prepare(drafts, self._environment.random_bytes, key=key, arguments=arguments)
         spill = None
         if prepared.size > self._page.ring_size // 4:
             spill = self._write_spill(prepared)
@@ -331,12 +329,12 @@ class Log:
             if validate is not None:
                 validate(list(self._taken_in(known + 1)))
             batch = self._write_batch(prepared, spill)
-        if self._sync == "commit" or self._sync == "always":
+        policy = self._sync
+        due = not isinstance(policy, int) or self._unsynced_bytes >= policy
+        if due or self._shows_foreign:
             self._sync_through(batch.last_seq)
-            if self._sync == "always":
+            if policy == "always":
                 self._prove()
-        elif self._unsynced_bytes >= self._sync or self._shows_foreign:
-            self._sync_through(batch.last_seq)
         else:
             with self._mutex:
                 self._publish()
@@ -411,7 +409,7 @@ class Log:
                 self._closed = True
                 self._file.close()
 
-    def __enter__(self) -> "Log":
+    def __enter__(self) -> Self:
         return self
 
     def __exit__(self, *_: object) -> None:
@@ -509,7 +507,7 @@ class Log:
         """Under the writer lock: take in what others appended, mend what a dead writer left."""
         pages = self._log_file.read_pages()
         if pages != self._pages:
-            page, bad = choose_page(pages, self.path)
+            _, bad = choose_page(pages, self.path)
             if bad:
                 self.settle(self._examine(), alone=False)
                 return
@@ -606,9 +604,7 @@ class Log:
             )
             offset, used = page.ring_offset, used + padding
         prefix = RecordPrefix(self._durable, flags, count, cursor.link)
-        record, link = encode_record(
-            key, offset, first_seq, page.incarnation, prefix, content
-        )
+        record, link = encode_record(key, offset, first_seq, page.incarnation, prefix, content)
         following = offset + size
         if following == page.ring_end:
             following = page.ring_offset
@@ -777,9 +773,7 @@ class Log:
         toc = self._reader.toc(self._page)
         sealed = self._keys.candidates(toc.keys, wanted)
         tail = (
-            batch.first_seq
-            for batch in self._tail
-            if next(self._key_hashes(batch), None) == wanted
+            batch.first_seq for batch in self._tail if next(self._key_hashes(batch), None) == wanted
         )
         for seq in (*sealed, *tail):
             event = next(self._taken_in(seq))

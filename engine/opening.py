@@ -72,8 +72,7 @@ def _checked_options(
         return RING_SIZE_DEFAULT
     if not RING_SIZE_MIN <= ring_bytes <= RING_SIZE_MAX:
         raise InvalidInput(
-            f"A ring of {ring_bytes:,} bytes; "
-            f"{RING_SIZE_MIN:,} to {RING_SIZE_MAX:,} are possible"
+            f"A ring of {ring_bytes:,} bytes; {RING_SIZE_MIN:,} to {RING_SIZE_MAX:,} are possible"
         )
     return sectors(ring_bytes)
 
@@ -108,17 +107,19 @@ def _read_only(
     salvage: bool,
 ) -> Log:
     """Open without writing a byte; a writer may flip pages meanwhile, so look again until still."""
-    for attempt in range(8):
+    tries = 8
+    while True:
+        tries -= 1
         pages = file.read_at(0, PAGES_SIZE)
         page, bad = choose_page(pages, path)
         log_file = LogFile(file, path, page.file_id)
         try:
             found = examine(log_file, page, bad, search=bool(bad), alone=False)
         except Corrupt:
-            if file.read_at(0, PAGES_SIZE) != pages and attempt < 7:
-                continue
-            raise
-        if file.read_at(0, PAGES_SIZE) == pages:
+            if tries == 0 or file.read_at(0, PAGES_SIZE) == pages:
+                raise
+            continue
+        if tries == 0 or file.read_at(0, PAGES_SIZE) == pages:
             break
     if found.damage is not None and not salvage:
         raise found.damage

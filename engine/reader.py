@@ -90,8 +90,9 @@ class Reader:
                     index = seq - batch.first_seq
                     if batch.spill is None:
                         return batch.events[index].attachments
-                    return tuple(self._spill(batch.spill.offset, batch.spill.length)
-                                 .attachments(index))
+                    return tuple(
+                        self._spill(batch.spill.offset, batch.spill.length).attachments(index)
+                    )
             raise NotFound(f"There is no event {seq:,}")
         ref = self._segment_ref(self.toc(snapshot.page), seq)
         segment = self._log_file.segment(ref.offset, ref.length)
@@ -178,9 +179,7 @@ class Reader:
             spill = self._spill(batch.spill.offset, batch.spill.length)
             events = spill.events(low, stop, attachments=False)
         for index, event in enumerate(events, start=low):
-            yield _event(
-                batch.first_seq, index, batch.count, batch.recorded, batch.clock, event
-            )
+            yield _event(batch.first_seq, index, batch.count, batch.recorded, batch.clock, event)
 
     def _spill(self, offset: int, length: int) -> Segment:
         return self._log_file.segment(offset, length)

@@ -13,7 +13,7 @@ import numpy as np
 
 from .codec import Batch
 from .errors import Corrupt
-from .file import Flip, LogFile
+from .file import LogFile
 from .format.extent import (
     EXTENT_HEADER_SIZE,
     EXTENT_MAGIC,
@@ -31,6 +31,7 @@ from .limits import SECTOR_SIZE
 from .ring import Beyond, Cursor, End, Read, look_beyond, walk
 
 _SCAN_STEP = 1 << 20
+
 
 @dataclass(frozen=True, slots=True)
 class RecoveryReport:
@@ -159,7 +160,7 @@ def read_cut(log_file: LogFile, found: Found) -> bytes:
     return read(offset, first) + (read(page.ring_offset, size - first) if size > first else b"")
 
 
-# --- looking for footers and extents ---------------------------------------------------------------
+# --- looking for footers and extents -------------------------------------------------------------
 
 
 def _sectors_with(log_file: LogFile, magic: bytes, start: int, stop: int) -> Iterator[int]:
@@ -173,9 +174,7 @@ def _sectors_with(log_file: LogFile, magic: bytes, start: int, stop: int) -> Ite
             yield base + SECTOR_SIZE * sector
 
 
-def _newest_footer(
-    log_file: LogFile, page: HeaderPage, size: int
-) -> tuple[HeaderPage, Toc] | None:
+def _newest_footer(log_file: LogFile, page: HeaderPage, size: int) -> tuple[HeaderPage, Toc] | None:
     """Return the page and TOC of the last footer past the page's end that is wholly there."""
     footers = list(_sectors_with(log_file, FOOTER_MAGIC, page.data_end, size))
     for offset in reversed(footers):

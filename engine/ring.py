@@ -121,9 +121,7 @@ def walk(read: Read, key: bytes, page: HeaderPage, cursor: Cursor) -> Walk:
             return Walk(batches, cursor, End.UNLINKED)
         if not prefix.is_mark:
             content = body[RECORD_PREFIX_SIZE:]
-            batches.append(
-                decode_content(header.first_seq, prefix.count, content, cursor.offset)
-            )
+            batches.append(decode_content(header.first_seq, prefix.count, content, cursor.offset))
         cursor = replace(
             _advance(cursor, page, header),
             next_seq=cursor.next_seq + prefix.count,

@@ -334,9 +334,7 @@ class Segment:
     def _read_block(self, number: int) -> bytes:
         row = self.index.blocks[number]
         stored = self._read(row.offset, row.stored_size)
-        own = check(
-            self._key, TAG_BLOCK, self._base + row.offset, stored, size=CHECK_SIZE_BLOCK
-        )
+        own = check(self._key, TAG_BLOCK, self._base + row.offset, stored, size=CHECK_SIZE_BLOCK)
         if own != row.check:
             raise self._corrupt(f"block {number} does not verify", self._base + row.offset)
         if row.raw_size == 0:

@@ -30,7 +30,7 @@ All integers are little-endian. On disk: never renumber or move.
 """
 
 import struct
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from blake3 import blake3
 
@@ -118,10 +118,12 @@ def decode_page(data: bytes, number: int) -> HeaderPage | None:
     body = data[:_CHECK_OFFSET]
     if _page_check(number, body) != data[_CHECK_OFFSET:]:
         return None
-    (_, version, stored_number, flags, *fields) = _LAYOUT.unpack_from(body)
+    _, version, stored_number, flags, *rest = _LAYOUT.unpack_from(body)
     if version != VERSION or stored_number != number:
         return None
-    page = HeaderPage(number, *fields, moved=bool(flags & FLAG_MOVED))
+    page = HeaderPage(number, *rest)
+    if flags & FLAG_MOVED:
+        page = replace(page, moved=True)
     return page if _is_plausible(page) else None
 
 

@@ -92,9 +92,7 @@ def encode_record(
     content: bytes,
 ) -> tuple[bytes, bytes]:
     """Return (the record in whole sectors, its body check) for a place in the file."""
-    body = (
-        _PREFIX.pack(prefix.durable_through, prefix.flags, prefix.count, prefix.link) + content
-    )
+    body = _PREFIX.pack(prefix.durable_through, prefix.flags, prefix.count, prefix.link) + content
     body_check = check(key, TAG_RECORD_BODY, offset, body)
     header = _encode_header(key, offset, first_seq, len(body), incarnation, body_check)
     return (header + body).ljust(sectors(RECORD_HEADER_SIZE + len(body)), b"\0"), body_check
@@ -115,9 +113,7 @@ def _encode_header(
     return covered + header_check + body_check
 
 
-def decode_record_header(
-    key: bytes, offset: int, data: Buffer, at: int = 0
-) -> RecordHeader | None:
+def decode_record_header(key: bytes, offset: int, data: Buffer, at: int = 0) -> RecordHeader | None:
     """Decode the header that starts at ``data[at]``; None where its check fails."""
     if len(data) - at < RECORD_HEADER_SIZE:
         return None

@@ -82,9 +82,7 @@ def _covers(ref: Ref, seq: int) -> bool:
     return ref.first_seq <= seq <= ref.last_seq
 
 
-def _expand(
-    ref: Ref, depth: int, read_page: "Callable[[Ref], Sequence[Ref]]"
-) -> Iterator[Ref]:
+def _expand(ref: Ref, depth: int, read_page: "Callable[[Ref], Sequence[Ref]]") -> Iterator[Ref]:
     if depth == 0:
         yield ref
         return
@@ -194,7 +192,9 @@ def decode_toc(data: bytes, offset: int) -> Toc:
             quarantine=tuple(_ref(row, offset) for row in rest.pop("quarantine")),
         )
     except (KeyError, TypeError, ValueError) as error:
-        raise Corrupt(f"The TOC lacks a field or has a wrong one: {error}", offset=offset) from error
+        raise Corrupt(
+            f"The TOC lacks a field or has a wrong one: {error}", offset=offset
+        ) from error
     hashes = (chain, *peaks)
     if any(len(value) != HASH_SIZE for value in hashes) or len(link) != CHECK_SIZE:
         raise Corrupt("The TOC has a hash of the wrong size", offset=offset)
