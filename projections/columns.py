@@ -1,0 +1,255 @@
+"""Columns of numbers: the ones that grow while a fold runs, and their bytes in a chunk.
+
+Owns `Column` and the chunk encoding. Leaves out what the columns mean, checksums and
+compression: whoever stores a chunk checks and compresses it.
+
+A chunk is a header (magic 8, version u32, count u32), one 48-byte descriptor a column (name 24,
+dtype 8, items u64, reserved 8), then each column's little-endian bytes, padded with zeros to a
+multiple of 8 so that reading copies nothing. The same columns always give the same bytes.
+"""
+
+import struct
+from collections.abc import Mapping, Sequence
+from typing import Final, Generic, TypeAlias, TypeVar
+
+import numpy as np
+import numpy.typing as npt
+
+from cerata.engine.errors import Corrupt
+
+U8: TypeAlias = npt.NDArray[np.uint8]
+U16: TypeAlias = npt.NDArray[np.uint16]
+U32: TypeAlias = npt.NDArray[np.uint32]
+U64: TypeAlias = npt.NDArray[np.uint64]
+I32: TypeAlias = npt.NDArray[np.int32]
+I64: TypeAlias = npt.NDArray[np.int64]
+F64: TypeAlias = npt.NDArray[np.float64]
+Mask: TypeAlias = npt.NDArray[np.bool_]
+Unsigned: TypeAlias = U8 | U16 | U32
+"""A column whose width follows from its largest value; see `narrow`."""
+
+AnyColumn: TypeAlias = U8 | U16 | U32 | U64 | I32 | I64
+
+NO_ROW: Final = 0xFFFF_FFFF
+"""In a u32 column of rows: no row. On disk: never renumber."""
+
+CHUNK_MAGIC: Final = b"ceracols"
+CHUNK_VERSION: Final = 1
+COLUMNS_MAX: Final = 64
+CHUNK_SIZE_MAX: Final = 1 << 32
+"""Most bytes of one chunk before compression: 2 million frames fill about 1 GiB."""
+
+_HEADER = struct.Struct("<8sII")
+_DESCRIPTOR = struct.Struct("<24s8sQ8x")
+_DTYPES: Final[dict[str, np.dtype[np.generic]]] = {
+    name: np.dtype(name) for name in ("|u1", "<u2", "<u4", "<u8", "<i4", "<i8")
+}
+_PLACE = "projection chunk"
+
+Item = TypeVar("Item", bound=np.generic)
+
+
+Rows: TypeAlias = int | I64 | U32
+
+
+class Column(Generic[Item]):
+    """A growing array of one dtype.
+
+    - Items are only appended; `view` returns an array whose items never change.
+    - One thread appends; any thread may hold a view, which keeps its own buffer alive.
+    """
+
+    __slots__ = ("_buffer", "_size")
+
+    def __init__(self, dtype: type[Item]) -> None:
+        self._buffer: npt.NDArray[Item] = np.empty(0, dtype)
+        self._size = 0
+
+    def __len__(self) -> int:
+        return self._size
+
+    @property
+    def size_bytes(self) -> int:
+        """Memory held, room for growth included."""
+        return self._buffer.nbytes
+
+    def view(self) -> npt.NDArray[Item]:
+        """Return the items so far, without a copy."""
+        return self._buffer[: self._size]
+
+    def extend(self, items: npt.ArrayLike) -> None:
+        """Append items; amortised O(items)."""
+        added = np.asarray(items, self._buffer.dtype)
+        end = self._size + len(added)
+        if end > len(self._buffer):
+            # The old buffer stays as it is for whoever holds a view of it.
+            capacity = max(end, 16 if self._size else 0, self._size * 3 // 2)
+            grown: npt.NDArray[Item] = np.empty(capacity, self._buffer.dtype)
+            grown[: self._size] = self._buffer[: self._size]
+            self._buffer = grown
+        self._buffer[self._size : end] = added
+        self._size = end
+
+    def set_once(self, rows: Rows, values: npt.ArrayLike) -> None:
+        """Write items that so far stand for nothing.
+
+        Only for derived columns whose new values a view taken earlier must ignore anyway.
+        """
+        self.view()[rows] = values
+
+
+AnyGrowing: TypeAlias = (
+    Column[np.uint8] | Column[np.uint32] | Column[np.uint64] | Column[np.int32] | Column[np.int64]
+)
+
+
+def narrow(items: npt.NDArray[np.integer[npt.NBitBase]] | AnyColumn) -> Unsigned:
+    """Return the items in the narrowest unsigned dtype that holds the largest.
+
+    Raises:
+        OverflowError: an item needs more than 32 bits.
+    """
+    largest = int(items.max()) if len(items) else 0
+    if largest < 1 << 8:
+        return items.astype(np.uint8, copy=False)
+    if largest < 1 << 16:
+        return items.astype(np.uint16, copy=False)
+    if largest < 1 << 32:
+        return items.astype(np.uint32, copy=False)
+    raise OverflowError(f"a column item is {largest}; 32 bits is the limit")
+
+
+def encode_columns(columns: Mapping[str, AnyColumn]) -> bytes:
+    """Return the canonical bytes of named columns, in the order given."""
+    parts = [_HEADER.pack(CHUNK_MAGIC, CHUNK_VERSION, len(columns))]
+    for name, column in columns.items():
+        dtype = column.dtype.newbyteorder("<").str.encode()
+        parts.append(_DESCRIPTOR.pack(name.encode(), dtype, len(column)))
+    for column in columns.values():
+        data = np.ascontiguousarray(column, column.dtype.newbyteorder("<")).tobytes()
+        parts += (data, bytes(-len(data) % 8))
+    return b"".join(parts)
+
+
+class Columns:
+    """The columns of a chunk that was read; each access checks name and dtype.
+
+    The arrays are read-only views of the chunk's bytes.
+    """
+
+    def __init__(self, columns: dict[str, AnyColumn]) -> None:
+        self._columns = columns
+
+    def names(self) -> list[str]:
+        return list(self._columns)
+
+    def _get(self, name: str, *dtypes: str) -> AnyColumn:
+        column = self._columns.get(name)
+        if column is None:
+            raise damaged(f"column {name!r} is missing")
+        if column.dtype.newbyteorder("<").str not in dtypes:
+            raise damaged(f"column {name!r} is {column.dtype.str}, expected {' or '.join(dtypes)}")
+        return column
+
+    def u8(self, name: str) -> U8:
+        return self._get(name, "|u1").astype(np.uint8, copy=False)
+
+    def u32(self, name: str) -> U32:
+        return self._get(name, "<u4").astype(np.uint32, copy=False)
+
+    def u64(self, name: str) -> U64:
+        return self._get(name, "<u8").astype(np.uint64, copy=False)
+
+    def i32(self, name: str) -> I32:
+        return self._get(name, "<i4").astype(np.int32, copy=False)
+
+    def i64(self, name: str) -> I64:
+        return self._get(name, "<i8").astype(np.int64, copy=False)
+
+    def like(self, name: str, model: AnyColumn) -> AnyColumn:
+        """Return a column that must have the dtype of ``model``."""
+        return self._get(name, model.dtype.newbyteorder("<").str)
+
+    def narrow(self, name: str) -> Unsigned:
+        """Return a column that `narrow` made."""
+        column = self._get(name, "|u1", "<u2", "<u4")
+        return column.astype(np.dtype(f"u{column.itemsize}"), copy=False)
+
+
+def decode_columns(data: bytes) -> Columns:
+    """Read a chunk; the columns share its bytes.
+
+    Raises:
+        Corrupt: the bytes are not what `encode_columns` writes, or break a limit.
+    """
+    if len(data) > CHUNK_SIZE_MAX:
+        raise damaged(f"{len(data):,} bytes, the limit is {CHUNK_SIZE_MAX:,}")
+    if len(data) < _HEADER.size:
+        raise damaged(f"{len(data)} bytes are too few for a header")
+    magic, version, count = _HEADER.unpack_from(data)
+    if magic != CHUNK_MAGIC or version != CHUNK_VERSION or count > COLUMNS_MAX:
+        raise damaged(f"magic {magic!r}, version {version}, {count} columns")
+    offset = _HEADER.size + count * _DESCRIPTOR.size
+    if offset > len(data):
+        raise damaged("the descriptors reach past the end")
+    columns: dict[str, AnyColumn] = {}
+    for index in range(count):
+        start = _HEADER.size + index * _DESCRIPTOR.size
+        name_bytes, dtype_bytes, items = _DESCRIPTOR.unpack_from(data, start)
+        if data[start + _DESCRIPTOR.size - 8 : start + _DESCRIPTOR.size] != bytes(8):
+            raise damaged("reserved bytes are not zero")
+        name = _ascii(name_bytes)
+        dtype = _DTYPES.get(_ascii(dtype_bytes))
+        if dtype is None or not name or name in columns:
+            raise damaged(f"column {index} has name {name_bytes!r} and dtype {dtype_bytes!r}")
+        end = offset + items * dtype.itemsize
+        padded = end + -end % 8
+        if padded > len(data) or any(data[end:padded]):
+            raise damaged(f"column {name!r} of {items:,} items does not fit")
+        columns[name] = np.frombuffer(data, dtype, items, offset)
+        offset = padded
+    if offset != len(data):
+        raise damaged(f"{len(data) - offset} bytes follow the last column")
+    return Columns(columns)
+
+
+def _ascii(field: bytes) -> str:
+    """Return a zero-padded name, or nothing if it is not plain ASCII."""
+    name = field.rstrip(b"\x00")
+    return name.decode("ascii") if name.isascii() and b"\x00" not in name else ""
+
+
+def damaged(what: str) -> Corrupt:
+    """Return the error for a chunk that is not what a projection wrote."""
+    return Corrupt(
+        f"The chunk is damaged: {what}",
+        where=_PLACE,
+        remedy="Drop it; the projection is rebuilt from the log.",
+    )
+
+
+def require(holds: object, what: str) -> None:
+    """Raise `Corrupt` unless a property of a chunk that was read holds."""
+    if not holds:
+        raise damaged(what)
+
+
+def rows_up_to(seqs: I64, seq: int) -> int:
+    """Return how many of the ascending ``seqs`` are at most ``seq``."""
+    return int(np.searchsorted(seqs, seq, side="right"))
+
+
+def gather_ranges(starts: I64, counts: I64) -> I64:
+    """Return the indices of many ranges, one range after the other.
+
+    ``starts`` and ``counts`` have one item a range; the result has ``counts.sum()`` items.
+    """
+    ends = np.cumsum(counts)
+    total = int(ends[-1]) if len(ends) else 0
+    shifts: I64 = np.repeat(starts - (ends - counts), counts)
+    return shifts + np.arange(total, dtype=np.int64)
+
+
+def concatenate(parts: Sequence[npt.NDArray[Item]], dtype: type[Item]) -> npt.NDArray[Item]:
+    """Return the parts one after the other; an empty array where there are none."""
+    return np.concatenate(parts) if parts else np.empty(0, dtype)

@@ -1,0 +1,239 @@
+"""Postings: which rows hold a term, how often and where, in pieces that cover ranges of rows.
+
+Owns `Piece` and what is done to pieces: made from a stream of tokens, merged, cut by row, turned
+back into the stream. The stream is the canonical form (it is what digests see): term ids in order
+of row and position. A piece is the same in order of term, row and position, so either gives the
+other.
+
+Merging follows the logarithmic method (Bentley and Saxe, 1980): pieces of like size are merged
+four at a time, so there are O(log rows) of them however small the folds were.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Final
+
+import numpy as np
+
+from .columns import (
+    I64,
+    U32,
+    AnyColumn,
+    Columns,
+    Unsigned,
+    concatenate,
+    gather_ranges,
+    narrow,
+    require,
+)
+
+_FANOUT: Final = 4
+_LEVEL_ROWS: Final = 8
+"""Pieces below 8 · 4 rows are one level: single puts are merged at most a few times."""
+
+
+@dataclass(frozen=True, slots=True)
+class Piece:
+    """Postings of rows [first_row, end_row), in order of term, then row.
+
+    - ``terms``: (m,) ascending; the postings of ``terms[i]`` are [starts[i], starts[i + 1]).
+    - ``rows``: (p,) relative to ``first_row``, ascending within a term.
+    - ``counts``: (p,) occurrences in the row, at least 1.
+    - ``positions``: (counts.sum(),) ascending within a posting, counted without stop words.
+    """
+
+    first_row: int
+    end_row: int
+    terms: U32
+    starts: I64
+    rows: Unsigned
+    counts: Unsigned
+    positions: Unsigned
+
+    @property
+    def size_bytes(self) -> int:
+        columns = (self.terms, self.starts, self.rows, self.counts, self.positions)
+        return sum(column.nbytes for column in columns)
+
+
+def invert(stream: U32, lengths: U32, first_row: int) -> Piece:
+    """Return the piece of rows whose tokens follow each other in ``stream``.
+
+    ``lengths``: (rows,), how many tokens each row has. Cost: a sort of 64-bit keys.
+    """
+    size = len(stream)
+    # One sort of (term, place) pairs packed into 64 bits beats a stable argsort four times over.
+    keys = stream.astype(np.uint64) << np.uint64(32)
+    keys |= np.arange(size, dtype=np.uint64)
+    keys.sort()
+    order = (keys & np.uint64(0xFFFF_FFFF)).astype(np.int64)
+    tokens = (keys >> np.uint64(32)).astype(np.uint32)
+    ends = np.cumsum(lengths, dtype=np.int64)
+    token_rows = np.repeat(np.arange(len(lengths), dtype=np.int64), lengths)[order]
+    positions = order - (ends - lengths)[token_rows]
+    is_first = np.ones(size, np.bool_)
+    is_first[1:] = (tokens[1:] != tokens[:-1]) | (token_rows[1:] != token_rows[:-1])
+    postings = np.flatnonzero(is_first)
+    counts = np.diff(postings, append=size)
+    terms, starts = _groups(tokens[postings])
+    return Piece(
+        first_row=first_row,
+        end_row=first_row + len(lengths),
+        terms=terms,
+        starts=starts,
+        rows=narrow(token_rows[postings]),
+        counts=narrow(counts),
+        positions=narrow(positions),
+    )
+
+
+def _groups(sorted_terms: U32) -> tuple[U32, I64]:
+    """Return the distinct terms of an ascending column and where each starts, and the end."""
+    size = len(sorted_terms)
+    is_first = np.ones(size, np.bool_)
+    is_first[1:] = sorted_terms[1:] != sorted_terms[:-1]
+    starts = np.flatnonzero(is_first)
+    return sorted_terms[starts], concatenate([starts, np.array([size])], np.int64)
+
+
+def merge(pieces: Sequence[Piece]) -> Piece:
+    """Return one piece for neighbouring pieces, given in order of rows."""
+    if len(pieces) == 1:
+        return pieces[0]
+    first_row = pieces[0].first_row
+    terms = concatenate([piece.terms for piece in pieces], np.uint32)
+    # Stable: within a term, pieces and so rows stay in order.
+    order = np.argsort(terms, kind="stable")
+    sizes = concatenate([np.diff(piece.starts) for piece in pieces], np.int64)[order]
+    starts = _shifted([piece.starts[:-1] for piece in pieces], [len(p.rows) for p in pieces])
+    postings = gather_ranges(starts[order], sizes)
+    rows = concatenate(
+        [np.add(p.rows, p.first_row - first_row, dtype=np.uint32) for p in pieces], np.uint32
+    )
+    counts = concatenate([piece.counts.astype(np.uint32) for piece in pieces], np.uint32)
+    token_ends = concatenate([np.zeros(1, np.int64), np.cumsum(counts, dtype=np.int64)], np.int64)
+    token_starts = token_ends[starts[order]]
+    token_sizes = token_ends[starts[order] + sizes] - token_starts
+    positions = concatenate([piece.positions.astype(np.uint32) for piece in pieces], np.uint32)
+    merged_terms, group_starts = _groups(terms[order])
+    posting_starts = concatenate([np.zeros(1, np.int64), np.cumsum(sizes)], np.int64)
+    return Piece(
+        first_row=first_row,
+        end_row=pieces[-1].end_row,
+        terms=merged_terms,
+        starts=posting_starts[group_starts],
+        rows=narrow(rows[postings]),
+        counts=narrow(counts[postings]),
+        positions=narrow(positions[gather_ranges(token_starts, token_sizes)]),
+    )
+
+
+def _shifted(starts: Sequence[I64], sizes: Sequence[int]) -> I64:
+    """Return starts as places in the pieces' columns laid end to end."""
+    bases = np.cumsum([0, *sizes[:-1]])
+    return concatenate([s + b for s, b in zip(starts, bases, strict=True)], np.int64)
+
+
+def cut(piece: Piece, first_row: int, end_row: int) -> Piece:
+    """Return the part of a piece in rows [first_row, end_row), which must lie within it."""
+    if (first_row, end_row) == (piece.first_row, piece.end_row):
+        return piece
+    rows = piece.rows.astype(np.int64) + piece.first_row
+    keep = (rows >= first_row) & (rows < end_row)
+    kept_before = concatenate([np.zeros(1, np.int64), np.cumsum(keep, dtype=np.int64)], np.int64)
+    starts = kept_before[piece.starts]
+    present = np.diff(starts) > 0
+    return Piece(
+        first_row=first_row,
+        end_row=end_row,
+        terms=piece.terms[present],
+        starts=concatenate([starts[:-1][present], starts[-1:]], np.int64),
+        rows=narrow(rows[keep] - first_row),
+        counts=narrow(piece.counts[keep]),
+        positions=narrow(piece.positions[np.repeat(keep, piece.counts)]),
+    )
+
+
+def gather(pieces: Sequence[Piece], first_row: int, end_row: int) -> Piece:
+    """Return the postings of rows [first_row, end_row), however the pieces divide them.
+
+    Equal ranges give equal pieces: dtypes follow the contents.
+    """
+    parts = [
+        cut(piece, max(first_row, piece.first_row), min(end_row, piece.end_row))
+        for piece in pieces
+        if piece.first_row < end_row and first_row < piece.end_row
+    ]
+    if not parts:
+        return invert(np.empty(0, np.uint32), np.zeros(end_row - first_row, np.uint32), first_row)
+    return merge(parts)
+
+
+def stream_of(piece: Piece, lengths: U32) -> U32:
+    """Return the tokens of a piece in order of row and position: what `invert` was given.
+
+    Raises:
+        Corrupt: a position lies outside its row, as only a damaged chunk has.
+    """
+    ends = np.cumsum(lengths, dtype=np.int64)
+    row_starts = np.repeat((ends - lengths)[piece.rows], piece.counts)
+    row_lengths = np.repeat(lengths[piece.rows], piece.counts)
+    require(bool((piece.positions < row_lengths).all()), "a position lies outside its text")
+    stream = np.empty(int(ends[-1]) if len(ends) else 0, np.uint32)
+    require(len(stream) == len(piece.positions), "its texts have other lengths")
+    term_of_posting = np.repeat(piece.terms, np.diff(piece.starts))
+    stream[row_starts + piece.positions] = np.repeat(term_of_posting, piece.counts)
+    return stream
+
+
+def tidy(pieces: Sequence[Piece]) -> tuple[Piece, ...]:
+    """Return the pieces with the last ones merged wherever four are of one size."""
+    kept = list(pieces)
+    while len(kept) >= _FANOUT and len({_level(piece) for piece in kept[-_FANOUT:]}) == 1:
+        kept[-_FANOUT:] = [merge(kept[-_FANOUT:])]
+    return tuple(kept)
+
+
+def _level(piece: Piece) -> int:
+    """Return the size class of a piece: 0 below 32 rows, 1 below 128, and so on."""
+    return max((piece.end_row - piece.first_row) // _LEVEL_ROWS, 1).bit_length() - 1 >> 1
+
+
+# --- in a chunk ----------------------------------------------------------------------------------
+
+
+def encode(piece: Piece) -> dict[str, AnyColumn]:
+    """Return the columns of a piece, as `decode` reads them."""
+    return {
+        "postings.terms": piece.terms,
+        "postings.sizes": narrow(np.diff(piece.starts)),
+        "postings.rows": piece.rows,
+        "postings.counts": piece.counts,
+        "postings.positions": piece.positions,
+    }
+
+
+def decode(columns: Columns, lengths: Unsigned, first_row: int, term_count: int) -> Piece:
+    """Return the piece in a chunk. Raises `Corrupt` unless it is what `encode` could give.
+
+    ``lengths`` are those of the chunk's rows, ``term_count`` how many terms there are with it.
+    """
+    terms, sizes = columns.u32("postings.terms"), columns.narrow("postings.sizes")
+    rows, counts = columns.narrow("postings.rows"), columns.narrow("postings.counts")
+    positions = columns.narrow("postings.positions")
+    starts = concatenate([np.zeros(1, np.int64), np.cumsum(sizes, dtype=np.int64)], np.int64)
+    require(len(terms) == len(sizes), "its terms and their sizes differ")
+    require(int(starts[-1]) == len(rows) == len(counts), "its postings differ in length")
+    require(int(counts.sum(dtype=np.int64)) == len(positions), "its positions differ in length")
+    if len(terms):
+        require(int(sizes.min()) > 0 and int(counts.min()) > 0, "it has an empty posting")
+        require(bool((terms[1:] > terms[:-1]).all()), "its terms do not ascend")
+        require(int(terms[-1]) < term_count, "it names a term that is not there")
+        require(int(rows.max()) < len(lengths), "it names a row that is not there")
+        ascends = rows[1:] > rows[:-1]
+        # Only where a term ends may the next row be a smaller one.
+        ascends[starts[1:-1] - 1] = True
+        require(bool(ascends.all()), "the rows of a term do not ascend")
+    require(int(lengths.sum(dtype=np.int64)) == len(positions), "its texts have other lengths")
+    end_row = first_row + len(lengths)
+    return Piece(first_row, end_row, terms, starts, rows, counts, positions)

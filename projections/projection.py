@@ -1,0 +1,199 @@
+"""What every projection promises, and the digest that proves it.
+
+Owns the `Projection` protocol, the salt that keeps versions apart, and `BlockDigests`. Leaves out
+files: a store decides when to fold, where chunks live, and who may fold (one thread at a time).
+
+A projection at seq n is a pure function of events 1 … n. It turns each into *effects*, which are
+only ever appended, so the state at an earlier seq is a prefix of the state at a later one:
+
+    leaf_b   = H(0x00 ‖ salt ‖ b u64 ‖ effects of events 4096·b + 1 … 4096·(b + 1))
+    digest_n = H(salt ‖ n u64 ‖ Merkle root of the leaves, the last one possibly partial)
+
+H is BLAKE3-256, the tree is `cerata.engine.integrity.Tree`. No float enters a digest.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import ClassVar, Final, Protocol, TypeAlias
+
+import msgspec
+import numpy as np
+from blake3 import blake3
+
+from cerata.engine.events import Erased, EventBody, Scope
+from cerata.engine.integrity import HASH_SIZE, Tree
+
+from .columns import U8, AnyColumn, Column, Columns, encode_columns, require
+
+BLOCK_SEQS: Final = 4096
+"""Events under one leaf of the digest. On disk: never change."""
+
+Parameter: TypeAlias = str | int | bool
+Parameters: TypeAlias = Mapping[str, Parameter]
+
+
+class FoldedEvent(Protocol):
+    """The parts of `cerata.engine.events.Event` that a projection may look at."""
+
+    @property
+    def seq(self) -> int: ...
+    @property
+    def type(self) -> str: ...
+    @property
+    def recorded(self) -> int: ...
+    @property
+    def scope(self) -> Scope: ...
+    @property
+    def body(self) -> EventBody | Erased: ...
+
+
+class Projection(Protocol):
+    """A pure fold of the log. One thread at a time may call it; snapshots go to any thread."""
+
+    name: ClassVar[str]
+    version: ClassVar[int]
+
+    @property
+    def parameters(self) -> Parameters:
+        """What else decides the state: other parameters are another projection."""
+        ...
+
+    @property
+    def seq(self) -> int:
+        """The last event folded."""
+        ...
+
+    def apply(self, events: Sequence[FoldedEvent]) -> None:
+        """Fold the events ``seq + 1``, ``seq + 2``, …; never fails on a valid log.
+
+        Raises:
+            ValueError: the events do not follow the last one folded.
+        """
+        ...
+
+    def digest(self) -> bytes:
+        """Return 32 bytes that say what the state at ``seq`` is; O(events since the last call)."""
+        ...
+
+    def chunk(self, after: int, through: int | None = None) -> bytes:
+        """Return canonical bytes of the effects of events ``after + 1`` … ``through``.
+
+        They depend on the events alone, never on how they were folded. ``through`` is by default
+        ``seq``. Chunks loaded in order give the state back.
+        """
+        ...
+
+    def load(self, chunk: bytes) -> None:
+        """Append the effects of a chunk that starts after ``seq``, in place of folding them.
+
+        Raises:
+            Corrupt: the bytes are damaged, are of another projection, or do not follow ``seq``.
+                The state is then as it was.
+        """
+        ...
+
+
+def salt_of(name: str, version: int, parameters: Parameters) -> bytes:
+    """Return 32 bytes that differ for every name, version and set of parameters."""
+    identity = [name, version, sorted(parameters.items())]
+    return blake3(msgspec.msgpack.encode(identity)).digest()
+
+
+def check_follows(seq: int, events: Sequence[FoldedEvent]) -> None:
+    """Refuse events that do not start after ``seq`` or are not consecutive at their ends."""
+    if events[0].seq != seq + 1 or events[-1].seq != seq + len(events):
+        raise ValueError(
+            f"the fold stands at {seq:,}; events {events[0].seq:,} to {events[-1].seq:,} "
+            f"({len(events):,} of them) do not follow"
+        )
+
+
+class BlockDigests:
+    """Digests of complete blocks, and the root over them.
+
+    - ``count`` blocks are complete and hashed, in order.
+    """
+
+    def __init__(self, salt: bytes) -> None:
+        self.salt = salt
+        self._leaves = Column(np.uint8)
+        self._tree = Tree()
+
+    @property
+    def count(self) -> int:
+        return self._tree.size
+
+    def leaf(self, block: int, effects: Mapping[str, AnyColumn]) -> bytes:
+        """Return the leaf of a block whose effects are the given columns."""
+        data = encode_columns(effects)
+        return blake3(b"\x00" + self.salt + block.to_bytes(8, "little") + data).digest()
+
+    def complete(self, seq: int, effects: Callable[[int, int], Mapping[str, AnyColumn]]) -> None:
+        """Hash the blocks that end at or before ``seq``.
+
+        ``effects(after, through)`` returns the columns of a range of events.
+        """
+        while (self.count + 1) * BLOCK_SEQS <= seq:
+            after = self.count * BLOCK_SEQS
+            leaf = self.leaf(self.count, effects(after, after + BLOCK_SEQS))
+            self._extend(np.frombuffer(leaf, np.uint8))
+
+    def root(self, seq: int, effects: Callable[[int, int], Mapping[str, AnyColumn]]) -> bytes:
+        """Return the digest at ``seq``, which may lie anywhere up to the last event folded."""
+        blocks = seq // BLOCK_SEQS
+        self.complete(seq, effects)
+        tree = self._tree
+        if blocks < self.count:
+            tree = Tree().extend(self._leaf_list(0, blocks))
+        if seq % BLOCK_SEQS:
+            after = blocks * BLOCK_SEQS
+            tree = tree.extend([self.leaf(blocks, effects(after, seq))])
+        return blake3(self.salt + seq.to_bytes(8, "little") + tree.root()).digest()
+
+    def leaves(self, after: int, through: int) -> U8:
+        """Return the leaves of the blocks that end in (after, through], one after the other."""
+        start, end = after // BLOCK_SEQS, through // BLOCK_SEQS
+        return self._leaves.view()[start * HASH_SIZE : end * HASH_SIZE]
+
+    def load(self, leaves: U8) -> None:
+        """Append leaves from a chunk, which `check` accepted."""
+        self._extend(leaves)
+
+    def check(self, leaves: U8, after: int, through: int) -> None:
+        """Raise `Corrupt` unless a chunk brings the leaves of its range."""
+        expected = through // BLOCK_SEQS - after // BLOCK_SEQS
+        require(len(leaves) == expected * HASH_SIZE, "its block digests are not those of its range")
+
+    def _leaf_list(self, start: int, end: int) -> list[bytes]:
+        data = self._leaves.view()[start * HASH_SIZE : end * HASH_SIZE].tobytes()
+        return [data[i : i + HASH_SIZE] for i in range(0, len(data), HASH_SIZE)]
+
+    def _extend(self, leaves: U8) -> None:
+        start = self.count
+        self._leaves.extend(leaves)
+        self._tree = self._tree.extend(self._leaf_list(start, len(self._leaves) // HASH_SIZE))
+
+
+def chunk_head(salt: bytes, after: int, through: int) -> dict[str, AnyColumn]:
+    """Return the columns that every chunk starts with: whose it is, and which events."""
+    return {
+        "salt": np.frombuffer(salt, np.uint8),
+        "range": np.array([after, through], np.int64),
+    }
+
+
+def check_head(columns: Columns, salt: bytes, seq: int) -> int:
+    """Return the seq that a chunk reaches.
+
+    Raises:
+        Corrupt: the chunk is of another projection, or does not follow ``seq``.
+    """
+    require(columns.u8("salt").tobytes() == salt, "it is of another projection or version")
+    span = columns.i64("range").tolist()
+    require(len(span) == 2 and span[0] == seq and span[1] > seq, f"it covers {span}, after {seq:,}")
+    return int(span[1])
+
+
+def check_range(after: int, through: int, seq: int) -> None:
+    """Refuse a range of events that a chunk cannot have."""
+    if not 0 <= after <= through <= seq:
+        raise ValueError(f"no chunk from {after:,} to {through:,}: the fold stands at {seq:,}")

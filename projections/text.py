@@ -1,0 +1,249 @@
+"""Words: from text to terms, the same on every machine.
+
+Owns the rules that cut text. They rest on committed tables of one Unicode version
+(`unicode_tables`), never on what the running Python calls a letter or a capital:
+
+- A character is folded: compatibility form, no case, no accents (``Café`` counts as ``cafe``).
+- A word is a run of letters, marks and digits, cut after 128 characters. ``put_frame`` is two
+  words, ``3.11`` is two, ``don't`` is ``don`` and ``t``.
+- Scripts without spaces (Han, kana, Thai, Lao, Khmer, Myanmar) and Hangul give each character
+  and each pair of neighbours, so that a question of one character or of many finds its place.
+- English stop words are left out, and English words are stemmed.
+
+Stop words and stemmer come from Whoosh: `whoosh.lang.porter2`, which agreed with Snowball 2.2.0's
+English stemmer on each of 12,865 words. Its `whoosh.lang.porter` anchors a rule at the wrong end
+(``running`` gives ``runn``) and was wrong for 481 of them. Whoosh is loaded when the first text
+is cut, and only these two modules of it (10 ms).
+"""
+
+import re
+from bisect import bisect_right
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from functools import cache
+from typing import Final
+
+from blake3 import blake3
+
+from cerata.engine.errors import Unsupported
+
+from . import unicode_tables as tables
+
+WORD_SIZE_MAX: Final = 128
+"""Most characters of one word; a longer run is cut, the same way when asked for."""
+
+_STEM_SIZE_MAX: Final = 40
+"""Longer words are codes, not English."""
+
+STEMMER: Final = "whoosh.lang.porter2"
+_PROBE: Final = (
+    "running hopping hoped falling generously relational conditional caresses ponies sky happy "
+    "university news flying dying skis cats replied crying decided decisions latency choosing "
+    "added international organization early only proceed exceed innings rate rating controlled "
+    "national feudalism activate effective adjustment adoption bowdlerize roll cease probate"
+)
+_PROBE_DIGEST: Final = "36980a014ae3c4d4"
+
+Stem = Callable[[str], str]
+
+_ASCII_WORD: Final = re.compile(f"[0-9a-z]{{1,{WORD_SIZE_MAX}}}")
+# After folding, every character beyond ASCII that is left belongs to a word.
+_FOLDED_WORD: Final = re.compile(f"[0-9a-z\x80-\U0010ffff]{{1,{WORD_SIZE_MAX}}}")
+_FOLDED_RUN: Final = re.compile("[0-9a-z\x80-\U0010ffff]+")
+_BEYOND_ASCII: Final = re.compile("[^\x00-\x7f]+")
+
+
+@dataclass(frozen=True, slots=True)
+class Span:
+    """A term and the place of its word in the text: characters [start, end)."""
+
+    term: str
+    start: int
+    end: int
+
+
+def words(text: str) -> list[str]:
+    """Return the folded words of a text in order; about 4 us for 40 ASCII words."""
+    # Lower case of ASCII is the same in every Unicode version.
+    if text.isascii():
+        return _ASCII_WORD.findall(text.lower())
+    return _unicode().words(text)
+
+
+def terms(text: str) -> list[str]:
+    """Return the terms of a text in order: words without stop words, stemmed.
+
+    >>> terms("The indexes we were running")
+    ['index', 'run']
+    """
+    stems = english()
+    return [term for word in words(text) if (term := stems.term(word)) is not None]
+
+
+def spans(text: str) -> list[Span]:
+    """Return the terms of a text with their places, in the order that `terms` gives them."""
+    stems = english()
+    places = _ascii_places(text) if text.isascii() else _unicode().places(text)
+    return [Span(term, a, b) for word, a, b in places if (term := stems.term(word)) is not None]
+
+
+def _ascii_places(text: str) -> Iterator[tuple[str, int, int]]:
+    for match in _ASCII_WORD.finditer(text.lower()):
+        yield match[0], match.start(), match.end()
+
+
+# --- English ---------------------------------------------------------------------------------
+
+
+class English:
+    """Stop words and stems, as the installed Whoosh has them."""
+
+    __slots__ = ("_stem", "_stop")
+
+    def __init__(self, stem: Stem, stop: frozenset[str]) -> None:
+        self._stem = stem
+        self._stop = stop
+
+    def term(self, word: str) -> str | None:
+        """Return the term of a folded word, or None for a stop word."""
+        if word in self._stop:
+            return None
+        if len(word) <= _STEM_SIZE_MAX and word.isascii() and word.isalpha():
+            return self._stem(word)
+        return word
+
+    def fingerprint(self) -> str:
+        """Return a hash of what the stop words are and of stems of sample words."""
+        sample = [*sorted(self._stop), *(self._stem(word) for word in _PROBE.split())]
+        return blake3(" ".join(sample).encode()).hexdigest(8)
+
+
+@cache
+def english() -> English:
+    """Return the English rules; the first call loads them.
+
+    Raises:
+        Unsupported: Whoosh is missing, or stems differently from the version this was built on,
+            so that the same text would give other terms.
+    """
+    try:
+        from whoosh.lang.porter2 import stem
+        from whoosh.lang.stopwords import stoplists
+    except ImportError as error:
+        raise Unsupported(
+            "Full text needs Whoosh's stemmer", remedy="Install Whoosh-Reloaded."
+        ) from error
+    rules = English(stem, frozenset(stoplists["en"]))
+    if rules.fingerprint() != _PROBE_DIGEST:
+        raise Unsupported(
+            "The installed Whoosh cuts English words differently from the one this was made with",
+            where=STEMMER,
+            remedy="Install Whoosh-Reloaded 2.7.5.",
+        )
+    return rules
+
+
+# --- every other script ------------------------------------------------------------------------
+
+
+class _Folds(dict[int, str]):
+    """What each character counts as, for `str.translate`.
+
+    - Characters that a fold changes come from the table; each other is looked up once: letters,
+      marks and digits stay, and whatever separates words becomes a space.
+    """
+
+    def __init__(self) -> None:
+        pairs = (item.split(":") for item in tables.FOLDS.split())
+        super().__init__(
+            (int(code, 16), "".join(chr(int(part, 16)) for part in parts.split(",") if part))
+            for code, parts in pairs
+        )
+        self._word, self._unspaced = _bounds(tables.WORD), _bounds(tables.UNSPACED)
+        self.unspaced: set[str] = set()
+        for folded in set(self.values()):
+            self._sort(folded)
+
+    def __missing__(self, code: int) -> str:
+        character = chr(code)
+        if code < 0x80 or self._sort(character) or _is_within(self._word, code):
+            self[code] = character
+            return character
+        self[code] = " "
+        return " "
+
+    def _sort(self, folded: str) -> bool:
+        """Remember which characters are of a script without spaces."""
+        found = [part for part in folded if _is_within(self._unspaced, ord(part))]
+        self.unspaced.update(found)
+        return bool(found)
+
+
+class _Unicode:
+    """Folds and cuts text that is not plain ASCII, from the committed tables."""
+
+    def __init__(self) -> None:
+        self._folds = _Folds()
+
+    def words(self, text: str) -> list[str]:
+        folds = self._folds
+        folded = _lower(_BEYOND_ASCII.sub(lambda match: match[0].translate(folds), text))
+        # Most text stops here: all its scripts have spaces.
+        if folds.unspaced.isdisjoint(folded):
+            return _FOLDED_WORD.findall(folded)
+        return [word for run in _FOLDED_RUN.findall(folded) for word, _, _ in self._cut(run)]
+
+    def places(self, text: str) -> Iterator[tuple[str, int, int]]:
+        """Yield (word, start, end) with places in the text before folding."""
+        pieces = [_lower(self._folds[ord(character)]) for character in text]
+        origin = [index for index, piece in enumerate(pieces) for _ in piece]
+        for match in _FOLDED_RUN.finditer("".join(pieces)):
+            for word, start, end in self._cut(match[0]):
+                first, last = match.start() + start, match.start() + end - 1
+                yield word, origin[first], origin[last] + 1
+
+    def _cut(self, run: str) -> Iterator[tuple[str, int, int]]:
+        """Yield words as they are, and what has no spaces as characters and pairs."""
+        unspaced, start = self._folds.unspaced, 0
+        for index, character in enumerate(run):
+            if character not in unspaced:
+                continue
+            if start < index:
+                yield from _capped(run, start, index)
+            elif index and run[index - 1] in unspaced:
+                yield run[index - 1 : index + 1], index - 1, index + 1
+            yield character, index, index + 1
+            start = index + 1
+        yield from _capped(run, start, len(run))
+
+
+@cache
+def _unicode() -> _Unicode:
+    """Return the rules for text beyond ASCII; the first call reads the tables (20 ms)."""
+    return _Unicode()
+
+
+def _capped(run: str, start: int, end: int) -> Iterator[tuple[str, int, int]]:
+    """Yield a word in pieces of at most `WORD_SIZE_MAX` characters."""
+    for first in range(start, end, WORD_SIZE_MAX):
+        last = min(first + WORD_SIZE_MAX, end)
+        yield run[first:last], first, last
+
+
+def _lower(text: str) -> str:
+    """Return text with A-Z in lower case and nothing else changed: as bytes, no table is asked."""
+    return text.encode("utf-8", "surrogatepass").lower().decode("utf-8", "surrogatepass")
+
+
+def _bounds(ranges: str) -> list[int]:
+    """Return the ascending starts and ends (one past) of ranges in hex."""
+    bounds: list[int] = []
+    for item in ranges.split():
+        first, last = item.split("-")
+        bounds += (int(first, 16), int(last, 16) + 1)
+    return bounds
+
+
+def _is_within(bounds: list[int], code: int) -> bool:
+    """Tell whether a code point lies in one of the ranges."""
+    return bisect_right(bounds, code) % 2 == 1
