@@ -205,6 +205,11 @@ class Log:
         return self._page.log_id
 
     @property
+    def is_open(self) -> bool:
+        """Whether calls can succeed: not closed, not poisoned, not inherited by fork."""
+        return not self._closed and self._failure is None
+
+    @property
     def is_writable(self) -> bool:
         return self._writable
 

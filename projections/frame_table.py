@@ -214,6 +214,10 @@ class Frames:
         """Return a mask over the rows at n whose scope passes; one call per distinct scope."""
         return self._mask(self._scope, self._columns.scopes, lambda t: test(_scope_of(t)), n)
 
+    def chunk_mask(self, n: int) -> Mask:
+        """Return a mask over the rows at n of chunks: frames that are part of a document."""
+        return np.asarray(self._chunk_index[: self.rows_at(n)] != NO_INDEX)
+
     def recorded_at(self, n: int) -> I64:
         """Return recorded times of the rows at n, in microseconds since 1970 UTC."""
         return self._recorded[: self.rows_at(n)]

@@ -1,0 +1,202 @@
+"""From what a caller says to events: values checked, times turned into microseconds.
+
+Owns the arguments that every way of putting a frame shares.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+
+import msgspec
+
+from cerata.engine.errors import InvalidInput
+from cerata.engine.events import (
+    DEFAULT_SCOPE,
+    Attachment,
+    Draft,
+    JsonValue,
+    PutFrame,
+    Scope,
+    ScopeValue,
+)
+from cerata.engine.integrity import hash_bytes
+from cerata.replay.basis import to_microseconds
+
+_CONTENT_HASH_SIZE = 16
+
+
+@dataclass(frozen=True, slots=True)
+class FrameFields:
+    """What can be said of a frame besides its content; see `Store.put_frame`."""
+
+    kind: str = "text"
+    role: str | None = None
+    uri: str | None = None
+    title: str | None = None
+    tags: tuple[str, ...] = ()
+    labels: tuple[str, ...] = ()
+    metadata: Mapping[str, JsonValue] | None = None
+    track: str | None = None
+    parent: int | None = None
+    content_dates: tuple[int, ...] = ()
+    created: int | None = None
+    search_text: str | None = None
+
+
+def frame_fields(
+    *,
+    kind: str,
+    role: str | None,
+    uri: str | None,
+    title: str | None,
+    tags: Sequence[str],
+    labels: Sequence[str],
+    metadata: Mapping[str, JsonValue] | None,
+    track: str | None,
+    parent: int | None,
+    content_dates: Sequence[datetime | str],
+    created: datetime | str | None,
+    search_text: str | None,
+) -> FrameFields:
+    """Check the fields and return them.
+
+    Raises:
+        InvalidInput: a field of the wrong type; the message names it.
+    """
+    for name, value in (
+        ("role", role),
+        ("uri", uri),
+        ("title", title),
+        ("track", track),
+        ("search_text", search_text),
+    ):
+        if value is not None and not isinstance(value, str):
+            raise InvalidInput(f"{name} must be a string, not {type(value).__name__}")
+    if not isinstance(kind, str) or not kind:
+        raise InvalidInput("kind must be a string that is not empty")
+    if metadata is not None and not isinstance(metadata, Mapping):
+        raise InvalidInput(f"metadata must be a mapping, not {type(metadata).__name__}")
+    return FrameFields(
+        kind=kind,
+        role=role,
+        uri=uri,
+        title=title,
+        tags=_strings("tags", tags),
+        labels=_strings("labels", labels),
+        metadata=metadata,
+        track=track,
+        parent=parent,
+        content_dates=tuple(to_microseconds(date) for date in content_dates),
+        created=None if created is None else to_microseconds(created),
+        search_text=search_text,
+    )
+
+
+def _strings(name: str, values: Sequence[str]) -> tuple[str, ...]:
+    if isinstance(values, str):
+        raise InvalidInput(f"{name} is one string", remedy=f"Write {name}=[{values!r}].")
+    found = tuple(values)
+    for value in found:
+        if not isinstance(value, str):
+            raise InvalidInput(f"{name} holds {value!r}, which is not a string")
+    return found
+
+
+def content_hash(content: str | bytes) -> bytes:
+    """Return 16 bytes of BLAKE3 over a content; a text's are those of its UTF-8.
+
+    Raises:
+        InvalidInput: the text has a lone surrogate and so no UTF-8.
+    """
+    try:
+        data = content.encode() if isinstance(content, str) else content
+    except UnicodeEncodeError as error:
+        raise InvalidInput(
+            f"The text is not valid Unicode: {error.reason} at character {error.start}",
+            remedy="Decode it with errors='replace', or store bytes.",
+        ) from error
+    return hash_bytes(data)[:_CONTENT_HASH_SIZE]
+
+
+def frame_draft(
+    content: str | bytes,
+    fields: FrameFields,
+    scope: Scope,
+    *,
+    hashed: bytes | None = None,
+    chunk_index: int | None = None,
+    chunk_count: int | None = None,
+) -> Draft:
+    """Return the event that puts a frame.
+
+    Raises:
+        InvalidInput: the content is neither str nor bytes.
+    """
+    attachments: tuple[bytes, ...] = ()
+    text: str | None = None
+    blob: Attachment | None = None
+    if isinstance(content, str):
+        text = content
+    elif isinstance(content, bytes | bytearray | memoryview):
+        data = bytes(content)
+        attachments = (data,)
+        blob = Attachment(hash_bytes(data), len(data))
+    else:
+        raise InvalidInput(
+            f"Content must be str or bytes, not {type(content).__name__}",
+            remedy="To remember a file, pass a pathlib.Path to remember().",
+        )
+    body = PutFrame(
+        text=text,
+        blob=blob,
+        kind=fields.kind,
+        role=fields.role,
+        uri=fields.uri,
+        title=fields.title,
+        tags=fields.tags,
+        labels=fields.labels,
+        metadata=dict(fields.metadata or {}),
+        track=fields.track,
+        parent=fields.parent,
+        chunk_index=chunk_index,
+        chunk_count=chunk_count,
+        content_dates=fields.content_dates,
+        created=fields.created,
+        search_text=fields.search_text,
+        content_hash=hashed,
+    )
+    return Draft(body, scope, attachments=attachments)
+
+
+def full_scope(given: Mapping[str, ScopeValue] | None, within: Scope | None) -> Scope:
+    """Return the scope of a write: that of the store, narrowed by the call's.
+
+    Raises:
+        InvalidInput: the call would widen the store's scope, or a name or value is unusable.
+    """
+    if not given:
+        return within or DEFAULT_SCOPE
+    base = dict(within or DEFAULT_SCOPE)
+    for name, value in given.items():
+        if not isinstance(name, str) or not isinstance(value, str | int | bool):
+            raise InvalidInput(f"The scope {name!r}: {value!r} is not a name and a plain value")
+        if within is not None and name in base and base[name] != value:
+            raise InvalidInput(
+                f"The scope's {name} is {base[name]!r} here and cannot become {value!r}",
+                remedy="Open the file with another scope.",
+            )
+        base[name] = value
+    tenant = base.pop("tenant")
+    return (("tenant", tenant), *base.items())
+
+
+def arguments_hash(*arguments: object) -> bytes:
+    """Return the hash by which an idempotency key recognises the same call.
+
+    Raises:
+        InvalidInput: an argument cannot be stored at all.
+    """
+    try:
+        return hash_bytes(msgspec.msgpack.encode(arguments, order="deterministic"))
+    except (TypeError, OverflowError, UnicodeEncodeError, RecursionError) as error:
+        raise InvalidInput(f"A value cannot be stored: {error}") from error

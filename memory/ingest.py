@@ -1,0 +1,200 @@
+"""Ingest: from a text or a file to frames, once each, resumable after a crash.
+
+Owns what `Store.remember` does: read, split into passages, find what is there already, put the
+rest. A document of one passage is one frame. A longer one is a document frame without text of its
+own, then its chunks in order; together they are the text. What it replaces under the same URI is
+superseded in its last batch, so that until then the old one is current.
+"""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from cerata.engine.errors import InvalidInput, NotFound, StorageFailed
+from cerata.engine.events import Draft, Scope, SupersedeFrame
+from cerata.engine.limits import STRING_SIZE_MAX
+from cerata.retrieval.passages import Passage, split_passages
+
+from .drafting import FrameFields, content_hash, frame_draft
+from .values import Receipt
+from .view import DOCUMENT_KIND, View
+
+if TYPE_CHECKING:
+    from .store import Store
+
+_BATCH_EVENTS = 256
+"""Chunks a batch: a document is searchable bit by bit, and a crash loses at most this much work."""
+
+
+def remember(store: "Store", source: str | Path, fields: FrameFields, scope: Scope) -> Receipt:
+    """Remember a text or the file at a path; see `Store.remember`."""
+    if isinstance(source, Path):
+        text = read_text(source)
+        fields = replace(
+            fields,
+            uri=fields.uri or source.as_posix(),
+            title=fields.title or title_of(text) or source.name,
+        )
+    elif isinstance(source, str):
+        text = source
+    else:
+        raise InvalidInput(
+            f"remember takes a str or a Path, not {type(source).__name__}",
+            remedy="Use put_frame for bytes.",
+        )
+    return _Ingest(store, text, fields, scope).run()
+
+
+def read_text(path: Path) -> str:
+    """Return a file's text.
+
+    Raises:
+        NotFound: no such file. StorageFailed: it cannot be read. InvalidInput: it is a folder,
+        too large, or not UTF-8 text.
+    """
+    try:
+        if path.is_dir():
+            raise InvalidInput("It is a folder", where=str(path), remedy="Name its files.")
+        if path.stat().st_size > STRING_SIZE_MAX:
+            raise InvalidInput(
+                f"It is over the limit of {STRING_SIZE_MAX:,} bytes",
+                where=str(path),
+                remedy="Split it.",
+            )
+        data = path.read_bytes()
+    except FileNotFoundError as error:
+        raise NotFound("There is no such file", where=str(path)) from error
+    except OSError as error:
+        raise StorageFailed(f"Cannot read: {error.strerror}", where=str(path)) from error
+    try:
+        text = data.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        raise InvalidInput(
+            f"Not UTF-8 text: byte {error.start:,} is 0x{data[error.start]:02x}",
+            where=str(path),
+            remedy="Convert it to UTF-8, or store its bytes with put_frame.",
+        ) from error
+    if "\0" in text:
+        raise InvalidInput(
+            f"Not text: it has a NUL at character {text.index(chr(0)):,}", where=str(path)
+        )
+    return text
+
+
+def title_of(text: str) -> str | None:
+    """Return a Markdown document's first heading."""
+    for line in text.splitlines()[:50]:
+        if line.startswith("#") and line.lstrip("#").strip():
+            return line.lstrip("#").strip()
+    return None
+
+
+class _Ingest:
+    """One document on its way in."""
+
+    def __init__(self, store: "Store", text: str, fields: FrameFields, scope: Scope) -> None:
+        if not text.strip():
+            raise InvalidInput("There is no text to remember", where=fields.uri)
+        self._store = store
+        self._text = text
+        self._fields = fields
+        self._scope = scope
+        self._hash = content_hash(text)
+        self._passages = split_passages(text)
+
+    def run(self) -> Receipt:
+        view = self._store.at("HEAD")
+        known = self._find_same(view)
+        if known is not None and known.missing == 0:
+            return Receipt(known.id, known.ids, (), view.head, durable=True, added=False)
+        replaced = self._find_replaced(view)
+        if known is not None:
+            return self._put_chunks(known.id, known.ids, replaced)
+        if len(self._passages) == 1:
+            draft = frame_draft(self._text, self._fields, self._scope, hashed=self._hash)
+            return self._write([draft, *self._supersedes(replaced, -self._place())])
+        document = frame_draft(
+            "",
+            replace(self._fields, kind=DOCUMENT_KIND),
+            self._scope,
+            hashed=self._hash,
+            chunk_count=len(self._passages),
+        )
+        if len(self._passages) < _BATCH_EVENTS:
+            place = self._place()
+            chunks = self._chunks(-place, 0)
+            return self._write([document, *chunks, *self._supersedes(replaced, -place)])
+        receipt = self._write([document])
+        return self._put_chunks(receipt.id, receipt.ids, replaced)
+
+    def _find_same(self, view: View) -> "_Known | None":
+        """Return the frame with this content under this URI, and what it lacks."""
+        for number in view.find_content(self._hash):
+            frame = view.frame(number)
+            if frame.uri != self._fields.uri:
+                continue
+            if frame.chunk_count is None:
+                return _Known(number, (number,), 0)
+            chunks = view.children(number)
+            return _Known(number, (number, *chunks), len(self._passages) - len(chunks))
+        return None
+
+    def _find_replaced(self, view: View) -> list[int]:
+        """Return the current frames under the same URI with other content."""
+        uri = self._fields.uri
+        if uri is None:
+            return []
+        return [
+            number
+            for number in view.find_uri(uri)
+            if number not in view.find_content(self._hash) and view.frame(number).parent is None
+        ]
+
+    def _put_chunks(self, document: int, ids: tuple[int, ...], replaced: Sequence[int]) -> Receipt:
+        """Put the chunks from the first missing one on, in batches."""
+        start = len(ids) - 1
+        made, seqs = list(ids), list[int]()
+        receipt: Receipt | None = None
+        for first in range(start, len(self._passages), _BATCH_EVENTS):
+            stop = min(first + _BATCH_EVENTS, len(self._passages))
+            drafts = list(self._chunks(document, first, stop))
+            if stop == len(self._passages):
+                drafts += self._supersedes(replaced, document)
+            receipt = self._write(drafts)
+            made += receipt.ids
+            seqs += receipt.seqs
+        assert receipt is not None
+        return replace(receipt, id=document, ids=tuple(made), seqs=tuple(seqs))
+
+    def _chunks(self, document: int, first: int, stop: int | None = None) -> Iterator[Draft]:
+        for index, passage in enumerate(self._passages[first:stop], start=first):
+            fields = replace(
+                self._fields, title=self._chunk_title(passage), parent=document, search_text=None
+            )
+            text = self._text[passage.start : passage.end]
+            yield frame_draft(text, fields, self._scope, chunk_index=index)
+
+    def _chunk_title(self, passage: Passage) -> str | None:
+        """Return the document's title and the headings above the passage, as one line."""
+        names = [self._fields.title or "", *passage.headings]
+        trail = [name for at, name in enumerate(names) if name and name not in names[:at]]
+        return " > ".join(trail) or None
+
+    def _supersedes(self, replaced: Sequence[int], document: int) -> list[Draft]:
+        return [Draft(SupersedeFrame(old=old, new=document), self._scope) for old in replaced]
+
+    def _place(self) -> int:
+        return self._store.next_place()
+
+    def _write(self, drafts: Sequence[Draft]) -> Receipt:
+        return self._store.write(drafts)
+
+
+@dataclass(frozen=True, slots=True)
+class _Known:
+    """A document that is there: its frame, it and its chunks so far, and how many are missing."""
+
+    id: int
+    ids: tuple[int, ...]
+    missing: int

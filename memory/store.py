@@ -1,0 +1,563 @@
+"""The store: what an agent holds. Writes, and every read of a view at the newest event.
+
+Owns `Store`: how calls become batches, what a transaction gathers, and when projections are
+saved. Leaves out reading (`view`), cutting documents (`ingest`) and everything about bytes.
+"""
+
+import os
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from contextvars import ContextVar
+from datetime import datetime
+from pathlib import Path
+from typing import TYPE_CHECKING, Literal, Self
+
+from cerata.engine.environment import Environment
+from cerata.engine.errors import Conflict, InvalidInput, NotFound, Unsupported
+from cerata.engine.events import (
+    DeleteFrame,
+    Draft,
+    Event,
+    EventBody,
+    JsonValue,
+    PutFrame,
+    Scope,
+    ScopeValue,
+    SupersedeFrame,
+)
+from cerata.engine.log import Appended, Head, Log, SyncPolicy
+from cerata.engine.recovery import RecoveryReport
+from cerata.projections.frame_table import Frames
+from cerata.replay.basis import resolve_basis
+from cerata.replay.fold import CLOSE_COST_MS, REPLAY_COST_MS, Fold
+
+from .drafting import (
+    FrameFields,
+    arguments_hash,
+    content_hash,
+    frame_draft,
+    frame_fields,
+    full_scope,
+)
+from .transaction import Transaction
+from .values import Context, Frame, FrameId, Hit, Receipt, frame_id
+from .view import DOCUMENT_KIND, View, is_within
+
+if TYPE_CHECKING:
+    from cerata.replay.verify import Verification
+
+Basis = int | str | datetime | Receipt | Context | View
+
+
+class Store:
+    """A memory in one file. Any thread may call it; several processes may have the file open.
+
+    `cerata.open` makes one. Reads see everything that was acknowledged, by any process, before
+    they began; `at` gives a view that stands still.
+    """
+
+    def __init__(self, log: Log, scope: Scope | None) -> None:
+        self._log = log
+        self._scope = scope
+        self._fold = Fold(log)
+        self._transaction: ContextVar[Transaction | None] = ContextVar("transaction", default=None)
+
+    # --- the handle ------------------------------------------------------------------------------
+
+    @property
+    def path(self) -> str:
+        """The file's path, or ``:memory:``."""
+        return self._log.path
+
+    @property
+    def report(self) -> RecoveryReport:
+        """What opening the file found and did."""
+        return self._log.report
+
+    @property
+    def head(self) -> Head:
+        """The newest point of the log; its chain hash and Merkle root can be kept elsewhere."""
+        return self._log.refresh()
+
+    def refresh(self) -> Head:
+        """Take in what other processes wrote, as every read does, and return the head."""
+        return self._log.refresh()
+
+    def commit(self) -> None:
+        """Make everything durable that was written under a sync policy of so many bytes."""
+        self._log.commit()
+
+    def checkpoint(self) -> None:
+        """Save the state of every projection, so that the next opener need not replay."""
+        self._fold.save()
+
+    def close(self) -> None:
+        """Make everything durable and release the file; calling it twice is harmless."""
+        try:
+            if self._can_save() and self._fold.is_worth_saving(CLOSE_COST_MS):
+                self._fold.save()
+        finally:
+            self._log.close()
+
+    def _can_save(self) -> bool:
+        return self._log.is_writable and self._log.is_open
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    # --- reading ---------------------------------------------------------------------------------
+
+    def at(self, basis: Basis) -> View:
+        """Return the memory as it was at a basis: a seq, a receipt, a time, ``HEAD~n``, a view.
+
+        Raises:
+            NotFound: the log does not reach that far. InvalidInput: it cannot be understood.
+        """
+        head = self._log.refresh()
+        if isinstance(basis, Receipt):
+            if basis.head is None:
+                raise InvalidInput("The receipt is of a transaction that has not ended")
+            basis = basis.head.seq
+        elif isinstance(basis, Context | View):
+            basis = basis.basis
+        elif basis == "HEAD":
+            basis = head.seq
+        return View(self._log, self._fold, resolve_basis(self._log, basis), self._scope)
+
+    def _view(self) -> View:
+        return View(self._log, self._fold, self._log.refresh().seq, self._scope)
+
+    def search(self, query: str, *, k: int = 10, include_superseded: bool = False) -> list[Hit]:
+        """Return the best ``k`` frames for a plain-language question; see `View.search`."""
+        return self._view().search(query, k=k, include_superseded=include_superseded)
+
+    def recall(self, query: str, *, max_tokens: int = 1500) -> Context:
+        """Return what to tell a model about a question within a budget; see `View.recall`."""
+        return self._view().recall(query, max_tokens=max_tokens)
+
+    def frame(self, frame: FrameId) -> Frame:
+        """Return a frame, current or not; see `View.frame`."""
+        return self._view().frame(frame)
+
+    def content(self, frame: FrameId) -> bytes:
+        """Return a frame's content as bytes; see `View.content`."""
+        return self._view().content(frame)
+
+    def frames(
+        self, *, include_superseded: bool = False, include_chunks: bool = False
+    ) -> Iterator[Frame]:
+        """Yield frames, newest first; see `View.frames`."""
+        return self._view().frames(
+            include_superseded=include_superseded, include_chunks=include_chunks
+        )
+
+    def log(self, first: int = 1, last: int | None = None) -> Iterator[Event]:
+        """Yield events in seq order; see `View.log`."""
+        return self._view().log(first, last)
+
+    def __len__(self) -> int:
+        """Return how many frames are current."""
+        return len(self._view())
+
+    def verify(self, progress: Callable[[str, int, int], None] | None = None) -> "Verification":
+        """Recompute every hash and projection from the log and compare; writes nothing."""
+        from cerata.replay.verify import verify
+
+        return verify(self._log, self._fold, progress)
+
+    # --- writing ---------------------------------------------------------------------------------
+
+    def put_frame(
+        self,
+        content: str | bytes,
+        *,
+        kind: str = "text",
+        role: str | None = None,
+        uri: str | None = None,
+        title: str | None = None,
+        tags: Sequence[str] = (),
+        labels: Sequence[str] = (),
+        metadata: Mapping[str, JsonValue] | None = None,
+        track: str | None = None,
+        parent: FrameId | None = None,
+        content_dates: Sequence[datetime | str] = (),
+        created: datetime | str | None = None,
+        search_text: str | None = None,
+        scope: Mapping[str, ScopeValue] | None = None,
+        key: str | None = None,
+    ) -> Receipt:
+        """Put one frame as it is: no splitting, no deduplication. Durable on return.
+
+        A str is searched by its words; of bytes only ``search_text``, title and tags are.
+        ``key`` makes the call idempotent.
+
+        Raises:
+            InvalidInput: a value that cannot be stored. NotFound: no such parent.
+            IdempotencyConflict: the key was used with other arguments.
+        """
+        fields = frame_fields(
+            kind=kind,
+            role=role,
+            uri=uri,
+            title=title,
+            tags=tags,
+            labels=labels,
+            metadata=metadata,
+            track=track,
+            parent=None if parent is None else frame_id(parent),
+            content_dates=content_dates,
+            created=created,
+            search_text=search_text,
+        )
+        stamped = full_scope(scope, self._scope)
+        return self.write([frame_draft(content, fields, stamped)], key=key)
+
+    def put_frames(
+        self,
+        texts: Sequence[str],
+        *,
+        metadata: Sequence[Mapping[str, JsonValue]] | None = None,
+        kind: str = "text",
+        tags: Sequence[str] = (),
+        scope: Mapping[str, ScopeValue] | None = None,
+        key: str | None = None,
+    ) -> Receipt:
+        """Put many frames as one batch: all of them or none. Durable on return.
+
+        ``metadata`` has one mapping a text. At most 10,000 texts.
+        """
+        if isinstance(texts, str):
+            raise InvalidInput("texts is one string", remedy="Pass a list of strings.")
+        if metadata is not None and len(metadata) != len(texts):
+            raise InvalidInput(f"{len(texts):,} texts came with {len(metadata):,} metadata")
+        stamped = full_scope(scope, self._scope)
+        fields = FrameFields(kind=kind, tags=tuple(tags))
+        if metadata is None:
+            drafts = [frame_draft(text, fields, stamped) for text in texts]
+        else:
+            drafts = [
+                frame_draft(text, FrameFields(kind=kind, tags=tuple(tags), metadata=own), stamped)
+                for text, own in zip(texts, metadata, strict=True)
+            ]
+        return self.write(drafts, key=key)
+
+    def remember(
+        self,
+        text: str | Path,
+        *,
+        kind: str = "text",
+        role: str | None = None,
+        uri: str | None = None,
+        title: str | None = None,
+        tags: Sequence[str] = (),
+        labels: Sequence[str] = (),
+        metadata: Mapping[str, JsonValue] | None = None,
+        created: datetime | str | None = None,
+        scope: Mapping[str, ScopeValue] | None = None,
+    ) -> Receipt:
+        """Remember a text, or the file at a path: split into passages, stored once.
+
+        A str is always text. What is there already, under the same URI, is not stored again
+        (``added`` is False); other text under a URI supersedes the old. A long document takes
+        several batches, its document frame first; called again after a crash, it goes on where
+        it stopped.
+
+        Raises:
+            InvalidInput: not text. NotFound: no such file. StorageFailed: it cannot be read.
+        """
+        from .ingest import remember
+
+        fields = frame_fields(
+            kind=kind,
+            role=role,
+            uri=uri,
+            title=title,
+            tags=tags,
+            labels=labels,
+            metadata=metadata,
+            track=None,
+            parent=None,
+            content_dates=(),
+            created=created,
+            search_text=None,
+        )
+        return remember(self, text, fields, full_scope(scope, self._scope))
+
+    def supersede(self, old: FrameId, new: str | FrameId) -> Receipt:
+        """Put ``new``, a text or a frame already there, in the place of ``old``.
+
+        The old frame, and the chunks below it, stay readable in the past. A new text takes over
+        the old frame's kind, role, URI, title, tags and labels. Durable on return.
+
+        Raises:
+            NotFound: no such frame. Conflict: one of them is closed already.
+        """
+        old_id = frame_id(old)
+        if not isinstance(new, str):
+            draft = Draft(
+                SupersedeFrame(old=old_id, new=frame_id(new)), full_scope(None, self._scope)
+            )
+            return self.write([draft])
+        before = self._frame_or_own(old_id)
+        fields = FrameFields(
+            kind="text" if before.kind == DOCUMENT_KIND else before.kind,
+            role=before.role,
+            uri=before.uri,
+            title=before.title,
+            tags=before.tags,
+            labels=before.labels,
+        )
+        scope = full_scope(None, self._scope)
+        frame = frame_draft(new, fields, scope, hashed=content_hash(new))
+        place = self.next_place()
+        return self.write([frame, Draft(SupersedeFrame(old=old_id, new=-place), scope)])
+
+    def delete(self, frame: FrameId) -> Receipt:
+        """Close a frame, and the chunks below it; it stays readable in the past.
+
+        Raises:
+            NotFound: no such frame. Conflict: it is closed already.
+        """
+        scope = full_scope(None, self._scope)
+        return self.write([Draft(DeleteFrame(frame=frame_id(frame)), scope)])
+
+    def append(
+        self, *events: EventBody | Draft, expect: int | None = None, key: str | None = None
+    ) -> Receipt:
+        """Append events of any kind as one batch. Durable on return.
+
+        ``expect`` is the seq of the head that the caller saw; if the log moved on it is refused.
+
+        Raises:
+            Conflict: the log is not at ``expect``, or a target is closed. InvalidInput, NotFound.
+        """
+        scope = full_scope(None, self._scope)
+        drafts = [one if isinstance(one, Draft) else Draft(one, scope) for one in events]
+        return self.write(drafts, expect=expect, key=key)
+
+    @contextmanager
+    def transaction(
+        self, *, expect: int | None = None, key: str | None = None
+    ) -> Iterator[Transaction]:
+        """Gather the writes of this thread or task into one batch: all of them or none.
+
+        Inside, receipts carry ids −1, −2, …, which later calls inside may name; afterwards
+        ``tx.receipt`` has the real ones. Reads see the store as it was. No lock is held while
+        the block runs; an exception in it writes nothing.
+        """
+        if self._transaction.get() is not None:
+            raise Conflict("A transaction is open already", remedy="Use the open one.")
+        transaction = Transaction()
+        token = self._transaction.set(transaction)
+        try:
+            yield transaction
+        finally:
+            self._transaction.reset(token)
+        if transaction.drafts:
+            transaction.receipt = self._append(transaction.drafts, expect=expect, key=key)
+
+    # --- how writes happen -----------------------------------------------------------------------
+
+    def next_place(self) -> int:
+        """Return the place, from 1, that the next event will have in its batch."""
+        transaction = self._transaction.get()
+        return 1 if transaction is None else len(transaction.drafts) + 1
+
+    def _frame_or_own(self, frame: int) -> Frame | FrameFields:
+        """Return a frame, or the fields of one that the open transaction is about to put."""
+        transaction = self._transaction.get()
+        if frame < 0 and transaction is not None:
+            return transaction.frame(frame)
+        return self._view().frame(frame)
+
+    def write(
+        self, drafts: Sequence[Draft], *, expect: int | None = None, key: str | None = None
+    ) -> Receipt:
+        """Append drafts as one batch, or add them to the open transaction."""
+        transaction = self._transaction.get()
+        if transaction is None:
+            return self._append(drafts, expect=expect, key=key)
+        if expect is not None or key is not None:
+            raise InvalidInput(
+                "expect and key belong to the transaction", remedy="Pass them to transaction()."
+            )
+        return transaction.add(drafts)
+
+    def _append(self, drafts: Sequence[Draft], *, expect: int | None, key: str | None) -> Receipt:
+        references = _references(drafts)
+        arguments = None
+        if key is not None:
+            arguments = arguments_hash(
+                [(draft.body.wire_name, draft.scope, draft.body) for draft in drafts]
+            )
+        known, validate = 0, None
+        if references:
+            frames = self._frames_for_validation()
+            known = min(frames.seq, self._log.head.seq)
+            self._check_references(drafts, frames)
+
+            def check_delta(delta: Sequence[Event]) -> None:
+                _check_delta(references, frames, delta)
+
+            validate = check_delta
+        appended = self._log.append(
+            drafts, expect=expect, key=key, arguments=arguments, validate=validate, known=known
+        )
+        return _receipt(drafts, appended)
+
+    def _frames_for_validation(self) -> Frames:
+        self._log.refresh()
+        return self._fold.frames()
+
+    def _check_references(self, drafts: Sequence[Draft], frames: Frames) -> None:
+        """Refuse what cannot be: unknown frames, closed ones, a frame in its own place."""
+        closed: set[int] = set()
+        for place, draft in enumerate(drafts, start=1):
+            body = draft.body
+            for name in body.references:
+                value: int | None = getattr(body, name)
+                if value is None:
+                    continue
+                if value < 0:
+                    target = -value
+                    if target >= place or not isinstance(drafts[target - 1].body, PutFrame):
+                        raise NotFound(f"{name} names {value}, which no earlier frame has here")
+                elif body.references[name] == PutFrame.wire_name:
+                    self._check_frame(value, frames)
+            if isinstance(body, DeleteFrame | SupersedeFrame):
+                old = body.frame if isinstance(body, DeleteFrame) else body.old
+                if old in closed:
+                    raise Conflict(f"Frame {old} is closed twice in one batch")
+                closed.add(old)
+                if old > 0:
+                    _check_open(old, frames)
+                if isinstance(body, SupersedeFrame):
+                    if body.new == old:
+                        raise Conflict(f"Frame {old:,} cannot supersede itself")
+                    if body.new > 0:
+                        _check_open(body.new, frames)
+
+    def _check_frame(self, frame: int, frames: Frames) -> None:
+        row = frames.frame(frame)
+        scope = self._scope
+        if row is None or (scope is not None and not is_within(row.scope, scope)):
+            raise NotFound(
+                f"There is no frame {frame:,}",
+                remedy="Frame ids are shown by search, frames and log.",
+            )
+
+    def maintain(self) -> bool:
+        """Do what was put off: save projections if replaying would take long. True if it did."""
+        if self._can_save() and self._fold.is_worth_saving(REPLAY_COST_MS):
+            self._fold.save()
+            return True
+        return False
+
+
+def _references(drafts: Sequence[Draft]) -> frozenset[int]:
+    """Return the seqs of earlier events that a batch names."""
+    return frozenset(
+        value
+        for draft in drafts
+        for name in draft.body.references
+        if (value := getattr(draft.body, name)) is not None
+    )
+
+
+def _check_open(frame: int, frames: Frames) -> None:
+    closing = frames.closing_of(frame, frames.seq)
+    if closing is None:
+        return
+    if closing.superseded_by is not None:
+        raise Conflict(
+            f"Frame {frame:,} was superseded by frame {closing.superseded_by:,}",
+            where=f"event {closing.seq:,}",
+            remedy=f"Name frame {closing.superseded_by:,} instead.",
+        )
+    raise Conflict(f"Frame {frame:,} was deleted", where=f"event {closing.seq:,}")
+
+
+def _check_delta(references: frozenset[int], frames: Frames, delta: Sequence[Event]) -> None:
+    """Refuse if another writer closed a target, or what it hangs below, just before us."""
+    if not delta:
+        return
+    concerned = set(references)
+    for frame in references:
+        row = frames.frame(frame)
+        while row is not None and row.parent is not None and row.parent not in concerned:
+            concerned.add(row.parent)
+            row = frames.frame(row.parent)
+    for event in delta:
+        body = event.body
+        closed = (
+            body.frame
+            if isinstance(body, DeleteFrame)
+            else body.old
+            if isinstance(body, SupersedeFrame)
+            else None
+        )
+        if closed in concerned:
+            raise Conflict(
+                f"Frame {closed:,} was closed by another writer",
+                where=f"event {event.seq:,}",
+                remedy="Read again, and decide again.",
+            )
+
+
+def _receipt(drafts: Sequence[Draft], appended: Appended) -> Receipt:
+    seqs = tuple(range(appended.first_seq, appended.last_seq + 1))
+    made = tuple(
+        seq for seq, draft in zip(seqs, drafts, strict=False) if isinstance(draft.body, PutFrame)
+    )
+    return Receipt(
+        id=made[0] if made else appended.first_seq,
+        ids=made,
+        seqs=seqs,
+        head=appended.head,
+        durable=appended.durable,
+        added=not appended.replayed,
+    )
+
+
+def open_store(
+    path: str | os.PathLike[str],
+    *,
+    mode: Literal["r", "rw"] = "rw",
+    scope: Mapping[str, ScopeValue] | None = None,
+    embedder: None = None,
+    sync: SyncPolicy = "commit",
+    lock_timeout: float | None = 30.0,
+    ring_bytes: int | None = None,
+    salvage: bool = False,
+    environment: Environment | None = None,
+) -> Store:
+    """Open the memory in a file; a missing one is created, unless ``mode="r"``.
+
+    ``":memory:"`` is a store without a file. ``scope`` is stamped on every event and filters
+    every read. ``sync``: "commit" makes each call durable before it returns, "always" also
+    proves it with a second sync, a number of bytes syncs only that often. ``lock_timeout`` is in
+    seconds: 0 fails at once, None waits. ``ring_bytes`` sizes a new file's ring. ``salvage``
+    reads what a damaged file still holds. ``environment`` stands in for disk, clock and chance.
+
+    Raises:
+        NotFound: no such file (mode "r"), naming the nearest. Corrupt: acknowledged data is
+        damaged. Locked: somebody held it too long. Unsupported: not a Cerata file, or newer.
+    """
+    if embedder is not None:
+        raise Unsupported("Embedders are not there yet", remedy="Leave embedder out.")
+    name = os.fspath(path)
+    if not isinstance(name, str) or not name or "\0" in name:
+        raise InvalidInput(f"{path!r} is not a path")
+    log = Log.open(
+        name,
+        mode=mode,
+        environment=environment,
+        sync=sync,
+        lock_timeout=lock_timeout,
+        ring_bytes=ring_bytes,
+        salvage=salvage,
+    )
+    return Store(log, None if scope is None else full_scope(scope, None))

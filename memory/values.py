@@ -1,0 +1,199 @@
+"""The values that a store gives back: frozen, typed, and plain through ``to_dict()``."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from datetime import datetime
+from functools import cached_property
+from typing import TYPE_CHECKING, TypeAlias
+
+from cerata.engine.events import JsonValue
+from cerata.engine.log import Head
+
+if TYPE_CHECKING:
+    from .view import View
+
+
+@dataclass(frozen=True, slots=True)
+class Receipt:
+    """What a write did.
+
+    ``id`` is the new thing, or the seq of the batch's first event where none was made; ``ids``
+    are all things made, ``seqs`` all events. Inside a transaction ids are −1, −2, … of its own
+    batch, and ``head`` is None until it ends. ``added`` is False where it was all there before.
+    """
+
+    id: int
+    ids: tuple[int, ...]
+    seqs: tuple[int, ...]
+    head: Head | None
+    durable: bool
+    added: bool = True
+
+    def to_dict(self) -> dict[str, JsonValue]:
+        return {
+            "id": self.id,
+            "ids": list(self.ids),
+            "seqs": list(self.seqs),
+            "head": None if self.head is None else self.head.seq,
+            "durable": self.durable,
+            "added": self.added,
+        }
+
+
+@dataclass(frozen=True, slots=True)
+class Frame:
+    """A frame as a view sees it: its content, what was said about it, and its place.
+
+    ``text`` of a document that was split is that of its chunks, joined; of bytes it is empty.
+    """
+
+    id: int
+    text: str
+    kind: str
+    role: str | None
+    uri: str | None
+    title: str | None
+    tags: tuple[str, ...]
+    labels: tuple[str, ...]
+    metadata: Mapping[str, JsonValue]
+    scope: Mapping[str, JsonValue]
+    created: datetime
+    recorded: datetime
+    parent: int | None
+    supersedes: tuple[int, ...]
+    superseded_by: int | None
+    active: bool
+    chunk_index: int | None = None
+    chunk_count: int | None = None
+    size: int = 0
+    """Bytes of content: of the UTF-8 text, or of the blob."""
+
+    def to_dict(self) -> dict[str, JsonValue]:
+        return {
+            "id": self.id,
+            "text": self.text,
+            "kind": self.kind,
+            "role": self.role,
+            "uri": self.uri,
+            "title": self.title,
+            "tags": list(self.tags),
+            "labels": list(self.labels),
+            "metadata": dict(self.metadata),
+            "scope": dict(self.scope),
+            "created": self.created.isoformat(),
+            "recorded": self.recorded.isoformat(),
+            "parent": self.parent,
+            "supersedes": list(self.supersedes),
+            "superseded_by": self.superseded_by,
+            "active": self.active,
+            "chunk_index": self.chunk_index,
+            "chunk_count": self.chunk_count,
+            "size": self.size,
+        }
+
+
+@dataclass(frozen=True)
+class Hit:
+    """A frame that a search found; text and frame are read when asked for."""
+
+    id: int
+    score: float
+    lanes: tuple[str, ...]
+    _view: "View" = field(repr=False, compare=False)
+    _terms: frozenset[str] = field(repr=False, compare=False)
+
+    @cached_property
+    def frame(self) -> Frame:
+        """The frame as the view sees it."""
+        return self._view.frame(self.id)
+
+    @property
+    def text(self) -> str:
+        """The frame's text."""
+        return self.frame.text
+
+    @cached_property
+    def span(self) -> tuple[int, int]:
+        """The best span of the text for the query: characters [start, end)."""
+        from cerata.retrieval.span import best_span
+
+        return best_span(self.text, self._terms)
+
+    def to_dict(self) -> dict[str, JsonValue]:
+        return {
+            "id": self.id,
+            "score": self.score,
+            "text": self.text,
+            "span": list(self.span),
+            "lanes": list(self.lanes),
+            "frame": self.frame.to_dict(),
+        }
+
+
+@dataclass(frozen=True, slots=True)
+class ContextItem:
+    """One entry of a context: the frame, its source, and the text that was shown."""
+
+    id: int
+    source: str
+    text: str
+    clipped: bool
+
+    def to_dict(self) -> dict[str, JsonValue]:
+        return {
+            "id": self.id,
+            "source": self.source,
+            "text": self.text,
+            "clipped": self.clipped,
+        }
+
+
+@dataclass(frozen=True, slots=True)
+class Context:
+    """What to tell a model: the best entries within a budget of tokens, each with its source.
+
+    ``text`` takes ``tokens`` of at most ``max_tokens``; ``omitted`` are the ids that were found
+    and did not fit; ``fallback`` says that nothing matched and the newest frames stand in.
+    Printing it gives the text and one last line that says what was shown.
+    """
+
+    text: str
+    tokens: int
+    max_tokens: int
+    items: tuple[ContextItem, ...]
+    omitted: tuple[int, ...]
+    basis: int
+    fallback: bool = False
+
+    @property
+    def summary(self) -> str:
+        """One line: how much was shown, how many tokens, as of which basis."""
+        found = len(self.items) + len(self.omitted)
+        note = "nothing matched, newest first; " if self.fallback and found else ""
+        return (
+            f"{note}{len(self.items):,} of {found:,} shown, {self.tokens:,} of "
+            f"{self.max_tokens:,} tokens, basis {self.basis}"
+        )
+
+    def __str__(self) -> str:
+        return f"{self.text}\n\n{self.summary}" if self.text else self.summary
+
+    def to_dict(self) -> dict[str, JsonValue]:
+        return {
+            "text": self.text,
+            "tokens": self.tokens,
+            "max_tokens": self.max_tokens,
+            "items": [item.to_dict() for item in self.items],
+            "omitted": list(self.omitted),
+            "basis": self.basis,
+            "fallback": self.fallback,
+        }
+
+
+FrameId: TypeAlias = int | Receipt | Frame | Hit
+"""Whatever names one frame: its id, or a value that has it."""
+
+
+def frame_id(value: FrameId) -> int:
+    """Return the id that a value names."""
+    return value if isinstance(value, int) else value.id

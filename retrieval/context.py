@@ -1,0 +1,90 @@
+"""Contexts: the best entries that fit a budget of tokens, each naming its source.
+
+Owns the choice of entries and how they are written out. Pure: the same entries and budget give
+the same bytes. Until the tokenizer arrives a token is one UTF-8 byte, which never undercounts.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from cerata.engine.errors import InvalidInput
+
+_ELLIPSIS = "…"
+_GAP = "\n\n"
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """Something to show: a frame's text, where it comes from, and its best span."""
+
+    id: int
+    source: str
+    text: str
+    span: tuple[int, int]
+
+
+@dataclass(frozen=True, slots=True)
+class Item:
+    """Something shown: ``text`` is what was written, ``clipped`` if it is not the whole."""
+
+    id: int
+    source: str
+    text: str
+    clipped: bool
+
+
+def count_tokens(text: str) -> int:
+    """Return the tokens of a text: its UTF-8 bytes."""
+    return len(text.encode())
+
+
+def fill(entries: Sequence[Entry], max_tokens: int) -> tuple[list[Item], str]:
+    """Choose entries in order while they fit whole; the best alone is clipped to fit.
+
+    Returns the items and the text, at most ``max_tokens`` tokens.
+
+    Raises:
+        InvalidInput: the budget is not positive.
+    """
+    if max_tokens <= 0:
+        raise InvalidInput(f"A budget of {max_tokens} tokens", remedy="Give 1 or more.")
+    items: list[Item] = []
+    text = ""
+    for entry in entries:
+        item = Item(entry.id, entry.source, entry.text.strip(), clipped=False)
+        longer = f"{text}{_GAP}{_written(item)}" if text else _written(item)
+        if count_tokens(longer) <= max_tokens:
+            items.append(item)
+            text = longer
+    if not items and entries:
+        clipped = _clip(entries[0], max_tokens)
+        items.append(clipped)
+        text = _take(_written(clipped), max_tokens)
+    return items, text
+
+
+def _written(item: Item) -> str:
+    return f"[{item.source}]\n{item.text}"
+
+
+def _clip(entry: Entry, max_tokens: int) -> Item:
+    """Cut an entry around its best span so that it fits with its source line."""
+    frame = Item(entry.id, entry.source, "", clipped=True)
+    room = max_tokens - count_tokens(_written(frame))
+    start, end = entry.span
+    spare = max(0, room - count_tokens(entry.text[start:end])) // 2
+    begin = max(0, start - spare)
+    piece = entry.text[begin:].strip()
+    lead = _ELLIPSIS if begin else ""
+    return Item(entry.id, entry.source, _take(lead + piece, max(0, room)), clipped=True)
+
+
+def _take(text: str, size: int) -> str:
+    """Return the longest start of a text of at most ``size`` UTF-8 bytes, marked where cut."""
+    data = text.encode()
+    if len(data) <= size:
+        return text
+    mark = len(_ELLIPSIS.encode())
+    if size < mark:
+        return data[:size].decode(errors="ignore")
+    return data[: size - mark].decode(errors="ignore").rstrip() + _ELLIPSIS

@@ -1,0 +1,81 @@
+"""Passages: cutting a document into pieces that are found and shown alone.
+
+Owns the rule: cut at Markdown headings, join what follows at blank lines while it fits, and cut a
+longer run at the last line end, space or character before the limit. Pieces in order are the
+whole text, nothing added or lost.
+"""
+
+import re
+from dataclasses import dataclass
+from typing import Final
+
+PASSAGE_SIZE_MAX: Final = 1_600
+"""Most characters of one passage: about 400 tokens of English."""
+
+_HEADING = re.compile(r"(#{1,6})[ \t]+(.*?)[ \t#]*$")
+_FENCE = re.compile(r"[ \t]{0,3}(```|~~~)")
+
+
+@dataclass(frozen=True, slots=True)
+class Passage:
+    """A piece of a text: characters [start, end), under these headings, outermost first."""
+
+    start: int
+    end: int
+    headings: tuple[str, ...]
+
+
+def split_passages(text: str, *, size_max: int = PASSAGE_SIZE_MAX) -> list[Passage]:
+    r"""Cut a text into passages; together they are the text.
+
+    >>> [p.headings for p in split_passages("# A\nx\n## B\ny\n")]
+    [('A',), ('A', 'B')]
+    """
+    passages: list[Passage] = []
+    for start, end, headings in _sections(text):
+        at = start
+        while at < end:
+            stop = _cut(text, at, end, size_max)
+            passages.append(Passage(at, stop, headings))
+            at = stop
+    return passages
+
+
+def _sections(text: str) -> list[tuple[int, int, tuple[str, ...]]]:
+    """Return (start, end, headings) of the stretches between headings, code fences respected."""
+    sections: list[tuple[int, int, tuple[str, ...]]] = []
+    trail: list[tuple[int, str]] = []
+    fence: str | None = None
+    start = at = 0
+    for line in text.splitlines(keepends=True):
+        mark = _FENCE.match(line)
+        if mark:
+            fence = mark.group(1) if fence is None else None if fence == mark.group(1) else fence
+        heading = None if fence or mark else _HEADING.match(line.rstrip("\r\n"))
+        if heading:
+            if at > start:
+                sections.append((start, at, tuple(title for _, title in trail)))
+            level = len(heading.group(1))
+            trail = [*((depth, name) for depth, name in trail if depth < level)]
+            trail.append((level, heading.group(2).strip()))
+            start = at
+        at += len(line)
+    if at > start:
+        sections.append((start, at, tuple(title for _, title in trail)))
+    return sections
+
+
+def _cut(text: str, start: int, end: int, size_max: int) -> int:
+    """Return where a passage that starts at ``start`` ends: the best break that fits."""
+    if end - start <= size_max:
+        return end
+    limit = start + size_max
+    for separator in ("\n\n", "\n", " "):
+        # A break in the first third would leave a sliver and a second cut soon after.
+        at = text.rfind(separator, start + size_max // 3, limit)
+        if at >= 0:
+            stop = at + len(separator)
+            while stop < end and text[stop] == "\n":
+                stop += 1
+            return stop
+    return limit
