@@ -199,16 +199,20 @@ class FrameColumns:
     def is_closed(self, row: int) -> bool:
         return bool(self.closed_at.view()[row] != NO_ROW)
 
-    def below(self, row: int, before: int) -> Iterator[int]:
-        """Yield the rows below one that were put before event ``before``, parents first."""
+    def below(self, row: int, before: int, *, but: int | None) -> Iterator[int]:
+        """Yield the rows below one that were put before event ``before``, parents first.
+
+        Row ``but`` and what is below it are left out.
+        """
         first, following = self.first_child.view(), self.next_sibling.view()
         limit = int(np.searchsorted(self.seq.view(), before))
         pending = [row]
         while pending:
             child = int(first[pending.pop()])
             while child < limit:
-                yield child
-                pending.append(child)
+                if child != but:
+                    yield child
+                    pending.append(child)
                 child = int(following[child])
 
     # --- effects ---------------------------------------------------------------------------------

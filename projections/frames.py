@@ -165,9 +165,9 @@ class FramesProjection:
         below = (
             ClosingKind.WITH_DELETED if kind is ClosingKind.DELETE else ClosingKind.WITH_SUPERSEDED
         )
-        for child in columns.below(row, before=seq):
-            # A new version may be put below the old one: it is not closed with it.
-            if not columns.is_closed(child) and child != new_row:
+        # A new version may be put below the old one: it does not go with it.
+        for child in columns.below(row, before=seq, but=new_row):
+            if not columns.is_closed(child):
                 columns.close(child, seq, below, by)
 
     # --- digest and chunks -----------------------------------------------------------------------
@@ -201,6 +201,11 @@ class FramesProjection:
 
     def _effects(self, after: int, through: int) -> Mapping[str, AnyColumn]:
         return self._columns.effects(after, through)
+
+    @property
+    def size_bytes(self) -> int:
+        """Memory held by the columns."""
+        return self._columns.size_bytes
 
 
 def scope_text(scope: Scope) -> str:

@@ -266,7 +266,7 @@ class FulltextProjection:
         return held + sum(piece.size_bytes for piece in self._pieces)
 
 
-class _WordIds(dict[str, int]):
+class _WordIds(dict[bytes, int]):
     """The id of each word's term, or `_NO_TERM` for a stop word; new terms get the next id.
 
     - ``count`` terms have ids; those below ``_hidden`` may be missing from ``_terms``, and are
@@ -276,18 +276,19 @@ class _WordIds(dict[str, int]):
     def __init__(self, lexicon: Lexicon) -> None:
         super().__init__()
         self._lexicon = lexicon
-        self._terms: dict[str, int] = {}
-        self._new: list[str] = []
+        self._terms: dict[bytes, int] = {}
+        self._new: list[bytes] = []
         self._hidden = 0
         self.count = 0
 
-    def __missing__(self, word: str) -> int:
+    def __missing__(self, word: bytes) -> int:
         term = text.english().term(word)
         found = _NO_TERM if term is None else self._id_of(term)
-        self[word] = found
+        if len(word) <= text.WORD_SIZE_MAX:
+            self[word] = found
         return found
 
-    def _id_of(self, term: str) -> int:
+    def _id_of(self, term: bytes) -> int:
         found = self._terms.get(term)
         if found is None and self._hidden:
             found = self._lexicon.view(self._hidden).find(term)
@@ -298,7 +299,7 @@ class _WordIds(dict[str, int]):
         self._terms[term] = found
         return found
 
-    def take_new(self) -> list[str]:
+    def take_new(self) -> list[bytes]:
         """Return the terms that got an id since the last call, in order."""
         new, self._new = self._new, []
         return new

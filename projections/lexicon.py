@@ -24,9 +24,8 @@ class LexiconView:
         self._index = index
         self.count = len(ends)
 
-    def find(self, term: str) -> int | None:
+    def find(self, wanted: bytes) -> int | None:
         """Return the id of a term, or None; about 10 us."""
-        wanted = term.encode("utf-8", "surrogatepass")
         for candidate in self._index.find(self._hashes, hash_bytes64(wanted)):
             if self._bytes(candidate) == wanted:
                 return candidate
@@ -63,14 +62,13 @@ class Lexicon:
         ends, hashes = self._ends.view()[:size], self._hashes.view()[:size]
         return LexiconView(self._utf8.view(), ends, hashes, self._index)
 
-    def extend(self, terms: Sequence[str], first_rows: U32) -> None:
+    def extend(self, terms: Sequence[bytes], first_rows: U32) -> None:
         """Append new terms and the rows in which they first occur."""
         if not terms:
             return
-        pieces = [term.encode() for term in terms]
-        sizes = np.array([len(piece) for piece in pieces], np.int64)
-        hashes = np.array([hash_bytes64(piece) for piece in pieces], np.uint64)
-        self._append(np.frombuffer(b"".join(pieces), np.uint8), sizes, hashes, first_rows)
+        sizes = np.array([len(term) for term in terms], np.int64)
+        hashes = np.array([hash_bytes64(term) for term in terms], np.uint64)
+        self._append(np.frombuffer(b"".join(terms), np.uint8), sizes, hashes, first_rows)
 
     def _append(self, utf8: U8, sizes: I64, hashes: U64, first_rows: U32) -> None:
         base = len(self._utf8)

@@ -4,7 +4,7 @@ Owns the rules that cut text. They rest on committed tables of one Unicode versi
 (`unicode_tables`), never on what the running Python calls a letter or a capital:
 
 - A character is folded: compatibility form, no case, no accents (``Café`` counts as ``cafe``).
-- A word is a run of letters, marks and digits, cut after 128 characters. ``put_frame`` is two
+- A word is a run of letters, marks and digits, of which 128 bytes count. ``put_frame`` is two
   words, ``3.11`` is two, ``don't`` is ``don`` and ``t``.
 - Scripts without spaces (Han, kana, Thai, Lao, Khmer, Myanmar) and Hangul give each character
   and each pair of neighbours, so that a question of one character or of many finds its place.
@@ -30,10 +30,13 @@ from cerata.engine.errors import Unsupported
 from . import unicode_tables as tables
 
 WORD_SIZE_MAX: Final = 128
-"""Most characters of one word; a longer run is cut, the same way when asked for."""
+"""Most bytes of one term; of a longer word its beginning counts, also when it is asked for."""
 
 _STEM_SIZE_MAX: Final = 40
 """Longer words are codes, not English."""
+
+_UNSTEMMED_ENDS: Final = frozenset(b"abfhjkopquvwxz0123456789")
+"""No rule of the stemmer takes a word with such an end; a test compares them."""
 
 STEMMER: Final = "whoosh.lang.porter2"
 _PROBE: Final = (
@@ -46,9 +49,17 @@ _PROBE_DIGEST: Final = "36980a014ae3c4d4"
 
 Stem = Callable[[str], str]
 
-_ASCII_WORD: Final = re.compile(f"[0-9a-z]{{1,{WORD_SIZE_MAX}}}")
+_ASCII_FOLDS: Final = bytes(
+    code
+    if chr(code) in "0123456789abcdefghijklmnopqrstuvwxyz"
+    else ord(chr(code).lower())
+    if chr(code) in "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
+    else 0x20
+    for code in range(128)
+).ljust(256, b" ")
 # After folding, every character beyond ASCII that is left belongs to a word.
-_FOLDED_WORD: Final = re.compile(f"[0-9a-z\x80-\U0010ffff]{{1,{WORD_SIZE_MAX}}}")
+_FOLDED_WORDS: Final = _ASCII_FOLDS[:128] + bytes(range(128, 256))
+_ASCII_WORD: Final = re.compile("[0-9a-z]+")
 _FOLDED_RUN: Final = re.compile("[0-9a-z\x80-\U0010ffff]+")
 _BEYOND_ASCII: Final = re.compile("[^\x00-\x7f]+")
 
@@ -62,11 +73,11 @@ class Span:
     end: int
 
 
-def words(text: str) -> list[str]:
-    """Return the folded words of a text in order; about 4 us for 40 ASCII words."""
-    # Lower case of ASCII is the same in every Unicode version.
+def words(text: str) -> list[bytes]:
+    """Return the folded words of a text in order, in UTF-8; about 2 us for 40 ASCII words."""
+    # Bytes are cut by a table of 256 and a split: four times as fast as a regular expression.
     if text.isascii():
-        return _ASCII_WORD.findall(text.lower())
+        return text.encode().translate(_ASCII_FOLDS).split()
     return _unicode().words(text)
 
 
@@ -77,14 +88,16 @@ def terms(text: str) -> list[str]:
     ['index', 'run']
     """
     stems = english()
-    return [term for word in words(text) if (term := stems.term(word)) is not None]
+    found = (stems.term(word) for word in words(text))
+    return [term.decode() for term in found if term is not None]
 
 
 def spans(text: str) -> list[Span]:
     """Return the terms of a text with their places, in the order that `terms` gives them."""
     stems = english()
     places = _ascii_places(text) if text.isascii() else _unicode().places(text)
-    return [Span(term, a, b) for word, a, b in places if (term := stems.term(word)) is not None]
+    found = ((stems.term(word.encode()), start, end) for word, start, end in places)
+    return [Span(term.decode(), start, end) for term, start, end in found if term is not None]
 
 
 def _ascii_places(text: str) -> Iterator[tuple[str, int, int]]:
@@ -100,22 +113,23 @@ class English:
 
     __slots__ = ("_stem", "_stop")
 
-    def __init__(self, stem: Stem, stop: frozenset[str]) -> None:
+    def __init__(self, stem: Stem, stop: frozenset[bytes]) -> None:
         self._stem = stem
         self._stop = stop
 
-    def term(self, word: str) -> str | None:
+    def term(self, word: bytes) -> bytes | None:
         """Return the term of a folded word, or None for a stop word."""
         if word in self._stop:
             return None
-        if len(word) <= _STEM_SIZE_MAX and word.isascii() and word.isalpha():
-            return self._stem(word)
-        return word
+        if len(word) > _STEM_SIZE_MAX or word[-1] in _UNSTEMMED_ENDS:
+            return word if len(word) <= WORD_SIZE_MAX else _cut_short(word)
+        # ASCII letters only: `isalpha` of bytes knows no others.
+        return self._stem(word.decode()).encode() if word.isalpha() else word
 
     def fingerprint(self) -> str:
         """Return a hash of what the stop words are and of stems of sample words."""
-        sample = [*sorted(self._stop), *(self._stem(word) for word in _PROBE.split())]
-        return blake3(" ".join(sample).encode()).hexdigest(8)
+        stems = (self._stem(word).encode() for word in _PROBE.split())
+        return blake3(b" ".join([*sorted(self._stop), *stems])).hexdigest(8)
 
 
 @cache
@@ -133,7 +147,7 @@ def english() -> English:
         raise Unsupported(
             "Full text needs Whoosh's stemmer", remedy="Install Whoosh-Reloaded."
         ) from error
-    rules = English(stem, frozenset(stoplists["en"]))
+    rules = English(stem, frozenset(word.encode() for word in stoplists["en"]))
     if rules.fingerprint() != _PROBE_DIGEST:
         raise Unsupported(
             "The installed Whoosh cuts English words differently from the one this was made with",
@@ -185,13 +199,14 @@ class _Unicode:
     def __init__(self) -> None:
         self._folds = _Folds()
 
-    def words(self, text: str) -> list[str]:
+    def words(self, text: str) -> list[bytes]:
         folds = self._folds
-        folded = _lower(_BEYOND_ASCII.sub(lambda match: match[0].translate(folds), text))
+        folded = _BEYOND_ASCII.sub(lambda match: match[0].translate(folds), text)
         # Most text stops here: all its scripts have spaces.
         if folds.unspaced.isdisjoint(folded):
-            return _FOLDED_WORD.findall(folded)
-        return [word for run in _FOLDED_RUN.findall(folded) for word, _, _ in self._cut(run)]
+            return folded.encode().translate(_FOLDED_WORDS).split()
+        runs = _FOLDED_RUN.findall(_lower(folded))
+        return [word.encode() for run in runs for word, _, _ in self._cut(run)]
 
     def places(self, text: str) -> Iterator[tuple[str, int, int]]:
         """Yield (word, start, end) with places in the text before folding."""
@@ -209,12 +224,13 @@ class _Unicode:
             if character not in unspaced:
                 continue
             if start < index:
-                yield from _capped(run, start, index)
+                yield run[start:index], start, index
             elif index and run[index - 1] in unspaced:
                 yield run[index - 1 : index + 1], index - 1, index + 1
             yield character, index, index + 1
             start = index + 1
-        yield from _capped(run, start, len(run))
+        if start < len(run):
+            yield run[start:], start, len(run)
 
 
 @cache
@@ -223,11 +239,9 @@ def _unicode() -> _Unicode:
     return _Unicode()
 
 
-def _capped(run: str, start: int, end: int) -> Iterator[tuple[str, int, int]]:
-    """Yield a word in pieces of at most `WORD_SIZE_MAX` characters."""
-    for first in range(start, end, WORD_SIZE_MAX):
-        last = min(first + WORD_SIZE_MAX, end)
-        yield run[first:last], first, last
+def _cut_short(word: bytes) -> bytes:
+    """Return the beginning of a long word, whole characters only."""
+    return word[:WORD_SIZE_MAX].decode(errors="ignore").encode()
 
 
 def _lower(text: str) -> str:

@@ -1,0 +1,208 @@
+"""Random histories, and what each should fold to, written with dicts and lists only."""
+
+import hashlib
+import math
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+from hypothesis import strategies as st
+
+from cerata.engine.events import (
+    DEFAULT_SCOPE,
+    DeleteFrame,
+    Erased,
+    EventBody,
+    Gap,
+    PutFrame,
+    Scope,
+    SupersedeFrame,
+)
+from cerata.projections.frames import FramesProjection
+from cerata.projections.fulltext import FulltextProjection, searchable
+from cerata.projections.text import terms
+
+OTHER_SCOPE: Scope = (("tenant", "default"), ("session_id", "s1"))
+
+
+@dataclass(frozen=True, slots=True)
+class Folded:
+    """An event as a projection sees it, made without the codec."""
+
+    seq: int
+    type: str
+    recorded: int
+    scope: Scope
+    body: EventBody | Erased
+
+
+def events_of(bodies: Sequence[EventBody | Erased], kind: str = "putFrame") -> list[Folded]:
+    """Return events 1, 2, … with these bodies; an erased one is of ``kind``."""
+    return [
+        Folded(
+            seq=seq,
+            type=kind if isinstance(body, Erased) else body.wire_name,
+            recorded=1_000 * seq,
+            scope=OTHER_SCOPE if seq % 3 == 0 else DEFAULT_SCOPE,
+            body=body,
+        )
+        for seq, body in enumerate(bodies, start=1)
+    ]
+
+
+def fold(
+    events: Sequence[Folded], splits: Sequence[int] = ()
+) -> tuple[FramesProjection, FulltextProjection]:
+    """Fold events in batches that end at ``splits`` and at the end."""
+    frames, fulltext = FramesProjection(), FulltextProjection()
+    feed(frames, fulltext, events, splits)
+    return frames, fulltext
+
+
+def feed(
+    frames: FramesProjection,
+    fulltext: FulltextProjection,
+    events: Sequence[Folded],
+    splits: Sequence[int] = (),
+) -> None:
+    """Fold the events that come after where the projections stand."""
+    for end in [*sorted(split for split in splits if split > frames.seq), len(events)]:
+        frames.apply(events[frames.seq : end])
+        fulltext.apply(events[fulltext.seq : end])
+
+
+# Few words, so that they meet; a stop word, an inflected one, and three scripts among them.
+WORDS = ("index", "indexes", "memory", "the", "recall", "HNSW", "café", "東京", "ελλάδα", "x1")
+
+_texts = st.lists(st.sampled_from(WORDS), max_size=6).map(" ".join)
+_ids = st.integers(0, 45)
+
+_puts = st.builds(
+    PutFrame,
+    text=st.none() | _texts,
+    search_text=st.none() | _texts,
+    title=st.none() | _texts,
+    tags=st.lists(st.sampled_from(("decision", "memory")), max_size=2).map(tuple),
+    kind=st.sampled_from(("text", "note")),
+    role=st.none() | st.sampled_from(("user", "tool")),
+    uri=st.none() | st.sampled_from(("file:a", "file:b")),
+    parent=st.none() | _ids,
+    chunk_index=st.none() | st.integers(0, 3),
+    content_hash=st.none() | st.sampled_from((b"a" * 16, b"a" * 8 + b"b" * 8, b"c" * 16)),
+    created=st.none() | st.integers(-(1 << 50), 1 << 50),
+)
+_bodies = st.one_of(
+    _puts,
+    _puts,
+    _puts,
+    st.builds(DeleteFrame, frame=_ids),
+    st.builds(SupersedeFrame, old=_ids, new=_ids),
+    st.just(Gap(reason="lost")),
+    st.just(Erased(b"\x00" * 32)),
+)
+
+histories = st.lists(_bodies, max_size=40).map(events_of)
+
+
+@dataclass
+class Model:
+    """The state after some events, the slow way."""
+
+    tokens: dict[int, list[str]] = field(default_factory=dict)
+    bodies: dict[int, PutFrame] = field(default_factory=dict)
+    closed: dict[int, tuple[int, int | None]] = field(default_factory=dict)
+    direct: dict[int, int] = field(default_factory=dict)
+
+    @classmethod
+    def of(cls, events: Sequence[Folded]) -> "Model":
+        model = cls()
+        for event in events:
+            model._add(event.seq, event.type, event.body)
+        return model
+
+    def _add(self, seq: int, kind: str, body: EventBody | Erased) -> None:
+        if kind == "putFrame":
+            self.tokens[seq] = terms(searchable(body)) if isinstance(body, PutFrame) else []
+            self.bodies[seq] = body if isinstance(body, PutFrame) else PutFrame()
+        elif isinstance(body, DeleteFrame):
+            self._close(body.frame, seq, None)
+        elif isinstance(body, SupersedeFrame) and body.old != body.new:
+            if body.old in self.tokens and body.old not in self.closed:
+                self.direct[body.old] = body.new
+            self._close(body.old, seq, body.new)
+
+    def _close(self, frame: int, seq: int, by: int | None) -> None:
+        if frame not in self.tokens or frame in self.closed:
+            return
+        # The new version may stand below the old one; it and what is below it stay.
+        below = [frame]
+        for one in below:
+            self.closed.setdefault(one, (seq, by or None))
+            below += [child for child in self.children(one) if child != by]
+
+    def children(self, frame: int) -> list[int]:
+        return [c for c, body in self.bodies.items() if body.parent == frame and frame < c]
+
+    def alive(self) -> list[int]:
+        return [frame for frame in self.tokens if frame not in self.closed]
+
+    def search(self, wanted: Sequence[str], k: int) -> list[tuple[int, float]]:
+        """BM25 by its formula: (frame, score) of the best, equal scores in order of frame."""
+        documents = {frame: self.tokens[frame] for frame in self.alive() if self.tokens[frame]}
+        average = sum(map(len, documents.values())) / max(len(documents), 1)
+        counts = {frame: Counter(tokens) for frame, tokens in documents.items()}
+        scores: dict[int, float] = {}
+        for term in set(wanted):
+            frequency = sum(term in count for count in counts.values())
+            idf = math.log(1 + (len(documents) - frequency + 0.5) / (frequency + 0.5))
+            for frame, count in counts.items():
+                if tf := count[term]:
+                    norm = 1.2 * (1 - 0.75 + 0.75 * len(documents[frame]) / average)
+                    scores[frame] = scores.get(frame, 0) + idf * tf * 2.2 / (tf + norm)
+        return sorted(scores.items(), key=lambda hit: (-round(hit[1], 6), hit[0]))[:k]
+
+
+QUERIES = ("index memory", "the recall of HNSW in tokyo 東京", "cafe x1 decision", "京", "of the")
+
+
+def answers(frames: FramesProjection, fulltext: FulltextProjection, n: int) -> object:
+    """Return everything that a state at n says."""
+    table = frames.snapshot()
+    alive = table.alive(n)
+    view = fulltext.snapshot().view(alive)
+    ids = table.ids[: table.rows_at(n)].tolist()
+    return (
+        [view.search(query, k=5).rows.tolist() for query in QUERIES],
+        [view.search(query, k=5).scores.tolist() for query in QUERIES],
+        alive.tolist(),
+        [(table.frame(i), table.closing_of(i, n), table.children(i, n)) for i in ids],
+        [table.supersedes_of(i, n) for i in ids],
+        [table.find_content(b"a" * 16, n), table.find_uri("file:b", n)],
+        table.oddities(n),
+        table.kind_mask({"note"}, n).tolist(),
+        table.scope_mask(lambda scope: len(scope) > 1, n).tolist(),
+    )
+
+
+def long_history(size: int) -> list[Folded]:
+    """Return a history of several digest blocks, from a plain arithmetic generator."""
+    bodies: list[EventBody] = []
+    for seq in range(1, size + 1):
+        draw = seq * 7919 % 101
+        if draw < 4:
+            bodies.append(DeleteFrame(frame=seq * 31 % size))
+        elif draw < 8:
+            bodies.append(SupersedeFrame(old=seq * 17 % size, new=seq - 1))
+        else:
+            words = (f"w{seq * step % (50 + 37 * step)}" for step in range(1, 9))
+            bodies.append(PutFrame(text=" ".join(words), uri=f"u{seq % 97}"))
+    return events_of(bodies)
+
+
+def summary() -> str:
+    """Return one line for the digests, chunks and answers of a fixed history."""
+    events = long_history(6_000)
+    frames, fulltext = fold(events, [5, 700])
+    parts = (frames.digest(), fulltext.digest(), frames.chunk(0), fulltext.chunk(17))
+    data = b"".join(parts) + repr(answers(frames, fulltext, 5_500)).encode()
+    return hashlib.sha256(data).hexdigest()

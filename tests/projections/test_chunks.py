@@ -1,0 +1,120 @@
+"""Chunks: damage is refused and changes nothing; what is loaded is what was folded."""
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from cerata.engine.errors import Corrupt
+from cerata.engine.events import DeleteFrame, PutFrame, SupersedeFrame
+from cerata.projections.columns import Column, decode_columns, encode_columns, narrow
+from cerata.projections.frames import FramesProjection
+from cerata.projections.fulltext import FulltextProjection
+from cerata.projections.hash_index import HashIndex
+
+from .histories import events_of, fold
+
+EVENTS = events_of(
+    [
+        PutFrame(text="the index of memory", uri="file:a", tags=("decision",)),
+        PutFrame(text="a chunk below", parent=1, chunk_index=0),
+        PutFrame(text="recall of an index index", role="user"),
+        SupersedeFrame(old=1, new=3),
+        DeleteFrame(frame=3),
+        DeleteFrame(frame=77),
+    ]
+)
+
+
+@pytest.mark.parametrize("kind", [FramesProjection, FulltextProjection])
+def test_any_damaged_byte_is_refused_or_harmless(
+    kind: type[FramesProjection] | type[FulltextProjection],
+) -> None:
+    # The caller's checksum finds damage first; without it, nothing may crash or half load.
+    whole = kind()
+    whole.apply(EVENTS)
+    chunk = whole.chunk(0)
+    empty_digest = kind().digest()
+    refused = 0
+    for offset in range(len(chunk)):
+        for change in (0x01, 0x80, 0xFF):
+            damaged = bytearray(chunk)
+            damaged[offset] ^= change
+            target = kind()
+            try:
+                target.load(bytes(damaged))
+            except Corrupt:
+                refused += 1
+                assert (target.seq, target.digest()) == (0, empty_digest)
+            else:
+                target.snapshot()
+    assert refused > len(chunk)
+
+
+@pytest.mark.parametrize("kind", [FramesProjection, FulltextProjection])
+def test_every_truncation_is_refused(
+    kind: type[FramesProjection] | type[FulltextProjection],
+) -> None:
+    whole = kind()
+    whole.apply(EVENTS)
+    chunk = whole.chunk(0)
+    for size in range(len(chunk)):
+        with pytest.raises(Corrupt):
+            kind().load(chunk[:size])
+    with pytest.raises(Corrupt, match="follow the last column"):
+        kind().load(chunk + bytes(8))
+
+
+def test_a_chunk_of_another_projection_or_place_is_refused() -> None:
+    frames, fulltext = fold(EVENTS)
+    with pytest.raises(Corrupt, match="another projection"):
+        FramesProjection().load(fulltext.chunk(0))
+    with pytest.raises(Corrupt, match="after 0"):
+        FramesProjection().load(frames.chunk(2))
+    with pytest.raises(Corrupt, match="after 6"):
+        frames.load(frames.chunk(0))
+
+
+def test_events_that_do_not_follow_are_refused() -> None:
+    frames, _ = fold(EVENTS[:3])
+    with pytest.raises(ValueError, match="do not follow"):
+        frames.apply(EVENTS[4:])
+    with pytest.raises(ValueError, match="no chunk"):
+        frames.chunk(2, 9)
+
+
+@given(st.dictionaries(st.sampled_from("abcdef"), st.lists(st.integers(0, 1 << 40)), max_size=6))
+def test_columns_come_back_as_they_were(columns: dict[str, list[int]]) -> None:
+    arrays = {name: np.array(items, np.uint64) for name, items in columns.items()}
+    data = encode_columns(arrays)
+    read = decode_columns(data)
+    assert {name: read.u64(name).tolist() for name in read.names()} == columns
+    assert encode_columns({name: read.u64(name) for name in read.names()}) == data
+
+
+def test_columns_take_the_least_width() -> None:
+    sizes = [narrow(np.array([value])).itemsize for value in (0, 255, 256, 65_535, 65_536)]
+    assert sizes == [1, 1, 2, 2, 4]
+    with pytest.raises(OverflowError):
+        narrow(np.array([1 << 32]))
+
+
+def test_a_view_of_a_column_never_changes() -> None:
+    # Readers in other threads hold views while the fold appends.
+    column = Column(np.int64)
+    column.extend([1, 2, 3])
+    view = column.view()
+    for value in range(1_000):
+        column.extend([value])
+    assert view.tolist() == [1, 2, 3]
+
+
+def test_a_hash_index_finds_every_row_of_every_prefix() -> None:
+    # Sorting is put off and done in pieces; prefixes shorter than a piece must not see beyond.
+    source = np.random.default_rng(5)
+    hashes = source.integers(0, 500, 20_000).astype(np.uint64)
+    index = HashIndex()
+    for size in (10, 5_000, 9_000, 20_000, 3_000, 0):
+        prefix = hashes[:size]
+        for wanted in (0, 7, 499, 500):
+            assert index.find(prefix, wanted) == np.flatnonzero(prefix == wanted).tolist()

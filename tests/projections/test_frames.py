@@ -1,0 +1,96 @@
+"""Frames: life, death and what hangs together, in histories that read as sentences."""
+
+from cerata.engine.events import DeleteFrame, Erased, Gap, PutFrame, SupersedeFrame
+from cerata.projections.frame_columns import ClosingKind, Oddity
+from cerata.projections.frames import FramesProjection
+from cerata.projections.fulltext import FulltextProjection
+
+from .histories import events_of, fold
+
+
+def test_a_superseded_document_takes_its_chunks_along() -> None:
+    document = PutFrame(text="", chunk_count=2)
+    chunks = [PutFrame(text=t, parent=1, chunk_index=i) for i, t in enumerate(("one", "two"))]
+    events = events_of([document, *chunks, PutFrame(text="new"), SupersedeFrame(old=1, new=4)])
+    frames = fold(events)[0].snapshot()
+    assert frames.alive(4).tolist() == [True, True, True, True]
+    assert frames.alive(5).tolist() == [False, False, False, True]
+    closing = frames.closing_of(2, 5)
+    assert closing is not None
+    assert (closing.kind, closing.superseded_by) == (ClosingKind.WITH_SUPERSEDED, 4)
+    assert frames.closing_of(2, 4) is None
+    assert frames.supersedes_of(4, 5) == [1]
+    assert frames.children(1, 2) == [2]
+
+
+def test_the_first_closing_wins() -> None:
+    events = events_of(
+        [PutFrame(text="a"), PutFrame(text="b"), DeleteFrame(frame=1), SupersedeFrame(old=1, new=2)]
+    )
+    frames = fold(events)[0].snapshot()
+    closing = frames.closing_of(1, 4)
+    assert closing is not None
+    assert closing.is_deletion
+    assert frames.oddities(4) == {Oddity.ALREADY_CLOSED: 1}
+
+
+def test_what_cannot_be_followed_is_counted_and_passed_over() -> None:
+    events = events_of(
+        [Erased(bytes(32)), PutFrame(text="a", parent=9), DeleteFrame(frame=3), Gap(reason="lost")]
+    )
+    frames = fold(events)[0].snapshot()
+    assert frames.oddities(4) == {Oddity.ERASED: 1, Oddity.UNKNOWN_REFERENCE: 2}
+    assert frames.alive(4).tolist() == [True, True]
+    assert frames.children(9, 4) == []
+
+
+def test_equal_content_is_found_while_it_is_current() -> None:
+    content = bytes(range(16))
+    events = events_of(
+        [
+            PutFrame(text="a", content_hash=content),
+            PutFrame(text="b", content_hash=content[:8] + bytes(8)),
+            PutFrame(text="a", content_hash=content),
+            DeleteFrame(frame=1),
+        ]
+    )
+    frames = fold(events)[0].snapshot()
+    assert frames.find_content(content, 3) == [1, 3]
+    assert frames.find_content(content, 4) == [3]
+    assert frames.find_content(bytes(16), 4) == []
+
+
+def test_a_snapshot_is_not_moved_by_the_fold_that_goes_on() -> None:
+    # Views hold snapshots while other threads fold.
+    first = [PutFrame(text="index one"), PutFrame(text="index two", parent=1)]
+    events = events_of([*first, *(PutFrame(text="index", parent=1) for _ in range(50))])
+    events += events_of([*(e.body for e in events), DeleteFrame(frame=1)])[-1:]
+    frames, fulltext = FramesProjection(), FulltextProjection()
+    frames.apply(events[:2])
+    fulltext.apply(events[:2])
+    table, index = frames.snapshot(), fulltext.snapshot()
+    frames.apply(events[2:])
+    fulltext.apply(events[2:])
+    fulltext.snapshot()
+    assert table.alive(2).tolist() == [True, True]
+    assert table.children(1, 2) == [2]
+    assert table.closing_of(1, 2) is None
+    assert len(index.view(table.alive(2)).search("index")) == 2
+
+
+def test_ranking_admits_what_it_is_told_to_and_keeps_its_scores() -> None:
+    # A filter must not change statistics, only who may be returned.
+    events = events_of([PutFrame(text=f"index {'memory ' * i}") for i in range(1, 30)])
+    frames, fulltext = fold([*events])
+    alive = frames.snapshot().alive(29)
+    view = fulltext.snapshot().view(alive)
+    everything = view.search("index", k=29)
+    odd = alive.copy()
+    odd[::2] = False
+    some = view.search("index", k=29, among=odd)
+    scores = dict(zip(everything.rows.tolist(), everything.scores.tolist(), strict=True))
+    assert dict(zip(some.rows.tolist(), some.scores.tolist(), strict=True)) == {
+        row: score for row, score in scores.items() if row % 2
+    }
+    assert view.search("the of", k=5).rows.tolist() == []
+    assert view.document_frequency("index") == 29

@@ -1,0 +1,110 @@
+"""Text to terms: pinned results, so that no upgrade moves them unseen."""
+
+import subprocess
+import sys
+import unicodedata
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from cerata.engine.errors import Unsupported
+from cerata.projections import text, unicode_generator, unicode_tables
+from cerata.projections.text import spans, terms, words
+
+CASES = {
+    "The indexes we were running": ["index", "run"],
+    "put_frame and don't, 3.11!": ["put", "frame", "3", "11"],
+    "Café Straße ÅNGSTRÖM": ["cafe", "strass", "angstrom"],
+    "Ελλάδα ΣΊΣΥΦΟΣ Ёлка": ["ελλαδα", "σισυφοσ", "елка"],
+    "e\u0301te\u0301 \ufb01ne \uff21\uff22": ["ete", "fine", "ab"],
+    "東京都": ["東", "東京", "京", "京都", "都"],
+    "東京tower東": ["東", "東京", "京", "tower", "東"],
+    "한국어": ["한", "한국", "국", "국어", "어"],
+    "हिन्दी भाषा": ["हिन्दी", "भाषा"],
+    "\u0645\u064f\u062d\u064e\u0645\u0651\u064e\u062f": ["محمد"],
+    "½ ² – “quoted” 🙂": ["1", "2", "2", "quot"],
+    "": [],
+    "of the and": [],
+    "\x00\ud800": [],
+}
+
+
+@pytest.mark.parametrize("given_text", CASES)
+def test_terms_of_known_texts(given_text: str) -> None:
+    assert terms(given_text) == CASES[given_text]
+
+
+@given(st.text(max_size=60))
+def test_spans_are_the_terms_with_their_places(given_text: str) -> None:
+    # Highlights cut text by another path than the index; they must find the same terms.
+    found = spans(given_text)
+    assert [span.term for span in found] == terms(given_text)
+    for span in found:
+        assert 0 <= span.start < span.end <= len(given_text)
+        if given_text[span.start : span.end].isascii():
+            assert terms(given_text[span.start : span.end]) == [span.term]
+
+
+@given(st.text(max_size=60))
+def test_folding_twice_changes_nothing(given_text: str) -> None:
+    spaced = [word.decode() for word in words(given_text)]
+    if not any(unicode_generator.is_unspaced(c) for c in "".join(spaced) if len(c) == 1):
+        assert [word for part in spaced for word in words(part)] == [w.encode() for w in spaced]
+
+
+@given(st.text(st.characters(max_codepoint=127), max_size=60))
+def test_ascii_is_cut_by_its_own_path_as_any_text_is(given_text: str) -> None:
+    beyond = words(given_text + " é")
+    assert [*words(given_text), b"e"] == beyond
+
+
+def test_a_long_word_counts_by_its_beginning() -> None:
+    # A megabyte of base64 must not become a megabyte of dictionary.
+    long = "a" * 1_000
+    assert terms(long) == ["a" * text.WORD_SIZE_MAX]
+    assert terms("é" * 1_000 + " ü") == ["e" * text.WORD_SIZE_MAX, "u"]
+    assert terms("я" * 1_000) == ["я" * (text.WORD_SIZE_MAX // 2)]
+
+
+def test_words_with_certain_ends_are_never_stemmed() -> None:
+    # The fast path leaves these to themselves; the stemmer must agree on real words.
+    from whoosh.lang.porter2 import stem
+
+    ends = {chr(code) for code in text._UNSTEMMED_ENDS}
+    sources = sorted(Path(unicodedata.__file__ or sys.executable).parent.glob("*.py"))
+    found = {word for path in sources[:50] for word in path.read_text().lower().split()}
+    found |= {a + b + c for a in "aeioubst" for b in ("ing", "ed", "at", "y") for c in ends}
+    checked = [word for word in found if word.isascii() and word.isalpha() and word[-1] in ends]
+    assert len(checked) > 100
+    assert [word for word in checked if stem(word) != word] == []
+
+
+def test_the_stemmer_is_checked_when_it_is_loaded(monkeypatch: pytest.MonkeyPatch) -> None:
+    # Another stemmer would give other terms for the same log, silently.
+    text.english.cache_clear()
+    monkeypatch.setattr(text, "_PROBE_DIGEST", "0" * 16)
+    with pytest.raises(Unsupported, match="cuts English words differently"):
+        text.english()
+    monkeypatch.undo()
+    assert text.english().term(b"running") == b"run"
+
+
+def test_the_tables_are_what_the_generator_writes() -> None:
+    if unicodedata.unidata_version != unicode_tables.UNICODE_VERSION:
+        pytest.skip("this Python has another Unicode version")
+    committed = Path(unicode_tables.__file__ or "").read_text(encoding="utf-8")
+    assert unicode_generator.tables() == committed
+
+
+def test_importing_the_projections_loads_no_whoosh() -> None:
+    # It costs 10 ms that most commands never need.
+    root = Path(__file__).parents[2]
+    code = (
+        f"import sys; sys.path.insert(0, {str(root)!r}); import cerata.projections.fulltext;"
+        "assert not [name for name in sys.modules if name.startswith('whoosh')];"
+        "from cerata.projections.text import terms; terms('running');"
+        "assert 'whoosh.analysis' not in sys.modules"
+    )
+    subprocess.run([sys.executable, "-W", "error", "-c", code], check=True, timeout=60)
