@@ -2,13 +2,9 @@
 
 Each verb is a thin caller of `cerata.memory` and `cerata.replay`; what it prints it also returns as
 plain values for ``--json``. Leaves out every decision about data. This is the one room that reads
-the user's own files. Start at `main`.
+the user's own files. Start at `main`, then `verbs`.
 """
 
-import sys
+from .main import main
 
-
-def main() -> int:
-    """Run the command line on ``sys.argv`` and return its exit code."""
-    print("cerata: this version has no commands yet.", file=sys.stderr)
-    return 1
+__all__ = ["main"]

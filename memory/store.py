@@ -29,7 +29,7 @@ from cerata.engine.log import Appended, Head, Log, SyncPolicy
 from cerata.engine.recovery import RecoveryReport
 from cerata.projections.frame_table import Frames
 from cerata.replay.basis import resolve_basis
-from cerata.replay.fold import CLOSE_COST_MS, REPLAY_COST_MS, Fold
+from cerata.replay.fold import CLOSE_COST_MS, REPLAY_COST_MS, Fold, replayed_digests
 
 from .drafting import (
     FrameFields,
@@ -161,6 +161,21 @@ class Store:
     def __len__(self) -> int:
         """Return how many frames are current."""
         return len(self._view())
+
+    def info(self) -> dict[str, JsonValue]:
+        """Return what is in the file and where it stands, as plain values; folds frames."""
+        from .info import info
+
+        return info(self._log, self._view())
+
+    def digests(self, *, replay: bool = False) -> dict[str, bytes]:
+        """Return each projection's digest (32 bytes) at the head.
+
+        From checkpoint plus tail, or with ``replay`` from the log alone, every checkpoint
+        ignored: they are equal.
+        """
+        self._log.refresh()
+        return replayed_digests(self._log) if replay else self._fold.digests()
 
     def verify(self, progress: Callable[[str, int, int], None] | None = None) -> "Verification":
         """Recompute every hash and projection from the log and compare; writes nothing."""

@@ -85,10 +85,15 @@ class View:
         """The ranking, with the statistics of what is current."""
         return self._fold.fulltext().view(self._active & self._searched)
 
+    def count(self) -> tuple[int, int]:
+        """Return how many frames are current and how many were closed, chunks left out."""
+        own = self._visible & ~self._is_chunk
+        current = int((own & self._active).sum())
+        return current, int(own.sum()) - current
+
     def __len__(self) -> int:
-        """Return how many frames are current, documents that were split counted once."""
-        chunks = self._active & self._is_chunk
-        return int(self._active.sum() - chunks.sum())
+        """Return how many frames are current, a split document counted once."""
+        return self.count()[0]
 
     @cached_property
     def _is_chunk(self) -> npt.NDArray[np.bool_]:

@@ -1,0 +1,74 @@
+"""The verbs and their arguments."""
+
+import argparse
+from argparse import ArgumentParser
+from pathlib import Path
+from typing import Final
+
+import cerata
+
+from . import verbs
+from .tour import run_tour
+
+_EPILOG: Final = """\
+The file is -f FILE, else $CERATA_FILE, else the one *.cera in this folder.
+Every verb takes --json. Exit codes: docs/errors.md.
+"""
+
+
+def parser() -> ArgumentParser:
+    """Return the parser of the whole command line."""
+    top = ArgumentParser(
+        prog="cerata",
+        description="The memory of AI agents, in one file.",
+        epilog=_EPILOG,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+        allow_abbrev=False,
+    )
+    top.add_argument("--version", action="version", version=f"cerata {cerata.__version__}")
+    top.set_defaults(run=verbs.run_welcome, json=False, file=None)
+    added = top.add_subparsers(title="verbs", metavar="VERB")
+
+    remember = _verb(added, "remember", "remember files: text and Markdown", verbs.run_remember)
+    remember.add_argument(
+        "paths", nargs="+", metavar="PATH", help="a file, a folder, or - for input"
+    )
+    remember.add_argument("--tag", action="append", default=[], help="may be given again")
+
+    search = _verb(added, "search", "find frames by their words", verbs.run_search, reads=True)
+    search.add_argument("query", nargs="+")
+    search.add_argument("-k", type=int, default=10, help="how many (10)")
+    search.add_argument("--superseded", action="store_true", help="closed frames too")
+
+    recall = _verb(added, "recall", "what to tell a model", verbs.run_recall, reads=True)
+    recall.add_argument("query", nargs="+")
+    recall.add_argument("--max-tokens", type=int, default=1500, help="the budget (1500)")
+
+    log = _verb(added, "log", "what happened, newest first", verbs.run_log, reads=True)
+    log.add_argument("-n", type=int, default=20, metavar="COUNT", help="how many (20)")
+
+    _verb(added, "info", "what is in the file", verbs.run_info)
+    _verb(added, "verify", "recompute every hash and index, and compare", verbs.run_verify)
+
+    tour = _verb(added, "tour", "see it work: remember, ask, kill, correct, rebuild", run_tour)
+    tour.add_argument(
+        "paths", nargs="*", type=Path, metavar="PATH", help="your files, not the docs"
+    )
+    return top
+
+
+def _verb(
+    added: "argparse._SubParsersAction[ArgumentParser]",
+    name: str,
+    text: str,
+    run: verbs.Verb,
+    *,
+    reads: bool = False,
+) -> ArgumentParser:
+    verb = added.add_parser(name, help=text, description=text.capitalize() + ".", epilog=_EPILOG)
+    verb.add_argument("-f", "--file", metavar="FILE", help="the memory's file")
+    verb.add_argument("--json", action="store_true", help="print one JSON object")
+    if reads:
+        verb.add_argument("--at", metavar="BASIS", help="a seq, HEAD~n, or an ISO time")
+    verb.set_defaults(run=run)
+    return verb

@@ -1,0 +1,79 @@
+"""Output: for people on a terminal, plain in a pipe, or one JSON object."""
+
+import json
+import sys
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+
+from rich.console import Console
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TaskID, TextColumn
+from rich.text import Text
+
+from cerata.engine.errors import CerataError
+from cerata.engine.events import JsonValue
+
+
+class Output:
+    """Where a verb says what it did. With ``as_json`` only `result` reaches standard output."""
+
+    def __init__(self, *, as_json: bool) -> None:
+        self.as_json = as_json
+        self._console = Console(highlight=False, soft_wrap=True)
+        self._errors = Console(stderr=True, highlight=False, soft_wrap=True)
+
+    def line(self, text: str | Text = "", *, style: str | None = None) -> None:
+        """Print a line for people."""
+        if not self.as_json:
+            self._console.print(text, style=style, markup=False)
+
+    def result(self, value: Mapping[str, JsonValue]) -> None:
+        """Print the verb's result as JSON, if that was asked for."""
+        if self.as_json:
+            print(json.dumps(value, ensure_ascii=False, indent=2))
+
+    def warn(self, text: str) -> None:
+        """Say something that went wrong and did not stop the verb."""
+        self._errors.print(Text.assemble(("note: ", "yellow"), text))
+
+    def error(self, error: CerataError) -> None:
+        """Say what is wrong, where, and what to do."""
+        if self.as_json:
+            print(json.dumps(error.to_dict(), ensure_ascii=False, indent=2))
+            return
+        self._errors.print(Text.assemble(("error: ", "bold red"), str(error)))
+
+    @contextmanager
+    def progress(self, what: str, total: int) -> Iterator["Steps"]:
+        """Show a bar on a terminal while long work runs; nothing in a pipe."""
+        columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn())
+        show = sys.stderr.isatty() and not self.as_json
+        with Progress(*columns, console=self._errors, transient=True, disable=not show) as progress:
+            yield Steps(progress, progress.add_task(what, total=total))
+
+
+class Steps:
+    """The bar of one piece of work."""
+
+    def __init__(self, progress: Progress, task: TaskID) -> None:
+        self._progress = progress
+        self._task = task
+
+    def done(self, count: int = 1) -> None:
+        """Move on."""
+        self._progress.advance(self._task, count)
+
+
+def clipped(text: str, size: int) -> str:
+    """Return a text on one line of at most ``size`` characters."""
+    line = " ".join(text.split())
+    return line if len(line) <= size else line[: size - 1].rstrip() + "…"
+
+
+def bytes_text(size: int) -> str:
+    """Return a size for people: ``1.4 MiB``."""
+    value = float(size)
+    for unit in ("B", "KiB", "MiB", "GiB"):
+        if value < 1024 or unit == "GiB":
+            break
+        value /= 1024
+    return f"{size} B" if unit == "B" else f"{value:.1f} {unit}"

@@ -1,0 +1,40 @@
+"""What is in a file: sizes by part, the head, the frames, the checkpoints."""
+
+from cerata.engine.events import JsonValue
+from cerata.engine.log import Log
+from cerata.replay.basis import to_datetime
+
+from .view import View
+
+
+def info(log: Log, view: View) -> dict[str, JsonValue]:
+    """Return the facts of an open log as plain values, sizes in bytes."""
+    page, toc = log.page, log.toc()
+    segments = list(log.reader.segment_refs(log.snapshot))
+    checkpoints: dict[str, JsonValue] = {
+        key.rpartition("/")[0]: int(entry.get("seq", 0))
+        for key, entry in sorted(toc.projections.items())
+    }
+    chunk_bytes = sum(
+        int(row[1]) for entry in toc.projections.values() for row in entry.get("chunks", ())
+    )
+    current, closed = view.count()
+    head = view.head
+    return {
+        "file": log.path,
+        "log_id": log.log_id.hex(),
+        "created": to_datetime(page.created).isoformat(),
+        "head": head.seq,
+        "recorded": to_datetime(head.recorded).isoformat() if head.seq else None,
+        "chain": head.chain.hex(),
+        "root": head.root.hex(),
+        "frames": {"current": current, "closed": closed},
+        "size_bytes": log.file.file.size(),
+        "ring_bytes": page.ring_size,
+        "events_in_ring": head.seq - page.sealed_seq,
+        "segments": len(segments),
+        "segment_bytes": sum(ref.length for ref in segments),
+        "checkpoints": checkpoints,
+        "checkpoint_bytes": chunk_bytes,
+        "cuts_kept": len(toc.quarantine),
+    }
