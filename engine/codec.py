@@ -21,6 +21,7 @@ from .events import (
     PutFrame,
     Scope,
     UnknownBody,
+    body_decoder,
 )
 from .integrity import SALT_SIZE, hash_bytes
 from .limits import (
@@ -65,6 +66,12 @@ _encode = msgspec.msgpack.Encoder(order="deterministic").encode
 
 _DTYPE_SIZES = {"f4": 4, "i1": 1}
 
+_EVENT_OVERHEAD = 48
+_ATTACHMENT_OVERHEAD = 5
+"""What MessagePack adds at most around an event's type, payload and salt, and an attachment."""
+
+_INTEGER_MAX = 2**63 - 1
+
 
 def prepare(
     drafts: Sequence[Draft],
@@ -74,6 +81,8 @@ def prepare(
     arguments: bytes | None = None,
 ) -> Prepared:
     """Encode and salt a batch; one random draw of 16 bytes an event.
+
+    ``size`` of the result is at least what the batch takes in a ring record.
 
     ``key`` is the batch's idempotency key and ``arguments`` the hash of what the caller asked
     for; both sit on the first event.
@@ -88,6 +97,8 @@ def prepare(
             f"A batch of {len(drafts):,} events is over the limit of {BATCH_EVENTS_MAX:,}",
             remedy="Append it in several batches.",
         )
+    if arguments is not None and not isinstance(arguments, bytes):
+        raise InvalidInput(f"arguments must be a hash in bytes, not {type(arguments).__name__}")
     if key is not None:
         _check_string(key, "the idempotency key", IDEMPOTENCY_KEY_SIZE_MAX)
         if not key:
@@ -97,6 +108,7 @@ def prepare(
     size = 0
     for index, draft in enumerate(drafts):
         try:
+            name, version = _kind_of(draft.body)
             payload = (
                 _encode_payload(draft, key, arguments)
                 if index == 0
@@ -106,10 +118,13 @@ def prepare(
             raise InvalidInput(
                 error.what, where=f"event {index + 1} of the batch", remedy=error.remedy
             ) from error
-        name, version = _kind_of(draft.body)
         salt = salts[SALT_SIZE * index : SALT_SIZE * (index + 1)]
-        events.append(WireEvent(name, version, draft.causation, salt, payload, draft.attachments))
-        size += len(payload) + SALT_SIZE + 32 + sum(map(len, draft.attachments))
+        attachments = draft.attachments
+        events.append(WireEvent(name, version, draft.causation, salt, payload, attachments))
+        # An upper bound, never a guess: a record that does not fit its ring must be a spill.
+        size += _EVENT_OVERHEAD + len(name.encode()) + len(payload)
+        if attachments:
+            size += sum(map(len, attachments)) + _ATTACHMENT_OVERHEAD * len(attachments)
     return Prepared(tuple(events), size, key, arguments, tenant_of(drafts[0].scope))
 
 
@@ -120,6 +135,10 @@ def tenant_of(scope: Scope) -> str:
 
 def _kind_of(body: EventBody) -> tuple[str, int]:
     if isinstance(body, UnknownBody):
+        _check_string(body.kind, "the event's type", NAME_SIZE_MAX)
+        if not body.kind:
+            raise InvalidInput("The event's type is empty")
+        _check_integer(body.kind_version, "the event's version", 0)
         return body.kind, body.kind_version
     if not body.wire_name:
         raise InvalidInput(
@@ -129,12 +148,19 @@ def _kind_of(body: EventBody) -> tuple[str, int]:
 
 
 def _encode_payload(draft: Draft, key: str | None, arguments: bytes | None) -> bytes:
-    _check_scope(draft.scope)
+    _check_envelope(draft)
     body = draft.body
     _check_body(body)
-    _check_attachments(draft)
+    if draft.attachments:
+        _check_attachments(draft)
     try:
-        data = body.data if isinstance(body, UnknownBody) else _encode(body)
+        if isinstance(body, UnknownBody):
+            data = body.data
+            msgspec.msgpack.decode(data)
+        else:
+            data = _encode(body)
+            # A struct takes any value when it is made; what cannot be read back is refused here.
+            body_decoder(type(body)).decode(data)
         payload = _encode(
             Payload(draft.scope, draft.actor, draft.correlation, key, arguments, msgspec.Raw(data))
         )
@@ -144,8 +170,14 @@ def _encode_payload(draft: Draft, key: str | None, arguments: bytes | None) -> b
             remedy="Decode it with errors='replace', or store bytes.",
         ) from error
     except (TypeError, OverflowError, ValueError, RecursionError) as error:
-        raise InvalidInput(f"A value cannot be stored: {error}") from error
+        kind = body.kind if isinstance(body, UnknownBody) else body.wire_name
+        raise InvalidInput(f"A value of {kind!r} cannot be stored: {error}") from error
     if len(payload) > STRING_SIZE_MAX:
+        if len(payload) > BLOB_SIZE_MAX:
+            raise InvalidInput(
+                f"An event of {len(payload):,} bytes is over the limit of {BLOB_SIZE_MAX:,}",
+                remedy="Split it, or store its large parts as attachments.",
+            )
         # Only a payload this large can hold a string over the limit, or a sum of many below it.
         _check_long_strings(body)
     return payload
@@ -155,7 +187,7 @@ def _check_body(body: EventBody) -> None:
     """Check what msgspec does not: nesting, finite numbers, dimensions."""
     if isinstance(body, PutFrame):
         if body.metadata:
-            _check_nested(body.metadata, "metadata", 1)
+            _check_nested(body.metadata, "metadata", 1, json=True)
         if body.embedding is not None:
             _check_embedding(body.embedding)
         return
@@ -169,12 +201,18 @@ def _check_body(body: EventBody) -> None:
             _check_nested(value, name, 1)
 
 
-def _check_nested(value: object, name: str, depth: int) -> None:
+def _check_nested(value: object, name: str, depth: int, *, json: bool = False) -> None:
+    """Check depth, finite numbers and string keys; with ``json`` also that JSON has the types."""
     if isinstance(value, float):
         if not math.isfinite(value):
             raise InvalidInput(f"{name} holds {value}, which JSON cannot", remedy="Use None.")
         return
     if not isinstance(value, dict | list | tuple):
+        if json and not isinstance(value, str | int | None):
+            raise InvalidInput(
+                f"{name} holds a {type(value).__name__}, which JSON cannot",
+                remedy="Use strings, numbers, bools, None, lists and maps of them.",
+            )
         return
     if depth > NESTING_MAX:
         raise InvalidInput(f"{name} is nested deeper than {NESTING_MAX} levels")
@@ -182,10 +220,10 @@ def _check_nested(value: object, name: str, depth: int) -> None:
         for key, item in value.items():
             if not isinstance(key, str):
                 raise InvalidInput(f"{name} has the key {key!r}, which is not a string")
-            _check_nested(item, name, depth + 1)
+            _check_nested(item, name, depth + 1, json=json)
         return
     for item in value:
-        _check_nested(item, name, depth + 1)
+        _check_nested(item, name, depth + 1, json=json)
 
 
 def _check_embedding(embedding: Embedding) -> None:
@@ -220,11 +258,30 @@ def _check_attachments(draft: Draft) -> None:
             )
 
 
+def _check_envelope(draft: Draft) -> None:
+    """Check what stands around the body: scope, actor, correlation id, causation."""
+    if draft.scope is not DEFAULT_SCOPE:
+        _check_scope(draft.scope)
+    if draft.actor is not None:
+        _check_string(draft.actor, "the actor", STRING_SIZE_MAX)
+    if draft.correlation is not None:
+        _check_string(draft.correlation, "the correlation id", STRING_SIZE_MAX)
+    if draft.causation is not None:
+        _check_integer(draft.causation, "the causation", -BATCH_EVENTS_MAX)
+        if draft.causation == 0:
+            raise InvalidInput("The causation is 0; the first event is 1, or -1 in its own batch")
+
+
+def _check_integer(value: object, name: str, lowest: int) -> None:
+    if not isinstance(value, int) or isinstance(value, bool):
+        raise InvalidInput(f"{name} must be a number, not {type(value).__name__}")
+    if not lowest <= value <= _INTEGER_MAX:
+        raise InvalidInput(f"{name} is {value:,}; {lowest:,} to {_INTEGER_MAX:,} can be stored")
+
+
 def _check_scope(scope: Scope) -> None:
     if not scope or scope[0][0] != "tenant":
         raise InvalidInput("A scope must start with 'tenant'")
-    if scope is DEFAULT_SCOPE:
-        return
     if len(scope) > SCOPE_NAMES_MAX:
         raise InvalidInput(f"A scope of {len(scope)} names; the limit is {SCOPE_NAMES_MAX}")
     names = [name for name, _ in scope]
@@ -232,7 +289,9 @@ def _check_scope(scope: Scope) -> None:
         raise InvalidInput("A scope has the same name twice")
     for name, value in scope:
         _check_string(name, "a scope name", NAME_SIZE_MAX)
-        if not isinstance(value, str | int):
+        if isinstance(value, str):
+            _check_string(value, f"the scope's {name!r}", STRING_SIZE_MAX)
+        elif not isinstance(value, int):
             raise InvalidInput(f"The scope's {name!r} must be a string, a number or a bool")
 
 

@@ -5,11 +5,9 @@ link(), which fails if the name exists: the loser opens the winner's file. The c
 presence on it from before it has a name, so nobody recovers it meanwhile.
 """
 
-from dataclasses import replace
-
 from .environment import Environment
-from .errors import NotFound
-from .file import Flip, LogFile
+from .errors import CerataError, NotFound
+from .file import Flip, LogFile, turned
 from .format.page import HeaderPage
 from .format.record import NO_LINK
 from .format.toc import Toc
@@ -66,8 +64,9 @@ def write_empty(file: StorageFile, path: str, page: HeaderPage) -> None:
     """Write a whole empty store into a new file and sync it."""
     # The ring is written, not left sparse: its space is there before anything is acknowledged.
     file.write_at(0, bytes(2 * PAGE_SIZE + page.ring_size))
-    flipped = Flip(LogFile(file, path, page.file_id), page).publish(first_toc(page))
-    spare = replace(flipped, number=1 - flipped.number, flip=flipped.flip + 1)
+    flip = Flip(LogFile(file, path, page.file_id), page)
+    flip.write(first_toc(page))
+    spare = turned(flip.publish())
     file.write_at(spare.number * PAGE_SIZE, spare.encode())
     file.sync()
 
@@ -101,16 +100,23 @@ def create(path: str, environment: Environment, ring_size: int) -> StorageFile |
 
 
 def sweep_temporaries(path: str, environment: Environment) -> None:
-    """Remove what dead creators left beside ``path``; a live one's is locked and stays."""
+    """Remove what dead creators left beside ``path``; a live one's is locked and stays.
+
+    One that died between giving the file its name and removing the temporary one left a second
+    name of the same file, which whoever opened it keeps locked: that name goes, too.
+    """
     storage = environment.storage
+    published = storage.identity(path)
     for name in storage.siblings(path):
-        if name.startswith(f"{path}.") and name.endswith(TEMPORARY_SUFFIX):
-            try:
-                file = storage.open(name, mode="rw")
-            except NotFound:
-                continue
-            try:
-                if file.try_lock(LockName.PRESENCE, exclusive=True):
-                    storage.unlink(name)
-            finally:
-                file.close()
+        if not (name.startswith(f"{path}.") and name.endswith(TEMPORARY_SUFFIX)):
+            continue
+        try:
+            file = storage.open(name, mode="rw")
+        except CerataError:
+            # Gone already, or nothing of ours: it only looks like a temporary.
+            continue
+        try:
+            if file.identity() == published or file.try_lock(LockName.PRESENCE, exclusive=True):
+                storage.unlink(name)
+        finally:
+            file.close()

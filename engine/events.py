@@ -344,16 +344,21 @@ def lift(reference: int | None, header: EventHeader) -> int | None:
     return header.first_seq - 1 - reference
 
 
+def body_decoder(kind: type[EventBody]) -> "msgspec.msgpack.Decoder[EventBody]":
+    """Return the decoder of one kind of body; made once."""
+    decoder = _BODIES.get(kind)
+    if decoder is None:
+        decoder = _BODIES[kind] = msgspec.msgpack.Decoder(kind)
+    return decoder
+
+
 def decode_body(header: EventHeader, data: bytes) -> EventBody:
     """Decode a body by the header's type and version, lifting its references."""
     kind = _REGISTRY.get(header.type)
     if kind is None or header.version > kind.wire_version:
         return UnknownBody(kind=header.type, kind_version=header.version, data=data)
-    decoder = _BODIES.get(kind)
-    if decoder is None:
-        decoder = _BODIES[kind] = msgspec.msgpack.Decoder(kind)
     try:
-        body = decoder.decode(data)
+        body = body_decoder(kind).decode(data)
     except (msgspec.DecodeError, RecursionError):
         return UnknownBody(kind=header.type, kind_version=header.version, data=data)
     lifted = {

@@ -46,7 +46,15 @@ def choose_page(pages: bytes, path: str) -> tuple[HeaderPage, tuple[int, ...]]:
         else:
             found.append(page)
     if found:
-        return max(found, key=lambda page: page.flip), tuple(bad)
+        newest = max(found, key=lambda page: page.flip)
+        if any(page.file_id != newest.file_id for page in found):
+            raise Corrupt(
+                "The two header pages are of different files",
+                where=f"{path}, offsets 0 and {PAGE_SIZE:,}",
+                remedy="Restore a backup.",
+                offset=0,
+            )
+        return newest, tuple(bad)
     versions = {stored_version(pages[:PAGE_SIZE]), stored_version(pages[PAGE_SIZE:])} - {None}
     if not versions:
         if not pages:
@@ -61,9 +69,9 @@ def choose_page(pages: bytes, path: str) -> tuple[HeaderPage, tuple[int, ...]]:
             remedy="Check the path; nothing was changed.",
         )
     if len(pages) == PAGES_SIZE and versions != {VERSION}:
-        newest = max(version for version in versions if version is not None)
+        version = max(version for version in versions if version is not None)
         raise Unsupported(
-            f"The file has format version {newest}; this Cerata reads version {VERSION}",
+            f"The file has format version {version}; this Cerata reads version {VERSION}",
             where=path,
             remedy="Upgrade Cerata.",
         )
@@ -144,8 +152,13 @@ class LogFile:
         return tuple(decode_manifest(body, ref.offset))
 
 
+def turned(page: HeaderPage) -> HeaderPage:
+    """Return the page as it is written next: over the older of the two."""
+    return replace(page, number=1 - page.number, flip=page.flip + 1)
+
+
 class Flip:
-    """New extents, a TOC and a header page, published together; the writer lock must be held.
+    """New extents, a TOC and a header page: add, `write`, `publish`. Needs the writer lock.
 
     Invariant: nothing that is written before `publish` is named by anything on disk, and the
     header page is written only after all of it is durable. So a crash at any instant leaves the
@@ -158,6 +171,7 @@ class Flip:
         self._start = sectors(max(log_file.file.size(), page.data_end))
         self._at = self._start
         self._pieces: list[Buffer] = []
+        self._flipped = page
 
     @property
     def offset(self) -> int:
@@ -181,15 +195,12 @@ class Flip:
             ExtentKind.MANIFEST, encode_manifest(refs), refs[0].first_seq, refs[-1].last_seq
         )
 
-    def publish(
-        self, toc: Toc, *, incarnation: int | None = None, clear: int | None = None
-    ) -> HeaderPage:
-        """Write and sync everything, then the other header page, and sync again.
+    def write(self, toc: Toc) -> None:
+        """Write the extents, the TOC and its footer; until `publish` nothing names them.
 
-        ``clear`` is the offset of a ring sector to zero: what was cut there is in the extents.
-        Durable on return.
+        Raises:
+            StorageFailed: the disk refused; the file means what it meant before.
         """
-        file = self._log_file.file
         toc_bytes = toc.encode()
         toc_offset = self._at
         footer_offset = toc_offset + sectors(len(toc_bytes))
@@ -198,12 +209,8 @@ class Flip:
         )
         self._pieces += [toc_bytes.ljust(sectors(len(toc_bytes)), b"\0"), footer]
         self._write()
-        file.sync()
-        page = self._page
-        flipped = replace(
-            page,
-            number=1 - page.number,
-            flip=page.flip + 1,
+        self._flipped = replace(
+            turned(self._page),
             generation=toc.generation,
             toc_offset=toc_offset,
             toc_size=len(toc_bytes),
@@ -212,8 +219,19 @@ class Flip:
             sealed_seq=toc.sealed_seq,
             link=toc.link,
             recorded=toc.recorded,
-            incarnation=page.incarnation if incarnation is None else incarnation,
         )
+
+    def publish(self, *, incarnation: int | None = None, clear: int | None = None) -> HeaderPage:
+        """Sync what was written, then write the other header page and sync again.
+
+        ``clear`` is the offset of a ring sector to zero: what was cut there is in the extents.
+        Durable on return; after an error nobody knows which state the disk holds.
+        """
+        file = self._log_file.file
+        file.sync()
+        flipped = self._flipped
+        if incarnation is not None:
+            flipped = replace(flipped, incarnation=incarnation)
         if clear is not None:
             file.write_at(clear, EMPTY_SECTOR)
         file.write_at(flipped.number * PAGE_SIZE, flipped.encode())

@@ -10,7 +10,7 @@ Start with `Log.append` and `Log._catch_up`.
 
 import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, field, replace
 from typing import Any, Literal, Self, TypeAlias
 
@@ -37,7 +37,7 @@ from .errors import (
     StorageFailed,
 )
 from .events import Attachment, Draft, Event
-from .file import Flip, LogFile, choose_page
+from .file import PAGES_SIZE, Flip, LogFile, choose_page, turned
 from .format.extent import ExtentKind, encode_extent, extent_size
 from .format.page import HeaderPage
 from .format.record import (
@@ -49,16 +49,16 @@ from .format.record import (
     encode_record,
     sectors,
 )
-from .format.toc import Toc
+from .format.toc import Ref, Toc
 from .idempotency import KeyRuns
 from .integrity import chain_next, hash_bytes
-from .limits import SECTOR_SIZE
-from .locks import held
+from .limits import PAGE_SIZE, SECTOR_SIZE
+from .locks import held, wait_for
 from .reader import Reader, Snapshot
-from .recovery import Found, examine, read_cut
+from .recovery import Found, examine, read_cut, spill_end
 from .ring import Cursor, End, walk
 from .segment import SegmentDraft
-from .storage import LockName
+from .storage import LockName, StorageFile
 
 SyncPolicy: TypeAlias = Literal["commit", "always"] | int
 Validate: TypeAlias = Callable[[Sequence[Event]], None]
@@ -133,6 +133,10 @@ class Log:
         self._lock_timeout = lock_timeout
         self._mutex = threading.RLock()
         self._sync_mutex = threading.Lock()
+        self._spill_mutex = threading.Lock()
+        self._in_flight = False
+        self._left_files: list[StorageFile] = []
+        self._salvaging = found.damage is not None
         self._failure: CerataError | None = None
         self._closed = False
         self._reader = Reader(log_file)
@@ -141,6 +145,7 @@ class Log:
         self._unsynced_bytes = 0
         self._shows_foreign = False
         self._chain = -1, b""
+        self._keyed = _KeyedTail()
         self._found = found
         self._page = found.page
         if found.toc is not None:
@@ -275,7 +280,7 @@ class Log:
         """Return the chain hash after event ``seq``; cost: the events since its segment began."""
         with self._mutex:
             at, chain = self._chain
-            snapshot = self.snapshot
+            snapshot = self._holding(seq)
             if seq < at or seq > snapshot.head_seq or at < snapshot.page.sealed_seq:
                 chain, _ = self._reader.chain_and_tree(snapshot, seq)
             else:
@@ -286,8 +291,17 @@ class Log:
 
     def root_at(self, seq: int) -> bytes:
         """Return the Merkle root after event ``seq``."""
-        _, tree = self._reader.chain_and_tree(self.snapshot, seq)
+        _, tree = self._reader.chain_and_tree(self._holding(seq), seq)
         return tree.root()
+
+    def _holding(self, seq: int) -> Snapshot:
+        """Return the snapshot if it holds events 1 to ``seq``."""
+        snapshot = self.snapshot
+        if not 0 <= seq <= snapshot.head_seq:
+            raise NotFound(
+                f"There is no event {seq:,}", remedy=f"The log ends at {snapshot.head_seq:,}."
+            )
+        return snapshot
 
     # --- appending -------------------------------------------------------------------------------
 
@@ -315,25 +329,41 @@ class Log:
         """
         self._check_writable()
         prepared = prepare(drafts, self._environment.random_bytes, key=key, arguments=arguments)
-        spill = None
-        if prepared.size > self._page.ring_size // 4:
-            spill = self._write_spill(prepared)
-        with self._mutex, self._locked():
-            self._catch_up()
-            if key is not None:
-                earlier = self._replayed(prepared, key)
-                if earlier is not None:
-                    return earlier
-            head = self._cursor.next_seq - 1
-            if expect is not None and expect != head:
-                raise Conflict(
-                    f"The log is at event {head:,}, not at {expect:,}",
-                    where=self.path,
-                    remedy="Read what was appended since, and decide again.",
-                )
-            if validate is not None:
-                validate(list(self._taken_in(known + 1)))
-            batch = self._write_batch(prepared, spill)
+        earlier = None
+        while earlier is None:
+            spill = None
+            if prepared.size > self._page.ring_size // 4:
+                spill = self._write_spill(prepared)
+            with self._writing():
+                if spill is not None and spill.log_file is not self._log_file:
+                    # It was compacted away meanwhile: write the batch into the new file.
+                    continue
+                if key is not None:
+                    earlier = self._replayed(prepared, key)
+                    if earlier is not None:
+                        continue
+                self._expect(expect)
+                if validate is not None:
+                    validate(list(self._taken_in(known + 1)))
+                batch = self._write_batch(prepared, None if spill is None else spill.ref)
+            return self._settled(batch)
+        # Somebody else may have written it and not synced yet; we say that it is there.
+        if not earlier.durable and not isinstance(self._sync, int):
+            self._sync_through(earlier.last_seq)
+            earlier = replace(earlier, durable=True)
+        return earlier
+
+    def _expect(self, expect: int | None) -> None:
+        head = self._cursor.next_seq - 1
+        if expect is not None and expect != head:
+            raise Conflict(
+                f"The log is at event {head:,}, not at {expect:,}",
+                where=self.path,
+                remedy="Read what was appended since, and decide again.",
+            )
+
+    def _settled(self, batch: Batch) -> Appended:
+        """Sync a batch that was just written, as the policy says, and acknowledge it."""
         policy = self._sync
         due = not isinstance(policy, int) or self._unsynced_bytes >= policy
         if due or self._shows_foreign:
@@ -343,12 +373,9 @@ class Log:
         else:
             with self._mutex:
                 self._publish()
-        return self._appended(batch, replayed=False)
-
-    def _appended(self, batch: Batch, *, replayed: bool) -> Appended:
         head = Head(batch.last_seq, batch.recorded, self)
         durable = self._durable >= batch.last_seq
-        return Appended(batch.first_seq, batch.last_seq, durable, head, replayed)
+        return Appended(batch.first_seq, batch.last_seq, durable, head)
 
     def commit(self) -> None:
         """Make everything that this handle appended durable."""
@@ -358,9 +385,13 @@ class Log:
     def refresh(self) -> Head:
         """Take in what other processes appended; takes no lock, and never goes backwards."""
         self._check_open()
-        with self._mutex:
+        with self._mutex, self._changing():
+            if self._salvaging:
+                return self.head
             for _ in range(_READ_TRIES):
                 pages = self._log_file.read_pages()
+                if pages != self._pages and self._follow_move(pages):
+                    continue
                 state = self._followed(pages)
                 if self._log_file.read_pages() == pages:
                     break
@@ -380,8 +411,7 @@ class Log:
     def seal(self) -> None:
         """Move every event from the ring into a segment. Durable on return."""
         self._check_writable()
-        with self._mutex, self._locked():
-            self._catch_up()
+        with self._writing():
             if self._tail:
                 self._flip()
 
@@ -394,8 +424,7 @@ class Log:
         other projections stay as they are.
         """
         self._check_writable()
-        with self._mutex, self._locked():
-            self._catch_up()
+        with self._writing():
             self._flip(build=build)
 
     def close(self) -> None:
@@ -410,9 +439,9 @@ class Log:
                 self._sync_through(self._cursor.next_seq - 1)
                 self._prove()
         finally:
-            with self._sync_mutex, self._mutex:
+            with self._spill_mutex, self._sync_mutex, self._mutex:
                 self._closed = True
-                self._file.close()
+                self._release()
 
     def __enter__(self) -> Self:
         return self
@@ -429,8 +458,13 @@ class Log:
         )
         self._mutex = threading.RLock()
         self._sync_mutex = threading.Lock()
+        self._spill_mutex = threading.Lock()
         self._closed = True
-        self._file.close()
+        self._release()
+
+    def _release(self) -> None:
+        for file in (self._file, *self._left_files):
+            file.close()
 
     # --- state -----------------------------------------------------------------------------------
 
@@ -459,6 +493,41 @@ class Log:
             path=self.path,
         )
 
+    @contextmanager
+    def _writing(self) -> Iterator[None]:
+        """Hold mutex and writer lock over the file that the path names, caught up with it."""
+        with self._mutex:
+            self._check_writable()
+            while True:
+                with self._locked(), self._changing():
+                    pages = self._log_file.read_pages()
+                    if pages == self._pages or not self._follow_move(pages):
+                        self._catch_up(pages)
+                        yield
+                        return
+
+    @contextmanager
+    def _changing(self) -> Iterator[None]:
+        """Mark that this handle's state is being changed.
+
+        An interrupt can strike between any two steps and leave them out of step with each other;
+        whoever comes next then forgets the state and takes it in from the file again.
+        """
+        if self._in_flight:
+            page, _ = choose_page(self._log_file.read_pages(), self.path)
+            self._page, self._cursor, self._tail = page, Cursor.at_start(page), []
+            self._pages = b""
+        self._in_flight = True
+        try:
+            yield
+        except StorageFailed:
+            raise
+        except CerataError:
+            # A refusal, raised between two steps.
+            self._in_flight = False
+            raise
+        self._in_flight = False
+
     def _publish(self) -> None:
         """Show readers this handle's state; one assignment."""
         cursor = self._cursor
@@ -480,8 +549,7 @@ class Log:
         page, cursor, tail = self._page, self._cursor, self._tail
         if pages != self._pages:
             page, _ = choose_page(pages, self.path)
-            moved_on = page.sealed_seq != self._page.sealed_seq
-            if moved_on or page.incarnation != self._page.incarnation:
+            if _ring_state(page) != _ring_state(self._page):
                 cursor, tail = Cursor.at_start(page), []
         read = self._file.read_at
         if read(cursor.offset, SECTOR_SIZE) == EMPTY_SECTOR:
@@ -491,13 +559,7 @@ class Log:
 
     def _adopt(self, pages: bytes, state: "_State") -> None:
         """Take in what `_followed` read."""
-        if state.cursor.next_seq < self._cursor.next_seq:
-            raise Corrupt(
-                f"The log went back from event {self._cursor.next_seq - 1:,} to "
-                f"{state.cursor.next_seq - 1:,}",
-                where=self.path,
-                remedy="The file was replaced or restored while open; open it again.",
-            )
+        self._check_forward(state.cursor)
         self._pages = pages
         self._page = state.page
         self._cursor = state.cursor
@@ -508,24 +570,97 @@ class Log:
         # Under an integer policy our own unsynced events may be shown, another process's not.
         self._shows_foreign |= bool(state.batches) and state.cursor.next_seq - 1 > self._durable
 
-    def _catch_up(self) -> None:
+    def _check_forward(self, cursor: Cursor) -> None:
+        """Refuse a file that no longer holds what this handle knows to be durable."""
+        known = max(self._durable, self._snapshot.head_seq)
+        if cursor.next_seq <= known:
+            raise Corrupt(
+                f"The log went back from event {known:,} to {cursor.next_seq - 1:,}",
+                where=self.path,
+                remedy="The file was damaged, replaced or restored while open; open it again.",
+            )
+
+    def _catch_up(self, pages: bytes) -> None:
         """Under the writer lock: take in what others appended, mend what a dead writer left."""
-        pages = self._log_file.read_pages()
         if pages != self._pages:
             _, bad = choose_page(pages, self.path)
             if bad:
-                self.settle(self._examine(), alone=False)
+                self._resettle()
                 return
         state = self._followed(pages)
         self._adopt(pages, state)
         if state.end in (End.TORN, End.BAD, End.UNLINKED):
-            self.settle(self._examine(), alone=False)
+            self._resettle()
 
-    def _examine(self) -> Found:
-        """Under the writer lock: look at the file afresh, as an opener would."""
+    def _resettle(self) -> None:
+        """Under the writer lock: look at the file afresh and mend it, as an opener would."""
         self._pages = self._log_file.read_pages()
         page, bad = choose_page(self._pages, self.path)
-        return examine(self._log_file, page, bad, search=bool(bad), alone=False)
+        found = examine(self._log_file, page, bad, search=bool(bad), alone=False)
+        if found.damage is None:
+            self._check_forward(found.cursor)
+        self.settle(found, alone=False)
+
+    def _follow_move(self, pages: bytes) -> bool:
+        """Go over to the file that took this one's place, if compaction moved the log there.
+
+        Returns whether it did. Under the writer lock a flag whose compactor died is cleared.
+        """
+        page, _ = choose_page(pages, self.path)
+        if not page.moved:
+            return False
+        storage = self._environment.storage
+        there = storage.identity(self.path)
+        if there == self._file.identity():
+            if self._writable:
+                self._clear_moved(page)
+            return False
+        if there is None:
+            raise NotFound(
+                "The log was moved, and its file is gone",
+                where=self.path,
+                remedy="Open it where it is now.",
+            )
+        file = storage.open(self.path, mode="rw" if self._writable else "r")
+        try:
+            if self._writable:
+                wait_for(
+                    file,
+                    LockName.PRESENCE,
+                    exclusive=False,
+                    clock=self._environment.clock,
+                    timeout=self._lock_timeout,
+                    path=self.path,
+                )
+            pages = file.read_at(0, PAGES_SIZE)
+            page, _ = choose_page(pages, self.path)
+            if page.log_id != self._page.log_id:
+                raise Corrupt(
+                    "Another log was put in this one's place",
+                    where=self.path,
+                    remedy="Open it again, if that is the one you mean.",
+                )
+        except BaseException:
+            file.close()
+            raise
+        # Views and running reads keep the file that they began with.
+        self._left_files.append(self._file)
+        self._file = file
+        self._log_file = LogFile(file, self.path, page.file_id)
+        self._reader = Reader(self._log_file)
+        self._keys = KeyRuns(self._log_file)
+        self._page, self._cursor, self._tail = page, Cursor.at_start(page), []
+        self._pages = b""
+        return True
+
+    def _clear_moved(self, page: HeaderPage) -> None:
+        """Under the writer lock: take back the flag of a compactor that died. Durable on return."""
+        cleared = replace(turned(page), moved=False)
+        try:
+            self._file.write_at(cleared.number * PAGE_SIZE, cleared.encode())
+        except StorageFailed as error:
+            raise self._poison(error) from error
+        self._file_sync()
 
     def settle(self, found: Found, *, alone: bool) -> None:
         """Under the writer lock: make what the file proves durable, and mend the rest.
@@ -540,10 +675,12 @@ class Log:
             raise found.damage
         report = found.report
         size = self._file.size()
-        if alone and size > found.page.data_end:
+        spills = [spill_end(batch.spill) for batch in found.batches if batch.spill]
+        named_end = max([found.page.data_end, *spills])
+        if alone and size > named_end:
             # Nobody else is there, and nothing names these bytes: a dead writer's orphans.
-            self._file.set_size(found.page.data_end)
-            report = replace(report, trimmed_bytes=size - found.page.data_end)
+            self._file.set_size(named_end)
+            report = replace(report, trimmed_bytes=size - named_end)
         toc = found.toc or self._reader.toc(found.page)
         rebuilt = self._reader.rebuilt
         report = replace(report, rebuilt_toc=rebuilt)
@@ -551,7 +688,10 @@ class Log:
         self._reader.remember_toc(found.page, toc)
         self._durable = found.proven
         unproven = found.head_seq > found.proven
-        if unproven or report.cut_bytes or report.bad_pages or report.adopted_footer or rebuilt:
+        moved = found.page.moved
+        self._page = replace(found.page, moved=False)
+        mended = report.cut_bytes or report.bad_pages or report.adopted_footer or rebuilt
+        if unproven or moved or mended:
             report = replace(report, sealed_events=found.head_seq - found.page.sealed_seq)
             self._flip(cut=found if report.cut_bytes else None)
         self.report = report
@@ -559,23 +699,29 @@ class Log:
 
     # --- writing ---------------------------------------------------------------------------------
 
-    def _write_spill(self, prepared: Prepared) -> SpillRef:
+    def _write_spill(self, prepared: Prepared) -> "_Spill":
         """Write a large batch's events into an extent of their own; durable on return.
 
         The place is taken under the writer lock and written outside it, so other writers wait
         only for the allocation. An orphan, if we die here, is trimmed or compacted later.
         """
         draft = SegmentDraft([Batch(0, len(prepared.events), 0, None, prepared.events)])
-        with self._mutex, self._locked():
-            offset = sectors(max(self._file.size(), self._page.data_end))
-            self._file.set_size(offset + extent_size(draft.size_max))
-        body = draft.encode(self._log_file.key, offset)
-        at = offset
-        for piece in encode_extent(self._log_file.key, offset, ExtentKind.SPILL, body):
-            self._file.write_at(at, piece)
-            at += len(piece)
-        self._file_sync()
-        return SpillRef(offset, len(body))
+        # The mutex keeps `close` from giving the descriptor away while it is written to.
+        with self._spill_mutex:
+            with self._writing():
+                log_file = self._log_file
+                offset = sectors(max(log_file.file.size(), self._page.data_end))
+                log_file.file.set_size(offset + extent_size(draft.size_max))
+            body = draft.encode(log_file.key, offset)
+            at = offset
+            for piece in encode_extent(log_file.key, offset, ExtentKind.SPILL, body):
+                log_file.file.write_at(at, piece)
+                at += len(piece)
+            try:
+                log_file.file.sync()
+            except StorageFailed as error:
+                raise self._poison(error) from error
+        return _Spill(log_file, SpillRef(offset, len(body)))
 
     def _write_batch(self, prepared: Prepared, spill: SpillRef | None) -> Batch:
         """Under the writer lock: give the batch its seqs and time, and write its record."""
@@ -646,11 +792,14 @@ class Log:
         """
         toc = self._reader.toc(self._page)
         cursor, tail = self._cursor, self._tail
+        rebuilt = self._reader.rebuilt
         flip = Flip(self._log_file, self._page)
         head = cursor.next_seq - 1
         toc = replace(
             toc, generation=toc.generation + 1, ring_start=cursor.offset, link=cursor.link
         )
+        if rebuilt:
+            toc = replace(toc, keys=self._rebuilt_keys(flip))
         if tail:
             toc = self._add_segment(flip, toc, tail)
         incarnation, clear = cursor.incarnation, None
@@ -664,11 +813,13 @@ class Log:
             entries = build(flip, toc)
             # What this process does not know stays as it is.
             toc = replace(toc, projections={**toc.projections, **entries})
+        flip.write(toc)
         try:
-            page = flip.publish(toc, incarnation=incarnation, clear=clear)
+            page = flip.publish(incarnation=incarnation, clear=clear)
         except StorageFailed as error:
             raise self._poison(error) from error
         self._reader.remember_toc(page, toc)
+        self._reader.rebuilt = False
         self._page = page
         self._pages = self._log_file.read_pages()
         self._tail = []
@@ -688,7 +839,13 @@ class Log:
         body = SegmentDraft(tail, chain, tree).encode(self._log_file.key, flip.offset)
         ref = flip.add(ExtentKind.SEGMENT, body, first, last)
         segments = flip.append(toc.segments, ref)
-        keys = self._keys.extend(toc.keys, self._key_entries(events), first, last, flip)
+        entries = self._key_entries(events)
+        try:
+            keys = self._keys.extend(toc.keys, entries, first, last, flip)
+        except Corrupt:
+            # A damaged run must not stop the log: the events know their keys.
+            runs = self._rebuilt_keys(flip)
+            keys = self._keys.extend(runs, entries, first, last, flip)
         return replace(
             toc,
             sealed_seq=last,
@@ -698,6 +855,13 @@ class Log:
             segments=segments,
             keys=keys,
         )
+
+    def _rebuilt_keys(self, flip: Flip) -> tuple[Ref, ...]:
+        """Collect the keys of all sealed events into one run, read from the events themselves."""
+        state = Snapshot(self._page, [], 0, self._page.sealed_seq, 0)
+        sealed = self._reader.events(state, 1, self._page.sealed_seq)
+        entries = [entry for event in sealed for entry in self._key_entries([event])]
+        return self._keys.extend((), entries, 1, self._page.sealed_seq, flip)
 
     # --- durability ------------------------------------------------------------------------------
 
@@ -733,8 +897,7 @@ class Log:
 
     def _prove(self) -> None:
         """Write and sync a mark, unless the ring already proves that the head is durable."""
-        with self._mutex, self._locked():
-            self._catch_up()
+        with self._writing():
             head = self._cursor.next_seq - 1
             if max(self._page.sealed_seq, self._cursor.durable_through) >= head:
                 return
@@ -775,12 +938,7 @@ class Log:
     def _replayed(self, prepared: Prepared, key: str) -> Appended | None:
         """Return the first result of this idempotency key, if it was used before."""
         wanted = key_hash(prepared.tenant, key)
-        toc = self._reader.toc(self._page)
-        sealed = self._keys.candidates(toc.keys, wanted)
-        tail = (
-            batch.first_seq for batch in self._tail if next(self._key_hashes(batch), None) == wanted
-        )
-        for seq in (*sealed, *tail):
+        for seq in (*self._keyed_in_segments(wanted), *self._keyed_in_tail(wanted)):
             event = next(self._taken_in(seq))
             payload = event.payload
             if payload is None or payload.key != key or tenant_of(payload.scope) != prepared.tenant:
@@ -797,10 +955,50 @@ class Log:
             return Appended(seq, last_seq, durable, head, replayed=True)
         return None
 
-    def _key_hashes(self, batch: Batch) -> Iterator[int]:
-        event = next(self._taken_in(batch.first_seq))
-        for hashed, _ in self._key_entries([event]):
-            yield hashed
+    def _keyed_in_segments(self, wanted: int) -> list[int]:
+        toc = self._reader.toc(self._page)
+        if not self._reader.rebuilt:
+            try:
+                return list(self._keys.candidates(toc.keys, wanted))
+            except Corrupt:
+                self._reader.rebuilt = True
+        # TOC or run is damaged; the events know their keys, and a flip writes them anew.
+        self._flip()
+        return list(self._keys.candidates(self._reader.toc(self._page).keys, wanted))
+
+    def _keyed_in_tail(self, wanted: int) -> list[int]:
+        """Return the first seqs of the tail's batches whose key has this hash."""
+        keyed = self._keyed
+        if keyed.tail is not self._tail:
+            keyed = self._keyed = _KeyedTail(self._tail)
+        for batch in self._tail[keyed.count :]:
+            event = next(self._taken_in(batch.first_seq))
+            for hashed, seq in self._key_entries([event]):
+                keyed.seqs.setdefault(hashed, []).append(seq)
+            keyed.count += 1
+        return keyed.seqs.get(wanted, [])
+
+
+def _ring_state(page: HeaderPage) -> tuple[int, int, int]:
+    """What of a page makes a place in the ring mean something else when it changes."""
+    return page.sealed_seq, page.ring_start, page.incarnation
+
+
+@dataclass(slots=True)
+class _KeyedTail:
+    """The idempotency keys of the first ``count`` batches of a tail: hash to first seqs."""
+
+    tail: list[Batch] | None = None
+    count: int = 0
+    seqs: dict[int, list[int]] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class _Spill:
+    """A large batch's extent, and the file that it was written into."""
+
+    log_file: LogFile
+    ref: SpillRef
 
 
 @dataclass(frozen=True, slots=True)

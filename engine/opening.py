@@ -7,6 +7,7 @@ forked child.
 import difflib
 import os
 import weakref
+from dataclasses import replace
 from typing import Literal
 
 from .creation import create, sweep_temporaries
@@ -18,7 +19,7 @@ from .limits import RING_SIZE_DEFAULT, RING_SIZE_MAX, RING_SIZE_MIN
 from .locks import held, wait_for
 from .log import Log, SyncPolicy
 from .recovery import examine
-from .storage import LockName, StorageFile
+from .storage import LockName, MemoryStorage, OsStorage, StorageFile
 
 MEMORY_PATH = ":memory:"
 
@@ -45,13 +46,27 @@ def open_log(
     salvage: bool,
 ) -> Log:
     """Open or create the log in a file; `Log.open` says how."""
+    _check_path(path)
     ring_size = _checked_options(mode, sync, lock_timeout, ring_bytes)
+    if path == MEMORY_PATH and isinstance(environment.storage, OsStorage):
+        environment = replace(environment, storage=MemoryStorage())
     if mode == "r" or salvage:
         log = _open_for_reading(path, environment, lock_timeout, salvage=salvage)
     else:
         log = _open_for_writing(path, environment, sync, lock_timeout, ring_size)
     _open_logs.add(log)
     return log
+
+
+def _check_path(path: str) -> None:
+    if not isinstance(path, str):
+        raise InvalidInput(f"The path must be a string, not {type(path).__name__}")
+    try:
+        name = os.fsencode(path)
+    except UnicodeEncodeError as error:
+        raise InvalidInput(f"The path is not valid Unicode: {error.reason}") from error
+    if not name or b"\0" in name:
+        raise InvalidInput("The path is empty" if not name else "The path holds a NUL character")
 
 
 def _checked_options(
@@ -132,7 +147,7 @@ def _read_only(
         pages=pages,
         found=found,
     )
-    if found.head_seq > found.proven:
+    if found.head_seq > found.proven or found.report.adopted_footer:
         # Written, perhaps not yet durable: what a reader shows must survive a power loss.
         file.sync()
     return log
@@ -155,10 +170,13 @@ def _open_for_writing(
                 continue
             file = made
         try:
-            return _join(file, path, environment, sync, lock_timeout)
+            log = _join(file, path, environment, sync, lock_timeout)
         except BaseException:
             file.close()
             raise
+        if log is not None:
+            return log
+        file.close()
 
 
 def _join(
@@ -167,8 +185,8 @@ def _join(
     environment: Environment,
     sync: SyncPolicy,
     lock_timeout: float | None,
-) -> Log:
-    """Recover if alone, else join those who are there."""
+) -> Log | None:
+    """Recover if alone, else join those who are there; None if the path now names another file."""
     clock = environment.clock
     alone = file.try_lock(LockName.PRESENCE, exclusive=True)
     if not alone:
@@ -183,6 +201,9 @@ def _join(
     with held(file, LockName.WRITER, clock=clock, timeout=lock_timeout, path=path):
         pages = file.read_at(0, PAGES_SIZE)
         page, bad = choose_page(pages, path)
+        if page.moved and environment.storage.identity(path) != file.identity():
+            # A compactor put another file in this one's place while we waited.
+            return None
         log_file = LogFile(file, path, page.file_id)
         found = examine(log_file, page, bad, search=alone or bool(bad), alone=alone)
         log = Log(
@@ -197,4 +218,5 @@ def _join(
         log.settle(found, alone=alone)
     if alone:
         file.try_lock(LockName.PRESENCE, exclusive=False)
+        sweep_temporaries(path, environment)
     return log

@@ -5,6 +5,7 @@ by seq, never by ring offset, and segments are never overwritten: so it can be h
 others write.
 """
 
+from bisect import bisect_left
 from collections import OrderedDict
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -32,6 +33,11 @@ class Snapshot:
     tail_count: int
     head_seq: int
     recorded: int
+
+    def tail_from(self, seq: int) -> Iterator[Batch]:
+        """Yield the tail's batches from the one that holds ``seq``, or the first after it."""
+        start = bisect_left(self.tail, seq, 0, self.tail_count, key=lambda batch: batch.last_seq)
+        return (self.tail[index] for index in range(start, self.tail_count))
 
 
 class Reader:
@@ -76,24 +82,23 @@ class Reader:
                 ref = self._segment_ref(toc, at)
                 yield from self._segment_events(ref, at, min(last, ref.last_seq))
                 at = ref.last_seq + 1
-        for batch in snapshot.tail[: snapshot.tail_count]:
-            if batch.last_seq >= first and batch.first_seq <= last:
-                yield from self._batch_events(
-                    batch, max(first, batch.first_seq), min(last, batch.last_seq)
-                )
+        for batch in snapshot.tail_from(first):
+            if batch.first_seq > last:
+                return
+            yield from self._batch_events(
+                batch, max(first, batch.first_seq), min(last, batch.last_seq)
+            )
 
     def attachments(self, snapshot: Snapshot, seq: int) -> tuple[bytes, ...]:
         """Return the attachments of one event in their order."""
         if seq > snapshot.page.sealed_seq:
-            for batch in snapshot.tail[: snapshot.tail_count]:
-                if batch.first_seq <= seq <= batch.last_seq:
-                    index = seq - batch.first_seq
-                    if batch.spill is None:
-                        return batch.events[index].attachments
-                    return tuple(
-                        self._spill(batch.spill.offset, batch.spill.length).attachments(index)
-                    )
-            raise NotFound(f"There is no event {seq:,}")
+            batch = next(snapshot.tail_from(seq), None)
+            if batch is None:
+                raise NotFound(f"There is no event {seq:,}")
+            index = seq - batch.first_seq
+            if batch.spill is None:
+                return batch.events[index].attachments
+            return tuple(self._spill(batch.spill.offset, batch.spill.length).attachments(index))
         ref = self._segment_ref(self.toc(snapshot.page), seq)
         segment = self._log_file.segment(ref.offset, ref.length)
         event = seq - ref.first_seq

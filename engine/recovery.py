@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from .codec import Batch
+from .codec import Batch, SpillRef
 from .errors import Corrupt
 from .file import LogFile
 from .format.extent import (
@@ -21,13 +21,14 @@ from .format.extent import (
     ExtentKind,
     decode_extent_header,
     extent_is_whole,
+    extent_size,
 )
 from .format.footer import FOOTER_MAGIC, FOOTER_SIZE, Footer, decode_footer, toc_is_whole
 from .format.page import HeaderPage
 from .format.record import decode_record_header, sectors
 from .format.toc import Ref, RefList, Toc, decode_toc
 from .integrity import Tree, chain_start
-from .limits import SECTOR_SIZE
+from .limits import PAGE_SIZE, SECTOR_SIZE
 from .ring import Beyond, Cursor, End, Read, look_beyond, walk
 
 _SCAN_STEP = 1 << 20
@@ -109,14 +110,27 @@ def examine(
     cursor = found.cursor
     head = cursor.next_seq - 1
     beyond: list[Beyond] = []
-    settled = found.end is End.EMPTY and cursor.durable_through == head
-    if not settled:
+    proven = cursor.durable_through
+    while found.end is not End.EMPTY or proven != head:
         ring = read(page.ring_offset, page.ring_size)
         beyond = look_beyond(ring, log_file.key, page, cursor)
-    proven = max([cursor.durable_through, *(record.durable_through for record in beyond)])
-    damage = None
+        proven = max([cursor.durable_through, *(record.durable_through for record in beyond)])
+        if head >= proven:
+            break
+        # What is proven was written before the proof: without the lock, the walk may have passed
+        # just before it was. Only a hole that stays where it is, is one.
+        again = walk(read, log_file.key, page, cursor)
+        if again.cursor.next_seq == cursor.next_seq:
+            break
+        found.batches.extend(again.batches)
+        found = replace(again, batches=found.batches)
+        cursor = found.cursor
+        head = cursor.next_seq - 1
+    damage = _lost_spill(found.batches, size)
     report = RecoveryReport(alone=alone, bad_pages=bad_pages, adopted_footer=adopted)
-    if head < proven:
+    if damage is not None:
+        pass
+    elif head < proven:
         damage = Corrupt(
             f"Events {head + 1:,} to {proven:,} were acknowledged and cannot be read: "
             f"where event {head + 1:,} should start stands {found.end.value}",
@@ -134,6 +148,24 @@ def examine(
                 ambiguous_tail=True,
             )
     return Found(page, toc, found.batches, cursor, found.end, beyond, proven, damage, report)
+
+
+def _lost_spill(batches: list[Batch], size: int) -> Corrupt | None:
+    """Say which large batch lies past the file's end, if one does."""
+    for batch in batches:
+        if batch.spill is not None and spill_end(batch.spill) > size:
+            return Corrupt(
+                f"The file is {size:,} bytes; events {batch.first_seq:,} to {batch.last_seq:,} "
+                f"stand at offset {batch.spill.offset:,}",
+                offset=size,
+                remedy="It was truncated: restore a backup, or open it with salvage=True.",
+            )
+    return None
+
+
+def spill_end(spill: SpillRef) -> int:
+    """Return the offset past a large batch's extent."""
+    return spill.offset + extent_size(spill.length)
 
 
 def _cut_size(
@@ -217,55 +249,55 @@ def _extent_at(log_file: LogFile, offset: int) -> ExtentHeader | None:
     return decode_extent_header(log_file.key, offset, data)
 
 
+def find_segments(log_file: LogFile, stop: int) -> list[ExtentHeader]:
+    """Return the headers of all segments before ``stop`` in file order, named or not."""
+    return [
+        header
+        for offset in _sectors_with(log_file, EXTENT_MAGIC, 2 * PAGE_SIZE, stop)
+        if (header := _extent_at(log_file, offset)) is not None
+        and header.kind == ExtentKind.SEGMENT
+    ]
+
+
 def rebuild_toc(log_file: LogFile, page: HeaderPage) -> Toc:
     """Rebuild a lost TOC from the segments, which describe themselves.
 
-    Projections' checkpoints are dropped, since replay makes them again.
+    Projections' checkpoints and the runs of idempotency keys are dropped: both are made again
+    from the events.
 
     Raises:
         Corrupt: the segments that are there do not cover every sealed event.
     """
-    extents = [
-        header
-        for offset in _sectors_with(log_file, EXTENT_MAGIC, page.ring_end, page.data_end)
-        if (header := _extent_at(log_file, offset)) is not None
-    ]
-    segments = [header for header in extents if header.kind == ExtentKind.SEGMENT]
+    segments = find_segments(log_file, page.data_end)
     chosen: list[Ref] = []
-    expected = 1
-    while expected <= page.sealed_seq:
-        candidates = [
-            header
-            for header in segments
-            if header.first_seq == expected and extent_is_whole(log_file.key, log_file.file, header)
-        ]
-        if not candidates:
+    expected, limit = page.sealed_seq, page.data_end
+    while expected > 0:
+        # Backwards, each time the last one before the last: a flip that died can have left
+        # a segment that was never named, and it lies before those that came after it.
+        best = next(
+            (
+                header
+                for header in reversed(segments)
+                if header.last_seq == expected
+                and header.offset < limit
+                and extent_is_whole(log_file.key, log_file.file, header)
+            ),
+            None,
+        )
+        if best is None:
             raise Corrupt(
-                f"The TOC is lost, and no whole segment starts at event {expected:,}",
+                f"The TOC is lost, and no whole segment ends with event {expected:,}",
                 offset=page.toc_offset,
-                remedy="Restore a backup.",
+                remedy="Restore a backup, or open it with salvage=True to read what is left.",
             )
-        best = max(candidates, key=lambda header: (header.last_seq, header.offset))
         chosen.append(Ref(best.offset, best.length, best.first_seq, best.last_seq))
-        expected = best.last_seq + 1
+        expected, limit = best.first_seq - 1, best.offset
+    chosen.reverse()
     chain = chain_start(page.log_id)
     tree = Tree()
     if chosen:
         last = log_file.segment(chosen[-1].offset, chosen[-1].length)
         chain, tree = last.index.chain, Tree(page.sealed_seq, tuple(last.index.peaks))
-    runs = [
-        Ref(header.offset, header.length, header.first_seq, header.last_seq)
-        for header in extents
-        if header.kind == ExtentKind.KEYS and header.last_seq <= page.sealed_seq
-    ]
-    keys = [
-        run
-        for run in runs
-        if not any(
-            other != run and other.first_seq <= run.first_seq and run.last_seq <= other.last_seq
-            for other in runs
-        )
-    ]
     return Toc(
         file_id=page.file_id,
         log_id=page.log_id,
@@ -281,5 +313,4 @@ def rebuild_toc(log_file: LogFile, page: HeaderPage) -> Toc:
         tree=tree,
         # One flat level: the next flips move it into manifest pages.
         segments=RefList((tuple(chosen),)),
-        keys=tuple(sorted(keys, key=lambda run: run.first_seq)),
     )

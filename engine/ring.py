@@ -154,9 +154,9 @@ class Beyond:
 def look_beyond(ring: bytes, key: bytes, page: HeaderPage, cursor: Cursor) -> list[Beyond]:
     """Find valid records after ``cursor`` of its incarnation or later, in ring order.
 
-    ``ring`` is a copy of the whole ring. Records of earlier laps (lower seqs) and those cut
-    before (lower incarnations) are passed over. Cost: one numpy pass over the first words of all
-    sectors, then one check for each that could be a header.
+    ``ring`` is a copy of the whole ring. Records of earlier laps (lower seqs), those cut before
+    (lower incarnations) and the connected ones are passed over. Cost: one numpy pass over the
+    first words of all sectors, then one check for each that could be a header.
     """
     words = np.frombuffer(ring, "<u8").reshape(-1, SECTOR_SIZE // 8)[:, 0]
     # A seq this far ahead would need more records than the ring has sectors.
@@ -166,6 +166,9 @@ def look_beyond(ring: bytes, key: bytes, page: HeaderPage, cursor: Cursor) -> li
     for sector in candidates.tolist():
         at = sector * SECTOR_SIZE
         offset = page.ring_offset + at
+        if (offset - page.ring_start) % page.ring_size < cursor.used:
+            # A connected mark: it bears the seq of the event that comes next.
+            continue
         header = decode_record_header(key, offset, ring, at)
         if header is None or header.incarnation < cursor.incarnation:
             continue

@@ -18,6 +18,7 @@ import struct
 from collections.abc import Iterator, Sequence
 from functools import lru_cache
 from itertools import pairwise
+from typing import Any
 
 import msgspec
 import numpy as np
@@ -33,6 +34,7 @@ from .storage import StorageFile
 
 _PREFIX = struct.Struct("<II24s")
 _COMPRESSION_LEVEL = 3
+_BLOCK_RAW_SIZE_MAX = BLOB_SIZE_MAX + BLOCK_SIZE_TARGET
 
 
 class BatchRow(msgspec.Struct, frozen=True, array_like=True):
@@ -58,7 +60,7 @@ class SegmentIndex(msgspec.Struct, frozen=True, array_like=True):
     """Everything about a segment's events except their payloads.
 
     "Own" events are those not in spills, numbered from 0. Columns are little-endian: type codes
-    u16 and payload sizes u32 per own event; per attachment its own event u32, its ordinal u32,
+    u32 and payload sizes u32 per own event; per attachment its own event u32, its ordinal u32,
     its offset u64 in the body and its size u64. ``erased`` pairs own events with commitments.
     """
 
@@ -162,7 +164,7 @@ class SegmentDraft:
                 for batch in self._batches
             ],
             types=list(types),
-            type_codes=np.array(codes, "<u2").tobytes(),
+            type_codes=np.array(codes, "<u4").tobytes(),
             payload_sizes=np.array(self._sizes, "<u4").tobytes(),
             causations=[
                 (row, event.causation)
@@ -203,6 +205,23 @@ def _compressed_blocks(events: Sequence[WireEvent], sizes: Sequence[int]) -> Ite
         first = stop
 
 
+def _decompressed(stored: bytes, raw_size: int) -> bytes:
+    """Decompress a frame that must give ``raw_size`` bytes: the frame's own claim is not trusted.
+
+    Raises:
+        ZstdError: it is damaged, or of another size.
+    """
+    if zstandard.get_frame_parameters(stored).content_size != raw_size:
+        raise zstandard.ZstdError("it is of another size than the index says")
+    return zstandard.ZstdDecompressor().decompress(stored, max_output_size=raw_size)
+
+
+def _column(data: bytes, dtype: str) -> "np.ndarray[tuple[int], np.dtype[np.unsignedinteger[Any]]]":
+    """Return a column of little-endian numbers; one that is cut short is left empty."""
+    whole = len(data) % np.dtype(dtype).itemsize == 0
+    return np.frombuffer(data if whole else b"", dtype)
+
+
 class Segment:
     """Reads one segment or spill in place; the index is decoded once, blocks on demand.
 
@@ -216,10 +235,10 @@ class Segment:
         self._base = offset + EXTENT_HEADER_SIZE
         self._length = length
         self.index = index = self._read_index()
-        self._codes = np.frombuffer(index.type_codes, "<u2")
-        self._sizes = np.frombuffer(index.payload_sizes, "<u4")
+        self._codes = _column(index.type_codes, "<u4")
+        self._sizes = _column(index.payload_sizes, "<u4")
         self.own_count = len(self._codes)
-        self._starts = np.concatenate([[0], np.cumsum(self._sizes, dtype=np.int64)])
+        self._starts = np.concatenate([[0], np.cumsum(self._sizes, dtype=np.int64)]).astype(int)
         self._block_firsts = [row.first for row in index.blocks]
         self._batch_firsts = [0]
         for row in index.batches:
@@ -230,7 +249,7 @@ class Segment:
             self._own_firsts.append(self._own_firsts[-1] + own)
         self._causations = dict(index.causations)
         self._erased = dict(index.erased)
-        attachment_events = np.frombuffer(index.attachment_events, "<u4")
+        attachment_events = _column(index.attachment_events, "<u4")
         self._check_shape(len(attachment_events))
         ordinals = np.frombuffer(index.attachment_ordinals, "<u4")
         self._attachment_order = np.lexsort((ordinals, attachment_events))
@@ -326,8 +345,7 @@ class Segment:
         if raw_size > SEGMENT_INDEX_SIZE_MAX:
             raise self._corrupt("its index is over the limit")
         try:
-            raw = zstandard.ZstdDecompressor().decompress(stored, max_output_size=raw_size)
-            return _INDEX.decode(raw)
+            return _INDEX.decode(_decompressed(stored, raw_size))
         except (zstandard.ZstdError, msgspec.DecodeError, RecursionError) as error:
             raise self._corrupt(f"its index cannot be decoded: {error}") from error
 
@@ -340,12 +358,9 @@ class Segment:
         if row.raw_size == 0:
             return b""
         try:
-            raw = zstandard.ZstdDecompressor().decompress(stored, max_output_size=row.raw_size)
+            return _decompressed(stored, row.raw_size)
         except zstandard.ZstdError as error:
             raise self._corrupt(f"block {number} cannot be decoded: {error}") from error
-        if len(raw) != row.raw_size:
-            raise self._corrupt(f"block {number} has the wrong size")
-        return raw
 
     def _check_shape(self, attachments: int) -> None:
         """Refuse an index whose parts do not fit together, before any is used."""
@@ -359,6 +374,7 @@ class Segment:
             and (not index.blocks or index.blocks[0].first == 0)
             and all(a.first < b.first for a, b in pairwise(index.blocks))
             and all(row.first < count for row in index.blocks)
+            and all(0 <= row.raw_size <= _BLOCK_RAW_SIZE_MAX for row in index.blocks)
             and all(row.count > 0 for row in index.batches)
             and len(index.attachment_ordinals) == 4 * attachments
             and len(index.attachment_offsets) == 8 * attachments

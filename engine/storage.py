@@ -8,12 +8,12 @@ the format. The simulator in `cerata.fault_injection` implements the same protoc
 import errno
 import fcntl
 import os
+import stat
 import struct
 import sys
 import threading
 from collections.abc import Callable
 from enum import IntEnum
-from pathlib import Path
 from typing import Literal, Protocol, TypeAlias
 
 from .errors import NotFound, StorageFailed
@@ -116,6 +116,7 @@ def refused(error: OSError, doing: str, path: str) -> StorageFailed:
         errno.EPERM: "Check the permissions of the file and its folder.",
         errno.EROFS: "Open it with mode='r', or mount the file system for writing.",
         errno.EISDIR: "Name a file, not a folder.",
+        errno.EINVAL: "Name a regular file.",
         errno.ENOTDIR: "A part of the path before the last is not a folder.",
     }
     code = error.errno or 0
@@ -262,10 +263,13 @@ class OsStorage:
     def _open(self, path: str, flags: int) -> int:
         """Open above the standard streams: a stray print must never write into a store."""
         try:
-            descriptor = os.open(path, flags | os.O_CLOEXEC, 0o600)
-            if os.path.isdir(path):
+            # Without O_NONBLOCK a pipe of that name would wait for its other end.
+            descriptor = os.open(path, flags | os.O_CLOEXEC | os.O_NONBLOCK, 0o600)
+            kind = os.fstat(descriptor).st_mode
+            if not stat.S_ISREG(kind):
                 os.close(descriptor)
-                raise IsADirectoryError(errno.EISDIR, "is a folder")
+                code = errno.EISDIR if stat.S_ISDIR(kind) else errno.EINVAL
+                raise OSError(code, "is not a regular file")
         except FileNotFoundError as error:
             raise NotFound(
                 "There is no such file", where=path, remedy="Check the path for a typing error."
@@ -325,9 +329,10 @@ class OsStorage:
         return status.st_dev, status.st_ino
 
     def siblings(self, path: str) -> list[str]:
-        folder = Path(path).parent
+        folder = os.path.dirname(path)
         try:
-            return sorted(str(entry) for entry in folder.iterdir())
+            # Joined as the caller wrote it, so that "./a" finds "./a.b".
+            return sorted(os.path.join(folder, name) for name in os.listdir(folder or "."))
         except OSError:
             return []
 

@@ -68,7 +68,10 @@ class RefList:
             for ref in reversed(level):
                 if _covers(ref, seq):
                     for _ in range(depth):
-                        ref = next(below for below in read_page(ref) if _covers(below, seq))
+                        below = next((row for row in read_page(ref) if _covers(row, seq)), None)
+                        if below is None:
+                            return None
+                        ref = below
                     return ref
         return None
 
@@ -188,15 +191,23 @@ def decode_toc(data: bytes, offset: int) -> Toc:
             tree=Tree(sealed_seq, peaks),
             segments=_decode_levels(rest.pop("segments"), offset),
             keys=tuple(_ref(row, offset) for row in rest.pop("keys")),
-            projections=rest.pop("projections"),
+            projections=_projections(rest.pop("projections")),
             quarantine=tuple(_ref(row, offset) for row in rest.pop("quarantine")),
         )
     except (KeyError, TypeError, ValueError) as error:
         raise Corrupt(
             f"The TOC lacks a field or has a wrong one: {error}", offset=offset
         ) from error
-    hashes = (chain, *peaks)
-    if any(len(value) != HASH_SIZE for value in hashes) or len(link) != CHECK_SIZE:
+    numbers = (
+        *(toc.created, toc.generation, toc.ring_offset, toc.ring_size, toc.ring_start),
+        *(toc.sealed_seq, toc.recorded),
+    )
+    if not all(isinstance(number, int) for number in numbers) or sealed_seq < 0:
+        raise Corrupt("The TOC has a field that is no number", offset=offset)
+    hashes = (chain, *peaks, link)
+    if not all(isinstance(value, bytes) for value in hashes):
+        raise Corrupt("The TOC has a hash that is no bytes", offset=offset)
+    if any(len(value) != HASH_SIZE for value in hashes[:-1]) or len(link) != CHECK_SIZE:
         raise Corrupt("The TOC has a hash of the wrong size", offset=offset)
     if len(peaks) != sealed_seq.bit_count():
         raise Corrupt("The TOC's tree does not fit its sealed seq", offset=offset)
@@ -210,7 +221,21 @@ def _encode_levels(refs: RefList) -> list[list[list[int]]]:
 def _decode_levels(value: object, offset: int) -> RefList:
     if not isinstance(value, list) or not value:
         raise Corrupt("A list of references in the TOC is malformed", offset=offset)
+    if not all(isinstance(level, list) for level in value):
+        raise Corrupt("A list of references in the TOC is malformed", offset=offset)
     return RefList(tuple(tuple(_ref(row, offset) for row in level) for level in value))
+
+
+def _projections(value: object) -> dict[str, dict[str, Any]]:
+    """Check the entries' shape, and that of their chunks, which the engine follows."""
+    if not isinstance(value, dict):
+        raise TypeError("projections are not a map")
+    for name, entry in value.items():
+        if not isinstance(name, str) or not isinstance(entry, dict):
+            raise TypeError("a projection's entry is not a map")
+        for row in entry.get("chunks", ()):
+            _ref(row, 0)
+    return value
 
 
 def _ref(row: object, offset: int) -> Ref:
