@@ -1,0 +1,349 @@
+"""Verification of the log: recompute everything that can be, and compare it with what is stored.
+
+Reads the file afresh, past every cache of the handle: both header pages, the TOC, each extent
+that it names with its body, each event; recomputes chain and tree, and holds them against those
+of every segment and of the TOC; holds the runs of idempotency keys against the events. Never
+writes; memory does not grow with the log, save by 12 bytes an idempotency key. Projections are
+not its business: `cerata.replay` compares those.
+"""
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from .codec import SpillRef, key_hash, tenant_of
+from .errors import CerataError, Corrupt
+from .file import LogFile, choose_page
+from .format.extent import ExtentKind, extent_is_whole
+from .format.page import HeaderPage
+from .format.toc import Ref, Toc
+from .idempotency import KeyRuns
+from .integrity import Tree, chain_next, chain_start
+from .limits import PAGE_SIZE
+from .reader import Reader, Snapshot
+from .recovery import Found, examine, spill_end
+
+if TYPE_CHECKING:
+    from .events import JsonValue
+    from .log import Log
+
+Progress = Callable[[str, int, int], None]
+"""Called with what is being done, how many events are done, and how many there are."""
+
+_TRIES = 8
+_PROBLEMS_MAX = 1_000
+
+
+@dataclass(frozen=True, slots=True)
+class Problem:
+    """One thing that is wrong, and the file offset of the structure that it is wrong with."""
+
+    offset: int | None
+    text: str
+
+    def to_dict(self) -> "dict[str, JsonValue]":
+        """Return the problem as plain values."""
+        return {"offset": self.offset, "text": self.text}
+
+
+@dataclass(frozen=True, slots=True)
+class LogVerification:
+    """What a verification of the log found.
+
+    ``chain`` and ``root`` are recomputed from the events; empty where events are unreadable.
+    ``torn_bytes`` follow the log in its ring, as a killed writer leaves them: the next opener
+    for writing cuts them. ``dead_bytes`` are named by nothing, until the file is compacted.
+    """
+
+    head_seq: int
+    chain: bytes
+    root: bytes
+    extents: int
+    torn_bytes: int
+    dead_bytes: int
+    problems: tuple[Problem, ...]
+
+    @property
+    def events(self) -> int:
+        """How many events there are."""
+        return self.head_seq
+
+    @property
+    def ok(self) -> bool:
+        """Whether nothing is wrong."""
+        return not self.problems
+
+    def to_dict(self) -> "dict[str, JsonValue]":
+        """Return the result as plain values."""
+        return {
+            "ok": self.ok,
+            "head": self.head_seq,
+            "chain": self.chain.hex(),
+            "root": self.root.hex(),
+            "extents": self.extents,
+            "torn_bytes": self.torn_bytes,
+            "dead_bytes": self.dead_bytes,
+            "problems": [problem.to_dict() for problem in self.problems],
+        }
+
+
+def verify_log(log: "Log", progress: Progress | None = None) -> LogVerification:
+    """Verify the file behind a handle as it stands now; others may go on writing to it."""
+    return _Verifier(log, progress or _silent).run()
+
+
+def _silent(doing: str, done: int, total: int) -> None:
+    """Report nothing."""
+
+
+class _Verifier:
+    def __init__(self, log: "Log", progress: Progress) -> None:
+        self._log = log
+        self._progress = progress
+        self._file = log.file.file
+        self._problems: list[Problem] = []
+        self._extents = 0
+        self._named_bytes = 0
+        # None from where it cannot be known until the next segment that says what it is.
+        self._chain: bytes | None = None
+        self._tree: Tree | None = None
+        self._recorded = 0
+        self._keyed: list[tuple[int, int]] = []
+
+    def run(self) -> LogVerification:
+        self._progress("header and ring", 0, self._log.head.seq)
+        try:
+            found, log_file = self._found()
+        except CerataError as error:
+            self._add_error(error)
+            return self._result(0, None, None)
+        self._chain, self._tree = chain_start(found.page.log_id), Tree()
+        toc = self._toc(found.page, log_file)
+        if toc is not None:
+            self._check_sealed(found, log_file, toc)
+        self._check_tail(found, log_file, toc)
+        return self._result(found.head_seq, found, log_file)
+
+    def _result(
+        self, head_seq: int, found: Found | None, log_file: LogFile | None
+    ) -> LogVerification:
+        dead = 0
+        if found is not None and log_file is not None:
+            page = found.page
+            spills = [batch.spill for batch in found.batches if batch.spill is not None]
+            end = max([page.data_end, *map(spill_end, spills)])
+            used = page.ring_end + self._named_bytes + page.data_end - page.toc_offset
+            dead = max(0, max(end, self._file.size()) - used)
+        known = self._chain is not None and self._tree is not None
+        return LogVerification(
+            head_seq=head_seq,
+            chain=self._chain if known and self._chain else b"",
+            root=self._tree.root() if known and self._tree else b"",
+            extents=self._extents,
+            torn_bytes=0 if found is None else found.report.cut_bytes,
+            dead_bytes=dead,
+            problems=tuple(self._problems),
+        )
+
+    def _add(self, offset: int | None, text: str) -> None:
+        if len(self._problems) < _PROBLEMS_MAX:
+            self._problems.append(Problem(offset, text))
+
+    def _add_error(self, error: CerataError) -> None:
+        self._add(error.offset if isinstance(error, Corrupt) else None, error.what)
+
+    # --- header, TOC, ring ---
+
+    def _found(self) -> tuple[Found, LogFile]:
+        """Read pages and ring until they stand still; a writer may be at work."""
+        for left in reversed(range(_TRIES)):
+            pages = self._log.file.read_pages()
+            page, bad = choose_page(pages, self._log.path)
+            log_file = LogFile(self._file, self._log.path, page.file_id)
+            try:
+                found = examine(log_file, page, bad, search=bool(bad), alone=False)
+            except Corrupt:
+                if left and self._log.file.read_pages() != pages:
+                    continue
+                raise
+            if not left or self._log.file.read_pages() == pages:
+                break
+        else:
+            raise AssertionError("the last try always ends the loop")
+        for number in bad:
+            self._add(number * PAGE_SIZE, f"Header page {number} is damaged")
+        if found.damage is not None:
+            self._add_error(found.damage)
+        elif found.head_seq < self._log.head.seq:
+            self._add(
+                found.cursor.offset,
+                f"The file ends at event {found.head_seq:,}; "
+                f"this handle read up to {self._log.head.seq:,}",
+            )
+        return found, log_file
+
+    def _toc(self, page: HeaderPage, log_file: LogFile) -> Toc | None:
+        try:
+            toc = log_file.read_toc(page)
+        except Corrupt as error:
+            self._add_error(error)
+            try:
+                return Reader(log_file).toc(page)
+            except Corrupt as lost:
+                self._add_error(lost)
+                return None
+        place = (toc.ring_offset, toc.ring_size, toc.ring_start, toc.recorded, toc.link)
+        same = (page.ring_offset, page.ring_size, page.ring_start, page.recorded, page.link)
+        ids = (toc.file_id, toc.log_id) == (page.file_id, page.log_id)
+        if place != same or not ids:
+            self._add(page.toc_offset, "The TOC and the header disagree")
+        return toc
+
+    # --- extents ---
+
+    def _check_extent(self, log_file: LogFile, ref: Ref, *kinds: ExtentKind) -> bool:
+        self._extents += 1
+        for kind in kinds:
+            try:
+                header = log_file.extent_header(ref, kind)
+            except Corrupt as error:
+                failed = error
+                continue
+            self._named_bytes += header.end - header.offset
+            if (header.first_seq, header.last_seq) != (ref.first_seq, ref.last_seq):
+                self._add(ref.offset, f"A {kind.name.lower()} extent covers other events")
+                return False
+            if not extent_is_whole(log_file.key, self._file, header):
+                self._add(ref.offset, f"The body of a {kind.name.lower()} extent is damaged")
+                return False
+            return True
+        self._add_error(failed)
+        return False
+
+    def _check_spill(self, log_file: LogFile, spill: SpillRef) -> None:
+        self._check_extent(log_file, Ref(spill.offset, spill.length, 0, 0), ExtentKind.SPILL)
+
+    def _segments(self, log_file: LogFile, toc: Toc) -> Iterator[Ref]:
+        """Yield the segments in order, checking the manifest pages on the way."""
+
+        def read_page(ref: Ref) -> tuple[Ref, ...]:
+            if not self._check_extent(log_file, ref, ExtentKind.MANIFEST):
+                # What it lists shows as a gap between segments.
+                return ()
+            return log_file.manifest(ref)
+
+        return toc.segments.walk(read_page)
+
+    def _check_sealed(self, found: Found, log_file: LogFile, toc: Toc) -> None:
+        for ref in (*toc.keys,):
+            self._check_extent(log_file, ref, ExtentKind.KEYS)
+        for ref in toc.quarantine:
+            self._check_extent(log_file, ref, ExtentKind.QUARANTINE)
+        for entry in toc.projections.values():
+            for row in entry.get("chunks", ()):
+                self._check_extent(log_file, Ref(*row), ExtentKind.CHUNK, ExtentKind.MANIFEST)
+        reader = Reader(log_file)
+        reader.remember_toc(found.page, toc)
+        snapshot = Snapshot(found.page, [], 0, found.page.sealed_seq, 0)
+        expected = 1
+        for ref in self._segments(log_file, toc):
+            if ref.first_seq != expected:
+                self._add(
+                    ref.offset,
+                    f"Events {expected:,} to {ref.first_seq - 1:,} are in no segment",
+                )
+                self._chain = self._tree = None
+            expected = ref.last_seq + 1
+            self._check_extent(log_file, ref, ExtentKind.SEGMENT)
+            self._check_segment(log_file, reader, snapshot, ref)
+            self._progress("segments", ref.last_seq, found.head_seq)
+        if expected != toc.sealed_seq + 1:
+            self._add(None, f"Events {expected:,} to {toc.sealed_seq:,} are in no segment")
+            self._chain = self._tree = None
+        if self._chain is not None and self._chain != toc.chain:
+            self._add(found.page.toc_offset, "The events do not give the TOC's chain hash")
+        if self._tree is not None and self._tree.peaks != toc.tree.peaks:
+            self._add(found.page.toc_offset, "The events do not give the TOC's Merkle tree")
+        self._chain, self._tree = self._chain and toc.chain, self._tree and toc.tree
+        self._check_keys(log_file, toc)
+
+    def _check_segment(
+        self, log_file: LogFile, reader: Reader, snapshot: Snapshot, ref: Ref
+    ) -> None:
+        """Recompute chain and tree over one segment, and compare them with its own."""
+        try:
+            index = log_file.segment(ref.offset, ref.length).index
+        except Corrupt as error:
+            self._add_error(error)
+            self._chain = self._tree = None
+            return
+        for row in index.batches:
+            if row.spill is not None:
+                self._check_spill(log_file, row.spill)
+        try:
+            self._take_in(reader, snapshot, ref.first_seq, ref.last_seq)
+        except Corrupt as error:
+            self._add_error(error)
+            self._chain = self._tree = None
+        if self._chain is not None and self._chain != index.chain:
+            self._add(ref.offset, "A segment's events do not give its chain hash")
+        if self._tree is not None and self._tree.peaks != tuple(index.peaks):
+            self._add(ref.offset, "A segment's events do not give its Merkle tree")
+        # What follows is held against what this segment says: one problem is told once.
+        self._chain, self._tree = index.chain, Tree(ref.last_seq, tuple(index.peaks))
+
+    def _take_in(self, reader: Reader, snapshot: Snapshot, first: int, last: int) -> None:
+        chain, tree = self._chain, self._tree
+        leaves: list[bytes] = []
+        for event in reader.events(snapshot, first, last):
+            header = event.header
+            if header.index == 0:
+                if header.recorded <= self._recorded:
+                    self._add(None, f"Event {event.seq:,} was recorded before the one before it")
+                self._recorded = header.recorded
+                payload = event.payload
+                if payload is not None and payload.key is not None:
+                    self._keyed.append((key_hash(tenant_of(payload.scope), payload.key), event.seq))
+            elif event.payload_bytes is not None:
+                # Decoding is the check.
+                _ = event.payload
+            leaf = event.leaf
+            if chain is not None:
+                chain = chain_next(chain, leaf)
+            leaves.append(leaf)
+            if tree is not None and len(leaves) == 4096:
+                tree = tree.extend(leaves)
+                leaves.clear()
+        self._chain, self._tree = chain, tree and tree.extend(leaves)
+
+    def _check_keys(self, log_file: LogFile, toc: Toc) -> None:
+        """Hold the runs against the sealed events' keys, both ways."""
+        runs = KeyRuns(log_file)
+        try:
+            for hashed, seq in self._keyed:
+                if seq not in runs.candidates(toc.keys, hashed):
+                    self._add(None, f"The idempotency key of event {seq:,} is in no run")
+            stored = sum(ref.length for ref in toc.keys) // 12
+        except Corrupt:
+            # The damaged run was reported with the extents.
+            return
+        if stored > len(self._keyed) and not self._problems:
+            self._add(None, f"{stored:,} idempotency keys are indexed, {len(self._keyed):,} exist")
+
+    def _check_tail(self, found: Found, log_file: LogFile, toc: Toc | None) -> None:
+        for batch in found.batches:
+            if batch.spill is not None and spill_end(batch.spill) <= self._file.size():
+                self._check_spill(log_file, batch.spill)
+        page = found.page
+        if toc is None:
+            self._chain = self._tree = None
+        self._recorded = page.recorded
+        reader = Reader(log_file)
+        count = len(found.batches)
+        snapshot = Snapshot(page, found.batches, count, found.head_seq, 0)
+        try:
+            self._take_in(reader, snapshot, page.sealed_seq + 1, found.head_seq)
+        except Corrupt as error:
+            self._add_error(error)
+            self._chain = self._tree = None
+        self._progress("done", found.head_seq, found.head_seq)
