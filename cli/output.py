@@ -13,12 +13,19 @@ from cerata.engine.errors import CerataError
 from cerata.engine.events import JsonValue
 
 
+class _Terminal(Console):
+    """A console that leaves a closed pipe to `main`, where rich would exit with 1."""
+
+    def on_broken_pipe(self) -> None:
+        raise BrokenPipeError
+
+
 class Output:
     """Where a verb says what it did. With ``as_json`` only `result` reaches standard output."""
 
     def __init__(self, *, as_json: bool) -> None:
         self.as_json = as_json
-        self._console = Console(highlight=False, soft_wrap=True)
+        self._console = _Terminal(highlight=False, soft_wrap=True)
         self._errors = Console(stderr=True, highlight=False, soft_wrap=True)
 
     def line(self, text: str | Text = "", *, style: str | None = None) -> None:

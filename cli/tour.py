@@ -6,6 +6,7 @@ Each step checks what it says; if a promise does not hold, the tour says so and 
 """
 
 import importlib.resources
+import os
 import subprocess
 import sys
 import time
@@ -141,7 +142,9 @@ def _write_until_killed(file: str) -> list[str]:
     """Let a child write, kill it at some instant, and return what it had acknowledged."""
     command = [sys.executable, "-m", "cerata.cli.tour_writer", file]
     acknowledged: list[str] = []
-    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as child:
+    # The child finds Cerata where this process did, installed or not.
+    found = {**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))}
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True, env=found) as child:
         assert child.stdout is not None
         deadline = time.monotonic() + _KILL_SECONDS_MAX
         for line in child.stdout:

@@ -1,0 +1,257 @@
+"""The command line: right answers, typed errors, exit codes, never a traceback."""
+
+import io
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+import cerata
+from cerata.cli import main
+
+Run = Callable[..., tuple[int, str, str]]
+
+
+@pytest.fixture
+def run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Run:
+    """Run a command in an empty folder; returns exit code, standard output and error."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.delenv("CERATA_FILE", raising=False)
+    monkeypatch.setenv("COLUMNS", "80")
+
+    def call(*arguments: str) -> tuple[int, str, str]:
+        code = main(arguments)
+        captured = capsys.readouterr()
+        return code, captured.out, captured.err
+
+    return call
+
+
+@pytest.fixture
+def notes(tmp_path: Path) -> Path:
+    """A folder of two notes."""
+    folder = tmp_path / "notes"
+    folder.mkdir()
+    (folder / "plan.md").write_text("# Plan\nWe ship the harbour bridge in May.\n")
+    (folder / "food.txt").write_text("Lunch is soup.\n")
+    (folder / "picture.bin").write_bytes(b"\xff")
+    return folder
+
+
+def test_remember_search_recall_and_log_work_together(run: Run, notes: Path) -> None:
+    """The README's first minute."""
+    code, out, _ = run("remember", str(notes))
+    assert (code, out) == (
+        0,
+        "2 added (2 frames), 0 unchanged, 0 skipped; memory.cera is at event 2\n",
+    )
+    assert run("remember", str(notes))[1].startswith("0 added (0 frames), 2 unchanged")
+    code, out, _ = run("search", "bridge")
+    assert code == 0
+    assert out.startswith(" 1. Plan  #2")
+    assert "harbour bridge" in out
+    code, out, _ = run("recall", "bridge")
+    assert "We ship the harbour bridge in May." in out
+    assert out.rstrip().endswith("tokens, basis 2")
+    code, out, _ = run("log", "-n", "1")
+    assert out.split()[0] == "2"
+    assert "putFrame" in out
+    assert run("recall", "bridge", "--at", "1")[1].startswith("[#1")
+
+
+def test_verify_says_ok_and_what_was_checked(run: Run, notes: Path) -> None:
+    """A check that prints nothing could have checked nothing."""
+    run("remember", str(notes))
+    code, out, _ = run("verify")
+    assert code == 0
+    assert out.startswith("ok: 2 events, every hash recomputed; frames, fulltext equal")
+
+
+def test_verify_finds_a_flipped_bit(run: Run, notes: Path) -> None:
+    """Exit code 1 and the place."""
+    run("remember", str(notes))
+    path = Path("memory.cera")
+    with cerata.open(path) as store:
+        store.checkpoint()
+    data = bytearray(path.read_bytes())
+    data[data.index(b"CERAXTNT") + 200] ^= 4
+    path.write_bytes(data)
+    code, out, _ = run("verify")
+    assert code == 1
+    assert "damaged: " in out
+    assert "offset" in out
+
+
+def test_what_is_no_text_is_skipped_and_said(run: Run, notes: Path) -> None:
+    """One bad file must not stop the others, nor pass in silence."""
+    code, out, err = run("remember", str(notes / "picture.bin"), str(notes / "food.txt"))
+    assert code == 1
+    assert out.startswith("1 added (1 frames), 0 unchanged, 1 skipped")
+    assert "byte 0 is 0xff" in err
+
+
+def test_input_can_be_remembered(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Pipes are how people join programs."""
+    monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(b"from a pipe")))
+    assert run("remember", "-")[0] == 0
+    assert "from a pipe" in run("recall", "pipe")[1]
+
+
+VERBS = {
+    "search": (["search", "bridge"], {"query", "basis", "hits"}),
+    "recall": (
+        ["recall", "bridge"],
+        {"query", "text", "tokens", "max_tokens", "items", "omitted", "basis", "fallback"},
+    ),
+    "log": (["log"], {"basis", "events"}),
+    "verify": (["verify"], {"ok", "log", "digests", "diverging", "notes"}),
+    "remember": (
+        ["remember", "notes"],
+        {"file", "added", "frames", "unchanged", "skipped", "head"},
+    ),
+    "info": (
+        ["info"],
+        {
+            "file", "log_id", "created", "head", "recorded", "chain", "root", "frames",
+            "size_bytes", "ring_bytes", "events_in_ring", "segments", "segment_bytes",
+            "checkpoints", "checkpoint_bytes", "cuts_kept",
+        },
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("verb", VERBS)
+def test_json_is_one_object_and_nothing_else(run: Run, notes: Path, verb: str) -> None:
+    """A program must be able to read every answer."""
+    run("remember", str(notes))
+    arguments, names = VERBS[verb]
+    code, out, err = run(*arguments, "--json")
+    assert (code, err) == (0, "")
+    assert set(json.loads(out)) == names
+
+
+class TestWhichFile:
+    """-f FILE, else $CERATA_FILE, else the one file here."""
+
+    def test_the_only_file_here_is_taken(self, run: Run, notes: Path) -> None:
+        """No option for the common case."""
+        run("remember", "-f", "mine.cera", str(notes))
+        assert run("info", "--json")[1].count("mine.cera") == 1
+
+    def test_two_files_need_a_choice(self, run: Run, notes: Path) -> None:
+        """A guess would write into the wrong memory."""
+        run("remember", "-f", "a.cera", str(notes))
+        run("remember", "-f", "b.cera", str(notes))
+        code, _, err = run("info")
+        assert code == cerata.NotFound.exit_code
+        assert "There are 2 *.cera files here" in err
+        os.environ["CERATA_FILE"] = "b.cera"
+        try:
+            assert json.loads(run("info", "--json")[1])["file"] == "b.cera"
+        finally:
+            del os.environ["CERATA_FILE"]
+
+    def test_a_missing_file_is_not_created_by_reading(self, run: Run, notes: Path) -> None:
+        """A typing error in a name must not make an empty memory."""
+        run("remember", "-f", "memory.cera", str(notes))
+        code, _, err = run("search", "-f", "memroy.cera", "x")
+        assert code == cerata.NotFound.exit_code
+        assert "Did you mean" in err
+        assert "memory.cera" in err
+        assert not Path("memroy.cera").exists()
+
+    def test_a_folder_alone_says_what_to_type(self, run: Run) -> None:
+        """The first thing that a newcomer runs."""
+        code, out, _ = run()
+        assert code == 0
+        assert len(out.splitlines()) == 5
+        assert "cerata tour" in out
+
+
+@pytest.mark.parametrize(
+    ("content", "error"),
+    [
+        (b"", cerata.Unsupported),
+        (b"just some text, not a store", cerata.Unsupported),
+        (b"\x89CERATA\n\x01\x00", cerata.Corrupt),
+        (b"\x89CERATA\n\x02\x00" + bytes(8182), cerata.Unsupported),
+        (None, cerata.StorageFailed),
+    ],
+    ids=["empty", "text", "cut short", "newer", "folder"],
+)
+@pytest.mark.parametrize("verb", ["info", "search x", "verify", "remember notes"])
+def test_what_is_no_store_is_a_typed_error(
+    run: Run, notes: Path, content: bytes | None, error: type[cerata.CerataError], verb: str
+) -> None:
+    """One line that says what and where; the file is left as it was."""
+    path = Path("bad.cera")
+    if content is None:
+        path.mkdir()
+    else:
+        path.write_bytes(content)
+    name, *rest = verb.split()
+    code, out, err = run(name, "-f", "bad.cera", *rest)
+    assert (code, out) == (error.exit_code, "")
+    assert err.startswith("error: ")
+    assert "Traceback" not in err
+    assert content is None or path.read_bytes() == content
+
+
+def test_bad_arguments_exit_with_2(run: Run) -> None:
+    """As every command line does."""
+    with pytest.raises(SystemExit) as caught:
+        run("serach", "x")
+    assert caught.value.code == 2
+    cerata.open("m.cera").close()
+    assert run("search", "x", "-k", "0")[0] == 2
+    assert run("recall", "x", "--max-tokens", "0")[0] == 2
+    assert run("log", "-n", "0")[0] == 2
+    assert run("search", "x", "--at", "never")[0] == 2
+    assert run("search", "x", "--at", "99")[0] == cerata.NotFound.exit_code
+
+
+def test_the_tour_holds_on_other_peoples_files(run: Run, notes: Path) -> None:
+    """The main job, with its own checks: a real child is killed while it writes."""
+    code, out, _ = run("tour", str(notes / "plan.md"), str(notes / "food.txt"), "--json")
+    said = json.loads(out)
+    assert code == 0
+    assert said["holds"] is True
+    assert said["kill"]["acknowledged"] >= 200
+    assert said["kill"]["missing"] == 0
+    assert said["correct"]["now"] != said["correct"]["before"]
+    assert set(said["rebuild"]["digests"]) == {"frames", "fulltext"}
+    assert len(said["next"]) == 3
+
+
+def test_the_tour_notices_what_was_lost(
+    run: Run, notes: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The tour's own check must be able to fail."""
+    from cerata.cli import tour
+
+    monkeypatch.setattr(tour, "_write_until_killed", lambda _file: ["Never written."])
+    code, out, _ = run("tour", str(notes), "--json")
+    assert code == 1
+    assert json.loads(out)["kill"] == {
+        "holds": False, "acknowledged": 1, "missing": 1, "written_unacknowledged": 0,
+    }  # fmt: skip
+
+
+def test_a_closed_pipe_is_no_error(notes: Path, tmp_path: Path, checkout: Path) -> None:
+    """``cerata log | head`` is what people type."""
+    with cerata.open(tmp_path / "m.cera") as store:
+        store.put_frames([f"text {number}" for number in range(5000)])
+    command = [sys.executable, "-m", "cerata", "log", "-n", "5000", "-f", str(tmp_path / "m.cera")]
+    with subprocess.Popen(
+        command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, cwd=checkout
+    ) as child:
+        assert child.stdout is not None
+        assert child.stderr is not None
+        assert "text 4999" in child.stdout.readline()
+        child.stdout.close()
+        assert child.stderr.read() == ""
+    assert child.returncode == 0
