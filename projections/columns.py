@@ -10,7 +10,7 @@ multiple of 8 so that reading copies nothing. The same columns always give the s
 
 import struct
 from collections.abc import Mapping, Sequence
-from typing import Final, Generic, TypeAlias, TypeVar
+from typing import Final, Generic, TypeAlias, TypeVar, cast
 
 import numpy as np
 import numpy.typing as npt
@@ -41,8 +41,16 @@ CHUNK_SIZE_MAX: Final = 1 << 32
 
 _HEADER = struct.Struct("<8sII")
 _DESCRIPTOR = struct.Struct("<24s8sQ8x")
-_DTYPES: Final[dict[str, np.dtype[np.generic]]] = {
-    name: np.dtype(name) for name in ("|u1", "<u2", "<u4", "<u8", "<i4", "<i8")
+_DTYPES: Final = {
+    dtype.str: dtype
+    for dtype in (
+        np.dtype("<u1"),
+        np.dtype("<u2"),
+        np.dtype("<u4"),
+        np.dtype("<u8"),
+        np.dtype("<i4"),
+        np.dtype("<i8"),
+    )
 }
 _PLACE = "projection chunk"
 
@@ -103,7 +111,7 @@ AnyGrowing: TypeAlias = (
 )
 
 
-def narrow(items: npt.NDArray[np.integer[npt.NBitBase]] | AnyColumn) -> Unsigned:
+def narrow(items: AnyColumn) -> Unsigned:
     """Return the items in the narrowest unsigned dtype that holds the largest.
 
     Raises:
@@ -206,7 +214,7 @@ def decode_columns(data: bytes) -> Columns:
         padded = end + -end % 8
         if padded > len(data) or any(data[end:padded]):
             raise damaged(f"column {name!r} of {items:,} items does not fit")
-        columns[name] = np.frombuffer(data, dtype, items, offset)
+        columns[name] = cast("AnyColumn", np.frombuffer(data, dtype, items, offset))
         offset = padded
     if offset != len(data):
         raise damaged(f"{len(data) - offset} bytes follow the last column")

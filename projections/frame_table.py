@@ -142,8 +142,8 @@ class Frames:
 
     def oddities(self, n: int) -> Mapping[Oddity, int]:
         """Return how many of each oddity the fold had passed over at n."""
-        kinds = self._oddity_kind[: rows_up_to(self._oddity_seq, n)]
-        return {Oddity(kind): count for kind, count in sorted(Counter(kinds.tolist()).items())}
+        kinds: list[int] = self._oddity_kind[: rows_up_to(self._oddity_seq, n)].tolist()
+        return {Oddity(kind): count for kind, count in sorted(Counter(kinds).items())}
 
     # --- life and death --------------------------------------------------------------------------
 

@@ -18,10 +18,10 @@ is cut, and only these two modules of it (10 ms).
 
 import re
 from bisect import bisect_right
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
-from functools import cache
-from typing import Final
+from functools import cache, lru_cache
+from typing import Final, cast
 
 from blake3 import blake3
 
@@ -37,6 +37,9 @@ _STEM_SIZE_MAX: Final = 40
 
 _UNSTEMMED_ENDS: Final = frozenset(b"abfhjkopquvwxz0123456789")
 """No rule of the stemmer takes a word with such an end; a test compares them."""
+
+_STEMS_KEPT_MAX: Final = 8192
+"""Stems that are remembered: a stem takes 10 us to find, and 1 MB holds these."""
 
 STEMMER: Final = "whoosh.lang.porter2"
 _PROBE: Final = (
@@ -141,13 +144,16 @@ def english() -> English:
             so that the same text would give other terms.
     """
     try:
-        from whoosh.lang.porter2 import stem
-        from whoosh.lang.stopwords import stoplists
+        from whoosh.lang import porter2, stopwords
     except ImportError as error:
         raise Unsupported(
             "Full text needs Whoosh's stemmer", remedy="Install Whoosh-Reloaded."
         ) from error
-    rules = English(stem, frozenset(word.encode() for word in stoplists["en"]))
+    # Whoosh has no types. Questions repeat words, so their stems are remembered.
+    stem = cast("Stem", getattr(porter2, "stem"))  # noqa: B009
+    stop = cast("Iterable[str]", stopwords.stoplists["en"])
+    remembered = lru_cache(_STEMS_KEPT_MAX)(stem)
+    rules = English(remembered, frozenset(word.encode() for word in stop))
     if rules.fingerprint() != _PROBE_DIGEST:
         raise Unsupported(
             "The installed Whoosh cuts English words differently from the one this was made with",

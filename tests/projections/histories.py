@@ -4,7 +4,7 @@ import hashlib
 import math
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 from hypothesis import strategies as st
 
@@ -104,14 +104,14 @@ _bodies = st.one_of(
 histories = st.lists(_bodies, max_size=40).map(events_of)
 
 
-@dataclass
 class Model:
     """The state after some events, the slow way."""
 
-    tokens: dict[int, list[str]] = field(default_factory=dict)
-    bodies: dict[int, PutFrame] = field(default_factory=dict)
-    closed: dict[int, tuple[int, int | None]] = field(default_factory=dict)
-    direct: dict[int, int] = field(default_factory=dict)
+    def __init__(self) -> None:
+        self.tokens: dict[int, list[str]] = {}
+        self.bodies: dict[int, PutFrame] = {}
+        self.closed: dict[int, tuple[int, int | None]] = {}
+        self.direct: dict[int, int] = {}
 
     @classmethod
     def of(cls, events: Sequence[Folded]) -> "Model":
