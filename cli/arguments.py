@@ -26,7 +26,8 @@ def parser() -> ArgumentParser:
         allow_abbrev=False,
     )
     top.add_argument("--version", action="version", version=f"cerata {cerata.__version__}")
-    top.set_defaults(run=verbs.run_welcome, json=False, file=None)
+    top.set_defaults(run=verbs.run_welcome)
+    _common(top, default=None, as_json=False)
     added = top.add_subparsers(title="verbs", metavar="VERB")
 
     remember = _verb(added, "remember", "remember files: text and Markdown", verbs.run_remember)
@@ -34,6 +35,11 @@ def parser() -> ArgumentParser:
         "paths", nargs="+", metavar="PATH", help="a file, a folder, or - for input"
     )
     remember.add_argument("--tag", action="append", default=[], help="may be given again")
+
+    put = _verb(added, "put", "put one text as it is", verbs.run_put)
+    put.add_argument("text", nargs="+")
+    put.add_argument("--title")
+    put.add_argument("--tag", action="append", default=[], help="may be given again")
 
     search = _verb(added, "search", "find frames by their words", verbs.run_search, reads=True)
     search.add_argument("query", nargs="+")
@@ -66,9 +72,14 @@ def _verb(
     reads: bool = False,
 ) -> ArgumentParser:
     verb = added.add_parser(name, help=text, description=text.capitalize() + ".", epilog=_EPILOG)
-    verb.add_argument("-f", "--file", metavar="FILE", help="the memory's file")
-    verb.add_argument("--json", action="store_true", help="print one JSON object")
+    # Before the verb or after it; not given after it, what stood before holds.
+    _common(verb, default=argparse.SUPPRESS, as_json=argparse.SUPPRESS)
     if reads:
         verb.add_argument("--at", metavar="BASIS", help="a seq, HEAD~n, or an ISO time")
     verb.set_defaults(run=run)
     return verb
+
+
+def _common(one: ArgumentParser, *, default: str | None, as_json: bool | str) -> None:
+    one.add_argument("-f", "--file", metavar="FILE", default=default, help="the memory's file")
+    one.add_argument("--json", action="store_true", default=as_json, help="print one JSON object")

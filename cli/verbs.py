@@ -33,6 +33,9 @@ Verb = Callable[[Namespace, Output], int]
 TEXT_SUFFIXES: Final = frozenset((".md", ".markdown", ".txt", ".text", ".rst"))
 """What a folder is searched for; a file that is named is read whatever its name."""
 
+DEFAULT_FILE: Final = "memory.cera"
+"""What writing creates where no file is named and none is here."""
+
 _SNIPPET: Final = 200
 
 
@@ -80,7 +83,7 @@ def run_remember(options: Namespace, output: Output) -> int:
     outcome: Counter[str] = Counter()
     skipped: list[dict[str, JsonValue]] = []
     passages = 0
-    with cerata.open(file_of(options, default="memory.cera")) as store:
+    with cerata.open(file_of(options, default=DEFAULT_FILE)) as store:
         with output.progress("remembering", len(paths)) as steps:
             for path in paths:
                 try:
@@ -111,6 +114,15 @@ def run_remember(options: Namespace, output: Output) -> int:
         }
     )
     return 1 if skipped else 0
+
+
+def run_put(options: Namespace, output: Output) -> int:
+    """Put one text, and print its id."""
+    with cerata.open(file_of(options, default=DEFAULT_FILE)) as store:
+        receipt = store.put_frame(" ".join(options.text), title=options.title, tags=options.tag)
+        output.line(f"frame {receipt.id} in {store.path}")
+        output.result({"file": store.path, **receipt.to_dict()})
+    return 0
 
 
 def _expanded(names: list[str]) -> Iterator[str]:

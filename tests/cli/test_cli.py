@@ -101,7 +101,22 @@ def test_input_can_be_remembered(run: Run, monkeypatch: pytest.MonkeyPatch) -> N
     assert "from a pipe" in run("recall", "pipe")[1]
 
 
+def test_a_text_can_be_put_and_the_file_named_before_the_verb(run: Run) -> None:
+    """``cerata -f FILE verb`` and ``cerata verb -f FILE`` are the same."""
+    assert run("-f", "a.cera", "put", "port", "5433", "--tag", "db") == (
+        0,
+        "frame 1 in a.cera\n",
+        "",
+    )
+    assert "port 5433" in run("recall", "port", "-f", "a.cera")[1]
+    assert json.loads(run("--json", "-f", "a.cera", "info")[1])["head"] == 1
+
+
 VERBS = {
+    "put": (
+        ["put", "x"],
+        {"file", "id", "ids", "seqs", "head", "durable", "added"},
+    ),
     "search": (["search", "bridge"], {"query", "basis", "hits"}),
     "recall": (
         ["recall", "bridge"],
