@@ -262,8 +262,6 @@ def to_run(page: Path) -> list[Block]:
 @pytest.mark.parametrize("page", [page for page in pages() if to_run(page)], ids=name_of)
 def test_commands_and_programs_of_a_page_run(page: Path, tmp_path: Path) -> None:
     """What a page shows can be typed, in the page's order."""
-    if not hasattr(cerata, "open"):
-        pytest.skip("the store that the examples use is not there yet")
     for block in to_run(page):
         run_block(block, tmp_path)
 
