@@ -71,13 +71,18 @@ def write_empty(file: StorageFile, path: str, page: HeaderPage) -> None:
     file.sync()
 
 
+def temporary_of(path: str, environment: Environment) -> str:
+    """Return a name beside ``path`` for a file that is being made."""
+    return f"{path}.{environment.random_bytes(6).hex()}{TEMPORARY_SUFFIX}"
+
+
 def create(path: str, environment: Environment, ring_size: int) -> StorageFile | None:
     """Create and publish a file; None if somebody else was first.
 
     The returned file holds presence exclusively.
     """
     storage = environment.storage
-    temporary = f"{path}.{environment.random_bytes(6).hex()}{TEMPORARY_SUFFIX}"
+    temporary = temporary_of(path, environment)
     file = storage.create(temporary)
     try:
         # Taken before the file has its name; a sweeper of old temporaries sees it is in use.

@@ -122,6 +122,7 @@ class Log:
         lock_timeout: float | None,
         pages: bytes,
         found: Found,
+        stored_page: HeaderPage | None = None,
     ) -> None:
         self.path = log_file.path
         self.report = found.report
@@ -146,7 +147,7 @@ class Log:
         self._shows_foreign = False
         self._chain = -1, b""
         self._keyed = _KeyedTail()
-        self._found = found
+        self._stored_page = stored_page or found.page
         self._page = found.page
         if found.toc is not None:
             self._reader.remember_toc(found.page, found.toc)
@@ -205,6 +206,11 @@ class Log:
         return self._snapshot.page
 
     @property
+    def stored_page(self) -> HeaderPage:
+        """The page as the file has it; that of a salvaged handle ends where its prefix does."""
+        return self._stored_page if self._salvaging else self.page
+
+    @property
     def log_id(self) -> bytes:
         """The log's 16-byte id, which survives backup and compaction."""
         return self._page.log_id
@@ -252,6 +258,30 @@ class Log:
         snapshot = self.snapshot
         stop = snapshot.head_seq if last is None else min(last, snapshot.head_seq)
         return self._reader.events(snapshot, max(first, 1), stop)
+
+    def salvaged(self) -> Iterator[Event]:
+        """Yield every event that is still readable, also past damage; lost seqs are left out.
+
+        With ``salvage=True`` at opening, `read` ends before the first hole; this goes on.
+        """
+        from .salvage import salvaged_events
+
+        self._check_open()
+        return salvaged_events(self)
+
+    def backup(self, path: str) -> None:
+        """Copy the log as it stands now into a new file at ``path``, while others write.
+
+        The copy has the same log id, events, chain and root. It appears whole or not at all, and
+        nothing that is there is overwritten. Durable on return.
+
+        Raises:
+            Conflict: something is at ``path``. Corrupt: an event cannot be read.
+        """
+        from .backup import back_up
+
+        self.refresh()
+        back_up(self, path)
 
     def event(self, seq: int) -> Event:
         """Return one event. Raises `NotFound` where the log has no such seq."""
@@ -827,6 +857,18 @@ class Log:
         self._durable = max(self._durable, head)
         self._unsynced_bytes = 0
         self._publish()
+
+    def take_sealed(self, batches: list[Batch]) -> None:
+        """Under the writer lock: take batches of the same log from another file, into a segment.
+
+        They go on from the head, and the ring is empty. Durable on return.
+        """
+        cursor = self._cursor
+        assert not self._tail
+        assert batches[0].first_seq == cursor.next_seq
+        self._tail = batches
+        self._cursor = replace(cursor, next_seq=batches[-1].last_seq + 1)
+        self._flip()
 
     def _add_segment(self, flip: Flip, toc: Toc, tail: list[Batch]) -> Toc:
         """Add the tail to the flip as one segment, with its keys."""

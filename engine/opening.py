@@ -12,13 +12,15 @@ from typing import Literal
 
 from .creation import create, sweep_temporaries
 from .environment import Environment
-from .errors import Corrupt, InvalidInput, NotFound
+from .errors import Corrupt, InvalidInput, NotFound, Unsupported
 from .file import PAGES_SIZE, LogFile, choose_page
+from .format.page import HeaderPage
 from .format.record import sectors
 from .limits import RING_SIZE_DEFAULT, RING_SIZE_MAX, RING_SIZE_MIN
 from .locks import held, wait_for
 from .log import Log, SyncPolicy
 from .recovery import examine
+from .salvage import examine_damaged, page_from_footer
 from .storage import LockName, MemoryStorage, OsStorage, StorageFile
 
 MEMORY_PATH = ":memory:"
@@ -126,10 +128,13 @@ def _read_only(
     while True:
         tries -= 1
         pages = file.read_at(0, PAGES_SIZE)
-        page, bad = choose_page(pages, path)
+        page, bad = _page(file, pages, path, salvage=salvage)
         log_file = LogFile(file, path, page.file_id)
         try:
-            found = examine(log_file, page, bad, search=bool(bad), alone=False)
+            if salvage:
+                found = examine_damaged(log_file, page, bad)
+            else:
+                found = examine(log_file, page, bad, search=bool(bad), alone=False)
         except Corrupt:
             if tries == 0 or file.read_at(0, PAGES_SIZE) == pages:
                 raise
@@ -146,11 +151,24 @@ def _read_only(
         lock_timeout=lock_timeout,
         pages=pages,
         found=found,
+        stored_page=page,
     )
     if found.head_seq > found.proven or found.report.adopted_footer:
         # Written, perhaps not yet durable: what a reader shows must survive a power loss.
         file.sync()
     return log
+
+
+def _page(
+    file: StorageFile, pages: bytes, path: str, *, salvage: bool
+) -> tuple[HeaderPage, tuple[int, ...]]:
+    try:
+        return choose_page(pages, path)
+    except (Corrupt, Unsupported):
+        page = page_from_footer(file) if salvage else None
+        if page is None:
+            raise
+        return page, (0, 1)
 
 
 def _open_for_writing(

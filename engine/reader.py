@@ -8,7 +8,7 @@ others write.
 from bisect import bisect_left
 from collections import OrderedDict
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from .codec import Batch, WireEvent
 from .errors import Corrupt, NotFound
@@ -88,6 +88,25 @@ class Reader:
             yield from self._batch_events(
                 batch, max(first, batch.first_seq), min(last, batch.last_seq)
             )
+
+    def batches(self, snapshot: Snapshot) -> Iterator[Batch]:
+        """Yield every batch whole, attachments and all, with none left in a spill."""
+        for ref in self.segment_refs(snapshot):
+            segment = self._log_file.segment(ref.offset, ref.length)
+            for number, row in enumerate(segment.index.batches):
+                first_seq = ref.first_seq + segment.batch_first(number)
+                source, base = segment, segment.own_first(number)
+                if row.spill is not None:
+                    source, base = self._spill(row.spill.offset, row.spill.length), 0
+                events = tuple(source.events(base, base + row.count))
+                yield Batch(first_seq, row.count, row.recorded, row.clock, events)
+        for batch in snapshot.tail_from(1):
+            if batch.spill is None:
+                yield batch
+            else:
+                source = self._spill(batch.spill.offset, batch.spill.length)
+                events = tuple(source.events(0, batch.count))
+                yield replace(batch, events=events, spill=None)
 
     def attachments(self, snapshot: Snapshot, seq: int) -> tuple[bytes, ...]:
         """Return the attachments of one event in their order."""
@@ -173,8 +192,9 @@ class Reader:
         else:
             spill = self._spill(row.spill.offset, row.spill.length)
             events = spill.events(low, stop, attachments=False)
+        batch = Batch(batch_first, row.count, row.recorded, row.clock, (), row.spill)
         for index, event in enumerate(events, start=low):
-            yield _event(batch_first, index, row.count, row.recorded, row.clock, event)
+            yield wire_event(batch, index, event)
 
     def _batch_events(self, batch: Batch, first: int, last: int) -> Iterator[Event]:
         low, stop = first - batch.first_seq, last - batch.first_seq + 1
@@ -184,17 +204,23 @@ class Reader:
             spill = self._spill(batch.spill.offset, batch.spill.length)
             events = spill.events(low, stop, attachments=False)
         for index, event in enumerate(events, start=low):
-            yield _event(batch.first_seq, index, batch.count, batch.recorded, batch.clock, event)
+            yield wire_event(batch, index, event)
 
     def _spill(self, offset: int, length: int) -> Segment:
         return self._log_file.segment(offset, length)
 
 
-def _event(
-    first_seq: int, index: int, count: int, recorded: int, clock: int | None, wire: WireEvent
-) -> Event:
+def wire_event(batch: Batch, index: int, wire: WireEvent) -> Event:
+    """Return the event that stands at ``index`` of a batch."""
     header = EventHeader(
-        first_seq + index, recorded, clock, wire.type, wire.version, index, count, wire.causation
+        batch.first_seq + index,
+        batch.recorded,
+        batch.clock,
+        wire.type,
+        wire.version,
+        index,
+        batch.count,
+        wire.causation,
     )
     if wire.salt is None:
         return Event(header, None, None, wire.payload)

@@ -30,6 +30,7 @@ from .format.toc import Ref, RefList, Toc, decode_toc
 from .integrity import Tree, chain_start
 from .limits import PAGE_SIZE, SECTOR_SIZE
 from .ring import Beyond, Cursor, End, Read, look_beyond, walk
+from .storage import StorageFile
 
 _SCAN_STEP = 1 << 20
 
@@ -195,11 +196,11 @@ def read_cut(log_file: LogFile, found: Found) -> bytes:
 # --- looking for footers and extents -------------------------------------------------------------
 
 
-def _sectors_with(log_file: LogFile, magic: bytes, start: int, stop: int) -> Iterator[int]:
+def sectors_with(file: StorageFile, magic: bytes, start: int, stop: int) -> Iterator[int]:
     """Yield the offsets of the sectors that start with ``magic``; reads 1 MiB at a time."""
     word = np.frombuffer(magic, "<u8")[0]
     for base in range(sectors(start), stop, _SCAN_STEP):
-        data = log_file.file.read_at(base, min(_SCAN_STEP, stop - base))
+        data = file.read_at(base, min(_SCAN_STEP, stop - base))
         whole = len(data) // SECTOR_SIZE * SECTOR_SIZE
         words = np.frombuffer(data[:whole], "<u8").reshape(-1, SECTOR_SIZE // 8)[:, 0]
         for sector in np.flatnonzero(words == word).tolist():
@@ -208,7 +209,7 @@ def _sectors_with(log_file: LogFile, magic: bytes, start: int, stop: int) -> Ite
 
 def _newest_footer(log_file: LogFile, page: HeaderPage, size: int) -> tuple[HeaderPage, Toc] | None:
     """Return the page and TOC of the last footer past the page's end that is wholly there."""
-    footers = list(_sectors_with(log_file, FOOTER_MAGIC, page.data_end, size))
+    footers = list(sectors_with(log_file.file, FOOTER_MAGIC, page.data_end, size))
     for offset in reversed(footers):
         footer = decode_footer(log_file.key, offset, log_file.file.read_at(offset, FOOTER_SIZE))
         if footer is None or footer.toc_offset < page.data_end:
@@ -253,7 +254,7 @@ def find_segments(log_file: LogFile, stop: int) -> list[ExtentHeader]:
     """Return the headers of all segments before ``stop`` in file order, named or not."""
     return [
         header
-        for offset in _sectors_with(log_file, EXTENT_MAGIC, 2 * PAGE_SIZE, stop)
+        for offset in sectors_with(log_file.file, EXTENT_MAGIC, 2 * PAGE_SIZE, stop)
         if (header := _extent_at(log_file, offset)) is not None
         and header.kind == ExtentKind.SEGMENT
     ]

@@ -41,6 +41,9 @@ class Problem:
     offset: int | None
     text: str
 
+    def __str__(self) -> str:
+        return self.text if self.offset is None else f"{self.text} (offset {self.offset:,})"
+
     def to_dict(self) -> "dict[str, JsonValue]":
         """Return the problem as plain values."""
         return {"offset": self.offset, "text": self.text}
@@ -203,6 +206,7 @@ class _Verifier:
 
     def _check_extent(self, log_file: LogFile, ref: Ref, *kinds: ExtentKind) -> bool:
         self._extents += 1
+        failed: Corrupt | None = None
         for kind in kinds:
             try:
                 header = log_file.extent_header(ref, kind)
@@ -217,7 +221,8 @@ class _Verifier:
                 self._add(ref.offset, f"The body of a {kind.name.lower()} extent is damaged")
                 return False
             return True
-        self._add_error(failed)
+        if failed is not None:
+            self._add_error(failed)
         return False
 
     def _check_spill(self, log_file: LogFile, spill: SpillRef) -> None:

@@ -68,6 +68,14 @@ def decode_footer(key: bytes, offset: int, data: Buffer) -> Footer | None:
     return Footer(offset, toc_size, toc_hash, generation, sealed_seq)
 
 
+def stored_toc_size(data: Buffer) -> int | None:
+    """Return the TOC's size that an unverified footer claims; None where it cannot be one."""
+    if len(data) < FOOTER_SIZE:
+        return None
+    magic, toc_size, _, _, _ = _LAYOUT.unpack_from(data)
+    return toc_size if magic == FOOTER_MAGIC and 0 < toc_size <= TOC_SIZE_MAX else None
+
+
 def toc_is_whole(key: bytes, footer: Footer, toc: bytes) -> bool:
     """Tell whether ``toc`` is the one that the footer names."""
     return check(key, TAG_TOC, footer.toc_offset, toc) == footer.toc_hash

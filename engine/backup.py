@@ -1,0 +1,127 @@
+"""Backup: the log as one moment saw it, copied into a new file while others write.
+
+The copy is made of the events, not of the bytes: each batch is read with every check, encoded
+anew in a file with an id of its own, and the copy's chain and tree must come out as the
+original's. So damage is never copied silently, and dead space not at all. Projections'
+checkpoints are left out; they are made again from the log. Published like a new file: written
+whole under a temporary name, synced, and linked.
+"""
+
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from .codec import Batch
+from .creation import temporary_of, write_empty
+from .errors import CerataError, Conflict, Corrupt
+from .file import PAGES_SIZE, LogFile, choose_page
+from .format.page import HeaderPage
+from .format.record import NO_LINK
+from .locks import held
+from .recovery import examine
+from .storage import LockName, StorageFile
+
+if TYPE_CHECKING:
+    from .log import Log
+    from .reader import Snapshot
+
+_SEGMENT_SIZE_TARGET = 8 << 20
+_SEGMENT_EVENTS_MAX = 65_536
+
+
+def back_up(log: "Log", path: str) -> None:
+    """Copy a log into a new file; `Log.backup` says how."""
+    snapshot = log.snapshot
+    head = log.head
+    environment = log.environment
+    storage = environment.storage
+    if storage.identity(path) is not None:
+        raise _taken(path)
+    page = _page_for(log, snapshot)
+    temporary = temporary_of(path, environment)
+    file = storage.create(temporary)
+    try:
+        # A sweeper of dead creators' leavings sees by this lock that it is in use.
+        file.try_lock(LockName.PRESENCE, exclusive=True)
+        write_empty(file, temporary, page)
+        _copy(log, snapshot, file, temporary)
+        copy = _opened(log, file, temporary)
+        if (copy.head.seq, copy.head.chain, copy.head.root) != (head.seq, head.chain, head.root):
+            raise Corrupt(
+                "The copy's hashes are not the log's",
+                where=log.path,
+                remedy="Run 'cerata verify' to see which events are damaged.",
+            )
+        if not storage.link(temporary, path):
+            raise _taken(path)
+        storage.sync_dir(path)
+    finally:
+        storage.unlink(temporary)
+        file.close()
+
+
+def _taken(path: str) -> CerataError:
+    return Conflict(
+        "There is a file already", where=path, remedy="Name another path; none is overwritten."
+    )
+
+
+def _page_for(log: "Log", snapshot: "Snapshot") -> HeaderPage:
+    """Return the first page of the copy: the log's own id and ring size, a file id of its own."""
+    own = snapshot.page
+    return replace(
+        own,
+        number=1,
+        file_id=log.environment.random_bytes(16),
+        flip=0,
+        generation=0,
+        toc_offset=PAGES_SIZE + own.ring_size,
+        toc_size=0,
+        data_end=PAGES_SIZE + own.ring_size,
+        ring_offset=PAGES_SIZE,
+        ring_start=PAGES_SIZE,
+        sealed_seq=0,
+        link=NO_LINK,
+        recorded=0,
+        incarnation=1,
+        moved=False,
+    )
+
+
+def _opened(log: "Log", file: StorageFile, path: str) -> "Log":
+    """Return a handle on the copy as it lies in the file, by the same steps as any opener."""
+    from .log import Log
+
+    pages = file.read_at(0, PAGES_SIZE)
+    page, bad = choose_page(pages, path)
+    log_file = LogFile(file, path, page.file_id)
+    found = examine(log_file, page, bad, search=False, alone=False)
+    return Log(
+        log_file,
+        log.environment,
+        writable=True,
+        sync="commit",
+        lock_timeout=0,
+        pages=pages,
+        found=found,
+    )
+
+
+def _copy(log: "Log", snapshot: "Snapshot", file: StorageFile, path: str) -> None:
+    copy = _opened(log, file, path)
+    group: list[Batch] = []
+    size = events = 0
+    clock = log.environment.clock
+    with held(file, LockName.WRITER, clock=clock, timeout=0, path=path):
+        for batch in log.reader.batches(snapshot):
+            batch_size = sum(
+                len(event.payload) + sum(map(len, event.attachments)) for event in batch.events
+            )
+            full = size + batch_size > _SEGMENT_SIZE_TARGET
+            if group and (full or events + batch.count > _SEGMENT_EVENTS_MAX):
+                copy.take_sealed(group)
+                group, size, events = [], 0, 0
+            group.append(batch)
+            size += batch_size
+            events += batch.count
+        if group:
+            copy.take_sealed(group)

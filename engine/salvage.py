@@ -1,0 +1,253 @@
+"""Salvage: what a damaged file still holds, read without a byte written.
+
+Owns the state that a damaged file opens with under ``salvage=True`` (the longest readable prefix;
+lost header pages and a lost TOC are found again by their magic), and the walk over every event
+that is still readable, on past the holes. A lost event shows as a seq that is missing.
+"""
+
+from collections.abc import Iterator
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from .codec import Batch, decode_content
+from .errors import Corrupt
+from .events import Event
+from .file import LogFile
+from .format.checks import file_key
+from .format.extent import ExtentHeader
+from .format.footer import (
+    FOOTER_MAGIC,
+    FOOTER_SIZE,
+    decode_footer,
+    stored_toc_size,
+    toc_is_whole,
+)
+from .format.page import HeaderPage
+from .format.record import (
+    RECORD_HEADER_SIZE,
+    RECORD_PREFIX_SIZE,
+    decode_record_header,
+    sectors,
+)
+from .format.toc import Ref, RefList, Toc, decode_toc
+from .integrity import Tree, chain_start
+from .limits import PAGE_SIZE
+from .reader import wire_event
+from .recovery import Found, RecoveryReport, examine, find_segments, sectors_with, spill_end
+from .ring import Cursor, look_beyond, walk
+from .segment import Segment
+from .storage import StorageFile
+
+if TYPE_CHECKING:
+    from .log import Log
+
+
+def page_from_footer(file: StorageFile) -> HeaderPage | None:
+    """Find the newest footer whose TOC is whole, and make a header page of them.
+
+    The TOC bears the file id that every check is keyed by, so no header page is needed.
+    """
+    for offset in reversed(list(sectors_with(file, FOOTER_MAGIC, 2 * PAGE_SIZE, file.size()))):
+        data = file.read_at(offset, FOOTER_SIZE)
+        toc_size = stored_toc_size(data)
+        if toc_size is None or sectors(toc_size) > offset:
+            continue
+        stored = file.read_at(offset - sectors(toc_size), toc_size)
+        try:
+            toc = decode_toc(stored, offset)
+        except Corrupt:
+            continue
+        key = file_key(toc.file_id)
+        footer = decode_footer(key, offset, data)
+        if footer is not None and toc_is_whole(key, footer, stored):
+            return HeaderPage(
+                number=0,
+                file_id=toc.file_id,
+                log_id=toc.log_id,
+                flip=0,
+                generation=toc.generation,
+                toc_offset=footer.toc_offset,
+                toc_size=footer.toc_size,
+                data_end=footer.end,
+                ring_offset=toc.ring_offset,
+                ring_size=toc.ring_size,
+                ring_start=toc.ring_start,
+                sealed_seq=toc.sealed_seq,
+                link=toc.link,
+                recorded=toc.recorded,
+                created=toc.created,
+                # The highest is lost with the pages; links keep what was cut before apart.
+                incarnation=0,
+            )
+    return None
+
+
+def examine_damaged(log_file: LogFile, page: HeaderPage, bad_pages: tuple[int, ...]) -> Found:
+    """Return the longest prefix that the file still proves; ``damage`` says what ended it."""
+    try:
+        found = examine(log_file, page, bad_pages, search=bool(bad_pages), alone=False)
+        if found.toc is None:
+            log_file.read_toc(found.page)
+    except Corrupt as damage:
+        return _longest_prefix(log_file, page, bad_pages, damage)
+    return _before_lost_spill(log_file, found)
+
+
+def _before_lost_spill(log_file: LogFile, found: Found) -> Found:
+    """End the tail before the first large batch whose extent is past the file's end."""
+    size = log_file.file.size()
+    for number, batch in enumerate(found.batches):
+        if batch.spill is not None and spill_end(batch.spill) > size:
+            cursor = replace(found.cursor, next_seq=batch.first_seq)
+            return replace(
+                found, batches=found.batches[:number], cursor=cursor, proven=batch.first_seq - 1
+            )
+    return found
+
+
+def _longest_prefix(
+    log_file: LogFile, page: HeaderPage, bad_pages: tuple[int, ...], damage: Corrupt
+) -> Found:
+    chosen: list[Ref] = []
+    for ref in _segments_by_scan(log_file, page):
+        if ref.first_seq != (chosen[-1].last_seq + 1 if chosen else 1):
+            break
+        try:
+            log_file.segment(ref.offset, ref.length)
+        except Corrupt:
+            break
+        chosen.append(ref)
+    sealed = chosen[-1].last_seq if chosen else 0
+    chain, tree = chain_start(page.log_id), Tree()
+    if chosen:
+        index = log_file.segment(chosen[-1].offset, chosen[-1].length).index
+        chain, tree = index.chain, Tree(sealed, tuple(index.peaks))
+    left = replace(page, sealed_seq=sealed)
+    toc = Toc(
+        file_id=page.file_id,
+        log_id=page.log_id,
+        created=page.created,
+        generation=page.generation,
+        ring_offset=page.ring_offset,
+        ring_size=page.ring_size,
+        ring_start=page.ring_start,
+        sealed_seq=sealed,
+        recorded=page.recorded,
+        chain=chain,
+        link=page.link,
+        tree=tree,
+        segments=RefList((tuple(chosen),)),
+    )
+    # The ring goes on from the sealed events: with a hole before them it stands apart.
+    at_start = Cursor.at_start(left if sealed == page.sealed_seq else page)
+    found = walk(log_file.file.read_at, log_file.key, page, at_start)
+    joined = sealed == page.sealed_seq
+    cursor = found.cursor if joined else Cursor.at_start(left)
+    batches = found.batches if joined else []
+    report = RecoveryReport(bad_pages=bad_pages, rebuilt_toc=True)
+    proven = cursor.next_seq - 1
+    left_over = Found(left, toc, batches, cursor, found.end, [], proven, damage, report)
+    return _before_lost_spill(log_file, left_over)
+
+
+def _segments_by_scan(log_file: LogFile, page: HeaderPage) -> list[Ref]:
+    """Find the segments without a TOC, in seq order.
+
+    Of two that overlap the later in the file counts: a flip that died leaves one that was never
+    named, and those of the flips after it lie behind it.
+    """
+    chosen: list[ExtentHeader] = []
+    for header in reversed(find_segments(log_file, log_file.file.size())):
+        overlaps = any(
+            header.first_seq <= other.last_seq and other.first_seq <= header.last_seq
+            for other in chosen
+        )
+        if header.last_seq <= page.sealed_seq and not overlaps:
+            chosen.append(header)
+    chosen.sort(key=lambda header: header.first_seq)
+    return [Ref(row.offset, row.length, row.first_seq, row.last_seq) for row in chosen]
+
+
+def salvaged_events(log: "Log") -> Iterator[Event]:
+    """Yield every event of the file that is still readable, in seq order, past any hole."""
+    log_file, page = log.file, log.page
+    last = 0
+    # The page of a salvaged handle ends at its prefix; the rest is in the one that is stored.
+    stored = log.stored_page
+    for ref in _segments(log, stored):
+        if ref.first_seq > last:
+            yield from _readable(log_file, ref)
+            last = ref.last_seq
+    for batch in _ring_batches(log_file, stored):
+        if batch.first_seq > max(last, page.sealed_seq):
+            yield from _batch_events(log_file, batch)
+            last = batch.last_seq
+
+
+def _segments(log: "Log", stored: HeaderPage) -> list[Ref]:
+    log_file = log.file
+    try:
+        toc = log_file.read_toc(stored)
+        return list(toc.segments.walk(log_file.manifest))
+    except Corrupt:
+        return _segments_by_scan(log_file, stored)
+
+
+def _readable(log_file: LogFile, ref: Ref) -> Iterator[Event]:
+    """Yield a segment's readable events; damage to a block costs the block."""
+    try:
+        segment = log_file.segment(ref.offset, ref.length)
+    except Corrupt:
+        return
+    for number, row in enumerate(segment.index.batches):
+        first_seq = ref.first_seq + segment.batch_first(number)
+        source, base = segment, segment.own_first(number)
+        if row.spill is not None:
+            try:
+                source, base = log_file.segment(row.spill.offset, row.spill.length), 0
+            except Corrupt:
+                continue
+        batch = Batch(first_seq, row.count, row.recorded, row.clock, (), row.spill)
+        yield from _each(source, base, batch)
+
+
+def _each(source: Segment, base: int, batch: Batch) -> Iterator[Event]:
+    for index in range(batch.count):
+        try:
+            wire = source.event(base + index, attachments=False)
+        except Corrupt:
+            continue
+        yield wire_event(batch, index, wire)
+
+
+def _ring_batches(log_file: LogFile, page: HeaderPage) -> Iterator[Batch]:
+    """Yield the ring's batches: the connected ones, then every valid one beyond."""
+    read, key = log_file.file.read_at, log_file.key
+    found = walk(read, key, page, Cursor.at_start(page))
+    yield from found.batches
+    ring = read(page.ring_offset, page.ring_size)
+    whole = len(ring) // 512 * 512
+    for record in look_beyond(ring[:whole], key, page, found.cursor):
+        at = record.offset - page.ring_offset
+        header = decode_record_header(key, record.offset, ring, at)
+        if header is None or record.count == 0:
+            continue
+        content = ring[at + RECORD_HEADER_SIZE : at + RECORD_HEADER_SIZE + header.length]
+        try:
+            yield decode_content(
+                record.first_seq, record.count, content[RECORD_PREFIX_SIZE:], record.offset
+            )
+        except Corrupt:
+            continue
+
+
+def _batch_events(log_file: LogFile, batch: Batch) -> Iterator[Event]:
+    if batch.spill is None:
+        for index, wire in enumerate(batch.events):
+            yield wire_event(batch, index, wire)
+        return
+    try:
+        source = log_file.segment(batch.spill.offset, batch.spill.length)
+    except Corrupt:
+        return
+    yield from _each(source, 0, batch)
