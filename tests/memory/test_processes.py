@@ -1,0 +1,60 @@
+"""Several processes on one file: nothing is lost, nobody sees time go back."""
+
+import multiprocessing
+from collections.abc import Iterator
+from multiprocessing.process import BaseProcess
+from pathlib import Path
+
+import pytest
+
+import cerata
+
+FRAMES = 1_000
+
+
+def write_frames(path: str, name: str) -> None:
+    """Write frames one by one, each durable before the next."""
+    with cerata.open(path) as store:
+        for number in range(FRAMES):
+            store.put_frame(f"{name} {number}", kind=name)
+
+
+@pytest.fixture
+def writers(tmp_path: Path) -> Iterator[list[BaseProcess]]:
+    """Two processes that write to one file, started."""
+    context = multiprocessing.get_context("spawn")
+    path = str(tmp_path / "memory.cera")
+    found = [context.Process(target=write_frames, args=(path, name)) for name in ("a", "b")]
+    for process in found:
+        process.start()
+    yield found
+    for process in found:
+        process.join()
+
+
+def test_two_writers_and_a_reader_lose_nothing_and_never_go_back(
+    tmp_path: Path, writers: list[BaseProcess]
+) -> None:
+    """Each MCP client starts its own server; all of them share one memory."""
+    path = tmp_path / "memory.cera"
+    while not path.exists() and any(process.is_alive() for process in writers):
+        pass
+    seen = 0
+    looks = 0
+    with cerata.open(path, mode="r") as reader:
+        while any(process.is_alive() for process in writers):
+            head = reader.refresh()
+            assert head.seq >= seen
+            if head.seq > seen:
+                newest = [event.seq for event in reader.at(head.seq).log(seen + 1)]
+                assert newest == list(range(seen + 1, head.seq + 1))
+                looks += 1
+            seen = head.seq
+        assert reader.refresh().seq == 2 * FRAMES
+        by_kind: dict[str, list[str]] = {"a": [], "b": []}
+        for frame in reader.frames():
+            by_kind[frame.kind].append(frame.text)
+        assert looks > 1
+        for name, texts in by_kind.items():
+            assert texts[::-1] == [f"{name} {number}" for number in range(FRAMES)]
+        assert reader.verify().ok
