@@ -284,7 +284,7 @@ def run_examples(test: doctest.DocTest) -> list[str]:
     """Run the examples of a test and return what went wrong."""
     output: list[str] = []
     runner = doctest.DocTestRunner(optionflags=doctest.ELLIPSIS, verbose=False)
-    runner.run(test, out=output.append)
+    runner.run(test, out=output.append, clear_globs=False)
     return output
 
 
