@@ -1,0 +1,150 @@
+"""Reads a file of format version 1 by docs/format.md alone, in at most 150 lines, without Cerata.
+
+A check that fails raises `ValueError`, save where the log ends. Leaves out what is derived.
+"""
+
+import struct
+from collections.abc import Iterator
+from functools import reduce
+from itertools import chain
+from typing import Any, NamedTuple
+
+import cbor2
+import zstandard
+from blake3 import blake3
+from msgspec import msgpack
+
+names = "magic version number flags file_id log_id flip generation toc toc_size data_end ring"
+names += " ring_size ring_start sealed link recorded created incarnation"
+Batch = tuple[int, list[Any], list[list[Any]]]  # first seq, row, wire events
+unzstd = zstandard.ZstdDecompressor().decompress
+
+
+class Event(NamedTuple):
+    header: list[Any]
+    salt: bytes | None
+    payload: list[Any] | None  # None where it was erased
+    leaf: bytes
+    attachments: list[bytes]
+
+
+def expect(fine: bool, what: str, offset: int) -> None:
+    if not fine:
+        raise ValueError(f"{what} at {offset}")
+
+
+class Reader:
+    def __init__(self, data: bytes) -> None:
+        self.data = data
+        self.head = head = max(filter(None, map(self.page, (0, 1))), key=lambda page: page["flip"])
+        self.key = blake3(head["file_id"], derive_key_context="cerata format 1 file key").digest()
+        at = head["data_end"] - 512
+        magic, size, toc_check, _, sealed, own = struct.unpack_from("<8sQ24sQQ8s", data, at)
+        fine = magic == b"CERAFOOT" and own == self.check(b"F", at, data[at : at + 56], size=8)
+        expect(fine and (size, sealed) == (head["toc_size"], head["sealed"]), "footer", at)
+        toc = data[head["toc"] : head["toc"] + size]
+        expect(toc_check == self.check(b"T", head["toc"], toc), "TOC", head["toc"])
+        self.toc: dict[str, Any] = cbor2.loads(toc)
+
+    def page(self, number: int) -> dict[str, Any] | None:
+        at = 4096 * number
+        body, own = self.data[at : at + 4064], self.data[at + 4064 : at + 4096]
+        if blake3(struct.pack("<cQ", b"P", at) + body).digest() != own:
+            return None
+        values = struct.unpack_from("<8sHHI16s16sQQQQQQQQQ24sqqI", body)
+        page: dict[str, Any] = dict(zip(names.split(), values, strict=True))
+        expect((page["magic"], page["version"]) == (b"\x89CERATA\n", 1), "format", at)
+        return page
+
+    def check(self, tag: bytes, offset: int, *parts: bytes, size: int = 24) -> bytes:
+        return blake3(struct.pack("<cQ", tag, offset) + b"".join(parts), key=self.key).digest(size)
+
+    def extent(self, at: int, kind: int) -> bytes:
+        magic, found, _, length, own = struct.unpack_from("<8sIIQ32x8s", self.data, at)
+        fine = own == self.check(b"e", at, self.data[at : at + 56], size=8)
+        expect(fine and (magic, found) == (b"CERAXTNT", kind), "extent header", at)
+        body = self.data[at + 64 : at + 64 + length]
+        own = self.check(b"E", at, own, body)
+        expect(self.data.startswith(own, at + 64 + length), "extent body", at)
+        return body
+
+    def segments(self) -> Iterator[tuple[int, int]]:
+        """Yield (offset, first seq) of the segments, from the highest level down."""
+        for depth in range(len(self.toc["segments"]) - 1, -1, -1):
+            rows: list[list[int]] = self.toc["segments"][depth]
+            for _ in range(depth):
+                rows = [row for ref in rows for row in cbor2.loads(self.extent(ref[0], 3))]
+            yield from ((row[0], row[2]) for row in rows)
+
+    def stored(self, at: int, kind: int, seq: int) -> Iterator[Batch]:
+        """Yield the batches of a segment (1) or spill (2) that starts with event ``seq``."""
+        body, base = self.extent(at, kind), at + 64
+        size, raw_size, own = struct.unpack_from("<II24s", body)
+        place = len(body) - size
+        expect(own == self.check(b"i", base + place, body[place:]), "index", base + place)
+        index = msgpack.decode(unzstd(body[place:], max_output_size=raw_size))
+        batches, types, codes, sizes, causations, erased, blocks, *held, _, _ = index
+        raw = b""
+        for _, offset, size, raw_size, own in blocks:
+            block = body[offset : offset + size]
+            expect(own == self.check(b"b", base + offset, block, size=16), "block", base + offset)
+            raw += unzstd(block, max_output_size=raw_size) if raw_size else b""
+        count = len(held[0]) // 4
+        columns = [struct.unpack(f"<{count}{c}", x) for c, x in zip("IIQQ", held, strict=True)]
+        attached: dict[int, list[bytes]] = {}
+        for event, _, offset, size in sorted(zip(*columns, strict=True)):
+            attached.setdefault(event, []).append(body[offset : offset + size])
+        causes, gone, start = dict(causations), dict(erased), 0
+        events: list[list[Any]] = []
+        rows = zip(struct.iter_unpack("<I", sizes), struct.iter_unpack("<I", codes), strict=True)
+        for k, ((size,), (code,)) in enumerate(rows):
+            salt = None if k in gone else body[32 + 16 * k : 48 + 16 * k]
+            data = gone[k] if k in gone else raw[start : start + size]
+            events.append([*types[code], causes.get(k), salt, data, attached.get(k, [])])
+            start += size
+        for row in batches:
+            count = 0 if row[3] else row[0]
+            yield seq, row, events[:count]
+            seq, events = seq + row[0], events[count:]
+
+    def ring(self) -> Iterator[Batch]:
+        head, data = self.head, self.data
+        at, link, used, age = head["ring_start"], head["link"], 0, head["incarnation"]
+        seq = head["sealed"] + 1
+        while used < head["ring_size"]:
+            first, length, incarnation, own, body_check = struct.unpack_from("<QII8s24s", data, at)
+            fine = own == self.check(b"r", at, data[at : at + 16], body_check, size=8)
+            body = data[at + 48 : at + 48 + length]
+            fine = fine and (first == 0 or body_check == self.check(b"R", at, body))
+            fine = fine and link == (body[16:40] if first else body_check)
+            if not fine or incarnation < age or first not in (0, seq):
+                return
+            if first and (count := int.from_bytes(body[12:16], "little")):
+                recorded, clock, events, spill = msgpack.decode(body[40:])
+                yield seq, [count, recorded, clock, spill], events
+                seq += count
+            size = (48 + length + 511) // 512 * 512
+            at, used, link, age = at + size, used + size, body_check, incarnation
+            at -= head["ring_size"] if at == head["ring"] + head["ring_size"] else 0
+
+    def events(self) -> Iterator[Event]:
+        sealed = (batch for at, seq in self.segments() for batch in self.stored(at, 1, seq))
+        for seq, (count, recorded, clock, spill), own in chain(sealed, self.ring()):
+            events = next(self.stored(spill[0], 2, seq))[2] if spill else own
+            expect(len(events) == count, "number of events", seq)
+            for k, (kind, version, cause, salt, data, attachments) in enumerate(events):
+                header = [seq + k, recorded, clock, kind, version, k, count, cause]
+                commitment = blake3(salt + data).digest() if salt else data
+                leaf = blake3(b"\0" + msgpack.encode(header) + commitment).digest()
+                yield Event(header, salt, msgpack.decode(data) if salt else None, leaf, attachments)
+
+    def chain_hash(self) -> bytes:
+        start = blake3(b"\2" + self.head["log_id"]).digest()
+        return reduce(lambda h, e: blake3(b"\2" + h + e.leaf).digest(), self.events(), start)
+
+
+def tree_root(leaves: list[bytes]) -> bytes:
+    if len(leaves) < 2:
+        return leaves[0] if leaves else blake3(b"").digest()
+    split = 1 << (len(leaves) - 1).bit_length() - 1
+    return blake3(b"\1" + tree_root(leaves[:split]) + tree_root(leaves[split:])).digest()

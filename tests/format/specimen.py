@@ -1,0 +1,367 @@
+"""Files whose every byte is known: the golden file of format version 1 and the worked example.
+
+Owns the deterministic environment (storage in memory, a clock that ticks, counted dice) and the
+story that the golden file tells: every structure that docs/format.md describes occurs in it. Run
+as a script it writes golden/v1.cera.zst and golden/v1.json beside itself, once; a golden file of
+a released format is never made again, since it stands for files that are out there.
+"""
+
+import json
+import struct
+import sys
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+from unittest import mock
+
+import msgspec
+import zstandard
+from blake3 import blake3
+
+from cerata.engine import (
+    Attachment,
+    DeleteFrame,
+    Draft,
+    Embedding,
+    Environment,
+    Log,
+    MemoryStorage,
+    PutEmbedding,
+    PutFrame,
+    PutTag,
+    RetractFact,
+    Scope,
+    SupersedeFrame,
+    UnknownBody,
+)
+from cerata.engine import log as log_module
+from cerata.engine.codec import Prepared, WireEvent, prepare
+from cerata.engine.file import Flip
+from cerata.engine.format.checks import file_key
+from cerata.engine.format.extent import ExtentKind
+from cerata.engine.format.toc import Toc
+from cerata.engine.integrity import commitment_of, hash_bytes
+
+GOLDEN = Path(__file__).parent / "golden"
+PATH = "specimen.cera"
+RING_SIZE = 64 << 10
+START_US = 1_700_000_000_000_000
+SCOPE: Scope = (("tenant", "acme"), ("user_id", "u1"), ("portfolio_id", 7), ("trial", True))
+
+
+class TickingClock:
+    """A clock that goes on by one second whenever it is asked."""
+
+    def __init__(self) -> None:
+        self.time_us = START_US - 1_000_000
+
+    def now_us(self) -> int:
+        self.time_us += 1_000_000
+        return self.time_us
+
+    def monotonic(self) -> float:
+        return self.time_us / 1e6
+
+    def sleep(self, seconds: float) -> None:
+        self.time_us += int(seconds * 1e6)
+
+
+def counted_bytes() -> Callable[[int], bytes]:
+    """Return dice whose n-th throw is BLAKE3 of n."""
+    count = iter(range(1 << 32))
+    return lambda size: blake3(next(count).to_bytes(8, "little")).digest(size)
+
+
+def plain_bytes() -> Callable[[int], bytes]:
+    """Return dice whose n-th throw is the byte n, repeated: easy to find in a dump."""
+    count = iter(range(1, 256))
+    return lambda size: bytes([next(count)]) * size
+
+
+def environment(dice: Callable[[int], bytes]) -> Environment:
+    """Return an environment in which the same calls make the same bytes."""
+    return Environment(MemoryStorage(), TickingClock(), dice)
+
+
+def contents(place: Environment, path: str = PATH) -> bytes:
+    """Return the bytes of a file in an environment."""
+    file = place.storage.open(path, mode="r")
+    try:
+        return file.read_at(0, file.size())
+    finally:
+        file.close()
+
+
+def vector(seed: int, dimension: int, space: str) -> tuple[Embedding, bytes]:
+    """Return an embedding and the bytes that it names."""
+    data = struct.pack(f"<{dimension}f", *((seed * 31 + k) % 97 / 97 for k in range(dimension)))
+    return Embedding(space, "f4", dimension, Attachment(hash_bytes(data), len(data))), data
+
+
+@contextmanager
+def erased_payloads() -> Any:
+    """Make appended events lose their payload, as an erasure will leave them."""
+
+    def erase(drafts: Sequence[Draft], dice: Callable[[int], bytes], **rest: Any) -> Prepared:
+        made = prepare(drafts, dice, **rest)
+        return Prepared(
+            tuple(
+                WireEvent(e.type, e.version, e.causation, None, commitment_of(e.salt, e.payload))
+                for e in made.events
+                if e.salt is not None
+            ),
+            made.size,
+            None,
+            None,
+            made.tenant,
+        )
+
+    with mock.patch.object(log_module, "prepare", erase):
+        yield
+
+
+# --- the golden file -----------------------------------------------------------------------------
+
+
+def tell_story(place: Environment) -> None:
+    """Write a file in which every structure of the format occurs."""
+    log = Log.open(PATH, environment=place, ring_bytes=RING_SIZE)
+    _first_words(log)
+    _vectors(log)
+    log.seal()
+    _many_segments(log)
+    _spill(log, "sealed")
+    with erased_payloads():
+        log.append([Draft(PutFrame(text="this is gone"))])
+    log.seal()
+    log.publish_projections(_save_chunk)
+    log.append([Draft(PutTag(tag="before-the-cut", at=log.head.seq))])
+    log.close()
+    _tear(place)
+    log = Log.open(PATH, environment=place)
+    assert log.report.cut_bytes
+    assert isinstance(place.clock, TickingClock)
+    place.clock.time_us -= 60_000_000  # The wall clock goes back; recorded times do not.
+    _wrap(log)
+    log.close()
+
+
+def _first_words(log: Log) -> None:
+    log.append([Draft(PutFrame(text="We chose Annoy: it fits in memory.", tags=("decision",)))])
+    new = PutFrame(
+        text="We chose HNSW: recall under 5 ms. Größe 12 µm.",
+        uri="https://example.org/hnsw",
+        title="Index",
+        labels=("a", "b"),
+        metadata={"z": [1, -2, 3.5, None, True], "a": {"nested": "yes"}},
+        content_dates=(START_US - 86_400_000_000,),
+        created=START_US,
+        content_hash=bytes(range(16)),
+    )
+    drafts = [
+        Draft(new, SCOPE, actor="agent", correlation="c-1", causation=1),
+        Draft(SupersedeFrame(old=1, new=-1), SCOPE, causation=-1),
+    ]
+    log.append(drafts, key="first-key", arguments=hash_bytes(b"arguments"))
+    log.append([Draft(DeleteFrame(frame=1))], key="second-key")
+    fact = {
+        "subject": "hnsw",
+        "predicate": "recall_ms",
+        "object_kind": "float",
+        "object": 5.0,
+        "valid_from": START_US,
+        "evidence": [[2, 0, 13], [2, None, None]],
+    }
+    # As bytes, so that this page's idea of a fact is held against the type.
+    data = msgspec.msgpack.encode(fact)
+    asserted = UnknownBody(kind="assertFact", kind_version=1, data=data)
+    log.append([Draft(asserted), Draft(RetractFact(fact=-1))])
+    log.append([Draft(UnknownBody(kind="spending", kind_version=3, data=b"\x81\xa5cents\x07"))])
+
+
+def _vectors(log: Log) -> None:
+    for number in range(6):
+        embedding, data = vector(number, 8 if number % 2 else 12, f"space-{number % 2}")
+        blob = bytes([number]) * (40 + number)
+        body = PutFrame(
+            blob=Attachment(hash_bytes(blob), len(blob)), kind="image", embedding=embedding
+        )
+        log.append([Draft(body, attachments=(blob, data))])
+    embedding, data = vector(9, 8, "space-1")
+    log.append([Draft(PutEmbedding(frame=1, embedding=embedding), attachments=(data,))])
+
+
+def _many_segments(log: Log) -> None:
+    """Seal often enough that references move to a manifest page, and keys into merged runs."""
+    for number in range(66):
+        key = f"key-{number}" if number % 3 == 0 else None
+        log.append([Draft(PutTag(tag=f"tag-{number}", at=log.head.seq))], key=key)
+        log.seal()
+
+
+def _spill(log: Log, word: str) -> None:
+    """Append a batch larger than a quarter of the ring."""
+    embedding, data = vector(11, 16, "space-2")
+    drafts = [Draft(PutFrame(text=f"{word} {k} " * 900), SCOPE) for k in range(3)]
+    drafts.append(Draft(PutFrame(text="one more", embedding=embedding), attachments=(data,)))
+    log.append(drafts, key=f"spill-{word}")
+
+
+def _save_chunk(flip: Flip, toc: Toc) -> Mapping[str, Mapping[str, Any]]:
+    ref = flip.add(ExtentKind.CHUNK, b"opaque to the engine", 1, toc.sealed_seq)
+    return {"specimen-1": {"seq": toc.sealed_seq, "chunks": [list(ref)]}}
+
+
+def _tear(place: Environment) -> None:
+    """Leave what a torn write leaves where the next record would have stood."""
+    log = Log.open(PATH, mode="r", environment=place)
+    offset = log._cursor.offset  # pyright: ignore[reportPrivateUsage]
+    log.close()
+    file = place.storage.open(PATH, mode="rw")
+    file.write_at(offset, blake3(b"torn").digest(700))
+    file.close()
+
+
+def _wrap(log: Log) -> None:
+    """Append past the ring's end, so that padding and an automatic seal occur."""
+    for number in range(75):
+        log.append([Draft(PutFrame(text=f"{number} " * 400))])
+    _spill(log, "unsealed")
+    log.append([Draft(PutTag(tag="end", at=log.head.seq)), Draft(PutTag(tag="end-2", at=1))])
+
+
+def summary(log: Log) -> dict[str, Any]:
+    """Return what a reader must find in a file, as JSON: hashes in hex, headers as lists."""
+    events: list[Any] = []
+    for event in log.read():
+        header = event.header
+        attachments = log.reader.attachments(log.snapshot, event.seq)
+        events.append(
+            [
+                [getattr(header, name) for name in header.__struct_fields__],
+                None if event.salt is None else event.salt.hex(),
+                event.commitment.hex(),
+                [hash_bytes(data).hex() for data in attachments],
+            ]
+        )
+    return {
+        "file_id": log.page.file_id.hex(),
+        "log_id": log.log_id.hex(),
+        "head": log.head.seq,
+        "recorded": log.head.recorded,
+        "chain": log.head.chain.hex(),
+        "root": log.head.root.hex(),
+        "events": events,
+    }
+
+
+def golden_file() -> bytes:
+    """Return the golden file's bytes as stored in the repository."""
+    packed = (GOLDEN / "v1.cera.zst").read_bytes()
+    return zstandard.ZstdDecompressor().decompress(packed, max_output_size=8 << 20)
+
+
+# --- the worked example --------------------------------------------------------------------------
+
+
+EXAMPLE_OFFSET = 8192
+EXAMPLE_PARTS = (
+    (8, "first seq: 1"),
+    (4, "length of the body: 127"),
+    (4, "incarnation: 1"),
+    (8, "header check"),
+    (24, "body check"),
+    (8, "durable through: 0"),
+    (4, "flags: 0"),
+    (4, "count: 1 event"),
+    (24, "link: none before it"),
+    (1, "array of 4: the content"),
+    (9, "recorded: 1,700,000,001,000,000"),
+    (1, "clock: null, the same"),
+    (1, "array of 1: the events"),
+    (1, "array of 6: the event"),
+    (9, "type: putFrame"),
+    (1, "version: 1"),
+    (1, "causation: null"),
+    (18, "salt, 16 bytes"),
+    (2, "payload, 41 bytes"),
+    (1, "  array of 6"),
+    (2, "  scope: array of 1 pair"),
+    (7, "    tenant"),
+    (8, "    default"),
+    (4, "  actor, correlation, key, arguments: null"),
+    (3, "  body: map of 1, its header wider than need be"),
+    (5, "    text"),
+    (11, "    Wax keeps."),
+    (1, "attachments: none"),
+    (1, "spill: null, since the events are here"),
+    (337, "zeros to the next sector"),
+)
+"""The first record of the example, cut into (size, meaning)."""
+
+
+def example_file() -> bytes:
+    """Return a new file with one event: ids 02… and 03…, salt 04…."""
+    place = environment(plain_bytes())
+    log = Log.open(PATH, environment=place, ring_bytes=RING_SIZE)
+    log.append([Draft(PutFrame(text="Wax keeps."))])
+    data = contents(place)
+    log.close()
+    return data
+
+
+def example_lines() -> list[str]:
+    """Return the worked example as docs/format.md shows it."""
+    data = example_file()
+    lines = ["```text"]
+    at = EXAMPLE_OFFSET
+    for size, meaning in EXAMPLE_PARTS:
+        part = data[at : at + size]
+        pieces = [part[k : k + 12] for k in range(0, size, 12)] if any(part) or size < 25 else []
+        for number, piece in enumerate(pieces or [b""]):
+            shown = piece.hex(" ") if pieces else f"{size} times 00"
+            said = meaning if number == 0 else ""
+            lines.append(f"{at + 12 * number:<6}{shown:<37}{said}".rstrip())
+        at += size
+    return [*lines, "```", "", *_example_hashes(data)]
+
+
+def _example_hashes(data: bytes) -> list[str]:
+    place = environment(plain_bytes())
+    with Log.open(PATH, environment=place, ring_bytes=RING_SIZE) as log:
+        log.append([Draft(PutFrame(text="Wax keeps."))])
+        assert contents(place) == data
+        event = log.event(1)
+        rows = [
+            ("file key", file_key(log.page.file_id)),
+            ("event header", msgspec.msgpack.encode(event.header)),
+            ("commitment", event.commitment),
+            ("leaf, the root of a log of one", event.leaf),
+            ("chain 0", log.chain_at(0)),
+            ("chain 1", log.chain_at(1)),
+        ]
+    return ["| value | bytes |", "|---|---|", *(f"| {name} | `{v.hex()}` |" for name, v in rows)]
+
+
+def main() -> int:
+    """Write the golden file, unless it is there."""
+    if (GOLDEN / "v1.cera.zst").exists() and "--before-release" not in sys.argv:
+        sys.stderr.write("The golden file is there, and is never made again.\n")
+        return 1
+    place = environment(counted_bytes())
+    tell_story(place)
+    log = Log.open(PATH, mode="r", environment=place)
+    found = summary(log)
+    log.close()
+    data = contents(place)
+    (GOLDEN / "v1.cera.zst").write_bytes(zstandard.compress(data, 19))
+    rows = ",\n  ".join(json.dumps(row) for row in found.pop("events"))
+    head = json.dumps(found, indent=1)[:-2]
+    (GOLDEN / "v1.json").write_text(f'{head},\n "events": [\n  {rows}\n ]\n}}\n')
+    sys.stdout.write(f"{len(data):,} bytes, {found['head']} events\n")
+    return 0
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())

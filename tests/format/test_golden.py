@@ -1,0 +1,74 @@
+"""A file of format version 1 as it was written once: every later Cerata must read it so."""
+
+import json
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from cerata.engine import Draft, Log, PutTag
+
+from . import specimen
+from .reader import Reader, tree_root
+
+
+@pytest.fixture(scope="module")
+def expected() -> dict[str, Any]:
+    found: dict[str, Any] = json.loads((specimen.GOLDEN / "v1.json").read_text(encoding="utf-8"))
+    return found
+
+
+def opened(mode: str) -> Log:
+    place = specimen.environment(specimen.counted_bytes())
+    file = place.storage.create(specimen.PATH)
+    file.write_at(0, specimen.golden_file())
+    file.close()
+    return Log.open(specimen.PATH, mode="r" if mode == "r" else "rw", environment=place)
+
+
+@pytest.mark.parametrize("mode", ["r", "rw"])
+def test_golden_file_reads_as_it_did(mode: str, expected: dict[str, Any]) -> None:
+    """Events, ids, chain and root; nothing to recover, since it was closed."""
+    with opened(mode) as log:
+        # Space that was taken for a large batch and not needed is given back.
+        assert replace(log.report, trimmed_bytes=0).is_clean
+        assert specimen.summary(log) == expected
+
+
+def test_golden_file_reads_the_same_without_cerata(expected: dict[str, Any]) -> None:
+    """The engine and the page agree about it too."""
+    reader = Reader(specimen.golden_file())
+    events = list(reader.events())
+    assert [event.header for event in events] == [row[0] for row in expected["events"]]
+    assert reader.chain_hash().hex() == expected["chain"]
+    assert tree_root([event.leaf for event in events]).hex() == expected["root"]
+
+
+def test_golden_file_holds_every_structure() -> None:
+    """What does not occur in it, a later change could break unseen."""
+    data = specimen.golden_file()
+    kinds = {data[at + 8] for at in range(0, len(data), 512) if data.startswith(b"CERAXTNT", at)}
+    assert kinds == {1, 2, 3, 4, 5, 6}
+    reader = Reader(data)
+    assert len(reader.toc["segments"]) == 2
+    assert reader.toc["projections"]
+    assert any(event.payload is None for event in reader.events())
+    assert any(event.header[2] is not None for event in reader.events())
+
+
+def test_golden_file_can_be_written_to(expected: dict[str, Any]) -> None:
+    """A file of an earlier Cerata goes on; its past stays."""
+    with opened("rw") as log:
+        log.append([Draft(PutTag(tag="later", at=1))])
+        log.seal()
+        assert log.head.seq == expected["head"] + 1
+        assert log.chain_at(expected["head"]).hex() == expected["chain"]
+        assert log.root_at(expected["head"]).hex() == expected["root"]
+
+
+def test_the_story_still_makes_the_same_events(expected: dict[str, Any]) -> None:
+    """Same calls, same events, on any machine: compressed bytes may differ, hashes may not."""
+    place = specimen.environment(specimen.counted_bytes())
+    specimen.tell_story(place)
+    with Log.open(specimen.PATH, mode="r", environment=place) as log:
+        assert specimen.summary(log) == expected

@@ -1,0 +1,270 @@
+"""docs/reliability.md: its decision table row by row on damaged files, its names and commands."""
+
+import dataclasses
+import re
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+
+import pytest
+from blake3 import blake3
+
+from cerata.engine import Draft, Log, PutTag, RecoveryReport
+from cerata.engine import errors as errors_module
+from cerata.engine.errors import Corrupt, Unsupported
+from cerata.engine.format.toc import decode_toc
+
+from . import specimen
+from .reader import Reader
+
+ROOT = Path(__file__).resolve().parents[2]
+PAGE = ROOT / "docs" / "reliability.md"
+
+PENDING = {"benchmarks/kill_loop.py", "benchmarks/append_bench.py", "tests/engine"}
+"""What the page names and may still be missing; a name leaves this list when its file comes."""
+
+Damage = Callable[[bytearray, Reader], None]
+
+
+def text() -> str:
+    return PAGE.read_text(encoding="utf-8")
+
+
+# --- names ---------------------------------------------------------------------------------------
+
+
+def test_report_fields_on_the_page_are_those_of_the_code() -> None:
+    """All fields but the one that says who looked."""
+    section = text().partition("## Recovery")[2].partition("## Figures")[0]
+    named = set(re.findall(r"`([a-z]+(?:_[a-z]+)+)`", section))
+    fields = {field.name for field in dataclasses.fields(RecoveryReport)}
+    assert named == fields - {"alone"}
+
+
+def test_errors_on_the_page_exist() -> None:
+    """A renamed error would leave the page behind."""
+    named = set(re.findall(r"`([A-Z][a-zA-Z]+)`", text()))
+    assert named
+    assert {name for name in named if not hasattr(errors_module, name)} == set()
+
+
+def test_commands_on_the_page_have_their_files() -> None:
+    """A claim whose command does not exist is a wish."""
+    missing: set[str] = set()
+    for command in re.findall(r"`python ([^`]*)`", text()):
+        words = command.split()
+        if words[:2] == ["-m", "pytest"]:
+            names = words[2:]
+        elif words[0] == "-m":
+            names = [words[1].removeprefix("cerata.").replace(".", "/") + ".py"]
+        else:
+            names = words[:1]
+        missing |= {name for name in names if not (ROOT / name).exists()}
+    assert missing <= PENDING
+
+
+# --- the decision table --------------------------------------------------------------------------
+
+
+def build(dead: bytes = b"") -> bytes:
+    """Return a closed file: events 1 to 3 sealed, 4 to 6 in the ring, a mark, and dead bytes."""
+    place = specimen.environment(specimen.counted_bytes())
+    log = Log.open(specimen.PATH, environment=place, ring_bytes=specimen.RING_SIZE)
+    for number in range(3):
+        log.append([Draft(PutTag(tag=f"sealed-{number}", at=1))])
+    log.seal()
+    for number in range(3):
+        log.append([Draft(PutTag(tag=f"ring-{number}", at=1))])
+    log.close()
+    return specimen.contents(place) + dead
+
+
+def opened(data: bytes, mode: str = "rw", *, salvage: bool = False) -> tuple[RecoveryReport, int]:
+    """Open a file with these bytes; return the report and how many events can be read.
+
+    What was opened for writing is opened again, and there is nothing left to do.
+    """
+    place = specimen.environment(specimen.counted_bytes())
+    file = place.storage.create(specimen.PATH)
+    file.write_at(0, data)
+    file.close()
+    with Log.open(
+        specimen.PATH,
+        mode="r" if mode == "r" else "rw",
+        environment=place,
+        salvage=salvage,
+    ) as log:
+        found = log.report, sum(1 for _ in log.read())
+    if mode == "rw" and not salvage:
+        with Log.open(specimen.PATH, environment=place) as log:
+            assert log.report.is_clean
+            assert sum(1 for _ in log.read()) == found[1]
+    return found
+
+
+def flip(*offsets: int) -> Damage:
+    def damage(data: bytearray, reader: Reader) -> None:
+        for offset in offsets:
+            data[offset] ^= 0xFF
+
+    return damage
+
+
+def ring(sector: int, content: bytes) -> Damage:
+    """Overwrite from a sector after ring start: 0 to 2 hold events 4 to 6, 3 the mark."""
+
+    def damage(data: bytearray, reader: Reader) -> None:
+        at = reader.head["ring_start"] + 512 * sector
+        data[at : at + len(content)] = content
+
+    return damage
+
+
+def in_ring(sector: int) -> Damage:
+    """Change one byte of a record's body."""
+
+    def damage(data: bytearray, reader: Reader) -> None:
+        data[reader.head["ring_start"] + 512 * sector + 60] ^= 0xFF
+
+    return damage
+
+
+def older_page_only(data: bytearray, reader: Reader) -> None:
+    data[4096 * reader.head["number"] + 30] ^= 0xFF
+
+
+def newer_page_only(data: bytearray, reader: Reader) -> None:
+    data[4096 * (1 - reader.head["number"]) + 30] ^= 0xFF
+
+
+def older_pages(data: bytearray, reader: Reader) -> None:
+    """As a kill between a flip's two syncs leaves it: both pages older than the footer."""
+    spare = 1 - reader.head["number"]
+    body = data[4096 * spare : 4096 * spare + 4064]
+    number = reader.head["number"]
+    body[10:12] = number.to_bytes(2, "little")
+    place = b"P" + (4096 * number).to_bytes(8, "little")
+    data[4096 * number : 4096 * number + 4096] = body + blake3(place + bytes(body)).digest()
+
+
+def in_toc(data: bytearray, reader: Reader) -> None:
+    data[reader.head["toc"] + 20] ^= 0xFF
+
+
+def in_footer(data: bytearray, reader: Reader) -> None:
+    data[reader.head["data_end"] - 512 + 20] ^= 0xFF
+
+
+TORN_CUT = {"cut_bytes": 512, "ambiguous_tail": True}
+
+ROWS: list[tuple[str, list[Damage], Mapping[str, object], int]] = [
+    ("nothing", [], {}, 6),
+    ("a footer newer than both pages", [older_pages], {"adopted_footer": True}, 6),
+    ("bytes that nothing names", [ring(-1, b"")], {"trimmed_bytes": 1000}, 6),
+    ("the newer page", [older_page_only], {"adopted_footer": True}, 6),
+    ("the older page", [newer_page_only], {}, 6),
+    ("the TOC", [in_toc], {"rebuilt_toc": True, "sealed_events": 3}, 6),
+    ("the footer", [in_footer], {"rebuilt_toc": True, "sealed_events": 3}, 6),
+    ("no mark", [ring(3, bytes(512))], {"sealed_events": 3, "cut_bytes": 0}, 6),
+    ("a torn mark", [in_ring(3)], TORN_CUT | {"cut_records": 1, "sealed_events": 3}, 6),
+    (
+        "a torn last record and no mark",
+        [in_ring(2), ring(3, bytes(512))],
+        TORN_CUT | {"cut_records": 1, "sealed_events": 2},
+        5,
+    ),
+    ("garbage after the mark", [ring(4, b"\7" * 512)], TORN_CUT | {"cut_records": 0}, 6),
+]
+
+
+@pytest.mark.parametrize(("name", "damages", "reported", "events"), ROWS, ids=[r[0] for r in ROWS])
+def test_recovery_decides_as_the_table_says(
+    name: str, damages: Sequence[Damage], reported: Mapping[str, object], events: int
+) -> None:
+    """Each row on a file that shows it; who only reads sees the same events."""
+    data = bytearray(build(b"\0" * 1000 if name == "bytes that nothing names" else b""))
+    reader = Reader(bytes(data))
+    for damage in damages:
+        damage(data, reader)
+    report, count = opened(bytes(data))
+    assert {field: getattr(report, field) for field in reported} == reported
+    assert count == events
+    assert bool(report.bad_pages) == (name in {"the newer page", "the older page"})
+    assert opened(bytes(data), "r")[1] == events
+
+
+def test_the_rest_of_an_unsynced_group_is_cut() -> None:
+    """Of three unsynced records the second did not reach the disk; the third proves nothing."""
+    place = specimen.environment(specimen.counted_bytes())
+    log = Log.open(specimen.PATH, environment=place, ring_bytes=specimen.RING_SIZE, sync=1 << 20)
+    for number in range(3):
+        log.append([Draft(PutTag(tag=f"unsynced-{number}", at=1))])
+    data = bytearray(specimen.contents(place))
+    log.close()
+    ring(1, bytes(512))(data, Reader(bytes(data)))
+    report, count = opened(bytes(data))
+    assert (report.cut_bytes, report.cut_records, report.sealed_events) == (1024, 1, 1)
+    assert report.ambiguous_tail
+    assert count == 1
+
+
+def test_every_reported_field_has_a_row() -> None:
+    """A field that no row shows could say anything."""
+    shown = {field for _, _, reported, _ in ROWS for field in reported} | {"bad_pages"}
+    fields = {field.name for field in dataclasses.fields(RecoveryReport)}
+    assert fields - shown == {"alone", "cut_offset"}
+
+
+@pytest.mark.parametrize(
+    ("damages", "error"),
+    [
+        ([flip(30, 4096 + 30)], Corrupt),
+        ([flip(0, 4096)], Unsupported),
+        ([flip(8, 4096 + 8)], Unsupported),
+        ([in_ring(1)], Corrupt),
+        ([ring(1, bytes(512))], Corrupt),
+        ([in_ring(2)], Corrupt),
+    ],
+    ids=["both pages", "magic", "version", "torn, proven", "zeroed, proven", "last, proven"],
+)
+def test_recovery_refuses_what_the_table_says(
+    damages: Sequence[Damage], error: type[Exception]
+) -> None:
+    """Acknowledged data that cannot be read is never passed over."""
+    data = bytearray(build())
+    reader = Reader(bytes(data))
+    for damage in damages:
+        damage(data, reader)
+    for mode in ("r", "rw"):
+        with pytest.raises(error):
+            opened(bytes(data), mode)
+
+
+def test_salvage_reads_up_to_the_hole() -> None:
+    """Five acknowledged events, the fifth unreadable: four are served."""
+    data = bytearray(build())
+    in_ring(1)(data, Reader(bytes(data)))
+    assert opened(bytes(data), salvage=True)[1] == 4
+
+
+def test_a_file_cut_short_is_refused() -> None:
+    """What the header page names must be there."""
+    with pytest.raises(Corrupt, match="truncated"):
+        opened(build()[:-512])
+
+
+def test_names_of_later_versions_in_the_toc_are_carried() -> None:
+    """A writer that does not know a name must not drop it."""
+    place = specimen.environment(specimen.counted_bytes())
+    with Log.open(specimen.PATH, environment=place, ring_bytes=specimen.RING_SIZE) as log:
+        toc = dataclasses.replace(log.toc(), unknown={"later": {"answer": [42]}})
+        log.reader.remember_toc(log.page, toc)
+        log.append([Draft(PutTag(tag="one", at=1))])
+        log.seal()
+    for _ in range(2):
+        with Log.open(specimen.PATH, environment=place) as log:
+            log.append([Draft(PutTag(tag="more", at=1))])
+            log.seal()
+    reader = Reader(specimen.contents(place))
+    assert reader.toc["later"] == {"answer": [42]}
+    data = specimen.contents(place)[reader.head["toc"] :][: reader.head["toc_size"]]
+    assert decode_toc(data, 0).unknown == {"later": {"answer": [42]}}
