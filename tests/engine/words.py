@@ -1,0 +1,120 @@
+"""The vocabulary of the engine's tests: drafts in a word, disks to be damaged, what a log says.
+
+Import what reads well in a case; nothing here asserts.
+"""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from random import Random
+from typing import Any
+
+from cerata.engine.environment import Environment
+from cerata.engine.errors import CerataError
+from cerata.engine.events import Draft, Event, PutFrame, UnknownBody
+from cerata.engine.log import Log
+from cerata.engine.storage import MemoryNode, MemoryStorage
+
+RING = 64 << 10
+"""The smallest ring: what a test fills, it fills soon."""
+
+PATH = "brain.cera"
+
+
+def put(text: str = "a", **fields: Any) -> Draft:
+    """Return a draft of a frame."""
+    return Draft(PutFrame(text=text, **fields))
+
+
+def other(kind: str = "thing", data: bytes = b"\x80", version: int = 1) -> Draft:
+    """Return a draft of a kind that nobody registered; its body is an empty map."""
+    return Draft(UnknownBody(kind=kind, kind_version=version, data=data))
+
+
+def blob(data: bytes) -> Draft:
+    """Return a draft that carries ``data`` beside its payload."""
+    return Draft(UnknownBody(kind="blob", kind_version=1, data=b"\x80"), attachments=(data,))
+
+
+@dataclass
+class TickingClock:
+    """Wall time that a test sets; waiting takes no time but is counted."""
+
+    now: int = 1_700_000_000_000_000
+    step: int = 1_000
+    waited: float = 0.0
+
+    def now_us(self) -> int:
+        self.now += self.step
+        return self.now
+
+    def monotonic(self) -> float:
+        return self.waited
+
+    def sleep(self, seconds: float) -> None:
+        self.waited += seconds
+
+
+@dataclass
+class Disk:
+    """A disk in memory with one log on it, whose bytes a test may look at and spoil."""
+
+    storage: MemoryStorage = field(default_factory=MemoryStorage)
+    clock: TickingClock = field(default_factory=TickingClock)
+    random: Random = field(default_factory=lambda: Random(7))
+
+    @property
+    def environment(self) -> Environment:
+        return Environment(self.storage, self.clock, self.random.randbytes)
+
+    def open(self, path: str = PATH, **options: Any) -> Log:
+        options.setdefault("ring_bytes", RING)
+        return Log.open(path, environment=self.environment, **options)
+
+    @contextmanager
+    def log(self, **options: Any) -> Iterator[Log]:
+        with self.open(**options) as log:
+            yield log
+
+    def node(self, path: str = PATH) -> MemoryNode:
+        return self.storage._nodes[path]
+
+    def image(self, path: str = PATH) -> bytes:
+        return bytes(self.node(path).data)
+
+    def spoil(self, offset: int, data: bytes | None = None) -> None:
+        """Write over the bytes at ``offset``; without ``data`` flip the lowest bit there."""
+        held = self.node().data
+        if data is None:
+            held[offset] ^= 1
+        else:
+            held[offset : offset + len(data)] = data
+
+    @classmethod
+    def holding(cls, data: "bytes | bytearray") -> "Disk":
+        """Return a disk that holds one file of these bytes."""
+        disk = cls()
+        node = disk.storage._nodes[PATH] = MemoryNode(1)
+        node.data = bytearray(data)
+        return disk
+
+    def kill(self) -> None:
+        """Forget every lock, as the kernel does for a killed process."""
+        for node in self.storage._nodes.values():
+            for holders in node.holders.values():
+                holders.clear()
+
+
+def texts(log: Log) -> list[str | None]:
+    """Return the texts of the log's frames in order."""
+    return [event.body.text for event in log.read() if isinstance(event.body, PutFrame)]
+
+
+def stored(events: Iterator[Event]) -> list[tuple[object, ...]]:
+    """Return everything about events that is stored."""
+    return [(event.header, event.salt, event.payload_bytes, event.erased) for event in events]
+
+
+def refusal(error: CerataError) -> str:
+    """Return what is wrong and what to do, which every error must say."""
+    return f"{error.what} {error.remedy}"
