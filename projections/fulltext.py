@@ -244,9 +244,9 @@ class FulltextProjection:
         # Every new term occurs, so the last terms of the piece are the new ones.
         new = np.arange(known, known + added)
         place = len(piece.terms) - added
-        require(place >= 0 and bool((piece.terms[place:] == new).all()), "a new term never occurs")
+        require(place >= 0 and (piece.terms[place:] == new).all(), "a new term never occurs")
         first_rows = piece.rows[piece.starts[place:-1]].astype(np.uint32) + np.uint32(row)
-        require(bool((first_rows[1:] >= first_rows[:-1]).all()), "new terms are out of order")
+        require((first_rows[1:] >= first_rows[:-1]).all(), "new terms are out of order")
         self._lexicon.load(columns, first_rows)
         self._words.hide(len(self._lexicon))
         self._token_ends.extend(np.cumsum(lengths, dtype=np.int64) + self._tokens_before(row))
@@ -278,7 +278,9 @@ class _WordIds(dict[bytes, int]):
         self._lexicon = lexicon
         self._terms: dict[bytes, int] = {}
         self._new: list[bytes] = []
+        # The terms below `_hidden`, which may be missing from `_terms`.
         self._hidden = 0
+        self._earlier = lexicon.view()
         self.count = 0
 
     def __missing__(self, word: bytes) -> int:
@@ -291,7 +293,7 @@ class _WordIds(dict[bytes, int]):
     def _id_of(self, term: bytes) -> int:
         found = self._terms.get(term)
         if found is None and self._hidden:
-            found = self._lexicon.view(self._hidden).find(term)
+            found = self._earlier.find(term)
         if found is None:
             found = self.count
             self._new.append(term)
@@ -314,6 +316,7 @@ class _WordIds(dict[bytes, int]):
         self.clear()
         self._terms.clear()
         self._hidden = self.count = count
+        self._earlier = self._lexicon.view(count)
 
 
 def searchable(body: PutFrame) -> str:

@@ -44,13 +44,13 @@ class HashIndex:
         covered, pieces = self._covered, self._pieces
         found: list[int] = []
         for keys, rows in pieces:
-            start = int(keys.searchsorted(key))
-            while start < len(keys) and keys[start] == key:
-                found.append(int(rows[start]))
-                start += 1
+            start = keys.searchsorted(key)
+            # Mostly there is none, or one.
+            if start < len(keys) and keys[start] == key:
+                found += rows[start : keys.searchsorted(key, side="right")].tolist()
         if covered < size:
             found += (np.flatnonzero(hashes[covered:] == key) + covered).tolist()
-        return sorted({row for row in found if row < size})
+        return sorted({row for row in found if row < size}) if found else found
 
     def _cover(self, hashes: U64) -> None:
         """Sort what no piece covers, and merge pieces until each is larger than the next."""

@@ -19,7 +19,7 @@ import msgspec
 import numpy as np
 from blake3 import blake3
 
-from cerata.engine.events import Erased, EventBody, Scope
+from cerata.engine.events import Erased, Event, EventBody, Scope
 from cerata.engine.integrity import HASH_SIZE, Tree
 
 from .columns import U8, AnyColumn, Column, Columns, encode_columns, require
@@ -31,8 +31,8 @@ Parameter: TypeAlias = str | int | bool
 Parameters: TypeAlias = Mapping[str, Parameter]
 
 
-class FoldedEvent(Protocol):
-    """The parts of `cerata.engine.events.Event` that a projection may look at."""
+class EventParts(Protocol):
+    """The parts of an event that a projection may look at."""
 
     @property
     def seq(self) -> int: ...
@@ -44,6 +44,11 @@ class FoldedEvent(Protocol):
     def scope(self) -> Scope: ...
     @property
     def body(self) -> EventBody | Erased: ...
+
+
+FoldedEvent: TypeAlias = Event | EventParts
+"""An event of the log, or anything with its parts. The former is one of the latter, but pyright
+takes its cached property for another thing than a property."""
 
 
 class Projection(Protocol):

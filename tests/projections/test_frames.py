@@ -1,5 +1,7 @@
 """Frames: life, death and what hangs together, in histories that read as sentences."""
 
+from concurrent.futures import ThreadPoolExecutor
+
 from cerata.engine.events import DeleteFrame, Erased, Gap, PutFrame, SupersedeFrame
 from cerata.projections.frame_columns import ClosingKind, Oddity
 from cerata.projections.frames import FramesProjection
@@ -76,6 +78,32 @@ def test_a_snapshot_is_not_moved_by_the_fold_that_goes_on() -> None:
     assert table.children(1, 2) == [2]
     assert table.closing_of(1, 2) is None
     assert len(index.view(table.alive(2)).search("index")) == 2
+
+
+def test_readers_in_other_threads_see_one_state_while_the_fold_goes_on() -> None:
+    # Columns grow, pieces merge and hashes are sorted under the readers' hands.
+    bodies = [
+        PutFrame(text=f"index w{i % 89}", content_hash=bytes([i % 7]) * 16) for i in range(9_000)
+    ]
+    events = events_of([*bodies, *(DeleteFrame(frame=i) for i in range(1, 3_000))])
+    frames, fulltext = FramesProjection(), FulltextProjection()
+    frames.apply(events[:5_000])
+    fulltext.apply(events[:5_000])
+    table, index = frames.snapshot(), fulltext.snapshot()
+
+    def read() -> tuple[list[int], list[int], int]:
+        view = index.view(table.alive(5_000))
+        found = view.search("w7 w30", k=20).rows.tolist()
+        return found, table.find_content(b"\x03" * 16, 5_000), len(table.children(1, 5_000))
+
+    expected = read()
+    with ThreadPoolExecutor(3) as pool:
+        readings = [pool.submit(read) for _ in range(200)]
+        for start in range(5_000, len(events), 50):
+            frames.apply(events[start : start + 50])
+            fulltext.apply(events[start : start + 50])
+            fulltext.snapshot()
+        assert [reading.result() for reading in readings] == [expected] * 200
 
 
 def test_ranking_admits_what_it_is_told_to_and_keeps_its_scores() -> None:
