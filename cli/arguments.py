@@ -2,6 +2,7 @@
 
 import argparse
 from argparse import ArgumentParser
+from collections.abc import Callable
 from pathlib import Path
 from typing import Final
 
@@ -9,6 +10,8 @@ import cerata
 
 from . import verbs
 from .tour import run_tour
+
+_Add = Callable[..., ArgumentParser]
 
 _EPILOG: Final = """\
 The file is -f FILE, else $CERATA_FILE, else the one *.cera in this folder.
@@ -28,7 +31,8 @@ def parser() -> ArgumentParser:
     top.add_argument("--version", action="version", version=f"cerata {cerata.__version__}")
     top.set_defaults(run=verbs.run_welcome)
     _common(top, default=None, as_json=False)
-    added = top.add_subparsers(title="verbs", metavar="VERB")
+    adding = top.add_subparsers(title="verbs", metavar="VERB")
+    added: _Add = adding.add_parser
 
     remember = _verb(added, "remember", "remember files: text and Markdown", verbs.run_remember)
     remember.add_argument(
@@ -64,14 +68,14 @@ def parser() -> ArgumentParser:
 
 
 def _verb(
-    added: "argparse._SubParsersAction[ArgumentParser]",
+    added: _Add,
     name: str,
     text: str,
     run: verbs.Verb,
     *,
     reads: bool = False,
 ) -> ArgumentParser:
-    verb = added.add_parser(name, help=text, description=text.capitalize() + ".", epilog=_EPILOG)
+    verb = added(name, help=text, description=text.capitalize() + ".", epilog=_EPILOG)
     # Before the verb or after it; not given after it, what stood before holds.
     _common(verb, default=argparse.SUPPRESS, as_json=argparse.SUPPRESS)
     if reads:

@@ -2,7 +2,7 @@
 
 import json
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Generator, Mapping
 from contextlib import contextmanager
 
 from rich.console import Console
@@ -50,7 +50,7 @@ class Output:
         self._errors.print(Text.assemble(("error: ", "bold red"), str(error)))
 
     @contextmanager
-    def progress(self, what: str, total: int) -> Iterator["Steps"]:
+    def progress(self, what: str, total: int) -> Generator["Steps"]:
         """Show a bar on a terminal while long work runs; nothing in a pipe."""
         columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn())
         show = sys.stderr.isatty() and not self.as_json

@@ -5,7 +5,7 @@ saved. Leaves out reading (`view`), cutting documents (`ingest`) and everything 
 """
 
 import os
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
 from datetime import datetime
@@ -356,7 +356,7 @@ class Store:
     @contextmanager
     def transaction(
         self, *, expect: int | None = None, key: str | None = None
-    ) -> Iterator[Transaction]:
+    ) -> Generator[Transaction]:
         """Gather the writes of this thread or task into one batch: all of them or none.
 
         Inside, receipts carry ids −1, −2, …, which later calls inside may name; afterwards

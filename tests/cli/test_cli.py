@@ -248,7 +248,10 @@ def test_the_tour_notices_what_was_lost(
     """The tour's own check must be able to fail."""
     from cerata.cli import tour
 
-    monkeypatch.setattr(tour, "_write_until_killed", lambda _file: ["Never written."])
+    def claims_a_write(_file: str) -> list[str]:
+        return ["Never written."]
+
+    monkeypatch.setattr(tour, "_write_until_killed", claims_a_write)
     code, out, _ = run("tour", str(notes), "--json")
     assert code == 1
     assert json.loads(out)["kill"] == {

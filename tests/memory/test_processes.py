@@ -1,7 +1,7 @@
 """Several processes on one file: nothing is lost, nobody sees time go back."""
 
 import multiprocessing
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from multiprocessing.process import BaseProcess
 from pathlib import Path
 
@@ -20,7 +20,7 @@ def write_frames(path: str, name: str) -> None:
 
 
 @pytest.fixture
-def writers(tmp_path: Path) -> Iterator[list[BaseProcess]]:
+def writers(tmp_path: Path) -> Iterator[Sequence[BaseProcess]]:
     """Two processes that write to one file, started."""
     context = multiprocessing.get_context("spawn")
     path = str(tmp_path / "memory.cera")
@@ -33,7 +33,7 @@ def writers(tmp_path: Path) -> Iterator[list[BaseProcess]]:
 
 
 def test_two_writers_and_a_reader_lose_nothing_and_never_go_back(
-    tmp_path: Path, writers: list[BaseProcess]
+    tmp_path: Path, writers: Sequence[BaseProcess]
 ) -> None:
     """Each MCP client starts its own server; all of them share one memory."""
     path = tmp_path / "memory.cera"

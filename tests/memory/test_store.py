@@ -1,12 +1,13 @@
 """The store: what is put is found, what is closed is not, and the past stays as it was."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
 
 import cerata
+from cerata.engine.events import DeleteFrame, SupersedeFrame
 from cerata.memory import ingest
 from cerata.retrieval.passages import split_passages
 
@@ -77,24 +78,24 @@ class TestFrames:
         assert len(store) == 0
 
     @pytest.mark.parametrize(
-        "close",
+        "closing",
         [
-            lambda store: store.delete(1),
-            lambda store: store.supersede(1, 2),
-            lambda store: store.supersede(2, 2),
-            lambda store: store.supersede(2, 1),
+            DeleteFrame(frame=1),
+            SupersedeFrame(old=1, new=2),
+            SupersedeFrame(old=2, new=2),
+            SupersedeFrame(old=2, new=1),
         ],
         ids=["delete", "supersede", "by itself", "by a closed one"],
     )
     def test_closing_what_is_closed_is_a_conflict(
-        self, store: cerata.Store, close: Callable[[cerata.Store], object]
+        self, store: cerata.Store, closing: cerata.EventBody
     ) -> None:
         """Two agents that close one frame must not both believe that they did."""
         store.put_frames(["a", "b"])
         store.delete(1)
         head = store.head.seq
         with pytest.raises(cerata.Conflict):
-            close(store)
+            store.append(closing)
         assert store.head.seq == head
 
     def test_unknown_frames_are_refused_before_anything_is_written(
@@ -305,9 +306,13 @@ class TestScopes:
             b.put_frame("the secret of b")
             assert texts(a.search("secret")) == ["the secret of a"]
             assert texts(b.search("secret")) == ["the secret of b"]
-            for call in (b.frame, b.delete, lambda one: b.supersede(one, "x")):
+            for call in (
+                lambda: b.frame(secret),
+                lambda: b.delete(secret),
+                lambda: b.supersede(secret, "x"),
+            ):
                 with pytest.raises(cerata.NotFound):
-                    call(secret)
+                    call()
             assert [event.seq for event in b.log()] == [2]
             with pytest.raises(cerata.InvalidInput, match="cannot become"):
                 a.put_frame("x", scope={"tenant": "b"})

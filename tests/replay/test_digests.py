@@ -3,12 +3,14 @@
 import os
 import subprocess
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
 
 import cerata
 from cerata.projections.fulltext import FulltextProjection
+from cerata.projections.projection import FoldedEvent
 from cerata.replay import fold as folding
 
 PRINT_DIGESTS = """
@@ -67,7 +69,11 @@ def test_a_projection_that_folds_differently_is_named(
     path = tmp_path / "memory.cera"
     write_history(path)
     fold = FulltextProjection._fold
-    monkeypatch.setattr(FulltextProjection, "_fold", lambda self, events: fold(self, events[1:]))
+
+    def fold_all_but_the_first(one: FulltextProjection, events: Sequence[FoldedEvent]) -> None:
+        fold(one, events[1:])
+
+    monkeypatch.setattr(FulltextProjection, "_fold", fold_all_but_the_first)
     with cerata.open(path, mode="r") as store:
         found = store.verify()
     assert not found.ok
