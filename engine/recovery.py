@@ -37,7 +37,7 @@ _SCAN_STEP = 1 << 20
 
 @dataclass(frozen=True, slots=True)
 class RecoveryReport:
-    """What opening found and did; all zero after a clean close.
+    """What opening found and did; all zero after a clean close, save ``trimmed_bytes``.
 
     ``ambiguous_tail``: what was cut may hold the last group that was acknowledged but not yet
     proven, since a torn write and later damage to it look the same. ``cut_offset`` is where.
@@ -56,8 +56,8 @@ class RecoveryReport:
 
     @property
     def is_clean(self) -> bool:
-        """Whether nothing had to be recovered."""
-        return self == RecoveryReport(alone=self.alone)
+        """Whether nothing had to be recovered; bytes that nothing named are only tidied away."""
+        return self == RecoveryReport(alone=self.alone, trimmed_bytes=self.trimmed_bytes)
 
 
 @dataclass(frozen=True, slots=True)

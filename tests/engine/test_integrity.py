@@ -1,0 +1,97 @@
+"""Chain and tree: the shapes of RFC 6962, and proofs that nothing else can pass for."""
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from blake3 import blake3
+from cerata.engine.integrity import (
+    Tree,
+    chain_next,
+    chain_start,
+    commitment_of,
+    inclusion_proof,
+    leaf_of,
+    root_of,
+    verify_inclusion,
+)
+
+
+def leaves(count: int) -> list[bytes]:
+    return [blake3(number.to_bytes(4, "big")).digest() for number in range(count)]
+
+
+def plain_root(rows: list[bytes]) -> bytes:
+    """The definition of RFC 6962 section 2.1, word by word, over leaves hashed already."""
+    if not rows:
+        return blake3(b"").digest()
+    if len(rows) == 1:
+        return rows[0]
+    split = 1
+    while split * 2 < len(rows):
+        split *= 2
+    return blake3(b"\x01" + plain_root(rows[:split]) + plain_root(rows[split:])).digest()
+
+
+def test_roots_are_those_of_the_definition() -> None:
+    """Every size up to 130 meets every shape that a tree of eight levels has."""
+    for count in range(131):
+        assert root_of(leaves(count)) == plain_root(leaves(count))
+
+
+@given(st.lists(st.integers(0, 20), max_size=12))
+def test_a_tree_does_not_remember_how_it_grew(steps: list[int]) -> None:
+    """One by one or in batches, the peaks are the same."""
+    tree, rows = Tree(), leaves(sum(steps))
+    at = 0
+    for step in steps:
+        tree = tree.extend(rows[at : at + step])
+        at += step
+    assert tree == Tree().extend(rows)
+    assert len(tree.peaks) == at.bit_count()
+
+
+def test_every_leaf_can_be_proven() -> None:
+    """For all leaves of all trees up to 40."""
+    for count in range(1, 41):
+        rows = leaves(count)
+        root = root_of(rows)
+        for index in range(count):
+            proof = inclusion_proof(rows, index)
+            assert verify_inclusion(rows[index], index, count, proof, root)
+
+
+def test_no_mutation_of_a_proof_passes() -> None:
+    """Every single bit of leaf, proof and root; every other place; every shorter and longer proof."""
+    rows = leaves(7)
+    root = root_of(rows)
+    for index in range(7):
+        proof = inclusion_proof(rows, index)
+        told = b"".join([rows[index], *proof, root])
+        for bit in range(8 * len(told)):
+            bent = bytearray(told)
+            bent[bit // 8] ^= 1 << bit % 8
+            parts = [bytes(bent[at : at + 32]) for at in range(0, len(bent), 32)]
+            assert not verify_inclusion(parts[0], index, 7, parts[1:-1], parts[-1])
+        for place in range(-1, 9):
+            assert verify_inclusion(rows[index], place, 7, proof, root) == (place == index)
+        assert not verify_inclusion(rows[index], index, 7, proof[:-1], root)
+        assert not verify_inclusion(rows[index], index, 7, [*proof, root], root)
+        assert not verify_inclusion(rows[index], index, 7, proof[::-1], root) or len(proof) < 2
+
+
+def test_a_node_is_no_leaf() -> None:
+    """Their first bytes differ, so an inner node never passes for an event."""
+    two = leaves(2)
+    assert leaf_of(two[0], two[1]) != root_of(two)
+
+
+def test_the_formulas_are_the_documented_ones() -> None:
+    """Whoever verifies without this code computes these."""
+    log_id, header, salt, payload = b"i" * 16, b"header", b"s" * 16, b"payload"
+    commitment = blake3(salt + payload).digest()
+    leaf = blake3(b"\x00" + header + commitment).digest()
+    start = blake3(b"\x02" + log_id).digest()
+    assert commitment_of(salt, payload) == commitment
+    assert leaf_of(header, commitment) == leaf
+    assert chain_start(log_id) == start
+    assert chain_next(start, leaf) == blake3(b"\x02" + start + leaf).digest()

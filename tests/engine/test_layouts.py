@@ -1,0 +1,273 @@
+"""The structures of the file: what is encoded comes back, and no bit of it can change unseen."""
+
+from collections.abc import Callable
+from random import Random
+
+import cbor2
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from cerata.engine.errors import Corrupt
+from cerata.engine.format.checks import file_key
+from cerata.engine.format.extent import (
+    EXTENT_HEADER_SIZE,
+    ExtentKind,
+    decode_extent_header,
+    encode_extent,
+    extent_is_whole,
+    extent_size,
+)
+from cerata.engine.format.footer import decode_footer, encode_footer, toc_is_whole
+from cerata.engine.format.page import HeaderPage, decode_page, stored_version
+from cerata.engine.format.record import (
+    RecordPrefix,
+    decode_record_body,
+    decode_record_header,
+    encode_padding,
+    encode_record,
+    sectors,
+)
+from cerata.engine.format.toc import (
+    Ref,
+    RefList,
+    Toc,
+    decode_manifest,
+    decode_toc,
+    encode_manifest,
+)
+from cerata.engine.storage import MemoryStorage
+
+KEY = file_key(b"f" * 16)
+OTHER_KEY = file_key(b"g" * 16)
+LINK = b"l" * 24
+
+PAGE = HeaderPage(
+    number=0,
+    file_id=b"f" * 16,
+    log_id=b"l" * 16,
+    flip=7,
+    generation=3,
+    toc_offset=73_728,
+    toc_size=100,
+    data_end=75_776,
+    ring_offset=8192,
+    ring_size=65_536,
+    ring_start=8704,
+    sealed_seq=5,
+    link=LINK,
+    recorded=1_700_000_000_000_000,
+    created=1_600_000_000_000_000,
+    incarnation=2,
+)
+
+TOC = Toc(
+    file_id=b"f" * 16,
+    log_id=b"l" * 16,
+    created=1,
+    generation=3,
+    ring_offset=8192,
+    ring_size=65_536,
+    ring_start=8704,
+    sealed_seq=0,
+    recorded=9,
+    chain=b"c" * 32,
+    link=LINK,
+)
+
+
+def survivors(data: bytes, verifies: Callable[[bytes], bool]) -> list[int]:
+    """Return the bits that can be flipped without anyone noticing."""
+    found = []
+    for bit in range(8 * len(data)):
+        bent = bytearray(data)
+        bent[bit // 8] ^= 1 << bit % 8
+        if verifies(bytes(bent)):
+            found.append(bit)
+    return found
+
+
+def test_a_page_round_trips_and_no_bit_of_it_can_change() -> None:
+    """All 4,096 bytes, the zeros too."""
+    data = PAGE.encode()
+    assert decode_page(data, 0) == PAGE
+    assert survivors(data, lambda bent: decode_page(bent, 0) is not None) == []
+
+
+def test_a_page_verifies_only_in_its_own_place() -> None:
+    """A disk may write a page where the other belongs."""
+    assert decode_page(PAGE.encode(), 1) is None
+    assert decode_page(PAGE.encode()[:4000], 0) is None
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        {"ring_size": 1 << 31},
+        {"ring_size": 65_537},
+        {"ring_start": 8193},
+        {"ring_start": 8192 + 65_536},
+        {"ring_offset": 4096},
+        {"toc_size": 1 << 40},
+        {"toc_offset": 75_700},
+    ],
+)
+def test_a_page_that_contradicts_itself_is_none(wrong: dict[str, int]) -> None:
+    """It verifies, and yet a faulty or hostile writer made it."""
+    fields = {name: getattr(PAGE, name) for name in PAGE.__slots__} | wrong
+    assert decode_page(HeaderPage(**fields).encode(), 0) is None
+
+
+def test_the_version_is_read_without_believing_the_rest() -> None:
+    """So a newer file can be told from a damaged one."""
+    assert stored_version(PAGE.encode()) == 1
+    assert stored_version(b"SQLite format 3\0") is None
+    assert stored_version(b"") is None
+
+
+def record(content: bytes = b"content", **changes: int) -> bytes:
+    prefix = RecordPrefix(changes.get("durable", 4), 0, 1, LINK)
+    return encode_record(KEY, 8192, 5, 2, prefix, content)[0]
+
+
+def body_of(data: bytes, key: bytes = KEY, offset: int = 8192) -> RecordPrefix | None:
+    header = decode_record_header(key, offset, data)
+    return header and decode_record_body(key, offset, header, data[48 : 48 + header.length])
+
+
+@given(st.binary(max_size=2000), st.integers(1, 2**64 - 1), st.integers(0, 2**32 - 1))
+def test_a_record_round_trips_in_whole_sectors(content: bytes, seq: int, incarnation: int) -> None:
+    """And its header says all that a walker needs before the body is believed."""
+    prefix = RecordPrefix(seq - 1, 0, 3, LINK)
+    data, check = encode_record(KEY, 8192, seq, incarnation, prefix, content)
+    header = decode_record_header(KEY, 8192, data)
+    assert header is not None
+    assert (header.first_seq, header.incarnation, header.body_check) == (seq, incarnation, check)
+    assert header.size == len(data) == sectors(len(data))
+    assert body_of(data) == prefix
+
+
+def test_no_bit_of_a_record_can_change() -> None:
+    """Padding after the body is not part of it."""
+    data = record()[: 48 + 40 + 7]
+    assert survivors(data, lambda bent: body_of(bent) is not None) == []
+
+
+def test_a_record_verifies_only_in_its_file_and_place() -> None:
+    """A store kept inside a payload, or a block that a disk misplaced, is never taken for one."""
+    data = record()
+    assert body_of(data) is not None
+    assert body_of(data, OTHER_KEY) is None
+    assert body_of(data, offset=8704) is None
+
+
+def test_padding_names_what_it_follows() -> None:
+    """So that of an earlier lap never connects."""
+    data = encode_padding(KEY, 8192, 2, 1024, LINK)
+    header = decode_record_header(KEY, 8192, data)
+    assert header is not None
+    assert header.is_padding
+    assert (header.size, header.body_check) == (1024, LINK)
+    assert survivors(data, lambda bent: decode_record_header(KEY, 8192, bent) is not None) == []
+
+
+def test_no_bit_of_an_extent_can_change() -> None:
+    """Header, body and the check after it; sectors are filled up with zeros that say nothing."""
+    data = b"".join(encode_extent(KEY, 512, ExtentKind.KEYS, b"body" * 20, 3, 9))
+    assert len(data) == extent_size(80)
+
+    def whole(bent: bytes, key: bytes = KEY, offset: int = 512) -> bool:
+        file = MemoryStorage().create("a")
+        file.write_at(offset, bent)
+        header = decode_extent_header(key, offset, bent[:EXTENT_HEADER_SIZE])
+        return header is not None and extent_is_whole(key, file, header)
+
+    assert whole(data)
+    assert not whole(data, OTHER_KEY)
+    assert not whole(data, offset=1024)
+    assert survivors(data[: 64 + 80 + 24], whole) == []
+
+
+def test_no_bit_of_a_footer_or_its_toc_can_change() -> None:
+    """A footer is looked for by its magic, so it is held to it hard."""
+    toc = TOC.encode()
+    data = encode_footer(KEY, 8192, toc, 3, 0)[:64]
+    footer = decode_footer(KEY, 8192, data)
+    assert footer is not None
+    assert (footer.toc_size, footer.generation, footer.sealed_seq) == (len(toc), 3, 0)
+    assert decode_footer(KEY, 8704, data) is None
+    assert decode_footer(OTHER_KEY, 8192, data) is None
+    assert survivors(data, lambda bent: decode_footer(KEY, 8192, bent) is not None) == []
+    assert survivors(toc, lambda bent: toc_is_whole(KEY, footer, bent)) == []
+
+
+def test_a_toc_carries_what_it_does_not_know() -> None:
+    """A newer Cerata's field outlives an older one's flips."""
+    data = cbor2.dumps(
+        {**cbor2.loads(TOC.encode()), "from later": [1, {"a": b"b"}]}, canonical=True
+    )
+    toc = decode_toc(data, 0)
+    assert toc.unknown == {"from later": [1, {"a": b"b"}]}
+    assert toc.encode() == data
+
+
+def test_a_toc_of_garbage_is_corrupt(seed: int) -> None:
+    """Whatever it decodes to: its hash may be right and its writer wrong."""
+    random = Random(seed)
+    good = TOC.encode()
+    fields = cbor2.loads(good)
+    wrong: list[object] = [None, 1, -1, "a", b"b", [], [[]], {}, 1.5, [1, 2, 3, 4], {"a": 1}]
+    tried = 0
+    for name in fields:
+        for value in wrong:
+            data = cbor2.dumps({**fields, name: value}, canonical=True)
+            try:
+                decode_toc(data, 0)
+            except Corrupt:
+                tried += 1
+        with pytest.raises(Corrupt):
+            decode_toc(cbor2.dumps({key: fields[key] for key in fields if key != name}), 0)
+    assert tried > len(fields) * 6
+    for _ in range(2000):
+        bent = bytearray(good)
+        bent[random.randrange(len(bent))] = random.randrange(256)
+        try:
+            decode_toc(bytes(bent), 0)
+        except Corrupt:
+            continue
+
+
+@pytest.mark.parametrize(
+    "body", [b"", b"\xff", cbor2.dumps([[1, 2, 3]]), cbor2.dumps([[1, 2, 3, -4]]), cbor2.dumps({}),
+             cbor2.dumps([[1, 2, 3, 4]] * 257), cbor2.dumps([[1, 2, 3, "4"]])]
+)  # fmt: skip
+def test_a_manifest_of_garbage_is_corrupt(body: bytes) -> None:
+    """The same for the pages that lists of references are kept in."""
+    with pytest.raises(Corrupt):
+        decode_manifest(body, 0)
+
+
+@pytest.mark.parametrize("count", [0, 1, 63, 64, 65, 4095, 4096, 4097, 9000])
+def test_a_list_of_references_grows_through_its_levels(count: int) -> None:
+    """64 in the TOC, then pages of 64, then pages of pages: the TOC grows with the logarithm."""
+    pages: dict[Ref, bytes] = {}
+
+    def write(refs: "list[Ref] | tuple[Ref, ...]") -> Ref:
+        ref = Ref(1_000_000 + len(pages), 1, refs[0].first_seq, refs[-1].last_seq)
+        pages[ref] = encode_manifest(refs)
+        return ref
+
+    def read(ref: Ref) -> list[Ref]:
+        return decode_manifest(pages[ref], 0)
+
+    refs = RefList()
+    rows = [Ref(512 * number, 9, 3 * number + 1, 3 * number + 3) for number in range(count)]
+    for row in rows:
+        refs = refs.append(row, write)  # type: ignore[arg-type]
+    assert list(refs.walk(read)) == rows
+    assert all(len(level) < 64 for level in refs.levels)
+    assert sum(map(len, refs.levels)) < 64 * len(refs.levels)
+    for row in rows[:: max(1, count // 50)]:
+        assert refs.find(row.last_seq, read) == row
+    assert refs.find(3 * count + 1, read) is None
+    assert refs.find(0, read) is None
