@@ -241,9 +241,12 @@ def decode(columns: Columns, lengths: Unsigned, first_row: int, term_count: int)
         steps = gaps > 0
         steps[starts[:-1]] = True
         require(steps.all(), "the rows of a term do not ascend")
-        totals = np.cumsum(gaps, dtype=np.int64)
-        totals -= np.repeat((totals - gaps)[starts[:-1]], sizes)
-        require(int(totals.max()) < len(lengths), "it names a row that is not there")
-        rows = narrow(totals)
+        last_rows = np.add.reduceat(gaps, starts[:-1], dtype=np.int64)
+        require(int(last_rows.max()) < len(lengths), "it names a row that is not there")
+        # Each term starts where the one before ended, going back: one running sum for all, in
+        # arithmetic modulo 2^32.
+        steps32 = gaps.astype(np.uint32)
+        steps32[starts[1:-1]] -= last_rows[:-1].astype(np.uint32)
+        rows = narrow(np.cumsum(steps32, out=steps32))
     end_row = first_row + len(lengths)
     return Piece(first_row, end_row, terms, starts, rows, counts, positions)
