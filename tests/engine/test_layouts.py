@@ -69,6 +69,7 @@ TOC = Toc(
     ring_offset=8192,
     ring_size=65_536,
     ring_start=8704,
+    incarnation=1,
     sealed_seq=0,
     recorded=9,
     chain=b"c" * 32,
@@ -132,7 +133,9 @@ def record(content: bytes = b"content", **changes: int) -> bytes:
 
 def body_of(data: bytes, key: bytes = KEY, offset: int = 8192) -> RecordPrefix | None:
     header = decode_record_header(key, offset, data)
-    return header and decode_record_body(key, offset, header, data[48 : 48 + header.length])
+    if header is None:
+        return None
+    return decode_record_body(key, offset, header, data[48 : 48 + header.length])
 
 
 @given(st.binary(max_size=2000), st.integers(1, 2**64 - 1), st.integers(0, 2**32 - 1))
