@@ -38,7 +38,7 @@ from .limits import (
 from .storage import Buffer
 
 
-class WireEvent(msgspec.Struct, frozen=True, array_like=True):
+class WireEvent(msgspec.Struct, frozen=True, array_like=True, forbid_unknown_fields=True):
     """An event as a ring record holds it; seq, time and place in the batch are the record's.
 
     ``salt`` is None where the payload was erased: ``payload`` is then the commitment.
@@ -326,14 +326,14 @@ def _check_long_strings(value: object) -> None:
             _check_long_strings(item)
 
 
-class SpillRef(msgspec.Struct, frozen=True, array_like=True):
+class SpillRef(msgspec.Struct, frozen=True, array_like=True, forbid_unknown_fields=True):
     """Names the extent that holds a large batch's events: file offset and body bytes."""
 
     offset: int
     length: int
 
 
-class WireBatch(msgspec.Struct, frozen=True, array_like=True):
+class WireBatch(msgspec.Struct, frozen=True, array_like=True, forbid_unknown_fields=True):
     """The MessagePack value in a record's body: time, and the events or where they stand."""
 
     recorded: int

@@ -53,6 +53,7 @@ def first_toc(page: HeaderPage) -> Toc:
         ring_offset=page.ring_offset,
         ring_size=page.ring_size,
         ring_start=page.ring_start,
+        incarnation=page.incarnation,
         sealed_seq=0,
         recorded=0,
         chain=chain_start(page.log_id),

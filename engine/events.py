@@ -181,7 +181,7 @@ class AssertFact(EventBody, frozen=True, kw_only=True):
     subject: str
     predicate: str
     object_kind: str
-    object: str | int | float | bool | bytes
+    object: Any
     valid_from: int | None = None
     valid_to: int | None = None
     confidence: float = 1.0

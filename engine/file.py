@@ -18,7 +18,15 @@ from .format.extent import (
     encode_extent,
 )
 from .format.footer import decode_footer, encode_footer, toc_is_whole
-from .format.page import VERSION, HeaderPage, decode_page, stored_version
+from .format.page import (
+    READ_FEATURES,
+    VERSION,
+    WRITE_FEATURES,
+    HeaderPage,
+    decode_page,
+    newer_version,
+    stored_version,
+)
 from .format.record import EMPTY_SECTOR, sectors
 from .format.toc import Ref, RefList, Toc, decode_manifest, decode_toc, encode_manifest
 from .limits import PAGE_SIZE, SECTOR_SIZE
@@ -40,8 +48,12 @@ def choose_page(pages: bytes, path: str) -> tuple[HeaderPage, tuple[int, ...]]:
     found: list[HeaderPage] = []
     bad: list[int] = []
     for number in (0, 1):
-        page = decode_page(pages[number * PAGE_SIZE : (number + 1) * PAGE_SIZE], number)
+        data = pages[number * PAGE_SIZE : (number + 1) * PAGE_SIZE]
+        page = decode_page(data, number)
         if page is None:
+            version = newer_version(data, number)
+            if version is not None:
+                raise _newer(path, version)
             bad.append(number)
         else:
             found.append(page)
@@ -53,6 +65,13 @@ def choose_page(pages: bytes, path: str) -> tuple[HeaderPage, tuple[int, ...]]:
                 where=f"{path}, offsets 0 and {PAGE_SIZE:,}",
                 remedy="Restore a backup.",
                 offset=0,
+            )
+        unknown = newest.read_features & ~READ_FEATURES
+        if unknown:
+            raise Unsupported(
+                f"The file uses features that this Cerata does not know (0x{unknown:x})",
+                where=path,
+                remedy="Upgrade Cerata.",
             )
         return newest, tuple(bad)
     versions = {stored_version(pages[:PAGE_SIZE]), stored_version(pages[PAGE_SIZE:])} - {None}
@@ -69,18 +88,36 @@ def choose_page(pages: bytes, path: str) -> tuple[HeaderPage, tuple[int, ...]]:
             remedy="Check the path; nothing was changed.",
         )
     if len(pages) == PAGES_SIZE and versions != {VERSION}:
-        version = max(version for version in versions if version is not None)
-        raise Unsupported(
-            f"The file has format version {version}; this Cerata reads version {VERSION}",
-            where=path,
-            remedy="Upgrade Cerata.",
-        )
+        raise _newer(path, max(version for version in versions if version is not None))
     raise Corrupt(
         "Both header pages are damaged",
         where=f"{path}, offsets 0 and {PAGE_SIZE:,}",
         remedy="Restore a backup.",
         offset=0,
     )
+
+
+def _newer(path: str, version: int) -> Unsupported:
+    return Unsupported(
+        f"The file has format version {version}; this Cerata reads version {VERSION}",
+        where=path,
+        remedy="Upgrade Cerata.",
+    )
+
+
+def check_writable(page: HeaderPage, path: str) -> None:
+    """Refuse to write where a newer Cerata left what this one would undo.
+
+    Raises:
+        Unsupported: the page names a feature that a writer must know, and this one does not.
+    """
+    unknown = page.write_features & ~WRITE_FEATURES
+    if unknown:
+        raise Unsupported(
+            f"The file uses features that this Cerata cannot write (0x{unknown:x})",
+            where=path,
+            remedy="Open it with mode='r', or upgrade Cerata.",
+        )
 
 
 class LogFile:
@@ -123,6 +160,12 @@ class LogFile:
         header = decode_extent_header(
             self.key, ref.offset, self.file.read_at(ref.offset, EXTENT_HEADER_SIZE)
         )
+        if header is not None and header.flags:
+            raise Unsupported(
+                f"An extent has flags that this Cerata does not know (0x{header.flags:x})",
+                where=f"offset {ref.offset:,}",
+                remedy="Upgrade Cerata.",
+            )
         if header is None or header.kind != kind or header.length != ref.length:
             raise Corrupt(
                 f"The header of a {kind.name.lower()} extent is damaged",
@@ -180,7 +223,15 @@ class Flip:
 
     def add(self, kind: ExtentKind, body: Buffer, first_seq: int = 0, last_seq: int = 0) -> Ref:
         """Add an extent and return its reference."""
-        pieces = encode_extent(self._log_file.key, self._at, kind, body, first_seq, last_seq)
+        pieces = encode_extent(
+            self._log_file.key,
+            self._at,
+            kind,
+            body,
+            first_seq,
+            last_seq,
+            generation=self._page.generation + 1,
+        )
         ref = Ref(self._at, len(body), first_seq, last_seq)
         self._pieces += pieces
         self._at += sum(map(len, pieces))

@@ -49,7 +49,7 @@ from .format.record import (
     encode_record,
     sectors,
 )
-from .format.toc import Ref, Toc
+from .format.toc import Ref, RefList, Toc
 from .idempotency import KeyRuns
 from .integrity import chain_next, hash_bytes
 from .limits import PAGE_SIZE, SECTOR_SIZE
@@ -744,7 +744,9 @@ class Log:
                 log_file.file.set_size(offset + extent_size(draft.size_max))
             body = draft.encode(log_file.key, offset)
             at = offset
-            for piece in encode_extent(log_file.key, offset, ExtentKind.SPILL, body):
+            for piece in encode_extent(
+                log_file.key, offset, ExtentKind.SPILL, body, generation=self._page.generation + 1
+            ):
                 log_file.file.write_at(at, piece)
                 at += len(piece)
             try:
@@ -829,16 +831,24 @@ class Log:
             toc, generation=toc.generation + 1, ring_start=cursor.offset, link=cursor.link
         )
         if rebuilt:
-            toc = replace(toc, keys=self._rebuilt_keys(flip))
+            segments = RefList()
+            for ref in toc.segments.walk(self._log_file.manifest):
+                segments = flip.append(segments, ref)
+            toc = replace(toc, segments=segments)
         if tail:
             toc = self._add_segment(flip, toc, tail)
+        if rebuilt:
+            toc = replace(toc, keys=self._rebuilt_keys(flip, head))
         incarnation, clear = cursor.incarnation, None
         if cut is not None:
             data = read_cut(self._log_file, cut)
-            ref = flip.add(ExtentKind.QUARANTINE, data, head + 1, head + 1)
+            # Where it stood comes first: its checks cover that, and can be tried again.
+            kept = cut.cursor.offset.to_bytes(8, "little") + data
+            ref = flip.add(ExtentKind.QUARANTINE, kept, head + 1, head + 1)
             toc = replace(toc, quarantine=(*toc.quarantine, ref)[-_QUARANTINE_REFS_MAX:])
             incarnation = 1 + max([cursor.incarnation, *(row.incarnation for row in cut.beyond)])
             clear = cursor.offset
+        toc = replace(toc, incarnation=incarnation)
         if build is not None:
             entries = build(flip, toc)
             # What this process does not know stays as it is.
@@ -886,8 +896,7 @@ class Log:
             keys = self._keys.extend(toc.keys, entries, first, last, flip)
         except Corrupt:
             # A damaged run must not stop the log: the events know their keys.
-            runs = self._rebuilt_keys(flip)
-            keys = self._keys.extend(runs, entries, first, last, flip)
+            keys = self._rebuilt_keys(flip, last)
         return replace(
             toc,
             sealed_seq=last,
@@ -898,12 +907,10 @@ class Log:
             keys=keys,
         )
 
-    def _rebuilt_keys(self, flip: Flip) -> tuple[Ref, ...]:
-        """Collect the keys of all sealed events into one run, read from the events themselves."""
-        state = Snapshot(self._page, [], 0, self._page.sealed_seq, 0)
-        sealed = self._reader.events(state, 1, self._page.sealed_seq)
-        entries = [entry for event in sealed for entry in self._key_entries([event])]
-        return self._keys.extend((), entries, 1, self._page.sealed_seq, flip)
+    def _rebuilt_keys(self, flip: Flip, last: int) -> tuple[Ref, ...]:
+        """Collect the keys of all events into one run, read from the events themselves."""
+        entries = [entry for event in self._taken_in(1) for entry in self._key_entries([event])]
+        return self._keys.extend((), entries, 1, last, flip)
 
     # --- durability ------------------------------------------------------------------------------
 

@@ -13,7 +13,7 @@ from typing import Literal
 from .creation import create, sweep_temporaries
 from .environment import Environment
 from .errors import Corrupt, InvalidInput, NotFound, Unsupported
-from .file import PAGES_SIZE, LogFile, choose_page
+from .file import PAGES_SIZE, LogFile, check_writable, choose_page
 from .format.page import HeaderPage
 from .format.record import sectors
 from .limits import RING_SIZE_DEFAULT, RING_SIZE_MAX, RING_SIZE_MIN
@@ -222,6 +222,7 @@ def _join(
         if page.moved and environment.storage.identity(path) != file.identity():
             # A compactor put another file in this one's place while we waited.
             return None
+        check_writable(page, path)
         log_file = LogFile(file, path, page.file_id)
         found = examine(log_file, page, bad, search=alone or bool(bad), alone=alone)
         log = Log(

@@ -222,7 +222,10 @@ def _newest_footer(log_file: LogFile, page: HeaderPage, size: int) -> tuple[Head
                 toc_offset=footer.toc_offset,
                 toc_size=footer.toc_size,
                 data_end=footer.end,
+                ring_offset=toc.ring_offset,
+                ring_size=toc.ring_size,
                 ring_start=toc.ring_start,
+                incarnation=max(page.incarnation, toc.incarnation),
                 sealed_seq=toc.sealed_seq,
                 link=toc.link,
                 recorded=toc.recorded,
@@ -237,11 +240,17 @@ def _whole_toc(log_file: LogFile, footer: Footer, older_end: int) -> Toc | None:
     if not toc_is_whole(log_file.key, footer, data):
         return None
     toc = decode_toc(data, footer.toc_offset)
-    for ref in toc.references():
-        if ref.offset >= older_end:
-            header = _extent_at(log_file, ref.offset)
-            if header is None or not extent_is_whole(log_file.key, log_file.file, header):
-                return None
+    wanted = list(toc.references())
+    while wanted:
+        ref = wanted.pop()
+        if ref.offset < older_end:
+            continue
+        header = _extent_at(log_file, ref.offset)
+        if header is None or not extent_is_whole(log_file.key, log_file.file, header):
+            return None
+        if header.kind == ExtentKind.MANIFEST:
+            # A full list moved out in this very flip: what it names is as new as it is.
+            wanted += log_file.manifest(ref)
     return toc
 
 
@@ -307,6 +316,7 @@ def rebuild_toc(log_file: LogFile, page: HeaderPage) -> Toc:
         ring_offset=page.ring_offset,
         ring_size=page.ring_size,
         ring_start=page.ring_start,
+        incarnation=page.incarnation,
         sealed_seq=page.sealed_seq,
         recorded=page.recorded,
         chain=chain,

@@ -76,8 +76,7 @@ def page_from_footer(file: StorageFile) -> HeaderPage | None:
                 link=toc.link,
                 recorded=toc.recorded,
                 created=toc.created,
-                # The highest is lost with the pages; links keep what was cut before apart.
-                incarnation=0,
+                incarnation=toc.incarnation,
             )
     return None
 
@@ -131,6 +130,7 @@ def _longest_prefix(
         ring_offset=page.ring_offset,
         ring_size=page.ring_size,
         ring_start=page.ring_start,
+        incarnation=page.incarnation,
         sealed_seq=sealed,
         recorded=page.recorded,
         chain=chain,

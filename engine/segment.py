@@ -9,16 +9,17 @@ Body::
     index size u32 │ index raw size u32 │ index check 24 │ salts 16·n │ blocks │ attachments │ index
 
 The index is one MessagePack value, compressed; blocks are payloads joined to about 16 KiB and
-compressed, each with a check of its own, so one event costs one block. Attachments stand raw,
-those of one size side by side in seq order: the embeddings of a space form a contiguous column.
+compressed, each with a check of its own, so one event costs one block. Attachments stand raw; the
+embeddings of one space form a contiguous column in seq order, aligned to 64 bytes in the file.
 """
 
 import bisect
 import struct
 from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from functools import lru_cache
-from itertools import pairwise
-from typing import Any
+from itertools import groupby, pairwise
+from typing import Any, NamedTuple
 
 import msgspec
 import numpy as np
@@ -26,18 +27,22 @@ import zstandard
 
 from .codec import Batch, SpillRef, WireEvent
 from .errors import Corrupt
+from .events import Embedding, Payload
 from .format.checks import CHECK_SIZE_BLOCK, TAG_BLOCK, TAG_INDEX, check
 from .format.extent import EXTENT_HEADER_SIZE
-from .integrity import SALT_SIZE, Tree
+from .integrity import SALT_SIZE, Tree, hash_bytes
 from .limits import BLOB_SIZE_MAX, BLOCK_SIZE_TARGET, SEGMENT_INDEX_SIZE_MAX
 from .storage import StorageFile
 
 _PREFIX = struct.Struct("<II24s")
 _COMPRESSION_LEVEL = 3
+COLUMN_ALIGNMENT = 64
+"""Where a column starts in the file, so that it can be read into aligned memory as it is."""
+
 _BLOCK_RAW_SIZE_MAX = BLOB_SIZE_MAX + BLOCK_SIZE_TARGET
 
 
-class BatchRow(msgspec.Struct, frozen=True, array_like=True):
+class BatchRow(msgspec.Struct, frozen=True, array_like=True, forbid_unknown_fields=True):
     """One batch of a segment; ``spill`` where its events stand elsewhere."""
 
     count: int
@@ -46,7 +51,7 @@ class BatchRow(msgspec.Struct, frozen=True, array_like=True):
     spill: SpillRef | None = None
 
 
-class BlockRow(msgspec.Struct, frozen=True, array_like=True):
+class BlockRow(msgspec.Struct, frozen=True, array_like=True, forbid_unknown_fields=True):
     """One compressed block: ``first`` is the index of its first own event."""
 
     first: int
@@ -56,12 +61,29 @@ class BlockRow(msgspec.Struct, frozen=True, array_like=True):
     check: bytes
 
 
-class SegmentIndex(msgspec.Struct, frozen=True, array_like=True):
+class ColumnRow(msgspec.Struct, frozen=True, array_like=True, forbid_unknown_fields=True):
+    """A contiguous column of embeddings: ``count`` rows of ``row_size`` bytes at ``offset``.
+
+    Rows are in seq order, ``first`` is the number of the first one's attachment. The column's
+    place in the file is a multiple of 64 bytes.
+    """
+
+    space: str
+    dtype: str
+    dimension: int
+    offset: int
+    row_size: int
+    first: int
+    count: int
+
+
+class SegmentIndex(msgspec.Struct, frozen=True, array_like=True, forbid_unknown_fields=True):
     """Everything about a segment's events except their payloads.
 
     "Own" events are those not in spills, numbered from 0. Columns are little-endian: type codes
     u32 and payload sizes u32 per own event; per attachment its own event u32, its ordinal u32,
     its offset u64 in the body and its size u64. ``erased`` pairs own events with commitments.
+    A block's check covers its compressed bytes and its events' salts.
     """
 
     batches: list[BatchRow]
@@ -75,6 +97,7 @@ class SegmentIndex(msgspec.Struct, frozen=True, array_like=True):
     attachment_ordinals: bytes
     attachment_offsets: bytes
     attachment_sizes: bytes
+    columns: list[ColumnRow]
     chain: bytes
     peaks: list[bytes]
 
@@ -100,65 +123,68 @@ class SegmentDraft:
         self._peaks = list(tree.peaks) if tree else []
         self._salts = b"".join(event.salt or bytes(SALT_SIZE) for event in events)
         self._blocks = list(_compressed_blocks(events, sizes))
-        # (size, own event, ordinal, bytes): those of one size stand side by side.
         self._attachments = sorted(
             (
-                (len(data), index, ordinal, data)
+                _Attached(*column, index, ordinal, data)
                 for index, event in enumerate(events)
-                for ordinal, data in enumerate(event.attachments)
+                for ordinal, (column, data) in enumerate(_columns_of(event))
             ),
-            key=lambda row: row[:3],
+            key=lambda row: (row.space, row.dtype, row.dimension, row.event, row.ordinal),
         )
 
     @property
     def size_max(self) -> int:
         """Bytes that the body takes at most, wherever it will stand."""
-        index = len(msgspec.msgpack.encode(self._index(b"", 0)))
-        # zstd's bound for incompressible input.
-        return self._content_size + index + index // 128 + 512
-
-    @property
-    def _content_size(self) -> int:
-        return (
-            _PREFIX.size
-            + len(self._salts)
-            + sum(len(block.data) for block in self._blocks)
-            + sum(row[0] for row in self._attachments)
-        )
+        index, pieces = self._laid_out(bytes(32), EXTENT_HEADER_SIZE)
+        raw = len(msgspec.msgpack.encode(index))
+        # zstd's bound for incompressible input, and the padding that another place may need.
+        padding = COLUMN_ALIGNMENT * len(index.columns)
+        return sum(map(len, pieces)) + raw + raw // 128 + 512 + padding
 
     def encode(self, key: bytes, offset: int) -> bytes:
         """Return the body for an extent at file offset ``offset``."""
         base = offset + EXTENT_HEADER_SIZE
-        index = msgspec.msgpack.encode(self._index(key, base))
-        stored = zstandard.compress(index, _COMPRESSION_LEVEL)
-        own = check(key, TAG_INDEX, base + self._content_size, stored)
-        return b"".join(
-            [
-                _PREFIX.pack(len(stored), len(index), own),
-                self._salts,
-                *(block.data for block in self._blocks),
-                *(row[3] for row in self._attachments),
-                stored,
-            ]
-        )
+        index, pieces = self._laid_out(key, base)
+        raw = msgspec.msgpack.encode(index)
+        stored = zstandard.compress(raw, _COMPRESSION_LEVEL)
+        at = _PREFIX.size + sum(map(len, pieces))
+        own = check(key, TAG_INDEX, base + at, stored)
+        return b"".join([_PREFIX.pack(len(stored), len(raw), own), *pieces, stored])
 
-    def _index(self, key: bytes, base: int) -> SegmentIndex:
-        """Build the index for a body whose first byte stands at file offset ``base``."""
+    def _laid_out(self, key: bytes, base: int) -> tuple[SegmentIndex, list[bytes]]:
+        """Return the index, and what stands between prefix and index.
+
+        ``base`` is the file offset of the body's first byte.
+        """
+        pieces = [self._salts]
         at = _PREFIX.size + len(self._salts)
         rows: list[BlockRow] = []
         for block in self._blocks:
-            own = (
-                check(key, TAG_BLOCK, base + at, block.data, size=CHECK_SIZE_BLOCK)
-                if key
-                else bytes(CHECK_SIZE_BLOCK)
-            )
+            salts = self._salts[SALT_SIZE * block.first : SALT_SIZE * block.stop]
+            own = check(key, TAG_BLOCK, base + at, block.data, salts, size=CHECK_SIZE_BLOCK)
             rows.append(BlockRow(block.first, at, len(block.data), block.raw_size, own))
+            pieces.append(block.data)
             at += len(block.data)
-        ends = np.cumsum([at, *(row[0] for row in self._attachments)], dtype="<u8")
+        columns: list[ColumnRow] = []
+        offsets: list[int] = []
+        for (space, dtype, dimension), group in groupby(self._attachments, key=_column_key):
+            held = list(group)
+            if dtype:
+                padding = -(base + at) % COLUMN_ALIGNMENT
+                pieces.append(bytes(padding))
+                at += padding
+                row_size = len(held[0].data)
+                columns.append(
+                    ColumnRow(space, dtype, dimension, at, row_size, len(offsets), len(held))
+                )
+            for row in held:
+                offsets.append(at)
+                pieces.append(row.data)
+                at += len(row.data)
         types: dict[tuple[str, int], int] = {}
         events = self._events
         codes = [types.setdefault((event.type, event.version), len(types)) for event in events]
-        return SegmentIndex(
+        index = SegmentIndex(
             batches=[
                 BatchRow(batch.count, batch.recorded, batch.clock, batch.spill)
                 for batch in self._batches
@@ -173,19 +199,72 @@ class SegmentDraft:
             ],
             erased=[(row, event.payload) for row, event in enumerate(events) if event.salt is None],
             blocks=rows,
-            attachment_events=np.array([row[1] for row in self._attachments], "<u4").tobytes(),
-            attachment_ordinals=np.array([row[2] for row in self._attachments], "<u4").tobytes(),
-            attachment_offsets=ends[:-1].tobytes(),
-            attachment_sizes=np.array([row[0] for row in self._attachments], "<u8").tobytes(),
+            attachment_events=_packed([row.event for row in self._attachments], "<u4"),
+            attachment_ordinals=_packed([row.ordinal for row in self._attachments], "<u4"),
+            attachment_offsets=_packed(offsets, "<u8"),
+            attachment_sizes=_packed([len(row.data) for row in self._attachments], "<u8"),
+            columns=columns,
             chain=self._chain,
             peaks=self._peaks,
         )
+        return index, pieces
+
+
+class _Attached(NamedTuple):
+    """An attachment on its way into a segment; ``dtype`` is empty outside a column."""
+
+    space: str
+    dtype: str
+    dimension: int
+    event: int
+    ordinal: int
+    data: bytes
+
+
+class _Vectors(msgspec.Struct, frozen=True):
+    """The one field of a body that says which column an attachment belongs to."""
+
+    embedding: Embedding | None = None
+
+
+_VECTORS = msgspec.msgpack.Decoder(_Vectors)
+_PAYLOAD = msgspec.msgpack.Decoder(Payload)
+_NO_COLUMN = ("", "", 0)
+
+
+def _column_key(row: _Attached) -> tuple[str, str, int]:
+    return row.space, row.dtype, row.dimension
+
+
+def _columns_of(event: WireEvent) -> Iterator[tuple[tuple[str, str, int], bytes]]:
+    """Pair an event's attachments with the column that each belongs to."""
+    if not event.attachments:
+        return
+    embedding: Embedding | None = None
+    if event.salt is not None:
+        # A body of another kind, or of a later version, may have anything under this name.
+        with suppress(msgspec.DecodeError, RecursionError):
+            embedding = _VECTORS.decode(_PAYLOAD.decode(event.payload).body).embedding
+    for data in event.attachments:
+        if (
+            embedding is not None
+            and len(data) == embedding.data.size
+            and hash_bytes(data) == embedding.data.hash
+        ):
+            yield (embedding.space, embedding.dtype, embedding.dimension), data
+        else:
+            yield _NO_COLUMN, data
+
+
+def _packed(numbers: Sequence[int], dtype: str) -> bytes:
+    return np.array(numbers, dtype).tobytes()
 
 
 class _Block(msgspec.Struct, frozen=True):
-    """Compressed payloads, and the own event that they start with."""
+    """Compressed payloads of own events ``first`` to before ``stop``."""
 
     first: int
+    stop: int
     data: bytes
     raw_size: int
 
@@ -201,8 +280,12 @@ def _compressed_blocks(events: Sequence[WireEvent], sizes: Sequence[int]) -> Ite
             raw_size += sizes[stop]
             stop += 1
         raw = b"".join(event.payload for event in events[first:stop] if event.salt is not None)
-        yield _Block(first, compress(raw), raw_size)
+        yield _Block(first, stop, compress(raw), raw_size)
         first = stop
+
+
+def _salt(salts: bytes, index: int) -> bytes:
+    return salts[SALT_SIZE * index : SALT_SIZE * (index + 1)]
 
 
 def _decompressed(stored: bytes, raw_size: int) -> bytes:
@@ -240,6 +323,7 @@ class Segment:
         self.own_count = len(self._codes)
         self._starts = np.concatenate([[0], np.cumsum(self._sizes, dtype=np.int64)]).astype(int)
         self._block_firsts = [row.first for row in index.blocks]
+        self._block_stops = [*self._block_firsts[1:], self.own_count]
         self._batch_firsts = [0]
         for row in index.batches:
             self._batch_firsts.append(self._batch_firsts[-1] + row.count)
@@ -289,32 +373,36 @@ class Segment:
             return WireEvent(name, version, causation, None, erased)
         block = bisect.bisect_right(self._block_firsts, own) - 1
         start = int(self._starts[own] - self._starts[self._block_firsts[block]])
-        payload = self._block(block)[start : start + int(self._sizes[own])]
-        salt = self._read(_PREFIX.size + SALT_SIZE * own, SALT_SIZE)
+        data, salts = self._block(block)
+        payload = data[start : start + int(self._sizes[own])]
+        salt = _salt(salts, own - self._block_firsts[block])
         held = tuple(self.attachments(own)) if attachments else ()
         return WireEvent(name, version, causation, salt, payload, held)
 
     def events(self, first: int, stop: int, *, attachments: bool = True) -> Iterator[WireEvent]:
-        """Yield own events from ``first`` to before ``stop``, one read of salts for all."""
-        salts = self._read(_PREFIX.size + SALT_SIZE * first, SALT_SIZE * (stop - first))
+        """Yield own events from ``first`` to before ``stop``."""
+        if first >= stop:
+            return
         types = self.index.types
         codes = self._codes[first:stop].tolist()
         sizes = self._sizes[first:stop].tolist()
         with_attachments = attachments and len(self._attachment_events) > 0
         block = bisect.bisect_right(self._block_firsts, first) - 1
-        data = self._block(block) if first < stop else b""
-        at = int(self._starts[first] - self._starts[self._block_firsts[block]]) if data else 0
+        block_first = self._block_firsts[block]
+        data, salts = self._block(block)
+        at = int(self._starts[first] - self._starts[block_first])
         for own in range(first, stop):
             if block + 1 < len(self._block_firsts) and own >= self._block_firsts[block + 1]:
                 block += 1
-                data, at = self._block(block), 0
+                block_first = own
+                (data, salts), at = self._block(block), 0
             name, version = types[codes[own - first]]
             causation = self._causations.get(own)
             if own in self._erased:
                 yield WireEvent(name, version, causation, None, self._erased[own])
                 continue
             size = sizes[own - first]
-            salt = salts[SALT_SIZE * (own - first) : SALT_SIZE * (own - first + 1)]
+            salt = _salt(salts, own - block_first)
             held = tuple(self.attachments(own)) if with_attachments else ()
             yield WireEvent(name, version, causation, salt, data[at : at + size], held)
             at += size
@@ -349,16 +437,19 @@ class Segment:
         except (zstandard.ZstdError, msgspec.DecodeError, RecursionError) as error:
             raise self._corrupt(f"its index cannot be decoded: {error}") from error
 
-    def _read_block(self, number: int) -> bytes:
+    def _read_block(self, number: int) -> tuple[bytes, bytes]:
+        """Return a block's payloads and its events' salts, verified together."""
         row = self.index.blocks[number]
+        stop = self._block_stops[number]
+        place = self._base + row.offset
         stored = self._read(row.offset, row.stored_size)
-        own = check(self._key, TAG_BLOCK, self._base + row.offset, stored, size=CHECK_SIZE_BLOCK)
-        if own != row.check:
-            raise self._corrupt(f"block {number} does not verify", self._base + row.offset)
+        salts = self._read(_PREFIX.size + SALT_SIZE * row.first, SALT_SIZE * (stop - row.first))
+        if check(self._key, TAG_BLOCK, place, stored, salts, size=CHECK_SIZE_BLOCK) != row.check:
+            raise self._corrupt(f"block {number} does not verify", place)
         if row.raw_size == 0:
-            return b""
+            return b"", salts
         try:
-            return _decompressed(stored, row.raw_size)
+            return _decompressed(stored, row.raw_size), salts
         except zstandard.ZstdError as error:
             raise self._corrupt(f"block {number} cannot be decoded: {error}") from error
 
@@ -389,6 +480,13 @@ class Segment:
         sizes = np.frombuffer(index.attachment_sizes, "<u8")
         if attachments and int(sizes.max()) > BLOB_SIZE_MAX:
             raise self._corrupt("an attachment is over the limit")
+        for column in index.columns:
+            if (
+                column.count <= 0
+                or column.first + column.count > attachments
+                or (column.offset + column.row_size * column.count > self._length)
+            ):
+                raise self._corrupt("a column does not fit")
 
     def _corrupt(self, what: str, offset: int | None = None) -> Corrupt:
         return Corrupt(

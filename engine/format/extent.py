@@ -4,12 +4,15 @@
 
     0         8        12        16         24            32           40         56        64
     ├─────────┼────────┼─────────┼──────────┼─────────────┼────────────┼──────────┼─────────┤
-    │ magic 8 │ kind   │ flags   │ length   │ first seq   │ last seq   │ reserved │ own     │ body
-    │         │ u32    │ u32     │ u64      │ u64         │ u64        │ 16       │ check 8 │
+    │ magic 8 │ kind   │ flags   │ length   │ first seq   │ last seq   │ gener-   │ own     │ body
+    │         │ u32    │ u32     │ u64      │ u64         │ u64        │ ation 16 │ check 8 │
     └─────────┴────────┴─────────┴──────────┴─────────────┴────────────┴──────────┴─────────┘
 
 then ``length`` bytes of body and its 24-byte check. Extents start at multiples of 512, so the
-data region can be walked from any known end. Both checks are keyed and cover the offset.
+data region can be walked from any known end. Both checks are keyed and cover the offset. The
+flags are 0 (their low byte is kept for the codec of the body: 0 is zstd where it is compressed).
+The generation (u64, then 8 zero bytes) is that of the TOC to come when the extent was written, so
+that of two extents with the same events the one that was written later is known.
 """
 
 import struct
@@ -22,7 +25,7 @@ from .record import sectors
 
 EXTENT_MAGIC = b"CERAXTNT"
 EXTENT_HEADER_SIZE = 64
-_LAYOUT = struct.Struct("<8sIIQQQ16s")
+_LAYOUT = struct.Struct("<8sIIQQQQ8s")
 assert _LAYOUT.size == EXTENT_HEADER_SIZE - CHECK_SIZE_SHORT
 
 _COPY_SIZE = 4 << 20
@@ -59,6 +62,8 @@ class ExtentHeader:
     length: int
     first_seq: int
     last_seq: int
+    flags: int
+    generation: int
     own_check: bytes
 
     @property
@@ -77,10 +82,19 @@ def extent_size(length: int) -> int:
 
 
 def encode_extent(
-    key: bytes, offset: int, kind: ExtentKind, body: Buffer, first_seq: int = 0, last_seq: int = 0
+    key: bytes,
+    offset: int,
+    kind: ExtentKind,
+    body: Buffer,
+    first_seq: int = 0,
+    last_seq: int = 0,
+    *,
+    generation: int = 0,
 ) -> list[Buffer]:
     """Return the extent as pieces to be written one after the other, whole sectors in all."""
-    fields = _LAYOUT.pack(EXTENT_MAGIC, kind, 0, len(body), first_seq, last_seq, bytes(16))
+    fields = _LAYOUT.pack(
+        EXTENT_MAGIC, kind, 0, len(body), first_seq, last_seq, generation, bytes(8)
+    )
     own_check = check(key, TAG_EXTENT_HEADER, offset, fields, size=CHECK_SIZE_SHORT)
     body_check = check(key, TAG_EXTENT_BODY, offset, own_check, body)
     used = EXTENT_HEADER_SIZE + len(body) + CHECK_SIZE
@@ -93,12 +107,12 @@ def decode_extent_header(key: bytes, offset: int, data: Buffer) -> ExtentHeader 
         return None
     fields = bytes(data[: _LAYOUT.size])
     own_check = bytes(data[_LAYOUT.size : EXTENT_HEADER_SIZE])
-    magic, kind, _, length, first_seq, last_seq, _ = _LAYOUT.unpack(fields)
+    magic, kind, flags, length, first_seq, last_seq, generation, _ = _LAYOUT.unpack(fields)
     if magic != EXTENT_MAGIC:
         return None
     if check(key, TAG_EXTENT_HEADER, offset, fields, size=CHECK_SIZE_SHORT) != own_check:
         return None
-    return ExtentHeader(offset, kind, length, first_seq, last_seq, own_check)
+    return ExtentHeader(offset, kind, length, first_seq, last_seq, flags, generation, own_check)
 
 
 def extent_is_whole(key: bytes, file: StorageFile, header: ExtentHeader) -> bool:

@@ -22,7 +22,9 @@ offset   size  type   field
 144      8     i64    recorded time of the sealed seq, microseconds since 1970 UTC
 152      8     i64    created, microseconds since 1970 UTC
 160      4     u32    incarnation
-164      3900         zero
+164      4     u32    features that a reader must know (a bit it does not know: it refuses)
+168      4     u32    features that a writer must know (a bit it does not know: it only reads)
+172      3892         zero
 4064     32    bytes  check of the page number's offset and bytes 0 to 4,063
 =======  ====  =====  ==================================================================
 
@@ -41,11 +43,16 @@ MAGIC = b"\x89CERATA\n"
 VERSION = 1
 FLAG_MOVED = 1
 
-_LAYOUT = struct.Struct("<8sHHI16s16sQQQQQQQQQ24sqqI")
+READ_FEATURES = 0
+WRITE_FEATURES = 0
+"""The features that this version knows: none yet. A later one that stored bytes depend on, and
+that an older process would misread or undo, gets a bit of its own, never a silent field."""
+
+_LAYOUT = struct.Struct("<8sHHI16s16sQQQQQQQQQ24sqqIII")
 _CHECK_SIZE = 32
 _CHECK_OFFSET = PAGE_SIZE - _CHECK_SIZE
 _PLACE = struct.Struct("<cQ")
-assert _LAYOUT.size == 164  # the table above
+assert _LAYOUT.size == 172  # the table above
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,6 +79,8 @@ class HeaderPage:
     recorded: int
     created: int
     incarnation: int
+    read_features: int = 0
+    write_features: int = 0
     moved: bool = False
 
     @property
@@ -101,6 +110,8 @@ class HeaderPage:
             self.recorded,
             self.created,
             self.incarnation,
+            self.read_features,
+            self.write_features,
         )
         body = fields.ljust(_CHECK_OFFSET, b"\0")
         return body + _page_check(self.number, body)
@@ -141,6 +152,18 @@ def _is_plausible(page: HeaderPage) -> bool:
         and page.toc_offset + page.toc_size <= page.data_end
         and len(page.link) == CHECK_SIZE
     )
+
+
+def newer_version(data: bytes, number: int) -> int | None:
+    """Return the version of a whole page of a newer format, or None where it is none.
+
+    In every version the magic, the version and the check stand where they stand in this one.
+    """
+    version = stored_version(data)
+    if version is None or version <= VERSION or len(data) != PAGE_SIZE:
+        return None
+    body = data[:_CHECK_OFFSET]
+    return version if _page_check(number, body) == data[_CHECK_OFFSET:] else None
 
 
 def stored_version(data: bytes) -> int | None:

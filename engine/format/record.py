@@ -23,6 +23,7 @@ import struct
 from dataclasses import dataclass
 from typing import Final
 
+from ..errors import Unsupported
 from ..limits import BATCH_EVENTS_MAX, SECTOR_SIZE
 from ..storage import Buffer
 from .checks import CHECK_SIZE, CHECK_SIZE_SHORT, TAG_RECORD_BODY, TAG_RECORD_HEADER, check
@@ -134,6 +135,13 @@ def decode_record_body(
     if check(key, TAG_RECORD_BODY, offset, body) != header.body_check:
         return None
     prefix = RecordPrefix(*_PREFIX.unpack_from(body))
+    if prefix.flags & ~FLAG_SPILLED:
+        # Whole and verified, so not damage: to end the log here would lose what is written.
+        raise Unsupported(
+            f"A ring record has flags that this Cerata does not know (0x{prefix.flags:x})",
+            where=f"offset {offset:,}",
+            remedy="Upgrade Cerata.",
+        )
     return prefix if prefix.count <= BATCH_EVENTS_MAX else None
 
 

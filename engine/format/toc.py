@@ -123,6 +123,7 @@ class Toc:
     ring_offset: int
     ring_size: int
     ring_start: int
+    incarnation: int
     sealed_seq: int
     recorded: int
     chain: bytes
@@ -142,7 +143,7 @@ class Toc:
             "log": self.log_id,
             "created": self.created,
             "generation": self.generation,
-            "ring": [self.ring_offset, self.ring_size, self.ring_start],
+            "ring": [self.ring_offset, self.ring_size, self.ring_start, self.incarnation],
             "sealed": [self.sealed_seq, self.recorded, self.chain, self.link],
             "peaks": list(self.tree.peaks),
             "segments": _encode_levels(self.segments),
@@ -174,7 +175,7 @@ def decode_toc(data: bytes, offset: int) -> Toc:
     rest = dict(fields)
     try:
         sealed_seq, recorded, chain, link = rest.pop("sealed")
-        ring_offset, ring_size, ring_start = rest.pop("ring")
+        ring_offset, ring_size, ring_start, incarnation = rest.pop("ring")
         peaks = tuple(rest.pop("peaks"))
         toc = Toc(
             file_id=rest.pop("file"),
@@ -184,6 +185,7 @@ def decode_toc(data: bytes, offset: int) -> Toc:
             ring_offset=ring_offset,
             ring_size=ring_size,
             ring_start=ring_start,
+            incarnation=incarnation,
             sealed_seq=sealed_seq,
             recorded=recorded,
             chain=chain,
@@ -200,7 +202,7 @@ def decode_toc(data: bytes, offset: int) -> Toc:
         ) from error
     numbers = (
         *(toc.created, toc.generation, toc.ring_offset, toc.ring_size, toc.ring_start),
-        *(toc.sealed_seq, toc.recorded),
+        *(toc.incarnation, toc.sealed_seq, toc.recorded),
     )
     if not all(isinstance(number, int) for number in numbers) or sealed_seq < 0:
         raise Corrupt("The TOC has a field that is no number", offset=offset)
