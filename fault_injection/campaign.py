@@ -9,6 +9,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import TypeAlias
 
+from cerata.engine.errors import NotFound
+
 from .disk import SimulatedDisk, SimulatedProcess
 from .epochs import Epoch, epochs
 from .model import Model
@@ -44,8 +46,11 @@ class Tally:
     epochs: int = 0
     states: int = 0
     distinct: int = 0
+    opened: int = 0
+    """Distinct images of first crashes only; ``distinct`` counts those of second lives too."""
     lives: int = 0
     seconds: float = 0.0
+    """Processor time: what is shared with other programs does not count."""
     failures: list[Failure] = field(default_factory=list)
 
     def add(self, other: "Tally") -> None:
@@ -53,6 +58,7 @@ class Tally:
         self.epochs += other.epochs
         self.states += other.states
         self.distinct += other.distinct
+        self.opened += other.opened
         self.lives += other.lives
         self.seconds += other.seconds
         self.failures.extend(other.failures)
@@ -64,10 +70,6 @@ class Tally:
     @property
     def images_per_second(self) -> float:
         return self.distinct / self.seconds if self.seconds else 0.0
-
-
-Life: TypeAlias = Callable[[World, str, int], None]
-"""Goes on with a recovered file: (world with the crash image, path, recovered seq)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,11 +90,16 @@ class Story:
     acked: int = 0
 
 
+Life: TypeAlias = Callable[[CrashState, Story, int], Tally]
+"""Goes on with a file that was recovered up to a seq, and counts what it tried."""
+
+
 class Campaign:
     """Checks stories, remembering which images it has seen.
 
-    ``life`` is called on every ``life_every``-th distinct image after it was recovered, with a
-    fresh copy. ``failures_max`` ends a story early: one bug breaks thousands of states.
+    ``life`` is called on every ``life_every``-th distinct image after it was recovered, at most
+    ``lives_max`` times a story. ``failures_max`` ends a story early: one bug breaks thousands of
+    states.
     """
 
     def __init__(
@@ -102,19 +109,21 @@ class Campaign:
         *,
         life: Life | None = None,
         life_every: int = 50,
+        lives_max: int = 8,
         failures_max: int = 5,
     ) -> None:
         self.opener = opener
         self.plan = plan or Plan()
         self.life = life
         self.life_every = life_every
+        self.lives_max = lives_max
         self.failures_max = failures_max
         self.tally = Tally()
 
     def check(self, story: Story) -> Tally:
         """Try every crash state of a story; returns this story's counts."""
         tally = Tally(traces=1)
-        started = time.perf_counter()
+        started = time.process_time()
         oracle = Oracle(story.model)
         # What recovery makes of an image does not change, but the bound it must meet does.
         recovered: dict[tuple[int, int, str], int] = {}
@@ -126,7 +135,7 @@ class Campaign:
             self._check_epoch(epoch, story, oracle, recovered, tally)
             if len(tally.failures) >= self.failures_max:
                 break
-        tally.seconds = time.perf_counter() - started
+        tally.seconds = time.process_time() - started
         self.tally.add(tally)
         return tally
 
@@ -148,6 +157,7 @@ class Campaign:
             try:
                 if seq is None:
                     tally.distinct += 1
+                    tally.opened += 1
                     seq = self._recover(state, story, oracle, published=published)
                     if published:
                         recovered[key] = seq
@@ -166,23 +176,33 @@ class Campaign:
             return oracle.check_legal(
                 lambda: self.opener(world, process, story.path), acked=state.acked
             )
-        log = self.opener(world, process, story.path)
-        if log.head.seq or state.acked:
+        try:
+            found = self.opener(world, process, story.path).head.seq
+        except NotFound:
+            found = 0  # Who only reads creates nothing.
+        if found or state.acked:
             raise Finding(
-                "O1", f"{state.acked} acknowledged in a file without a name; {log.head.seq} found"
+                "O1", f"{state.acked} acknowledged in a file without a name; {found} found"
             )
         return 0
 
     def _live_on(self, state: CrashState, story: Story, seq: int, tally: Tally) -> None:
-        if self.life is None or tally.distinct % self.life_every:
+        if self.life is None or tally.opened % self.life_every or tally.lives >= self.lives_max:
             return
+        lived = self.life(state, story, seq)
         tally.lives += 1
-        self.life(crashed_world(state, story.path), story.path, seq)
+        tally.states += lived.states
+        tally.distinct += lived.distinct
+        tally.epochs += lived.epochs
+        tally.failures.extend(lived.failures)
 
 
 def crashed_world(state: CrashState, path: str, *, record: bool = False) -> World:
-    """Return a world whose disk holds the state's image under the names it had."""
-    world = World(disk=SimulatedDisk(record=record))
+    """Return a world whose disk holds the state's image under the names it had.
+
+    Its randomness is not that of the world before: no two lives draw the same salts.
+    """
+    world = World(seed=1, disk=SimulatedDisk(record=record))
     names = state.epoch.names or (path,)
     node = world.disk.put(names[0], state.image())
     for other in names[1:]:

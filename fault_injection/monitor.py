@@ -25,6 +25,7 @@ from typing import Literal, Protocol
 from cerata.engine.environment import Environment
 from cerata.engine.storage import Buffer, Identity, LockName, Storage, StorageFile
 
+from .disk import ProcessKilled
 from .operations import SECTOR
 
 PAGE = 4096
@@ -79,7 +80,16 @@ class _Watched:
         self.pending: list[_Pending] = []
         self.held: dict[int, None] = {}
         """Ring sectors that hold synced records, oldest first."""
+        self.reserved: dict[tuple[int, int], int] = {}
+        """Ranges that an owner grew the file by and may still fill, whatever is named after."""
         self.guard = threading.Lock()
+
+    def may_fill(self, owner: int, offset: int, end: int) -> bool:
+        """Tell whether a range was set aside by this owner and not synced since."""
+        return any(
+            who == owner and start <= offset and end <= stop
+            for (start, stop), who in self.reserved.items()
+        )
 
 
 class OrderingMonitor:
@@ -151,7 +161,7 @@ class OrderingMonitor:
             held_end = offset + len(content)
             first_seq = self.geometry.first_seq(bytes(data[:SECTOR]))
             self._check_ring(watched, layout, offset, end)
-        elif offset < layout.data_end:
+        elif offset < layout.data_end and not watched.may_fill(owner, offset, end):
             self.object(
                 f"settled: offsets {offset} to {end} are overwritten, below the data end"
                 f" {layout.data_end} of a synced header page"
@@ -193,18 +203,28 @@ class OrderingMonitor:
                 )
                 return
 
-    def before_resize(self, watched: _Watched, size: int) -> None:
+    def before_resize(self, watched: _Watched, owner: int, old: int, size: int) -> None:
+        """Check a cut; remember growth as space that its owner may fill later."""
+        if size > old:
+            watched.reserved[old, size] = owner
         if watched.layout is not None and size < watched.layout.data_end:
             self.object(
                 f"settled: the file is cut to {size}, below the data end"
                 f" {watched.layout.data_end} of a synced header page"
             )
 
-    def after_sync(self, watched: _Watched, covered: int) -> None:
+    def after_sync(self, watched: _Watched, owner: int, covered: int) -> None:
         """Settle the writes that were pending when the sync began."""
         with watched.guard:
             settled = watched.pending[:covered]
             del watched.pending[:covered]
+            if watched.reserved:
+                filled = [write.offset for write in settled if write.owner == owner]
+                watched.reserved = {
+                    (start, stop): who
+                    for (start, stop), who in watched.reserved.items()
+                    if not any(start <= offset < stop for offset in filled)
+                }
         pages = [write for write in settled if write.page is not None]
         for write in settled:
             if write.held_end > write.offset:
@@ -257,15 +277,27 @@ class MonitoredFile:
         # Noted before it is written: a write that fails half-way is unsynced all the same.
         with watched.guard:
             watched.pending.append(pending)
-        self._inner.write_at(offset, data)
+        try:
+            self._inner.write_at(offset, data)
+        except ProcessKilled:
+            with watched.guard:
+                watched.pending.remove(pending)
+            raise
+        except BaseException:
+            # Any part of it may be there, but it holds no record that anybody counts on.
+            with watched.guard:
+                place = watched.pending.index(pending)
+                watched.pending[place] = replace(pending, first_seq=0, held_end=offset)
+            raise
 
     def sync(self) -> None:
-        covered = len(self._watched.pending)
+        watched = self._watched
+        covered = len(watched.pending)
         self._inner.sync()
-        self._monitor.after_sync(self._watched, covered)
+        self._monitor.after_sync(watched, self._owner, covered)
 
     def set_size(self, size: int) -> None:
-        self._monitor.before_resize(self._watched, size)
+        self._monitor.before_resize(self._watched, self._owner, self._inner.size(), size)
         self._inner.set_size(size)
 
     def try_lock(self, name: LockName, *, exclusive: bool) -> bool:

@@ -17,7 +17,7 @@ from collections.abc import Callable, Iterator
 from operator import attrgetter
 from typing import Protocol
 
-from cerata.engine.errors import CerataError, Corrupt
+from cerata.engine.errors import Corrupt
 
 from .model import EventLike, Model
 
@@ -118,16 +118,19 @@ class Oracle:
         """Open a legal crash state and check it; any error is a false alarm (O5)."""
         try:
             return self.check(opener(), acked=acked)
-        except CerataError as error:
+        except Finding:
+            raise
+        except Exception as error:
             raise Finding("O5", f"a legal crash does not open: {error!r}") from error
 
     def check_damaged(
-        self, opener: Callable[[], LogLike], *, acked: int, proven: int
+        self, opener: Callable[[], LogLike], *, acked: int, proven: int, erased: bool = False
     ) -> int | Corrupt:
         """Open a damaged image (O4): equal, or refused with a place.
 
         The one exception: the last group above ``proven`` may be cut if that is reported as an
-        ambiguous tail. Returns what was recovered, or the refusal.
+        ambiguous tail; where zeros stand in its place (``erased``) there is nothing to report
+        it by. Returns what was recovered, or the refusal.
         """
         try:
             log = opener()
@@ -136,12 +139,16 @@ class Oracle:
             if error.offset is None and error.where is None:
                 raise Finding("O4", f"damage was refused without its place: {error}") from error
             return error
-        except CerataError as error:
+        except Finding:
+            raise
+        except Exception as error:
             raise Finding("O4", f"damage was refused as something else: {error!r}") from error
         if count >= acked:
             return count
         if count < proven:
             raise Finding("O4", f"seq {proven} was proven; {count} were recovered in silence")
+        if erased:
+            return count
         report: ReportLike | None = getattr(log, "report", None)
         if report is None or not report.ambiguous_tail:
             raise Finding("O4", f"seq {acked} was lost to damage; the report does not say so")

@@ -1,0 +1,105 @@
+"""What a draft must look like on disk, worked out without the engine's codec.
+
+Owns the second opinion on payload bytes: an array of scope, actor, correlation, key, arguments
+and body; a body's fields in their declared order without those that have their default; every
+map inside in the order of its names. Same value, same bytes: that is what a digest stands on.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import msgspec
+
+from cerata.engine.events import Draft, EventBody, UnknownBody
+
+from .model import ModelEvent, Packable, pack
+from .oracle import Finding
+
+
+@dataclass(frozen=True, slots=True)
+class Written:
+    """One batch that a workload appended, as it was handed to the log."""
+
+    drafts: tuple[Draft, ...]
+    key: str | None = None
+    arguments: bytes | None = None
+
+
+def expected_payload(draft: Draft, key: str | None, arguments: bytes | None) -> bytes:
+    """Return the payload bytes that a draft must become."""
+    envelope: list[Packable] = [
+        [list(pair) for pair in draft.scope],
+        draft.actor,
+        draft.correlation,
+        key,
+        arguments,
+    ]
+    return b"\x96" + b"".join(map(pack, envelope)) + _pack_body(draft.body)
+
+
+def _pack_body(body: EventBody) -> bytes:
+    if isinstance(body, UnknownBody):
+        return body.data
+    pieces = []
+    for field in msgspec.structs.fields(body):
+        value: object = getattr(body, field.name)
+        default: object = field.default
+        if default is msgspec.NODEFAULT and field.default_factory is not msgspec.NODEFAULT:
+            default = field.default_factory()
+        if value != default or type(value) is not type(default):
+            pieces.append(pack(field.encode_name) + pack(_plain(value)))
+    # The header has room for all the fields that the type declares, however few are left: msgspec
+    # writes it before it knows their number. Longer than it need be, and the same every time.
+    if len(msgspec.structs.fields(body)) < 16:
+        return bytes([0x80 | len(pieces)]) + b"".join(pieces)
+    return b"\xde" + len(pieces).to_bytes(2, "big") + b"".join(pieces)
+
+
+def _plain(value: object) -> Packable:
+    """Turn the array-like structs inside a body into lists."""
+    if isinstance(value, msgspec.Struct):
+        return [_plain(item) for item in msgspec.structs.astuple(value)]
+    if isinstance(value, dict):
+        return {str(name): _plain(item) for name, item in value.items()}
+    if isinstance(value, list | tuple):
+        return [_plain(item) for item in value]
+    if value is None or isinstance(value, bool | int | float | str | bytes):
+        return value
+    raise TypeError(f"{type(value).__name__} is nothing that an event holds")
+
+
+def check_written(events: Sequence[ModelEvent], written: Sequence[Written]) -> None:
+    """Check that the events read back from an undisturbed run are what was appended.
+
+    Raises:
+        Finding: an event is missing, invented, changed, or not encoded deterministically.
+    """
+    expected = [
+        (draft, index, len(batch.drafts), batch)
+        for batch in written
+        for index, draft in enumerate(batch.drafts)
+    ]
+    if len(events) != len(expected):
+        raise Finding("O1", f"{len(expected)} events were appended, {len(events)} are there")
+    recorded = 0
+    for event, (draft, index, count, batch) in zip(events, expected, strict=True):
+        body = draft.body
+        kind = (
+            (body.kind, body.kind_version)
+            if isinstance(body, UnknownBody)
+            else (body.wire_name, body.wire_version)
+        )
+        found = (event.type, event.version, event.index, event.count, event.causation)
+        if found != (*kind, index, count, draft.causation):
+            raise Finding("O2", f"event {event.seq} came back as {found}")
+        first = index == 0
+        payload = expected_payload(
+            draft, batch.key if first else None, batch.arguments if first else None
+        )
+        if event.payload != payload:
+            raise Finding(
+                "O6", f"event {event.seq} is encoded as {event.payload!r}, not {payload!r}"
+            )
+        if event.recorded < recorded or (first and event.recorded == recorded):
+            raise Finding("O2", f"event {event.seq} was recorded at {event.recorded}, not later")
+        recorded = event.recorded

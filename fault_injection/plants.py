@@ -1,0 +1,293 @@
+"""Bugs planted in the engine at run time, to show that the harness would notice them.
+
+A plant rewrites a few characters of one engine function and compiles it anew in its module; the
+engine itself has no hooks. The catalogue is held against the engine's source: a plant whose text
+is no longer there raises `PlantOutdated`, so that none passes by doing nothing.
+"""
+
+import importlib
+import inspect
+import sys
+import textwrap
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
+from types import FunctionType
+
+
+class PlantOutdated(LookupError):
+    """The engine no longer contains the text that a plant replaces."""
+
+
+@dataclass(frozen=True, slots=True)
+class Edit:
+    """One replacement in a function's source; targets are module:function, module:Class.method."""
+
+    target: str
+    old: str
+    new: str
+
+
+@dataclass(frozen=True, slots=True)
+class Plant:
+    """A bug: its name, the edits that make it, and what is expected to notice.
+
+    ``detector`` is one of stories, damage, schedules.
+    """
+
+    name: str
+    detector: str
+    edits: tuple[Edit, ...]
+
+    @contextmanager
+    def planted(self) -> Iterator[None]:
+        """Have the bug in the engine for the length of a with block."""
+        with ExitStack() as stack:
+            for edit in self.edits:
+                stack.enter_context(_edited(edit))
+            yield
+
+
+@contextmanager
+def _edited(edit: Edit) -> Iterator[None]:
+    module_name, _, path = edit.target.partition(":")
+    module = importlib.import_module(module_name)
+    owner: object = module
+    *classes, name = path.split(".")
+    for part in classes:
+        owner = getattr(owner, part)
+    original = inspect.getattr_static(owner, name)
+    function: object = original.fget if isinstance(original, property) else original
+    if not isinstance(function, FunctionType):
+        raise PlantOutdated(f"{edit.target} is not a plain function")
+    source = textwrap.dedent(inspect.getsource(function))
+    old, new = textwrap.dedent(edit.old).strip("\n"), textwrap.dedent(edit.new).strip("\n")
+    if source.count(old) != 1:
+        raise PlantOutdated(f"{edit.target} contains {source.count(old)} times: {old}")
+    # Not a namespace of its own: the function keeps seeing its module's globals.
+    scope: dict[str, object] = {}
+    code = compile(source.replace(old, new), inspect.getsourcefile(function) or "?", "exec")
+    exec(code, module.__dict__, scope)  # noqa: S102 - our own source, edited
+    changed = scope[name]
+    with ExitStack() as stack:
+        if owner is module:
+            for other in _importers(name, function):
+                stack.callback(setattr, other, name, function)
+                setattr(other, name, changed)
+        else:
+            stack.callback(setattr, owner, name, original)
+            setattr(owner, name, changed)
+        yield
+
+
+def _importers(name: str, function: FunctionType) -> list[object]:
+    """Return the engine's modules that hold the function under its name."""
+    return [
+        module
+        for module_name, module in sorted(sys.modules.items())
+        if module_name.startswith("cerata.engine") and getattr(module, name, None) is function
+    ]
+
+
+_LOG = "cerata.engine.log:Log."
+_PUBLISH = "cerata.engine.file:Flip.publish"
+_PAGE_WRITE = "file.write_at(flipped.number * PAGE_SIZE, flipped.encode())"
+
+PLANTS: tuple[Plant, ...] = (
+    Plant(
+        "acknowledge without a sync",
+        "stories",
+        (Edit(_LOG + "_file_sync", "self._file.sync()", "pass"),),
+    ),
+    Plant(
+        "sync every second commit",
+        "stories",
+        (
+            Edit(
+                _LOG + "_file_sync",
+                "self._file.sync()",
+                "self._skip = not getattr(self, '_skip', False); self._skip or self._file.sync()",
+            ),
+        ),
+    ),
+    Plant(
+        "write the header page before its data is synced",
+        "stories",
+        (Edit(_PUBLISH, "file.sync()\n    flipped =", "flipped ="),),
+    ),
+    Plant(
+        "write both header pages in one epoch",
+        "stories",
+        (
+            Edit(
+                _PUBLISH,
+                _PAGE_WRITE,
+                _PAGE_WRITE
+                + "; other = replace(flipped, number=1 - flipped.number)"
+                + "; file.write_at(other.number * PAGE_SIZE, other.encode())",
+            ),
+        ),
+    ),
+    Plant(
+        "reuse the ring before the second sync",
+        "stories",
+        (Edit(_PUBLISH, _PAGE_WRITE + "\n    file.sync()", _PAGE_WRITE),),
+    ),
+    Plant(
+        "believe a record's header unchecked",
+        "stories",
+        (
+            Edit(
+                "cerata.engine.format.record:decode_record_header",
+                "if expected != header_check:",
+                "if not first_seq:",
+            ),
+        ),
+    ),
+    Plant(
+        "believe a record's body unchecked",
+        "stories",
+        (
+            Edit(
+                "cerata.engine.format.record:decode_record_body",
+                "if check(key, TAG_RECORD_BODY, offset, body) != header.body_check:",
+                "if False:",
+            ),
+        ),
+    ),
+    Plant(
+        "do not compare a record's link",
+        "damage",
+        (Edit("cerata.engine.ring:walk", "if prefix.link != cursor.link:", "if False:"),),
+    ),
+    Plant(
+        "leave a structure's own offset out of its check",
+        "damage",
+        (
+            Edit(
+                "cerata.engine.format.checks:check",
+                "_PLACE.pack(tag, offset)",
+                "_PLACE.pack(tag, 0)",
+            ),
+        ),
+    ),
+    Plant(
+        "leave the file id out of the checks",
+        "damage",
+        (Edit("cerata.engine.format.checks:file_key", "blake3(file_id,", "blake3(b'',"),),
+    ),
+    Plant(
+        "no new incarnation after a cut",
+        "damage",
+        (
+            Edit(
+                _LOG + "_flip",
+                "incarnation = 1 + max(",
+                "incarnation = 0 * max(",
+            ),
+            Edit(_PUBLISH, "if incarnation is not None:", "if False:"),
+        ),
+    ),
+    Plant(
+        "do not look for records beyond a hole",
+        "damage",
+        (
+            Edit(
+                "cerata.engine.recovery:examine",
+                "beyond = look_beyond(ring, log_file.key, page, cursor)",
+                "beyond = list[Beyond]()",
+            ),
+        ),
+    ),
+    Plant(
+        "cut without keeping aside",
+        "stories",
+        (
+            Edit(
+                _LOG + "_flip",
+                "quarantine=(*toc.quarantine, ref)",
+                "quarantine=(*toc.quarantine,)",
+            ),
+        ),
+    ),
+    Plant(
+        "show records before they are synced",
+        "schedules",
+        (
+            Edit(
+                _LOG + "refresh",
+                "self._file_sync()",
+                "pass",
+            ),
+        ),
+    ),
+    Plant(
+        "claim unsynced records as durable",
+        "stories",
+        (
+            Edit(
+                _LOG + "_write_record",
+                "RecordPrefix(self._durable,",
+                "RecordPrefix(first_seq - 1,",
+            ),
+        ),
+    ),
+    Plant(
+        "write without the writer lock",
+        "schedules",
+        (
+            Edit(
+                "cerata.engine.locks:held",
+                "wait_for(",
+                "name is LockName.WRITER or wait_for(",
+            ),
+        ),
+    ),
+    Plant(
+        "seal drops an event",
+        "stories",
+        (
+            Edit(
+                _LOG + "_add_segment",
+                "SegmentDraft(tail, chain, tree)",
+                "SegmentDraft(tail[:-1] or tail, chain, tree)",
+            ),
+        ),
+    ),
+    Plant(
+        "no empty sector after a record",
+        "stories",
+        (
+            Edit(
+                _LOG + "_write_record",
+                "self._file.write_at(offset, record + EMPTY_SECTOR)",
+                "self._file.write_at(offset, record)",
+            ),
+        ),
+    ),
+    Plant(
+        "recorded time follows the clock back",
+        "stories",
+        (Edit(_LOG + "_write_batch", "recorded = max(clock, last + 1)", "recorded = clock"),),
+    ),
+    Plant(
+        "name a large payload before it is synced",
+        "stories",
+        (Edit(_LOG + "_write_spill", "log_file.file.sync()", "pass"),),
+    ),
+    Plant(
+        "store maps in the order they were made",
+        "stories",
+        (
+            Edit(
+                "cerata.engine.codec:_encode_payload",
+                "data = _encode(body)",
+                "data = msgspec.msgpack.encode(body)",
+            ),
+        ),
+    ),
+)
+"""The catalogue. Grows with the engine; reliability.md asks for at least 25."""
+
+Detector = Callable[[], str | None]
+"""Runs a part of the harness and returns what it noticed first, or None."""

@@ -1,0 +1,287 @@
+"""The crash test as one call: run the stories, the damage and the schedules, and count.
+
+Owns the smoke plan, the detectors that planted bugs are held against, and the printed report.
+``python -m cerata.fault_injection.report`` runs it; ``cerata crash-test`` calls `run`.
+"""
+
+import argparse
+import sys
+import time
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field, replace
+from functools import partial
+from pathlib import Path
+from typing import TypeAlias
+
+from .afterlife import live_on, read_only, recover
+from .campaign import Campaign, Failure, Story, Tally
+from .cases import case_of, encode_case
+from .damage import check_leavings, check_rot, check_strangers
+from .geometry import FileGeometry
+from .monitor import OrderingMonitor
+from .oracle import Finding
+from .plants import PLANTS, Plant
+from .processes import (
+    EmptyWorld,
+    ScheduleTally,
+    SharedWorld,
+    explore_programs,
+    large_writer,
+    reader,
+    sealer,
+    writer,
+)
+from .schedule import Program
+from .states import Plan
+from .workloads import STORIES, fresh_image, record, record_creation, sequences
+
+SMOKE_PLAN = Plan(exhaustive=1_024, samples=24, tears=48, pair_drops=24)
+
+SCHEDULES: tuple[tuple[str, tuple[Program, ...], int | None, type[SharedWorld]], ...] = (
+    ("two writers", (writer, writer), None, SharedWorld),
+    ("a writer and a reader", (writer, reader), None, SharedWorld),
+    ("a sealer and a reader", (sealer, reader), None, SharedWorld),
+    ("a large writer and a sealer", (large_writer, sealer), None, SharedWorld),
+    ("a writer that may die and a sealer", (writer, sealer), 0, SharedWorld),
+    ("a large writer that may die and a writer", (large_writer, writer), 0, SharedWorld),
+    ("two creators of which one may die", (writer, writer), 0, EmptyWorld),
+)
+"""Name, programs, the one that may be killed, and the world that they start in."""
+
+
+@dataclass(slots=True)
+class Report:
+    """What a crash test did and found. ``problems`` are sentences; empty means nothing broke."""
+
+    stories: Tally = field(default_factory=Tally)
+    judged: Tally = field(default_factory=Tally)
+    schedules: ScheduleTally = field(default_factory=ScheduleTally)
+    problems: list[str] = field(default_factory=list)
+    seconds: float = 0.0
+    skipped: int = 0
+
+    def to_dict(self) -> dict[str, int | float | list[str]]:
+        """Return the counts as plain values, as ``--json`` prints them."""
+        return {
+            "traces": self.stories.traces,
+            "epochs": self.stories.epochs,
+            "states": self.stories.states,
+            "distinct_images": self.stories.distinct,
+            "second_lives": self.stories.lives,
+            "states_per_second": round(self.stories.states_per_second),
+            "images_per_second": round(self.stories.images_per_second),
+            "judged_states": self.judged.states,
+            "judged_states_per_second": round(self.judged.states_per_second),
+            "schedules": self.schedules.runs,
+            "schedule_crash_states": self.schedules.crash.states,
+            "stories_skipped_for_time": self.skipped,
+            "seconds": round(self.seconds, 1),
+            "problems": self.problems,
+        }
+
+    def __str__(self) -> str:
+        left_out = f"; {self.skipped} stories left out for time" if self.skipped else ""
+        stories, judged, schedules = self.stories, self.judged, self.schedules
+        counts = (
+            ("traces", stories.traces),
+            ("crash states recovered and checked", stories.states),
+            ("  distinct images", stories.distinct),
+            ("  second lives", stories.lives),
+            ("  states/s/core", stories.states_per_second),
+            ("  images/s/core", stories.images_per_second),
+            ("crash states judged without writing", judged.states),
+            ("  states/s/core", judged.states_per_second),
+            ("  images/s/core", judged.images_per_second),
+            ("schedules of several processes", schedules.runs),
+            ("  crash states of their traces", schedules.crash.states),
+            ("problems", len(self.problems)),
+        )
+        lines = [f"{count:>12,.0f}  {what}" for what, count in counts]
+        lines.append(f"{self.seconds:>12.1f}  seconds{left_out}")
+        lines += [f"  - {problem}" for problem in self.problems]
+        return "\n".join(lines)
+
+
+Recording: TypeAlias = Callable[[], Story]
+"""Records one story afresh, under the ordering monitor; raises what breaks meanwhile."""
+
+
+def recordings(length_max: int) -> dict[str, Recording]:
+    """Return how to record every story of the smoke, by its name."""
+
+    def creation() -> Story:
+        return record_creation(monitor=OrderingMonitor(FileGeometry()))
+
+    def acting(acts: Sequence[str], sync: str | int) -> Story:
+        return record(acts, sync=sync, monitor=OrderingMonitor(FileGeometry()))
+
+    found: dict[str, Recording] = {"creation": creation}
+    for acts, sync in (*STORIES, *((acts, "commit") for acts in sequences(length_max))):
+        found[f"{' '.join(acts)} (sync={sync})"] = partial(acting, acts, sync)
+    return found
+
+
+def run(
+    *,
+    length: int = 2,
+    budget_seconds: float | None = None,
+    plan: Plan | None = None,
+    cases: Path | None = None,
+    life_every: int = 50,
+    schedules: int = 200,
+    preemptions: int = 1,
+) -> Report:
+    """Run the crash test; ``budget_seconds`` stops taking up new stories after that time.
+
+    ``cases``: a folder for the case files of failures. ``schedules`` bounds the runs of each set
+    of programs, 0 leaves them out.
+    """
+    report = Report()
+    started = time.perf_counter()
+    plan = plan or SMOKE_PLAN
+    writing = Campaign(recover, plan, life=live_on, life_every=life_every, failures_max=2)
+    judging = Campaign(read_only, plan, failures_max=2)
+    fresh_image()
+    for name, recording in recordings(length).items():
+        if budget_seconds is not None and time.perf_counter() - started > budget_seconds:
+            report.skipped += 1
+            continue
+        try:
+            story = recording()
+        except Exception as error:  # noqa: BLE001 - told, whatever it is
+            report.problems.append(f"{name}: {error!r}")
+            continue
+        for campaign in (writing, judging):
+            for failure in campaign.check(story).failures:
+                report.problems.append(str(failure))
+                if cases is not None:
+                    _save(failure, story, cases, len(report.problems))
+    report.stories, report.judged = writing.tally, judging.tally
+    for check in DAMAGE:
+        report.problems += [f"damage: {problem}" for problem in _damage(check)]
+    if schedules:
+        for name, programs, kill, world in SCHEDULES:
+            tally = explore_programs(
+                programs, preemptions=preemptions, kill=kill, limit=schedules, world=world
+            )
+            _add(report, name, tally)
+    report.seconds = time.perf_counter() - started
+    return report
+
+
+def _add(report: Report, name: str, tally: ScheduleTally) -> None:
+    report.schedules.runs += tally.runs
+    report.schedules.points += tally.points
+    report.schedules.seconds += tally.seconds
+    report.schedules.crash.add(tally.crash)
+    for problem, schedule in tally.problems.items():
+        report.problems.append(f"{name}: {problem} [schedule {list(schedule)}]")
+
+
+def _save(failure: Failure, story: Story, folder: Path, number: int) -> None:
+    case = case_of(
+        failure.state,
+        failure.finding,
+        story.model,
+        path=story.path,
+        workload=failure.workload,
+    )
+    (folder / f"{number:04}.case").write_bytes(encode_case(case))
+
+
+def detect(plant: Plant) -> str | None:
+    """Plant a bug and return what notices it first, or None where nothing does.
+
+    What the engine gets wrong without the bug does not count.
+    """
+    # The stores that everything starts from are made before anything is planted.
+    fresh_image()
+    fresh_image(7)
+    for part in _PARTS[plant.detector]():
+        with plant.planted():
+            noticed = part()
+        if noticed:
+            known = part()
+            new = [problem for problem in noticed if problem not in known]
+            if new:
+                return new[0]
+    return None
+
+
+def _story(recording: Recording) -> list[str]:
+    try:
+        story = recording()
+    except Exception as error:  # noqa: BLE001 - told, whatever it is
+        return [repr(error)]
+    campaign = Campaign(
+        recover, SMOKE_PLAN, life=live_on, life_every=20, lives_max=4, failures_max=1
+    )
+    return [str(failure.finding) for failure in campaign.check(story).failures]
+
+
+def _damage(check: Callable[[], Iterator[Finding]]) -> list[str]:
+    try:
+        return [str(finding) for finding in check()]
+    except Exception as error:  # noqa: BLE001 - told, whatever it is
+        return [repr(error)]
+
+
+def _schedules(
+    programs: Sequence[Program], kill: int | None, world: type[SharedWorld]
+) -> list[str]:
+    tally = explore_programs(
+        programs,
+        preemptions=1,
+        kill=kill,
+        limit=40,
+        crash_every=1,
+        problems_max=1,
+        world=world,
+    )
+    return list(tally.problems)
+
+
+DAMAGE = (check_rot, check_strangers, check_leavings)
+
+Part: TypeAlias = Callable[[], list[str]]
+_PARTS: dict[str, Callable[[], list[Part]]] = {
+    "stories": lambda: [partial(_story, recording) for recording in recordings(1).values()],
+    "damage": lambda: [partial(_damage, check) for check in DAMAGE],
+    "schedules": lambda: [partial(_schedules, *entry[1:]) for entry in SCHEDULES],
+}
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run the crash test from the command line; the exit code is 1 where something broke."""
+    parser = argparse.ArgumentParser(description="Try the crash states of small programs.")
+    parser.add_argument("--length", type=int, default=2, help="operations in a row (default 2)")
+    parser.add_argument("--seconds", type=float, help="take up no new story after this time")
+    parser.add_argument("--seed", type=int, default=0, help="of all sampled choices")
+    parser.add_argument("--cases", type=Path, help="folder for case files of failures")
+    parser.add_argument("--schedules", type=int, default=200, help="runs of each set of programs")
+    parser.add_argument("--preemptions", type=int, default=1, help="most preemptions of a schedule")
+    parser.add_argument("--plants", action="store_true", help="plant every bug instead")
+    options = parser.parse_args(arguments)
+    write = sys.stdout.write
+    if options.plants:
+        missed = 0
+        for plant in PLANTS:
+            noticed = detect(plant)
+            missed += noticed is None
+            write(f"{plant.name}: {noticed or 'NOT NOTICED'}\n")
+        return 1 if missed else 0
+    plan = replace(SMOKE_PLAN, seed=options.seed)
+    report = run(
+        length=options.length,
+        budget_seconds=options.seconds,
+        plan=plan,
+        cases=options.cases,
+        schedules=options.schedules,
+        preemptions=options.preemptions,
+    )
+    write(f"{report}\n")
+    return 1 if report.problems else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,276 @@
+"""Short programs over the real engine, recorded on the simulated disk.
+
+Owns the alphabet of operations, all sequences up to a length over it, and turning a run into a
+`Story`: its trace, and the model of what was written. Small sequences are where the bugs are:
+CrashMonkey (OSDI 2018) found nearly all of its bugs with three operations or fewer.
+"""
+
+import random
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field
+from functools import cache
+from itertools import product
+
+from cerata.engine.events import Draft, PutFrame, PutTag
+from cerata.engine.log import Appended, Log
+from cerata.engine.storage import Storage
+
+from .campaign import Story
+from .disk import SimulatedDisk, SimulatedProcess
+from .drafts import Written, check_written
+from .model import Model, ModelBatch, ModelEvent
+from .monitor import OrderingMonitor
+from .world import World
+
+PATH = "store.cera"
+RING_SIZE = 64 << 10
+
+
+@dataclass(slots=True)
+class Session:
+    """One simulated process at work on the store: what operations act on."""
+
+    world: World
+    monitor: OrderingMonitor | None = None
+    sync: str | int = "commit"
+    written: list[Written] = field(default_factory=list)
+    process: SimulatedProcess = field(init=False)
+    log: Log = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.open()
+
+    def open(self) -> None:
+        """Start a process and open the store in it."""
+        self.process = self.world.disk.process()
+        storage: Storage = self.process
+        if self.monitor is not None:
+            storage = self.monitor.storage(storage)
+        self.log = open_log(self.world, self.process, PATH, storage=storage, sync=self.sync)
+
+    def append(self, drafts: Sequence[Draft], *, key: str | None = None) -> Appended:
+        """Append a batch, and note its acknowledgement where it is durable."""
+        # Noted first: a batch that was never acknowledged may survive all the same.
+        self.written.append(Written(tuple(drafts), key))
+        appended = self.log.append(drafts, key=key)
+        if appended.durable:
+            self.acknowledge(appended.last_seq)
+        return appended
+
+    def acknowledge(self, seq: int) -> None:
+        self.world.disk.acknowledge(seq, self.process.name)
+        identity = self.world.disk.names[PATH].number
+        if self.monitor is not None:
+            self.monitor.acknowledge((1, identity), seq)
+
+    def settle(self, act: Callable[[], None]) -> None:
+        """Run something after which everything written is durable."""
+        seq = self.log.head.seq
+        act()
+        self.acknowledge(seq)
+
+
+def open_log(
+    world: World,
+    process: SimulatedProcess,
+    path: str,
+    *,
+    storage: Storage | None = None,
+    sync: str | int = "commit",
+) -> Log:
+    """Open a log as a process of the world; the `Opener` of campaigns over the engine."""
+    return Log.open(
+        path,
+        environment=world.environment(process, storage),
+        ring_bytes=RING_SIZE,
+        sync=sync,  # type: ignore[arg-type]
+    )
+
+
+@cache
+def _text(size: int, seed: int) -> str:
+    """Return text that does not compress to nothing."""
+    return random.Random(seed).randbytes(size // 2).hex()
+
+
+def frame(text: str) -> Draft:
+    """Return the plainest event."""
+    return Draft(PutFrame(text=text))
+
+
+def append_small(session: Session) -> None:
+    """One event, one sector."""
+    session.append([frame(f"note {len(session.written)}")])
+
+
+def append_long(session: Session) -> None:
+    """One event over four sectors, so that it can be torn between them."""
+    session.append([frame(_text(1_600, len(session.written)))])
+
+
+def append_batch(session: Session) -> None:
+    """Three events that stand or fall together, with maps, a key and a reference."""
+    count = len(session.written)
+    tag = PutTag(tag=f"t{count}", at=0)
+    metadata = {"z": 1, "a": {"y": [1, 2.5, None], "b": True}, "m": "text"}
+    session.append(
+        [
+            Draft(PutFrame(text="doc", metadata=metadata), actor="agent"),
+            Draft(PutFrame(text=_text(300, count), parent=-1), causation=-1),
+            Draft(tag, scope=(("tenant", "default"), ("run_id", count)), correlation="c"),
+        ],
+        key=f"key {count}",
+    )
+
+
+def append_quarter(session: Session) -> None:
+    """Just under a quarter of the ring: a few of them go around it."""
+    session.append([frame(_text(14_000, len(session.written)))])
+
+
+def append_large(session: Session) -> None:
+    """More than a quarter of the ring: the payload goes to an extent of its own."""
+    session.append([frame(_text(20_000, len(session.written)))])
+
+
+def seal(session: Session) -> None:
+    """Move the ring's events into a segment."""
+    session.settle(session.log.seal)
+
+
+def reopen(session: Session) -> None:
+    """Close cleanly and open again."""
+    session.settle(session.log.close)
+    session.process.kill()
+    session.open()
+
+
+def kill(session: Session) -> None:
+    """Die without closing, and open in a new process."""
+    session.process.kill()
+    session.open()
+
+
+def clock_back(session: Session) -> None:
+    """The clock is set back by an hour; recorded times must go on all the same."""
+    session.world.clock.elapsed_us -= 3_600_000_000
+
+
+Act = Callable[[Session], None]
+ALPHABET: dict[str, Act] = {
+    "small": append_small,
+    "long": append_long,
+    "batch": append_batch,
+    "large": append_large,
+    "seal": seal,
+    "reopen": reopen,
+    "kill": kill,
+}
+
+"""What sequences are made of."""
+
+EXTRA: dict[str, Act] = {"quarter": append_quarter, "clock back": clock_back}
+"""Operations of the longer stories only."""
+
+
+def sequences(length_max: int) -> Iterator[tuple[str, ...]]:
+    """Yield all sequences of operations, the short ones first."""
+    for length in range(1, length_max + 1):
+        yield from product(ALPHABET, repeat=length)
+
+
+@cache
+def fresh_image(seed: int = 1) -> bytes:
+    """Return the bytes of an empty store, made by the engine in a world of its own."""
+    world = World(seed)
+    session = Session(world)
+    session.log.close()
+    return bytes(world.disk.names[PATH].data)
+
+
+def fresh_world(seed: int = 0) -> World:
+    """Return a world with an empty store in it."""
+    world = World(seed)
+    world.disk.put(PATH, fresh_image())
+    return world
+
+
+def record(
+    acts: Sequence[str],
+    *,
+    sync: str | int = "commit",
+    monitor: OrderingMonitor | None = None,
+    seed: int = 0,
+    base: bytes | None = None,
+) -> Story:
+    """Run operations on a store (``base``, or an empty one) and return their story.
+
+    Raises:
+        Finding: the undisturbed run already differs from what was appended.
+    """
+    base = fresh_image() if base is None else base
+    world = World(seed)
+    world.disk.put(PATH, base)
+    session = Session(world, monitor, sync)
+    for number, name in enumerate(acts, start=1):
+        world.disk.step = f"{number}:{name}"
+        (ALPHABET | EXTRA)[name](session)
+    trace = list(world.disk.trace)
+    session.process.kill()
+    return Story(
+        trace=trace,
+        node=world.disk.names[PATH].number,
+        path=PATH,
+        model=model_of(world, session.written),
+        name=" ".join(acts) + ("" if sync == "commit" else f" (sync={sync})"),
+        existing=True,
+        base=base,
+    )
+
+
+def record_creation(*, monitor: OrderingMonitor | None = None) -> Story:
+    """Create a store and append one event: the trace from the first byte on."""
+    world = World(seed=2)
+    session = Session(world, monitor)
+    append_small(session)
+    trace = list(world.disk.trace)
+    session.process.kill()
+    node = world.disk.names[PATH].number
+    return Story(trace, node, PATH, model_of(world, session.written), "creation")
+
+
+STORIES: tuple[tuple[tuple[str, ...], str | int], ...] = (
+    (("quarter",) * 6, "commit"),
+    (("quarter", "small", "long", "kill") * 2, "commit"),
+    (("small", "long", "small", "small"), 1 << 20),
+    (("long", "small", "batch", "seal", "small"), 1 << 20),
+    (("small", "long", "reopen", "batch"), "always"),
+    (("small", "clock back", "small", "kill", "clock back", "batch"), "commit"),
+)
+"""Longer stories and their sync policies: around the ring, unsynced groups, proofs, the clock."""
+
+
+def model_of(world: World, written: Sequence[Written]) -> Model:
+    """Read the undisturbed log, check it against what was appended, and model it.
+
+    Raises:
+        Finding: the log is not what was appended.
+    """
+    # On a copy: looking must not change the world that others go on with.
+    aside = World(disk=SimulatedDisk(record=False))
+    aside.disk.put(PATH, bytes(world.disk.names[PATH].data))
+    log = open_log(aside, aside.disk.process(), PATH)
+    events = [ModelEvent.of(event) for event in log.read()]
+    check_written(events, written)
+    return model_from(log.log_id, events)
+
+
+def model_from(log_id: bytes, events: Sequence[ModelEvent]) -> Model:
+    """Group events into their batches."""
+    model = Model(log_id)
+    place = 0
+    while place < len(events):
+        count = max(1, events[place].count)
+        model.append(ModelBatch(tuple(events[place : place + count])))
+        place += count
+    return model
