@@ -1,0 +1,404 @@
+"""Opening: what is ours, what is not, who made it, and what is left untouched."""
+
+import errno
+import os
+import resource
+import socket
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from cerata.engine import Environment, LockName, Log
+from cerata.engine.creation import TEMPORARY_SUFFIX
+from cerata.engine.errors import (
+    CerataError,
+    Corrupt,
+    InvalidInput,
+    Locked,
+    NotFound,
+    StorageFailed,
+    Unsupported,
+)
+from cerata.engine.format.page import MAGIC
+from cerata.engine.storage import OsStorage
+
+from .words import PATH, RING, Disk, put, texts
+
+
+def descriptors() -> int:
+    return len(os.listdir("/proc/self/fd"))
+
+
+@pytest.fixture(autouse=True)
+def no_leak() -> Any:
+    """Every way to fail gives its descriptors back."""
+    before = descriptors()
+    yield
+    assert descriptors() == before
+
+
+def open_log(path: Path | str, **options: Any) -> Log:
+    return Log.open(str(path), ring_bytes=RING, **options)
+
+
+def store(path: Path, *words: str) -> Path:
+    with open_log(path) as log:
+        for word in words:
+            log.append([put(word)])
+    return path
+
+
+def state(path: Path) -> tuple[bytes, int]:
+    return path.read_bytes(), path.stat().st_mtime_ns
+
+
+# --- what is not ours ----------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("mode", ["r", "rw"])
+@pytest.mark.parametrize(
+    ("content", "error", "says"),
+    [
+        (b"", Unsupported, "empty"),
+        (b"hello\n", Unsupported, "Not a Cerata file"),
+        (b"SQLite format 3\0" + bytes(9000), Unsupported, "Not a Cerata file"),
+        (bytes(20_000), Unsupported, "Not a Cerata file"),
+        (MAGIC + b"\2\0" + bytes(9000), Unsupported, "format version 2"),
+        (MAGIC + b"\1\0" + bytes(9000), Corrupt, "Both header pages"),
+        (MAGIC, Unsupported, "Not a Cerata file"),
+    ],
+)
+def test_what_is_not_ours_is_refused_and_left_alone(
+    tmp_path: Path, content: bytes, error: type[CerataError], says: str, mode: str
+) -> None:
+    """No byte of it changes, and the message says what to do."""
+    path = tmp_path / "a.cera"
+    path.write_bytes(content)
+    with pytest.raises(error, match=says) as caught:
+        open_log(path, mode=mode)
+    assert caught.value.where
+    assert caught.value.remedy
+    assert path.read_bytes() == content
+    assert os.listdir(tmp_path) == ["a.cera"]
+
+
+@pytest.mark.parametrize("mode", ["r", "rw"])
+def test_a_folder_is_refused(tmp_path: Path, mode: str) -> None:
+    """With a word on what to name instead."""
+    with pytest.raises(StorageFailed, match="Name a file, not a folder"):
+        open_log(tmp_path, mode=mode)
+
+
+@pytest.mark.parametrize("mode", ["r", "rw"])
+def test_a_pipe_or_socket_is_refused_without_waiting(tmp_path: Path, mode: str) -> None:
+    """Opening a pipe waits for its other end, for ever."""
+    pipe = tmp_path / "pipe"
+    os.mkfifo(pipe)
+    with pytest.raises(StorageFailed):
+        open_log(pipe, mode=mode)
+    with socket.socket(socket.AF_UNIX) as listening:
+        listening.bind(str(tmp_path / "socket"))
+        with pytest.raises(StorageFailed):
+            open_log(tmp_path / "socket", mode=mode)
+    with pytest.raises(StorageFailed):
+        open_log("/dev/null", mode=mode)
+
+
+@pytest.mark.parametrize("path", ["", "a\0b", "\ud800", 5])
+def test_a_path_that_is_none_is_refused(path: Any) -> None:
+    """Before the system sees it."""
+    with pytest.raises(InvalidInput, match="path"):
+        Log.open(path)
+
+
+def test_a_missing_file_is_not_created_for_reading(tmp_path: Path) -> None:
+    """And the nearest name is suggested."""
+    store(tmp_path / "brain.cera", "a")
+    with pytest.raises(NotFound, match=r"Did you mean .*brain\.cera"):
+        open_log(tmp_path / "brian.cera", mode="r")
+    assert os.listdir(tmp_path) == ["brain.cera"]
+    with pytest.raises(NotFound):
+        open_log(tmp_path / "no" / "such" / "folder.cera", mode="r")
+
+
+def test_a_missing_folder_is_named(tmp_path: Path) -> None:
+    """A file is created, a folder is not."""
+    with pytest.raises(CerataError) as caught:
+        open_log(tmp_path / "missing" / "a.cera")
+    assert "missing" in str(caught.value)
+
+
+def test_a_name_too_long_is_refused(tmp_path: Path) -> None:
+    """The temporary name is longer than the name itself."""
+    with pytest.raises(StorageFailed, match="name too long"):
+        open_log(tmp_path / ("x" * 250))
+    assert os.listdir(tmp_path) == []
+
+
+# --- reading writes nothing ----------------------------------------------------------------------
+
+
+def test_reading_writes_no_byte(tmp_path: Path) -> None:
+    """On a clean file, a killed writer's, and one that wants recovery."""
+    path = store(tmp_path / "a.cera", "a", "b")
+    torn = bytearray(path.read_bytes())
+    torn[8192 + 512 + 60] ^= 1
+    for content in (bytes(torn), path.read_bytes()):
+        path.write_bytes(content)
+        before = state(path)
+        for salvage in (False, True):
+            try:
+                with open_log(path, mode="r", salvage=salvage) as log:
+                    list(log.read())
+                    list(log.salvaged())
+                    log.refresh()
+            except Corrupt:
+                continue
+        assert state(path) == before
+        assert os.listdir(tmp_path) == ["a.cera"]
+
+
+def test_a_read_only_file_in_a_read_only_folder_is_read(tmp_path: Path) -> None:
+    """Nothing is created beside it, and syncing it is no error."""
+    folder = tmp_path / "folder"
+    folder.mkdir()
+    path = store(folder / "a.cera", "a")
+    path.chmod(0o400)
+    folder.chmod(0o500)
+    try:
+        with open_log(path, mode="r") as log:
+            assert texts(log) == ["a"]
+        if os.geteuid():
+            with pytest.raises(StorageFailed, match="permissions"):
+                open_log(path)
+    finally:
+        folder.chmod(0o700)
+
+
+@pytest.mark.skipif(os.geteuid() == 0, reason="root may read everything")
+def test_an_unreadable_file_is_refused(tmp_path: Path) -> None:
+    """With the permissions named."""
+    path = store(tmp_path / "a.cera", "a")
+    path.chmod(0)
+    for mode in ("r", "rw"):
+        with pytest.raises(StorageFailed, match="permissions"):
+            open_log(path, mode=mode)
+
+
+# --- creation ------------------------------------------------------------------------------------
+
+
+def test_a_new_file_is_its_owners_only(tmp_path: Path) -> None:
+    """Memories are private."""
+    assert store(tmp_path / "a.cera").stat().st_mode & 0o777 == 0o600
+
+
+def test_dead_creators_temporaries_are_swept(tmp_path: Path) -> None:
+    """Also the second name of a file whose creator died after giving it the first."""
+    path = tmp_path / "a.cera"
+    (tmp_path / f"a.cera.0123{TEMPORARY_SUFFIX}").write_bytes(b"half")
+    kept = tmp_path / f"b.cera.0123{TEMPORARY_SUFFIX}"
+    kept.write_bytes(b"another's")
+    store(path, "a")
+    os.link(path, tmp_path / f"a.cera.4567{TEMPORARY_SUFFIX}")
+    (tmp_path / f"a.cera.89{TEMPORARY_SUFFIX}").mkdir()
+    with open_log(path) as log:
+        assert texts(log) == ["a"]
+    left = {"a.cera", kept.name, f"a.cera.89{TEMPORARY_SUFFIX}"}
+    assert set(os.listdir(tmp_path)) == left
+
+
+def test_a_living_creators_temporary_is_left(tmp_path: Path) -> None:
+    """It holds the lock from before it has its name."""
+    name = tmp_path / f"a.cera.0123{TEMPORARY_SUFFIX}"
+    creating = OsStorage().create(str(name))
+    creating.try_lock(LockName.PRESENCE, exclusive=True)
+    store(tmp_path / "a.cera")
+    assert name.exists()
+    creating.close()
+    store(tmp_path / "a.cera")
+    assert not name.exists()
+
+
+def test_temporaries_beside_a_dotted_path_are_swept(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """`./a.cera` and `a.cera` are the same file; the folder's listing once lost the dot."""
+    monkeypatch.chdir(tmp_path)
+    for path in ("./a.cera", "a.cera"):
+        Path(f"a.cera.0123{TEMPORARY_SUFFIX}").write_bytes(b"half")
+        Log.open(path, ring_bytes=RING).close()
+        assert os.listdir() == ["a.cera"]
+
+
+def test_creators_at_once_make_one_log(tmp_path: Path) -> None:
+    """Eight processes; the losers open the winner's file."""
+    program = (
+        "import sys; from cerata.engine import Log, Draft, PutFrame\n"
+        "sys.stdin.read()\n"
+        "with Log.open(sys.argv[1]) as log:\n"
+        "    log.append([Draft(PutFrame(text=sys.argv[2]))]); print(log.log_id.hex())\n"
+    )
+    children = [
+        subprocess.Popen(
+            [sys.executable, "-c", program, str(tmp_path / "a.cera"), str(number)],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            text=True,
+        )
+        for number in range(8)
+    ]
+    for child in children:
+        assert child.stdin is not None
+        child.stdin.close()
+    ids = set()
+    for child in children:
+        assert child.stdout is not None
+        ids.add(child.stdout.read())
+        child.stdout.close()
+        assert child.wait() == 0
+    assert len(ids) == 1
+    with open_log(tmp_path / "a.cera", mode="r") as log:
+        assert sorted(map(str, texts(log))) == [str(number) for number in range(8)]
+    assert os.listdir(tmp_path) == ["a.cera"]
+
+
+def test_a_log_in_memory_makes_no_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each opening is a new one; in an environment of memory it is a name like any other."""
+    monkeypatch.chdir(tmp_path)
+    with Log.open(":memory:") as one, Log.open(":memory:") as two:
+        one.append([put("a")])
+        assert (texts(one), texts(two)) == (["a"], [])
+    assert os.listdir() == []
+    environment = Environment.in_memory()
+    for expected in ([], ["a"]):
+        with Log.open(":memory:", environment=environment) as log:
+            assert texts(log) == expected
+            log.append([put("a")])
+
+
+# --- locks ---------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("timeout", [0, 0.02])
+def test_a_held_lock_times_out_and_says_who_holds_it(tmp_path: Path, timeout: float) -> None:
+    """0 fails at once, a little waits a little."""
+    path = store(tmp_path / "a.cera", "a")
+    other = OsStorage().open(str(path), mode="rw")
+    with open_log(path, lock_timeout=timeout) as log:
+        assert other.try_lock(LockName.WRITER, exclusive=True)
+        with pytest.raises(Locked, match="Another process is writing") as caught:
+            log.append([put("b")])
+        assert "lock_timeout" in str(caught.value.remedy)
+        with pytest.raises(Locked):
+            open_log(path, lock_timeout=timeout)
+        with open_log(path, mode="r") as reader:
+            assert texts(reader) == ["a"]
+        other.close()
+        log.append([put("b")])
+        assert texts(log) == ["a", "b"]
+
+
+def test_waiting_doubles_up_to_a_millisecond() -> None:
+    """And ends when the time is up: counted on a clock that a test turns."""
+    disk = Disk()
+    disk.open()
+    holder = disk.storage.open(PATH, mode="rw")
+    holder.try_lock(LockName.WRITER, exclusive=True)
+    with pytest.raises(Locked, match=r"waited 2\.5 s"):
+        disk.open(lock_timeout=2.5)
+    assert 2.5 <= disk.clock.waited < 2.502
+
+
+def test_without_a_time_limit_one_waits_until_it_is_free() -> None:
+    """None waits for ever."""
+    disk = Disk()
+    disk.open()
+    holder = disk.storage.open(PATH, mode="rw")
+    holder.try_lock(LockName.WRITER, exclusive=True)
+    sleep = disk.clock.sleep
+
+    def sleep_then_free(seconds: float) -> None:
+        sleep(seconds)
+        if disk.clock.waited > 100:
+            holder.close()
+
+    disk.clock.sleep = sleep_then_free  # type: ignore[method-assign]
+    disk.open(lock_timeout=None).close()
+    assert disk.clock.waited > 100
+
+
+# --- a full disk ---------------------------------------------------------------------------------
+
+
+def limited(size: int, *commands: str) -> subprocess.CompletedProcess[str]:
+    """Run commands in a process whose files may not pass ``size`` bytes."""
+    program = "\n".join(
+        ["from cerata.engine import *", "from cerata.engine.errors import *",
+         "put = lambda text: Draft(PutFrame(text=text))", *commands]
+    )  # fmt: skip
+
+    def limit() -> None:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (size, size))
+
+    return subprocess.run(
+        [sys.executable, "-c", program],
+        check=False,
+        capture_output=True,
+        text=True,
+        preexec_fn=limit,
+    )
+
+
+def test_no_space_to_create_leaves_nothing(tmp_path: Path) -> None:
+    """A typed error, and no half of a file under any name."""
+    path = tmp_path / "a.cera"
+    run = limited(
+        40_000,
+        f"try: Log.open({str(path)!r}, ring_bytes=65536)",
+        "except StorageFailed as error: print(error.errno, error.remedy)",
+    )
+    assert run.stdout.startswith(f"{errno.EFBIG} Raise the file size limit"), run.stderr
+    assert os.listdir(tmp_path) == []
+
+
+def test_a_full_disk_refuses_and_keeps_what_was_acknowledged(tmp_path: Path) -> None:
+    """Appends go on while the ring has room, then are refused; nothing acknowledged is lost."""
+    path = tmp_path / "a.cera"
+    run = limited(
+        80_000,
+        "import os, random",
+        f"log = Log.open({str(path)!r}, ring_bytes=65536)",
+        "count = 0",
+        "try:",
+        "    while True:",
+        "        log.append([put(os.urandom(1500).hex())]); count += 1",
+        "except StorageFailed as error: print(count, error.errno)",
+        "try: log.append([put('x' * 60000)])",
+        "except StorageFailed as error: print(error.errno)",
+        "print(log.refresh().seq)",
+    )
+    count, code, large_code, head = run.stdout.split()
+    assert (code, large_code, head) == (str(errno.EFBIG), str(errno.EFBIG), count), run.stderr
+    with open_log(path) as log:
+        assert log.head.seq == int(count) > 10
+        log.append([put("there is space again")])
+    with open_log(path, mode="r") as log:
+        assert log.head.seq == int(count) + 1
+
+
+@pytest.mark.parametrize("mode", ["r", "rw"])
+def test_descriptors_are_given_back_on_every_error(tmp_path: Path, mode: str) -> None:
+    """The fixture counts them."""
+    path = store(tmp_path / "a.cera", "a")
+    whole = path.read_bytes()
+    for length in (0, 100, 5000, 9000, len(whole) - 10):
+        path.write_bytes(whole[:length])
+        with pytest.raises(CerataError):
+            open_log(path, mode=mode)
+    path.write_bytes(whole[:8192] + bytes([whole[8192] ^ 1]) + whole[8193:])
+    with pytest.raises(Corrupt):
+        open_log(path, mode=mode)
