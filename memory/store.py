@@ -9,11 +9,12 @@ from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
 from datetime import datetime
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal, Self
 
 from cerata.engine.environment import Environment
-from cerata.engine.errors import Conflict, InvalidInput, NotFound, Unsupported
+from cerata.engine.errors import Conflict, InvalidInput, Unsupported
 from cerata.engine.events import (
     DeleteFrame,
     Draft,
@@ -27,7 +28,6 @@ from cerata.engine.events import (
 )
 from cerata.engine.log import Appended, Head, Log, SyncPolicy
 from cerata.engine.recovery import RecoveryReport
-from cerata.projections.frame_table import Frames
 from cerata.replay.basis import resolve_basis
 from cerata.replay.fold import CLOSE_COST_MS, REPLAY_COST_MS, Fold, replayed_digests
 
@@ -39,9 +39,10 @@ from .drafting import (
     frame_fields,
     full_scope,
 )
+from .references import References
 from .transaction import Transaction
 from .values import Context, Frame, FrameId, Hit, Receipt, frame_id
-from .view import DOCUMENT_KIND, View, is_within
+from .view import DOCUMENT_KIND, View
 
 if TYPE_CHECKING:
     from cerata.replay.verify import Verification
@@ -402,7 +403,7 @@ class Store:
         return transaction.add(drafts)
 
     def _append(self, drafts: Sequence[Draft], *, expect: int | None, key: str | None) -> Receipt:
-        references = _references(drafts)
+        references = References(drafts)
         arguments = None
         if key is not None:
             arguments = arguments_hash(
@@ -410,59 +411,14 @@ class Store:
             )
         known, validate = 0, None
         if references:
-            frames = self._frames_for_validation()
-            known = min(frames.seq, self._log.head.seq)
-            self._check_references(drafts, frames)
-
-            def check_delta(delta: Sequence[Event]) -> None:
-                _check_delta(references, frames, delta)
-
-            validate = check_delta
+            self._log.refresh()
+            references.check_exist(self._log, self._scope)
+            frames = self._fold.frames()
+            known, validate = frames.seq, partial(references.check_open, frames)
         appended = self._log.append(
             drafts, expect=expect, key=key, arguments=arguments, validate=validate, known=known
         )
         return _receipt(drafts, appended)
-
-    def _frames_for_validation(self) -> Frames:
-        self._log.refresh()
-        return self._fold.frames()
-
-    def _check_references(self, drafts: Sequence[Draft], frames: Frames) -> None:
-        """Refuse what cannot be: unknown frames, closed ones, a frame in its own place."""
-        closed: set[int] = set()
-        for place, draft in enumerate(drafts, start=1):
-            body = draft.body
-            for name in body.references:
-                value: int | None = getattr(body, name)
-                if value is None:
-                    continue
-                if value < 0:
-                    target = -value
-                    if target >= place or not isinstance(drafts[target - 1].body, PutFrame):
-                        raise NotFound(f"{name} names {value}, which no earlier frame has here")
-                elif body.references[name] == PutFrame.wire_name:
-                    self._check_frame(value, frames)
-            if isinstance(body, DeleteFrame | SupersedeFrame):
-                old = body.frame if isinstance(body, DeleteFrame) else body.old
-                if old in closed:
-                    raise Conflict(f"Frame {old} is closed twice in one batch")
-                closed.add(old)
-                if old > 0:
-                    _check_open(old, frames)
-                if isinstance(body, SupersedeFrame):
-                    if body.new == old:
-                        raise Conflict(f"Frame {old:,} cannot supersede itself")
-                    if body.new > 0:
-                        _check_open(body.new, frames)
-
-    def _check_frame(self, frame: int, frames: Frames) -> None:
-        row = frames.frame(frame)
-        scope = self._scope
-        if row is None or (scope is not None and not is_within(row.scope, scope)):
-            raise NotFound(
-                f"There is no frame {frame:,}",
-                remedy="Frame ids are shown by search, frames and log.",
-            )
 
     def maintain(self) -> bool:
         """Do what was put off: save projections if replaying would take long. True if it did."""
@@ -470,56 +426,6 @@ class Store:
             self._fold.save()
             return True
         return False
-
-
-def _references(drafts: Sequence[Draft]) -> frozenset[int]:
-    """Return the seqs of earlier events that a batch names."""
-    return frozenset(
-        value
-        for draft in drafts
-        for name in draft.body.references
-        if (value := getattr(draft.body, name)) is not None
-    )
-
-
-def _check_open(frame: int, frames: Frames) -> None:
-    closing = frames.closing_of(frame, frames.seq)
-    if closing is None:
-        return
-    if closing.superseded_by is not None:
-        raise Conflict(
-            f"Frame {frame:,} was superseded by frame {closing.superseded_by:,}",
-            where=f"event {closing.seq:,}",
-            remedy=f"Name frame {closing.superseded_by:,} instead.",
-        )
-    raise Conflict(f"Frame {frame:,} was deleted", where=f"event {closing.seq:,}")
-
-
-def _check_delta(references: frozenset[int], frames: Frames, delta: Sequence[Event]) -> None:
-    """Refuse if another writer closed a target, or what it hangs below, just before us."""
-    if not delta:
-        return
-    concerned = set(references)
-    for frame in references:
-        row = frames.frame(frame)
-        while row is not None and row.parent is not None and row.parent not in concerned:
-            concerned.add(row.parent)
-            row = frames.frame(row.parent)
-    for event in delta:
-        body = event.body
-        closed = (
-            body.frame
-            if isinstance(body, DeleteFrame)
-            else body.old
-            if isinstance(body, SupersedeFrame)
-            else None
-        )
-        if closed in concerned:
-            raise Conflict(
-                f"Frame {closed:,} was closed by another writer",
-                where=f"event {event.seq:,}",
-                remedy="Read again, and decide again.",
-            )
 
 
 def _receipt(drafts: Sequence[Draft], appended: Appended) -> Receipt:

@@ -23,6 +23,7 @@ from cerata.replay.fold import Fold
 from cerata.retrieval.context import Entry, fill
 from cerata.retrieval.span import best_span
 
+from .references import is_within
 from .values import Context, ContextItem, Frame, FrameId, Hit, frame_id
 
 DOCUMENT_KIND = "document"
@@ -281,9 +282,3 @@ def _terms_of(query: str) -> list[str]:
     except UnicodeEncodeError as error:
         raise InvalidInput(f"The query is not valid Unicode: {error.reason}") from error
     return list(dict.fromkeys(words.terms(query)))
-
-
-def is_within(scope: Scope, wanted: Scope) -> bool:
-    """Tell whether an event's scope has every name of ``wanted`` with its value."""
-    have = dict(scope)
-    return all(have.get(name) == value for name, value in wanted)

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 import cerata
-from cerata.engine.events import DeleteFrame, SupersedeFrame
+from cerata.engine.events import DeleteFrame, PutFrame, RetractFact, SupersedeFrame
 from cerata.memory import ingest
 from cerata.retrieval.passages import split_passages
 
@@ -290,6 +290,36 @@ class TestTransactions:
         assert (again.ids, again.added) == (first.ids, False)
         with pytest.raises(cerata.IdempotencyConflict, match="call-1"):
             store.put_frame("y", key="call-1")
+
+    def test_a_retried_correction_happens_once(self, store: cerata.Store) -> None:
+        """On the retry its target is closed, by its own first try: that is no conflict."""
+        old = store.put_frame("old")
+        receipts: list[cerata.Receipt | None] = []
+        for _ in range(2):
+            with store.transaction(key="correct-1") as transaction:
+                store.supersede(old, "new")
+            receipts.append(transaction.receipt)
+        first, again = receipts
+        assert first is not None
+        assert again is not None
+        assert (again.ids, again.added) == (first.ids, False)
+        assert store.head.seq == 3
+
+    def test_references_inside_a_batch_must_stand_before_and_be_of_the_kind(
+        self, store: cerata.Store
+    ) -> None:
+        """A batch is read in order."""
+        for events in (
+            [DeleteFrame(frame=-1)],
+            [DeleteFrame(frame=-2), PutFrame(text="late")],
+            [RetractFact(fact=-1)],
+            [PutFrame(text="x"), RetractFact(fact=-1)],
+        ):
+            with pytest.raises(cerata.NotFound):
+                store.append(*events)
+        with pytest.raises(cerata.Conflict, match="twice in one batch"):
+            store.append(PutFrame(text="x"), DeleteFrame(frame=-1), DeleteFrame(frame=-1))
+        assert store.head.seq == 0
 
 
 class TestScopes:
