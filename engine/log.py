@@ -416,6 +416,7 @@ class Log:
         """Take in what other processes appended; takes no lock, and never goes backwards."""
         self._check_open()
         with self._mutex, self._changing():
+            self._check_open()
             if self._salvaging:
                 return self.head
             for _ in range(_READ_TRIES):
@@ -470,8 +471,15 @@ class Log:
                 self._prove()
         finally:
             with self._spill_mutex, self._sync_mutex, self._mutex:
-                self._closed = True
-                self._release()
+                try:
+                    # Other threads may have appended since; they wait for a sync, and get one.
+                    head = self._cursor.next_seq - 1
+                    if self._writable and self._failure is None and head > self._durable:
+                        self._file_sync()
+                        self._durable = head
+                finally:
+                    self._closed = True
+                    self._release()
 
     def __enter__(self) -> Self:
         return self

@@ -1,0 +1,218 @@
+"""Threads, forks and processes on one file: nothing lost, nothing seen before it is durable."""
+
+import os
+import random
+import subprocess
+import sys
+import threading
+import time
+from pathlib import Path
+
+import pytest
+
+from cerata.engine import LockName, Log
+from cerata.engine.errors import CerataError, Closed
+from cerata.engine.storage import OsFile, OsStorage
+from cerata.engine.verify import verify_log
+
+from .words import RING, put, texts
+
+WRITER = """
+import sys
+from cerata.engine import Log, Draft, PutFrame
+path, name, count = sys.argv[1], sys.argv[2], int(sys.argv[3])
+sys.stdin.read()
+with Log.open(path, ring_bytes=65536) as log:
+    for number in range(count):
+        done = log.append([Draft(PutFrame(text=f"{name} {number}"))])
+        assert done.durable
+"""
+
+
+def writer(path: Path, name: str, count: int) -> "subprocess.Popen[str]":
+    """Start a process that appends once its standard input is closed."""
+    return subprocess.Popen(
+        [sys.executable, "-c", WRITER, str(path), name, str(count)],
+        stdin=subprocess.PIPE,
+        text=True,
+    )
+
+
+def start(*children: "subprocess.Popen[str]") -> None:
+    for child in children:
+        assert child.stdin is not None
+        child.stdin.close()
+
+
+def test_two_processes_write_while_a_third_reads(tmp_path: Path) -> None:
+    """1,000 each: all 2,000 are there, in each one's order, and the view never goes backwards."""
+    path = tmp_path / "a.cera"
+    Log.open(str(path), ring_bytes=RING).close()
+    children = [writer(path, name, 1000) for name in "ab"]
+    with Log.open(str(path), mode="r") as reader:
+        start(*children)
+        seen: list[str | None] = []
+        while any(child.poll() is None for child in children):
+            head = reader.refresh()
+            new = [event.body.text for event in reader.read(len(seen) + 1)]  # type: ignore[union-attr]
+            assert len(seen) + len(new) == head.seq
+            seen += new
+        assert [child.wait() for child in children] == [0, 0]
+        reader.refresh()
+        assert texts(reader)[: len(seen)] == seen
+        assert reader.head.seq == 2000
+        for name in "ab":
+            own = [text for text in texts(reader) if str(text).startswith(name)]
+            assert own == [f"{name} {number}" for number in range(1000)]
+        assert verify_log(reader).problems == ()
+
+
+def test_readers_opening_while_others_write_never_cry_damage(tmp_path: Path) -> None:
+    """A walk could pass a place just before a record came there, and meet its proof later."""
+    path = tmp_path / "a.cera"
+    Log.open(str(path), ring_bytes=RING).close()
+    children = [writer(path, name, 400) for name in "ab"]
+    start(*children)
+    last = opened = 0
+    while any(child.poll() is None for child in children):
+        with Log.open(str(path), mode="r") as log:
+            assert log.head.seq >= last
+            last, opened = log.head.seq, opened + 1
+    assert [child.wait() for child in children] == [0, 0]
+    assert opened > 10
+
+
+def test_threads_share_syncs_and_readers_see_only_what_is_durable(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Eight threads on one handle: every append durable, far fewer syncs than appends."""
+    path = str(tmp_path / "a.cera")
+    synced: list[int] = []
+    flush = OsFile.sync
+
+    def slow(self: OsFile) -> None:
+        time.sleep(0.001)
+        flush(self)
+        synced.append(1)
+
+    monkeypatch.setattr(OsFile, "sync", slow)
+    with Log.open(path, ring_bytes=RING) as log:
+        synced.clear()
+        failures: list[BaseException] = []
+        done = threading.Event()
+
+        def append(name: int) -> None:
+            try:
+                for number in range(50):
+                    appended = log.append([put(f"{name} {number}")])
+                    assert appended.durable
+                    assert log.head.seq >= appended.last_seq
+            except BaseException as error:
+                failures.append(error)
+                raise
+
+        def watch() -> None:
+            last = 0
+            while not done.is_set():
+                head = log.head.seq
+                assert last <= head <= log._durable
+                assert [event.seq for event in log.read(last + 1, head)] == [
+                    *range(last + 1, head + 1)
+                ]
+                last = head
+
+        threads = [threading.Thread(target=append, args=(name,)) for name in range(8)]
+        watching = threading.Thread(target=watch)
+        for thread in (watching, *threads):
+            thread.start()
+        for thread in threads:
+            thread.join()
+        done.set()
+        watching.join()
+        assert failures == []
+        assert log.head.seq == 400
+        assert len(synced) < 300
+        for name in range(8):
+            own = [text for text in texts(log) if str(text).startswith(f"{name} ")]
+            assert own == [f"{name} {number}" for number in range(50)]
+
+
+def test_closing_while_threads_append_loses_nothing_acknowledged(tmp_path: Path) -> None:
+    """They get a typed error; what was acknowledged is there."""
+    path = str(tmp_path / "a.cera")
+    for _ in range(10):
+        log = Log.open(path, ring_bytes=RING)
+        acknowledged: list[int] = []
+
+        def append(log: Log = log, acknowledged: list[int] = acknowledged) -> None:
+            try:
+                while True:
+                    size = 40_000 if random.random() < 0.1 else 10
+                    acknowledged.append(log.append([put("x" * size)]).last_seq)
+            except CerataError:
+                return
+
+        threads = [threading.Thread(target=append) for _ in range(4)]
+        for thread in threads:
+            thread.start()
+        time.sleep(0.02)
+        log.close()
+        for thread in threads:
+            thread.join()
+        with Log.open(path) as log:
+            assert log.head.seq >= max(acknowledged, default=0)
+            assert verify_log(log).problems == ()
+
+
+def forked(child: "object") -> int:
+    """Run a callable in a forked child and return its exit code."""
+    pid = os.fork()
+    if pid == 0:
+        code = 1
+        try:
+            child()  # type: ignore[operator]
+            code = 0
+        finally:
+            os._exit(code)
+    return os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1])
+
+
+@pytest.mark.filterwarnings("ignore::DeprecationWarning")
+def test_a_forked_child_cannot_use_its_parents_handle(tmp_path: Path) -> None:
+    """Nor release its locks; it may open the file for itself."""
+    path = str(tmp_path / "a.cera")
+    with Log.open(path, ring_bytes=RING) as log:
+        log.append([put("parent")])
+
+        def child() -> None:
+            for call in (lambda: log.append([put("stolen")]), log.refresh, log.read, log.seal):
+                with pytest.raises(Closed, match="inherited by fork"):
+                    call()
+            log.close()
+            with Log.open(path) as own:
+                assert not own.report.alone
+                own.append([put("child")])
+
+        assert forked(child) == 0
+        log.append([put("parent again")])
+        assert texts(log) == ["parent", "child", "parent again"]
+        other = OsStorage().open(path, mode="rw")
+        assert not other.try_lock(LockName.PRESENCE, exclusive=True)
+        other.close()
+
+
+@pytest.mark.filterwarnings("ignore::DeprecationWarning")
+def test_a_child_does_not_keep_its_dead_parents_locks(tmp_path: Path) -> None:
+    """An inherited descriptor would hold them for as long as the child lives."""
+    path = str(tmp_path / "a.cera")
+    log = Log.open(path, ring_bytes=RING)
+    child = os.fork()
+    if child == 0:
+        time.sleep(5)
+        os._exit(0)
+    time.sleep(0.05)
+    log.close()
+    with Log.open(path) as log:
+        assert log.report.alone
+    os.kill(child, 9)
+    os.waitpid(child, 0)
