@@ -421,7 +421,7 @@ class Log:
                 return self.head
             for _ in range(_READ_TRIES):
                 pages = self._log_file.read_pages()
-                if pages != self._pages and self._follow_move(pages):
+                if pages != self._pages and self._follow_move(pages, locked=False):
                     continue
                 state = self._followed(pages)
                 if self._log_file.read_pages() == pages:
@@ -539,7 +539,7 @@ class Log:
             while True:
                 with self._locked(), self._changing():
                     pages = self._log_file.read_pages()
-                    if pages == self._pages or not self._follow_move(pages):
+                    if pages == self._pages or not self._follow_move(pages, locked=True):
                         self._catch_up(pages)
                         yield
                         return
@@ -639,7 +639,7 @@ class Log:
             self._check_forward(found.cursor)
         self.settle(found, alone=False)
 
-    def _follow_move(self, pages: bytes) -> bool:
+    def _follow_move(self, pages: bytes, *, locked: bool) -> bool:
         """Go over to the file that took this one's place, if compaction moved the log there.
 
         Returns whether it did. Under the writer lock a flag whose compactor died is cleared.
@@ -650,7 +650,8 @@ class Log:
         storage = self._environment.storage
         there = storage.identity(self.path)
         if there == self._file.identity():
-            if self._writable:
+            if locked:
+                # No compactor holds the lock now, so the one that set it is dead.
                 self._clear_moved(page)
             return False
         if there is None:

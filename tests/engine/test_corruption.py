@@ -7,6 +7,7 @@ A case is one flipped bit or one length. The full sweep, as docs/reliability.md 
 import os
 import sys
 from collections import Counter
+from collections.abc import Iterator
 from random import Random
 
 import pytest
@@ -21,6 +22,9 @@ from .words import RING, Disk, stored
 FULL = os.environ.get("CERATA_SWEEP") == "full"
 SHARE = 1 if FULL else 24
 """One bit in so many is flipped."""
+
+SHARDS = 64 if FULL else 1
+"""The full sweep is cut into tests of a minute each."""
 
 WRONG = ("SILENT", "NO PLACE", "LOST", "WRITTEN TO")
 
@@ -82,20 +86,28 @@ def placed(error: CerataError) -> bool:
     return bool(error.where) and bool(error.remedy)
 
 
-def tally(counts: Counter[tuple[str, str]], what: str) -> None:
-    """Print the outcomes by structure."""
-    lines = [f"\n{what}: {sum(counts.values()):,} cases\n"]
-    for (name, found), count in sorted(counts.items()):
-        lines.append(f"  {name:11} {found:16} {count:8,}\n")
+Counts = Counter[tuple[str, str, str]]
+
+
+@pytest.fixture(scope="module")
+def counts() -> Iterator[Counts]:
+    """Count outcomes by sweep and structure, and print them at the end."""
+    held: Counts = Counter()
+    yield held
+    lines = [f"\n{sum(held.values()):,} cases\n"]
+    for (sweep, name, found), count in sorted(held.items()):
+        lines.append(f"  {sweep:16} {name:11} {found:16} {count:8,}\n")
     sys.stdout.writelines(lines)
 
 
-def test_no_flipped_bit_goes_unseen(specimen: Specimen, seed: int) -> None:
+@pytest.mark.parametrize("shard", range(SHARDS))
+def test_no_flipped_bit_goes_unseen(
+    specimen: Specimen, seed: int, counts: Counts, shard: int
+) -> None:
     """Every bit of every structure, and one of every byte that belongs to none."""
-    random = Random(seed)
+    random = Random(seed + shard)
     data = bytearray(specimen.data)
-    counts: Counter[tuple[str, str]] = Counter()
-    for offset in range(len(data)):
+    for offset in range(shard, len(data), SHARDS):
         place = specimen.place_of(offset)
         bits = range(8) if place else [random.randrange(8)]
         # The free part of the ring is large and all alike.
@@ -106,32 +118,34 @@ def test_no_flipped_bit_goes_unseen(specimen: Specimen, seed: int) -> None:
             data[offset] ^= 1 << bit
             found = outcome(specimen, data)
             data[offset] ^= 1 << bit
-            counts[place.name if place else "free", found] += 1
+            counts["bits", place.name if place else "free", found] += 1
             assert found not in (*WRONG, "ambiguous"), (place, offset, bit)
             if place and place.name not in ("end", "padding"):
                 assert found != "harmless", (place, offset, bit)
-    tally(counts, "flipped bits")
     assert data == specimen.data
 
 
-def test_a_flipped_bit_is_repaired_or_refused_by_a_writer(specimen: Specimen, seed: int) -> None:
+def test_a_flipped_bit_is_repaired_or_refused_by_a_writer(
+    specimen: Specimen, seed: int, counts: Counts
+) -> None:
     """An opener for writing may mend what it can prove; it never loses what was acknowledged."""
     random = Random(seed + 1)
-    counts: Counter[tuple[str, str]] = Counter()
-    for offset in range(0, len(specimen.data), 1 if FULL else 16):
+    for offset in range(0, len(specimen.data), 2 if FULL else 16):
         place = specimen.place_of(offset)
         if place is None:
             continue
         data = bytearray(specimen.data)
         data[offset] ^= 1 << random.randrange(8)
         found = as_a_writer(specimen, data)
-        counts[place.name, found] += 1
+        counts["bits, a writer", place.name, found] += 1
         assert found not in WRONG, (place, offset)
-    tally(counts, "opened for writing")
 
 
-def test_no_length_goes_unseen(specimen: Specimen, seed: int) -> None:
-    """A file cut at any length is refused, or what was cut off was padding."""
+@pytest.mark.parametrize("shard", range(SHARDS))
+def test_no_length_goes_unseen(
+    specimen: Specimen, killed: Specimen, seed: int, counts: Counts, shard: int
+) -> None:
+    """A file cut at any length is refused, or what was cut off was padding; a killed one too."""
     random = Random(seed + 2)
     edges = {
         edge + by
@@ -141,17 +155,16 @@ def test_no_length_goes_unseen(specimen: Specimen, seed: int) -> None:
     }
     every = 1 if FULL else 150
     lengths = sorted(edges | set(range(random.randrange(every), len(specimen.data), every)))
-    counts: Counter[tuple[str, str]] = Counter()
-    for length in lengths:
-        if 0 <= length < len(specimen.data):
-            found = outcome(specimen, bytearray(specimen.data[:length]))
-            counts["cut", found] += 1
-            assert found not in (*WRONG, "ambiguous"), length
-    tally(counts, "lengths")
+    for length in lengths[shard::SHARDS]:
+        for of, name in ((specimen, "lengths"), (killed, "lengths, killed")):
+            if 0 <= length < len(of.data):
+                found = outcome(of, bytearray(of.data[:length]))
+                counts[name, "file", found] += 1
+                assert found not in (*WRONG, "ambiguous"), length
 
 
 def test_a_killed_writers_file_is_ambiguous_only_in_its_last_group(
-    killed: Specimen, seed: int
+    killed: Specimen, seed: int, counts: Counts
 ) -> None:
     """Without the mark of a clean close, damage to the last group looks like a torn write."""
     random = Random(seed + 3)
@@ -160,21 +173,20 @@ def test_a_killed_writers_file_is_ambiguous_only_in_its_last_group(
         (place for place in killed.places if place.name == "record"),
         key=lambda place: (place.start - killed.ring_start) % RING,
     )
-    counts: Counter[tuple[str, str]] = Counter()
+    ambiguous = 0
     for place in killed.places:
         for offset in range(place.start, place.stop):
-            if random.randrange(SHARE * 4):
+            if random.randrange(2 if FULL else 4 * SHARE):
                 continue
             bit = 1 << random.randrange(8)
             data[offset] ^= bit
             found = outcome(killed, data)
             data[offset] ^= bit
-            counts[place.name, found] += 1
+            counts["bits, killed", place.name, found] += 1
             assert found not in WRONG, (place, offset)
             if found == "ambiguous":
                 assert place == in_ring_order[-1], place
-    tally(counts, "killed")
-    ambiguous = sum(count for (_, found), count in counts.items() if found == "ambiguous")
+                ambiguous += 1
     assert ambiguous > 0
 
 

@@ -2,13 +2,12 @@
 
 import pytest
 
-from cerata.engine import Log
 from cerata.engine.errors import Corrupt
 from cerata.engine.format.extent import ExtentKind
 from cerata.engine.recovery import RecoveryReport
 from cerata.engine.verify import verify_log
 
-from .words import RING, Disk, put, stored, texts
+from .words import Disk, put, stored, texts
 
 FIRST = 8192
 """Where the ring, and its first record, begins."""
@@ -220,12 +219,8 @@ def test_a_dead_writers_segment_is_not_taken_for_the_logs() -> None:
     disk.spoil(log.page.toc_offset, bytes(log.page.data_end - log.page.toc_offset))
     disk.spoil(0, pages)
     disk.spoil(FIRST + 512, bytes(1024))
-    size = len(disk.image())
-    disk.node().data.extend(bytes(512))
-    held = disk.storage.open("brain.cera", mode="rw")
-    del held, size
-    with disk.log() as other, disk.log() as log:
-        del other
+    # Others are there, so nobody trims it.
+    with disk.open(mode="rw"), disk.log() as log:
         log.append([put("b")])
         log.seal()
         log.append([put("c")])
@@ -293,10 +288,6 @@ def test_a_copy_taken_between_commits_opens() -> None:
     log = disk.open()
     for number in range(200):
         log.append([put(str(number) * 50)])
-        copy = Disk.holding(disk.image())
-        with copy.log(mode="r") as reader:
+        with Disk.holding(disk.image()).log(mode="r") as reader:
             assert reader.head.seq == number + 1
-    with copy.log() as log:
-        assert log.head.seq == 200
-        assert isinstance(log, Log)
-        assert log.page.ring_size == RING
+    assert len(recovered(Disk.holding(disk.image()))[0]) == 200
