@@ -51,7 +51,7 @@ class Tally:
     lives: int = 0
     seconds: float = 0.0
     """Processor time: what is shared with other programs does not count."""
-    failures: list[Failure] = field(default_factory=list)
+    failures: list[Failure] = field(default_factory=list[Failure])
 
     def add(self, other: "Tally") -> None:
         self.traces += other.traces

@@ -7,6 +7,7 @@ map inside in the order of its names. Same value, same bytes: that is what a dig
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import cast
 
 import msgspec
 
@@ -40,7 +41,7 @@ def expected_payload(draft: Draft, key: str | None, arguments: bytes | None) -> 
 def _pack_body(body: EventBody) -> bytes:
     if isinstance(body, UnknownBody):
         return body.data
-    pieces = []
+    pieces: list[bytes] = []
     for field in msgspec.structs.fields(body):
         value: object = getattr(body, field.name)
         default: object = field.default
@@ -60,9 +61,10 @@ def _plain(value: object) -> Packable:
     if isinstance(value, msgspec.Struct):
         return [_plain(item) for item in msgspec.structs.astuple(value)]
     if isinstance(value, dict):
-        return {str(name): _plain(item) for name, item in value.items()}
+        fields = cast("dict[str, object]", value)
+        return {name: _plain(item) for name, item in fields.items()}
     if isinstance(value, list | tuple):
-        return [_plain(item) for item in value]
+        return [_plain(item) for item in cast("list[object]", value)]
     if value is None or isinstance(value, bool | int | float | str | bytes):
         return value
     raise TypeError(f"{type(value).__name__} is nothing that an event holds")

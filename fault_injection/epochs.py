@@ -160,7 +160,7 @@ class _Recorder:
 
     def sectors(self) -> tuple[SectorHistory, ...]:
         """Return the histories of the sectors that changed, in the order of their first change."""
-        found = []
+        found: list[SectorHistory] = []
         for number, versions in self.histories.items():
             if len(versions) == 1:
                 continue

@@ -50,7 +50,9 @@ class EventLike(Protocol):
     @property
     def payload_bytes(self) -> bytes | None: ...
     @property
-    def commitment(self) -> bytes: ...
+    def erased(self) -> bytes | None:
+        """The commitment, where it is all that is left of the payload."""
+        ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,9 +73,8 @@ class ModelEvent:
 
     @classmethod
     def of(cls, event: EventLike) -> "ModelEvent":
-        """Copy what the public API shows; the stored commitment only where nothing else is."""
+        """Copy what the public API shows."""
         header = event.header
-        erased = event.payload_bytes is None
         return cls(
             header.seq,
             header.recorded,
@@ -85,7 +86,7 @@ class ModelEvent:
             header.causation,
             event.salt,
             event.payload_bytes,
-            event.commitment if erased else None,
+            event.erased,
         )
 
     def leaf(self) -> bytes:

@@ -18,7 +18,6 @@ written in any order.
 """
 
 import threading
-from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Literal, Protocol
 
@@ -265,11 +264,18 @@ class MonitoredFile:
         self._monitor = monitor
         self._owner = owner
         self._watched = monitor.watch(inner, fresh=fresh)
-        # Bound once: a read costs nothing more than without the monitor.
-        self.read_at: Callable[[int, int], bytes] = inner.read_at
-        self.size: Callable[[], int] = inner.size
-        self.identity: Callable[[], Identity] = inner.identity
-        self.close: Callable[[], None] = inner.close
+
+    def read_at(self, offset: int, size: int) -> bytes:
+        return self._inner.read_at(offset, size)
+
+    def size(self) -> int:
+        return self._inner.size()
+
+    def identity(self) -> Identity:
+        return self._inner.identity()
+
+    def close(self) -> None:
+        self._inner.close()
 
     def write_at(self, offset: int, data: Buffer) -> None:
         watched = self._watched
@@ -313,12 +319,24 @@ class MonitoredStorage:
     def __init__(self, inner: Storage, monitor: OrderingMonitor) -> None:
         self._inner = inner
         self._monitor = monitor
-        self.link = inner.link
-        self.rename = inner.rename
-        self.unlink = inner.unlink
-        self.sync_dir = inner.sync_dir
-        self.identity = inner.identity
-        self.siblings = inner.siblings
+
+    def link(self, source: str, target: str) -> bool:
+        return self._inner.link(source, target)
+
+    def rename(self, source: str, target: str) -> None:
+        self._inner.rename(source, target)
+
+    def unlink(self, path: str) -> None:
+        self._inner.unlink(path)
+
+    def sync_dir(self, path: str) -> None:
+        self._inner.sync_dir(path)
+
+    def identity(self, path: str) -> Identity | None:
+        return self._inner.identity(path)
+
+    def siblings(self, path: str) -> list[str]:
+        return self._inner.siblings(path)
 
     def open(self, path: str, *, mode: Literal["r", "rw"]) -> MonitoredFile:
         inner = self._inner.open(path, mode=mode)

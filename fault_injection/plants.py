@@ -9,7 +9,7 @@ import importlib
 import inspect
 import sys
 import textwrap
-from collections.abc import Callable, Iterator
+from collections.abc import Generator
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from types import FunctionType
@@ -40,7 +40,7 @@ class Plant:
     edits: tuple[Edit, ...]
 
     @contextmanager
-    def planted(self) -> Iterator[None]:
+    def planted(self) -> Generator[None, None, None]:
         """Have the bug in the engine for the length of a with block."""
         with ExitStack() as stack:
             for edit in self.edits:
@@ -49,7 +49,7 @@ class Plant:
 
 
 @contextmanager
-def _edited(edit: Edit) -> Iterator[None]:
+def _edited(edit: Edit) -> Generator[None, None, None]:
     module_name, _, path = edit.target.partition(":")
     module = importlib.import_module(module_name)
     owner: object = module
@@ -288,6 +288,3 @@ PLANTS: tuple[Plant, ...] = (
     ),
 )
 """The catalogue. Grows with the engine; reliability.md asks for at least 25."""
-
-Detector = Callable[[], str | None]
-"""Runs a part of the harness and returns what it noticed first, or None."""

@@ -58,7 +58,7 @@ def _world(actor: Actor) -> SharedWorld:
     return actor.world
 
 
-def writer(actor: Actor) -> list[int]:
+def writer(actor: Actor) -> int:
     """Open, append one event, close."""
     world = _world(actor)
     log = world.open(actor)
@@ -66,10 +66,10 @@ def writer(actor: Actor) -> list[int]:
     actor.acknowledge(appended.last_seq)
     world.monitor.acknowledge((1, world.node), appended.last_seq)
     log.close()
-    return [appended.last_seq]
+    return appended.last_seq
 
 
-def large_writer(actor: Actor) -> list[int]:
+def large_writer(actor: Actor) -> int:
     """Open and append more than a quarter of the ring, whose payload is written unlocked."""
     world = _world(actor)
     log = world.open(actor)
@@ -77,10 +77,10 @@ def large_writer(actor: Actor) -> list[int]:
     actor.acknowledge(appended.last_seq)
     world.monitor.acknowledge((1, world.node), appended.last_seq)
     log.close()
-    return [appended.last_seq]
+    return appended.last_seq
 
 
-def sealer(actor: Actor) -> list[int]:
+def sealer(actor: Actor) -> int:
     """Open, append one event, seal, close."""
     world = _world(actor)
     log = world.open(actor)
@@ -88,10 +88,10 @@ def sealer(actor: Actor) -> list[int]:
     actor.acknowledge(appended.last_seq)
     log.seal()
     log.close()
-    return [appended.last_seq]
+    return appended.last_seq
 
 
-def reader(actor: Actor) -> list[int]:
+def reader(actor: Actor) -> None:
     """Open for reading, look twice; whatever is seen must stay."""
     log = Log.open(PATH, mode="r", environment=actor.environment())
     for _ in range(2):
@@ -101,7 +101,6 @@ def reader(actor: Actor) -> list[int]:
         log.refresh()
     actor.acknowledge(sum(1 for _ in log.read()))
     log.close()
-    return []
 
 
 @dataclass(slots=True)
@@ -112,7 +111,7 @@ class ScheduleTally:
     points: int = 0
     seconds: float = 0.0
     crash: Tally = field(default_factory=Tally)
-    problems: dict[str, tuple[int, ...]] = field(default_factory=dict)
+    problems: dict[str, tuple[int, ...]] = field(default_factory=dict[str, tuple[int, ...]])
 
 
 def explore_programs(
@@ -162,7 +161,7 @@ def _story(run: Run, *, kill: int | None) -> Story:
     aside.disk.put(PATH, bytes(world.disk.names[PATH].data))
     log = recover(aside, aside.disk.process(), PATH)
     events = [ModelEvent.of(event) for event in log.read()]
-    given = [seq for result in run.results if isinstance(result, list) for seq in result]
+    given = [result for result in run.results if isinstance(result, int)]
     if len(set(given)) != len(given):
         raise Finding("O2", f"seqs {given} were given to the writers")
     if given and len(events) < max(given):

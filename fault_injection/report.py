@@ -56,7 +56,7 @@ class Report:
     stories: Tally = field(default_factory=Tally)
     judged: Tally = field(default_factory=Tally)
     schedules: ScheduleTally = field(default_factory=ScheduleTally)
-    problems: list[str] = field(default_factory=list)
+    problems: list[str] = field(default_factory=list[str])
     seconds: float = 0.0
     skipped: int = 0
 

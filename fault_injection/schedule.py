@@ -263,7 +263,7 @@ class Scheduler:
         return next(index for index, strand in enumerate(self._strands) if not strand.done)
 
     def _describe(self, what: str) -> str:
-        lines = []
+        lines: list[str] = []
         for strand in self._strands:
             process = strand.actor.process
             waits = ", ".join(

@@ -277,7 +277,8 @@ def _label_cuts(epoch: Epoch) -> Iterator[tuple[int, ...]]:
     for label in dict.fromkeys(epoch.labels):
         groups.append({index for index, other in enumerate(epoch.labels) if other == label})
     for group in groups:
-        without, only = [], []
+        without: list[int] = []
+        only: list[int] = []
         for history in epoch.sectors:
             hit = any(write in group for write in history.writes)
             last = len(history.versions) - 1

@@ -33,7 +33,7 @@ class Session:
     world: World
     monitor: OrderingMonitor | None = None
     sync: str | int = "commit"
-    written: list[Written] = field(default_factory=list)
+    written: list[Written] = field(default_factory=list[Written])
     process: SimulatedProcess = field(init=False)
     log: Log = field(init=False)
 

@@ -122,7 +122,7 @@ def test_a_process_may_be_killed_at_any_of_its_points() -> None:
 def toy_programs(bugs: ToyBugs) -> list[Program]:
     def program(actor: Actor) -> list[int]:
         log = ToyLog.open(actor.environment(), "toy", bugs)
-        seqs = []
+        seqs: list[int] = []
         for number in range(2):
             seq = log.append(f"{actor.index}.{number}".encode())
             actor.acknowledge(seq)

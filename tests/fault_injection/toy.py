@@ -32,7 +32,7 @@ class ToyEvent:
     count: int = 1
     causation: int | None = None
     salt: bytes | None = b"s" * 16
-    commitment: bytes = b""
+    erased: bytes | None = None
 
     @property
     def header(self) -> "ToyEvent":
@@ -68,7 +68,7 @@ class ToyLog:
     bugs: ToyBugs = ToyBugs()
     end: int = 0
     last: bytes = b"\0" * 16
-    payloads: list[bytes] = field(default_factory=list)
+    payloads: list[bytes] = field(default_factory=list[bytes])
     appends: int = 0
 
     @classmethod
