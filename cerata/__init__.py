@@ -4,6 +4,9 @@ This package is the front door and nothing else; the rooms behind it are `cerata
 `cerata.projections`, `cerata.replay`, `cerata.retrieval`, `cerata.memory`, `cerata.cli` and
 `cerata.fault_injection`. Start reading at docs/index.md.
 
+A name is loaded when it is first asked for, so a program that may not need its memory does not
+pay for it: importing Cerata costs milliseconds, the first `open` the rest (numpy, mostly).
+
 >>> import cerata
 >>> with cerata.open(":memory:") as store:
 ...     note = store.remember("We chose Annoy: it fits in memory.", tags=["decision"])
@@ -14,30 +17,34 @@ We chose HNSW: recall under 5 ms.
 We chose Annoy: it fits in memory.
 """
 
-from cerata.engine.environment import Environment
-from cerata.engine.errors import (
-    CerataError,
-    Closed,
-    Conflict,
-    Corrupt,
-    HistoryPruned,
-    IdempotencyConflict,
-    InvalidInput,
-    Locked,
-    NotFound,
-    OutcomeUnknown,
-    QuerySyntaxError,
-    ReadOnly,
-    StorageFailed,
-    Unsupported,
-)
-from cerata.engine.events import Draft, Event, EventBody, event
-from cerata.engine.log import Head
-from cerata.memory.store import Store
-from cerata.memory.store import open_store as open  # noqa: A004 - the front door's own verb
-from cerata.memory.transaction import Transaction
-from cerata.memory.values import Context, ContextItem, Frame, Hit, Receipt
-from cerata.memory.view import View
+import importlib
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from cerata.engine.environment import Environment
+    from cerata.engine.errors import (
+        CerataError,
+        Closed,
+        Conflict,
+        Corrupt,
+        HistoryPruned,
+        IdempotencyConflict,
+        InvalidInput,
+        Locked,
+        NotFound,
+        OutcomeUnknown,
+        QuerySyntaxError,
+        ReadOnly,
+        StorageFailed,
+        Unsupported,
+    )
+    from cerata.engine.events import Draft, Event, EventBody, event
+    from cerata.engine.log import Head
+    from cerata.memory.store import Store
+    from cerata.memory.store import open_store as open  # noqa: A004 - the front door's own verb
+    from cerata.memory.transaction import Transaction
+    from cerata.memory.values import Context, ContextItem, Frame, Hit, Receipt
+    from cerata.memory.view import View
 
 __all__ = [
     "CerataError",
@@ -73,3 +80,44 @@ __all__ = [
 ]
 
 __version__ = "0.1.0"
+
+_HOMES = {
+    "cerata.engine.environment": ("Environment",),
+    "cerata.engine.errors": (
+        "CerataError",
+        "Closed",
+        "Conflict",
+        "Corrupt",
+        "HistoryPruned",
+        "IdempotencyConflict",
+        "InvalidInput",
+        "Locked",
+        "NotFound",
+        "OutcomeUnknown",
+        "QuerySyntaxError",
+        "ReadOnly",
+        "StorageFailed",
+        "Unsupported",
+    ),
+    "cerata.engine.events": ("Draft", "Event", "EventBody", "event"),
+    "cerata.engine.log": ("Head",),
+    "cerata.memory.store": ("Store", "open"),
+    "cerata.memory.transaction": ("Transaction",),
+    "cerata.memory.values": ("Context", "ContextItem", "Frame", "Hit", "Receipt"),
+    "cerata.memory.view": ("View",),
+}
+_HOME_OF = {name: home for home, names in _HOMES.items() for name in names}
+
+
+def __getattr__(name: str) -> object:
+    """Load a public name from the room that owns it, once."""
+    home = _HOME_OF.get(name)
+    if home is None:
+        raise AttributeError(f"module 'cerata' has no attribute {name!r}")
+    found: object = getattr(importlib.import_module(home), "open_store" if name == "open" else name)
+    globals()[name] = found
+    return found
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)
