@@ -421,7 +421,7 @@ class Log:
                 return self.head
             for _ in range(_READ_TRIES):
                 pages = self._log_file.read_pages()
-                if pages != self._pages and self._follow_move(pages, locked=False):
+                if self._follow_move(pages, locked=False):
                     continue
                 state = self._followed(pages)
                 if self._log_file.read_pages() == pages:
@@ -539,7 +539,7 @@ class Log:
             while True:
                 with self._locked(), self._changing():
                     pages = self._log_file.read_pages()
-                    if pages == self._pages or not self._follow_move(pages, locked=True):
+                    if not self._follow_move(pages, locked=True):
                         self._catch_up(pages)
                         yield
                         return
@@ -644,6 +644,8 @@ class Log:
 
         Returns whether it did. Under the writer lock a flag whose compactor died is cleared.
         """
+        if pages == self._pages and not self._page.moved:
+            return False
         page, _ = choose_page(pages, self.path)
         if not page.moved:
             return False

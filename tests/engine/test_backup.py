@@ -119,7 +119,7 @@ def test_a_crash_during_a_backup_leaves_a_temporary_that_the_next_opener_sweeps(
         raise Killed
 
     disk.storage.link, link = killed, disk.storage.link  # type: ignore[method-assign, assignment]
-    disk.storage.unlink = lambda _: None  # type: ignore[method-assign]
+    disk.storage.unlink = lambda _: None  # type: ignore[method-assign, assignment]
     with pytest.raises(Killed):
         log.backup(COPY)
     disk.storage.link, disk.storage.unlink = link, unlink  # type: ignore[method-assign]
