@@ -111,8 +111,9 @@ def examine(
     cursor = found.cursor
     head = cursor.next_seq - 1
     beyond: list[Beyond] = []
-    proven = cursor.durable_through
-    while found.end is not End.EMPTY or proven != head:
+    while True:
+        # Always, even where an empty sector ends the log: a lost or zeroed record looks the same,
+        # and only what lies beyond tells.
         ring = read(page.ring_offset, page.ring_size)
         beyond = look_beyond(ring, log_file.key, page, cursor)
         proven = max([cursor.durable_through, *(record.durable_through for record in beyond)])

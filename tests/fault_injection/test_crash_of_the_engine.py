@@ -61,21 +61,11 @@ def test_a_crash_during_a_longer_story(acts: tuple[str, ...], sync: str | int) -
     assert survives(record(acts, sync=sync, monitor=OrderingMonitor(FileGeometry()))) > 100
 
 
-@pytest.mark.xfail(
-    strict=True,
-    reason="ENGINE BUG: recovery.examine does not look beyond an empty sector that stands"
-    " directly after the proven part, so a lost first record hides the rest of its group",
-)
 def test_a_group_that_lost_its_first_record_is_cut_whole() -> None:
     """What is left of the group must not be found, and cut, at a later open."""
     survives(record(UNSYNCED_GROUP, sync=1 << 20))
 
 
-@pytest.mark.xfail(
-    strict=True,
-    reason="ENGINE BUG: recovery.examine does not look beyond an empty sector that stands"
-    " directly after the proven part, so zeroing it loses acknowledged events in silence",
-)
 def test_rot_is_refused_with_its_place_or_harmless() -> None:
     """Each used sector zeroed and flipped: never other data, never a silent loss of the proven."""
     assert [str(finding) for finding in check_rot()] == []
