@@ -95,16 +95,10 @@ def write_until_killed(path: str, pipe: int, name: str, seed: int) -> None:
             count = random.randrange(2, 30) if kind == "batch" else 1
             least, most = {"append": (0, 450), "batch": (0, 150), "large": (30_000, 60_000)}[kind]
             operation = f"{name}.{number}"
-            text = random.randbytes(
-                random.randrange(size) // 2 + (size // 2 if kind == "large" else 0)
-            )
+            text = random.randbytes(random.randrange(least, most)).hex()
             say(f"? {kind} {operation} {count}")
-            done = log.append(
-                [
-                    Draft(PutFrame(text=f"{operation} {index} {text.hex()}"))
-                    for index in range(count)
-                ]
-            )
+            texts = [f"{operation} {index} {text}" for index in range(count)]
+            done = log.append([Draft(PutFrame(text=text)) for text in texts])
             say(f"! {done.first_seq} {done.last_seq}")
 
 
