@@ -6,7 +6,7 @@ found, `log` follows it while others write.
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from enum import Enum
 
 import numpy as np
@@ -18,6 +18,7 @@ from .format.record import (
     RECORD_HEADER_SIZE,
     RECORD_PREFIX_SIZE,
     RecordHeader,
+    RecordPrefix,
     decode_record_body,
     decode_record_header,
 )
@@ -122,21 +123,25 @@ def walk(read: Read, key: bytes, page: HeaderPage, cursor: Cursor) -> Walk:
         if not prefix.is_mark:
             content = body[RECORD_PREFIX_SIZE:]
             batches.append(decode_content(header.first_seq, prefix.count, content, cursor.offset))
-        cursor = replace(
-            _advance(cursor, page, header),
-            next_seq=cursor.next_seq + prefix.count,
-            link=header.body_check,
-            durable_through=max(cursor.durable_through, prefix.durable_through),
-        )
+        cursor = _advance(cursor, page, header, prefix)
 
 
-def _advance(cursor: Cursor, page: HeaderPage, header: RecordHeader) -> Cursor:
-    offset = cursor.offset + header.size
-    return replace(
-        cursor,
-        offset=page.ring_offset if offset >= page.ring_end else offset,
-        used=cursor.used + header.size,
-        incarnation=header.incarnation,
+def _advance(
+    cursor: Cursor, page: HeaderPage, header: RecordHeader, prefix: RecordPrefix | None = None
+) -> Cursor:
+    """Return the cursor after a record, or after padding, which has no prefix."""
+    size = header.size
+    offset = cursor.offset + size
+    # Built outright: it runs once a record at every open, and `replace` takes three times as long.
+    return Cursor(
+        page.ring_offset if offset >= page.ring_end else offset,
+        cursor.used + size,
+        cursor.next_seq if prefix is None else cursor.next_seq + prefix.count,
+        cursor.link if prefix is None else header.body_check,
+        header.incarnation,
+        cursor.durable_through
+        if prefix is None
+        else max(cursor.durable_through, prefix.durable_through),
     )
 
 

@@ -15,6 +15,7 @@ embeddings of one space form a contiguous column in seq order, aligned to 64 byt
 
 import bisect
 import struct
+import threading
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from functools import lru_cache
@@ -40,6 +41,17 @@ COLUMN_ALIGNMENT = 64
 """Where a column starts in the file, so that it can be read into aligned memory as it is."""
 
 _BLOCK_RAW_SIZE_MAX = BLOB_SIZE_MAX + BLOCK_SIZE_TARGET
+
+
+class _Codecs(threading.local):
+    """One compressor and decompressor a thread: making one costs more than a small block."""
+
+    def __init__(self) -> None:
+        self.compressor = zstandard.ZstdCompressor(level=_COMPRESSION_LEVEL)
+        self.decompressor = zstandard.ZstdDecompressor()
+
+
+_codecs = _Codecs()
 
 
 class BatchRow(msgspec.Struct, frozen=True, array_like=True, forbid_unknown_fields=True):
@@ -146,7 +158,7 @@ class SegmentDraft:
         base = offset + EXTENT_HEADER_SIZE
         index, pieces = self._laid_out(key, base)
         raw = msgspec.msgpack.encode(index)
-        stored = zstandard.compress(raw, _COMPRESSION_LEVEL)
+        stored = _codecs.compressor.compress(raw)
         at = _PREFIX.size + sum(map(len, pieces))
         own = check(key, TAG_INDEX, base + at, stored)
         return b"".join([_PREFIX.pack(len(stored), len(raw), own), *pieces, stored])
@@ -271,7 +283,7 @@ class _Block(msgspec.Struct, frozen=True):
 
 def _compressed_blocks(events: Sequence[WireEvent], sizes: Sequence[int]) -> Iterator[_Block]:
     """Gather payloads into blocks of about 16 KiB, cut between events, and compress them."""
-    compress = zstandard.ZstdCompressor(level=_COMPRESSION_LEVEL).compress
+    compress = _codecs.compressor.compress
     first = 0
     while first < len(events):
         stop = first
@@ -296,7 +308,7 @@ def _decompressed(stored: bytes, raw_size: int) -> bytes:
     """
     if zstandard.get_frame_parameters(stored).content_size != raw_size:
         raise zstandard.ZstdError("it is of another size than the index says")
-    return zstandard.ZstdDecompressor().decompress(stored, max_output_size=raw_size)
+    return _codecs.decompressor.decompress(stored, max_output_size=raw_size)
 
 
 def _column(data: bytes, dtype: str) -> "np.ndarray[tuple[int], np.dtype[np.unsignedinteger[Any]]]":
