@@ -179,7 +179,10 @@ def look_beyond(ring: bytes, key: bytes, page: HeaderPage, cursor: Cursor) -> li
             continue
         body = memoryview(ring)[at + RECORD_HEADER_SIZE :][: header.length]
         prefix = decode_record_body(key, offset, header, body)
-        if prefix is not None:
+        if prefix is None:
+            continue
+        # A mark from before the last seal bears the next event's seq, too. It says nothing new.
+        if not (prefix.is_mark and header.first_seq == cursor.next_seq):
             found.append(
                 Beyond(
                     offset,
