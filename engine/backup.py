@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 from .codec import Batch
 from .creation import temporary_of, write_empty
 from .errors import CerataError, Conflict, Corrupt
-from .file import PAGES_SIZE, LogFile, choose_page
+from .file import PAGES_SIZE, LogFile, check_writable, choose_page
 from .format.page import HeaderPage
 from .format.record import NO_LINK
 from .locks import held
@@ -31,6 +31,8 @@ _SEGMENT_EVENTS_MAX = 65_536
 def back_up(log: "Log", path: str) -> None:
     """Copy a log into a new file; `Log.backup` says how."""
     snapshot = log.snapshot
+    # The copy is this version's work, and would claim features that it does not have.
+    check_writable(snapshot.page, log.path)
     head = log.head
     environment = log.environment
     storage = environment.storage

@@ -58,6 +58,8 @@ def first_toc(page: HeaderPage) -> Toc:
         recorded=0,
         chain=chain_start(page.log_id),
         link=NO_LINK,
+        read_features=page.read_features,
+        write_features=page.write_features,
     )
 
 

@@ -66,13 +66,7 @@ def choose_page(pages: bytes, path: str) -> tuple[HeaderPage, tuple[int, ...]]:
                 remedy="Restore a backup.",
                 offset=0,
             )
-        unknown = newest.read_features & ~READ_FEATURES
-        if unknown:
-            raise Unsupported(
-                f"The file uses features that this Cerata does not know (0x{unknown:x})",
-                where=path,
-                remedy="Upgrade Cerata.",
-            )
+        check_readable(newest.read_features, path)
         return newest, tuple(bad)
     versions = {stored_version(pages[:PAGE_SIZE]), stored_version(pages[PAGE_SIZE:])} - {None}
     if not versions:
@@ -103,6 +97,25 @@ def _newer(path: str, version: int) -> Unsupported:
         where=path,
         remedy="Upgrade Cerata.",
     )
+
+
+def is_whole(pages: bytes) -> bool:
+    """Tell whether either header page verifies, be it of this version or of a newer one."""
+    return any(
+        decode_page(data, number) is not None or newer_version(data, number) is not None
+        for number, data in enumerate((pages[:PAGE_SIZE], pages[PAGE_SIZE:]))
+    )
+
+
+def check_readable(read_features: int, path: str) -> None:
+    """Refuse to read what this Cerata would misread. Raises `Unsupported`."""
+    unknown = read_features & ~READ_FEATURES
+    if unknown:
+        raise Unsupported(
+            f"The file uses features that this Cerata does not know (0x{unknown:x})",
+            where=path,
+            remedy="Upgrade Cerata.",
+        )
 
 
 def check_writable(page: HeaderPage, path: str) -> None:
@@ -151,6 +164,7 @@ class LogFile:
         if not toc_is_whole(self.key, footer, toc):
             raise Corrupt("The TOC is damaged", offset=page.toc_offset)
         decoded = decode_toc(toc, page.toc_offset)
+        check_readable(decoded.read_features, self.path)
         if decoded.generation != page.generation or decoded.sealed_seq != page.sealed_seq:
             raise Corrupt("The TOC and the header disagree", offset=page.toc_offset)
         return decoded
@@ -270,6 +284,8 @@ class Flip:
             sealed_seq=toc.sealed_seq,
             link=toc.link,
             recorded=toc.recorded,
+            read_features=toc.read_features,
+            write_features=toc.write_features,
         )
 
     def publish(self, *, incarnation: int | None = None, clear: int | None = None) -> HeaderPage:

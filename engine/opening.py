@@ -13,7 +13,7 @@ from typing import Literal
 from .creation import create, sweep_temporaries
 from .environment import Environment
 from .errors import Corrupt, InvalidInput, NotFound, Unsupported
-from .file import PAGES_SIZE, LogFile, check_writable, choose_page
+from .file import PAGES_SIZE, LogFile, choose_page, is_whole
 from .format.page import HeaderPage
 from .format.record import sectors
 from .limits import RING_SIZE_DEFAULT, RING_SIZE_MAX, RING_SIZE_MIN
@@ -164,8 +164,10 @@ def _page(
 ) -> tuple[HeaderPage, tuple[int, ...]]:
     try:
         return choose_page(pages, path)
-    except (Corrupt, Unsupported):
-        page = page_from_footer(file) if salvage else None
+    except (Corrupt, Unsupported) as error:
+        # A whole page that is refused is not damaged: it says that its file is not for us.
+        refused = isinstance(error, Unsupported) and is_whole(pages)
+        page = page_from_footer(file, path) if salvage and not refused else None
         if page is None:
             raise
         return page, (0, 1)
@@ -222,7 +224,6 @@ def _join(
         if page.moved and environment.storage.identity(path) != file.identity():
             # A compactor put another file in this one's place while we waited.
             return None
-        check_writable(page, path)
         log_file = LogFile(file, path, page.file_id)
         found = examine(log_file, page, bad, search=alone or bool(bad), alone=alone)
         log = Log(

@@ -13,7 +13,7 @@ import numpy as np
 
 from .codec import Batch, SpillRef
 from .errors import Corrupt
-from .file import LogFile
+from .file import LogFile, check_readable
 from .format.extent import (
     EXTENT_HEADER_SIZE,
     EXTENT_MAGIC,
@@ -24,7 +24,7 @@ from .format.extent import (
     extent_size,
 )
 from .format.footer import FOOTER_MAGIC, FOOTER_SIZE, Footer, decode_footer, toc_is_whole
-from .format.page import HeaderPage
+from .format.page import HeaderPage, is_plausible
 from .format.record import decode_record_header, sectors
 from .format.toc import Ref, RefList, Toc, decode_toc
 from .integrity import Tree, chain_start
@@ -230,8 +230,12 @@ def _newest_footer(log_file: LogFile, page: HeaderPage, size: int) -> tuple[Head
                 sealed_seq=toc.sealed_seq,
                 link=toc.link,
                 recorded=toc.recorded,
+                read_features=toc.read_features,
+                write_features=toc.write_features,
             )
-            return newer, toc
+            check_readable(newer.read_features, log_file.path)
+            if is_plausible(newer):
+                return newer, toc
     return None
 
 
@@ -247,7 +251,9 @@ def _whole_toc(log_file: LogFile, footer: Footer, older_end: int) -> Toc | None:
         if ref.offset < older_end:
             continue
         header = _extent_at(log_file, ref.offset)
-        if header is None or not extent_is_whole(log_file.key, log_file.file, header):
+        if header is None or header.length != ref.length:
+            return None
+        if not extent_is_whole(log_file.key, log_file.file, header):
             return None
         if header.kind == ExtentKind.MANIFEST:
             # A full list moved out in this very flip: what it names is as new as it is.
@@ -323,6 +329,8 @@ def rebuild_toc(log_file: LogFile, page: HeaderPage) -> Toc:
         chain=chain,
         link=page.link,
         tree=tree,
-        # One flat level: the next flips move it into manifest pages.
+        read_features=page.read_features,
+        write_features=page.write_features,
+        # One flat level: the next flip moves it into manifest pages.
         segments=RefList((tuple(chosen),)),
     )

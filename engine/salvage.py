@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 from .codec import Batch, decode_content
 from .errors import Corrupt
 from .events import Event
-from .file import LogFile
+from .file import LogFile, check_readable
 from .format.checks import file_key
 from .format.extent import ExtentHeader
 from .format.footer import (
@@ -22,7 +22,7 @@ from .format.footer import (
     stored_toc_size,
     toc_is_whole,
 )
-from .format.page import HeaderPage
+from .format.page import HeaderPage, is_plausible
 from .format.record import (
     RECORD_HEADER_SIZE,
     RECORD_PREFIX_SIZE,
@@ -42,10 +42,13 @@ if TYPE_CHECKING:
     from .log import Log
 
 
-def page_from_footer(file: StorageFile) -> HeaderPage | None:
+def page_from_footer(file: StorageFile, path: str) -> HeaderPage | None:
     """Find the newest footer whose TOC is whole, and make a header page of them.
 
     The TOC bears the file id that every check is keyed by, so no header page is needed.
+
+    Raises:
+        Unsupported: the TOC names a feature that this Cerata does not know.
     """
     for offset in reversed(list(sectors_with(file, FOOTER_MAGIC, 2 * PAGE_SIZE, file.size()))):
         data = file.read_at(offset, FOOTER_SIZE)
@@ -60,7 +63,7 @@ def page_from_footer(file: StorageFile) -> HeaderPage | None:
         key = file_key(toc.file_id)
         footer = decode_footer(key, offset, data)
         if footer is not None and toc_is_whole(key, footer, stored):
-            return HeaderPage(
+            page = HeaderPage(
                 number=0,
                 file_id=toc.file_id,
                 log_id=toc.log_id,
@@ -77,7 +80,12 @@ def page_from_footer(file: StorageFile) -> HeaderPage | None:
                 recorded=toc.recorded,
                 created=toc.created,
                 incarnation=toc.incarnation,
+                read_features=toc.read_features,
+                write_features=toc.write_features,
             )
+            check_readable(page.read_features, path)
+            if is_plausible(page):
+                return page
     return None
 
 

@@ -195,10 +195,11 @@ class _Verifier:
             except Corrupt as lost:
                 self._add_error(lost)
                 return None
-        place = (toc.ring_offset, toc.ring_size, toc.ring_start, toc.recorded, toc.link)
-        same = (page.ring_offset, page.ring_size, page.ring_start, page.recorded, page.link)
-        ids = (toc.file_id, toc.log_id) == (page.file_id, page.log_id)
-        if place != same or not ids:
+        shared = (
+            *("file_id", "log_id", "created", "read_features", "write_features"),
+            *("ring_offset", "ring_size", "ring_start", "incarnation", "recorded", "link"),
+        )
+        if any(getattr(toc, name) != getattr(page, name) for name in shared):
             self._add(page.toc_offset, "The TOC and the header disagree")
         return toc
 

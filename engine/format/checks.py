@@ -34,9 +34,14 @@ def file_key(file_id: bytes) -> bytes:
     return blake3(file_id, derive_key_context="cerata format 1 file key").digest()
 
 
+def begin_check(key: bytes, tag: bytes, offset: int) -> blake3:
+    """Return the hasher that `check` feeds, for parts that are read one after the other."""
+    return blake3(_PLACE.pack(tag, offset), key=key)
+
+
 def check(key: bytes, tag: bytes, offset: int, *parts: Buffer, size: int = CHECK_SIZE) -> bytes:
     """Return the check of ``parts`` standing at ``offset``; ``size`` bytes of it."""
-    hasher = blake3(_PLACE.pack(tag, offset), key=key)
+    hasher = begin_check(key, tag, offset)
     for part in parts:
         hasher.update(part)
     return hasher.digest(size)

@@ -20,7 +20,14 @@ from dataclasses import dataclass
 from enum import IntEnum
 
 from ..storage import Buffer, StorageFile
-from .checks import CHECK_SIZE, CHECK_SIZE_SHORT, TAG_EXTENT_BODY, TAG_EXTENT_HEADER, check
+from .checks import (
+    CHECK_SIZE,
+    CHECK_SIZE_SHORT,
+    TAG_EXTENT_BODY,
+    TAG_EXTENT_HEADER,
+    begin_check,
+    check,
+)
 from .record import sectors
 
 EXTENT_MAGIC = b"CERAXTNT"
@@ -117,11 +124,7 @@ def decode_extent_header(key: bytes, offset: int, data: Buffer) -> ExtentHeader 
 
 def extent_is_whole(key: bytes, file: StorageFile, header: ExtentHeader) -> bool:
     """Tell whether the body verifies; reads it in steps, so a large one needs little memory."""
-    from blake3 import blake3
-
-    from .checks import _PLACE
-
-    hasher = blake3(_PLACE.pack(TAG_EXTENT_BODY, header.offset), key=key)
+    hasher = begin_check(key, TAG_EXTENT_BODY, header.offset)
     hasher.update(header.own_check)
     at = header.body_offset
     left = header.length

@@ -46,7 +46,8 @@ FLAG_MOVED = 1
 READ_FEATURES = 0
 WRITE_FEATURES = 0
 """The features that this version knows: none yet. A later one that stored bytes depend on, and
-that an older process would misread or undo, gets a bit of its own, never a silent field."""
+that an older process would misread or undo, gets a bit of its own, never a silent field. It is set
+in both pages and in the TOC before anything depends on it."""
 
 _LAYOUT = struct.Struct("<8sHHI16s16sQQQQQQQQQ24sqqIII")
 _CHECK_SIZE = 32
@@ -135,10 +136,10 @@ def decode_page(data: bytes, number: int) -> HeaderPage | None:
     page = HeaderPage(number, *rest)
     if flags & FLAG_MOVED:
         page = replace(page, moved=True)
-    return page if _is_plausible(page) else None
+    return page if is_plausible(page) else None
 
 
-def _is_plausible(page: HeaderPage) -> bool:
+def is_plausible(page: HeaderPage) -> bool:
     """Check the invariants: a page can verify and still come from a faulty or hostile writer."""
     return (
         RING_SIZE_MIN <= page.ring_size <= RING_SIZE_MAX

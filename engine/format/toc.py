@@ -6,10 +6,11 @@ process does not know are carried unchanged. docs/format.md gives the CDDL.
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
-from typing import Any, NamedTuple
+from dataclasses import dataclass, field
+from typing import Annotated, Any, NamedTuple, TypeAlias, TypeVar
 
 import cbor2
+import msgspec
 
 from ..errors import Corrupt
 from ..integrity import HASH_SIZE, Tree
@@ -21,13 +22,21 @@ _FANOUT = 64
 """Entries of a list kept in the TOC before they move to a manifest page: 64 are about 1.5 KB."""
 
 
+_Number: TypeAlias = Annotated[int, msgspec.Meta(ge=0, le=(1 << 63) - 1)]
+_Instant: TypeAlias = Annotated[int, msgspec.Meta(ge=-(1 << 63), le=(1 << 63) - 1)]
+_Short: TypeAlias = Annotated[int, msgspec.Meta(ge=0, lt=1 << 32)]
+_Id: TypeAlias = Annotated[bytes, msgspec.Meta(min_length=16, max_length=16)]
+_Hash: TypeAlias = Annotated[bytes, msgspec.Meta(min_length=HASH_SIZE, max_length=HASH_SIZE)]
+_Link: TypeAlias = Annotated[bytes, msgspec.Meta(min_length=CHECK_SIZE, max_length=CHECK_SIZE)]
+
+
 class Ref(NamedTuple):
     """Where an extent stands: file offset, body bytes, and the seqs that it covers."""
 
-    offset: int
-    length: int
-    first_seq: int
-    last_seq: int
+    offset: _Number
+    length: _Number
+    first_seq: _Number
+    last_seq: _Number
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,10 +110,10 @@ def encode_manifest(refs: Sequence[Ref]) -> bytes:
 
 def decode_manifest(body: bytes, offset: int) -> list[Ref]:
     """Decode a manifest page. Raises `Corrupt` where it is not one."""
-    rows = _loads(body, offset)
-    if not isinstance(rows, list) or len(rows) > MANIFEST_ENTRIES_MAX:
-        raise Corrupt("A manifest page is not a list of references", offset=offset)
-    return [_ref(row, offset) for row in rows]
+    refs = _converted(_loads(body, offset), list[Ref], "A manifest page", offset)
+    if len(refs) > MANIFEST_ENTRIES_MAX:
+        raise Corrupt(f"A manifest page has {len(refs):,} references", offset=offset)
+    return refs
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,6 +121,7 @@ class Toc:
     """The decoded TOC.
 
     ``tree`` has ``sealed_seq`` leaves; ``chain`` and ``recorded`` are those of the sealed seq.
+    The features are the header page's, so that a page made from a footer has them too.
     ``projections`` maps a projection's key to its own entry, which the engine does not read
     except for ``chunks``, the references that a walk must find whole.
     """
@@ -131,9 +141,13 @@ class Toc:
     tree: Tree = field(default_factory=Tree)
     segments: RefList = field(default_factory=RefList)
     keys: tuple[Ref, ...] = ()
-    projections: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
+    projections: Mapping[str, Mapping[str, Any]] = field(
+        default_factory=dict[str, Mapping[str, Any]]
+    )
     quarantine: tuple[Ref, ...] = ()
-    unknown: Mapping[str, Any] = field(default_factory=dict)
+    read_features: int = 0
+    write_features: int = 0
+    unknown: Mapping[str, Any] = field(default_factory=dict[str, Any])
 
     def encode(self) -> bytes:
         """Return the TOC's bytes. Raises `Corrupt` if they pass the limit."""
@@ -142,6 +156,7 @@ class Toc:
             "file": self.file_id,
             "log": self.log_id,
             "created": self.created,
+            "features": [self.read_features, self.write_features],
             "generation": self.generation,
             "ring": [self.ring_offset, self.ring_size, self.ring_start, self.incarnation],
             "sealed": [self.sealed_seq, self.recorded, self.chain, self.link],
@@ -167,87 +182,71 @@ class Toc:
                 yield Ref(*row)
 
 
+class _Fields(msgspec.Struct, frozen=True):
+    """The names of the TOC that this version knows, as they are stored."""
+
+    file: _Id
+    log: _Id
+    created: _Instant
+    features: tuple[_Short, _Short]
+    generation: _Number
+    ring: tuple[_Number, _Number, _Number, _Short]
+    sealed: tuple[_Number, _Instant, _Hash, _Link]
+    peaks: list[_Hash]
+    segments: Annotated[list[list[Ref]], msgspec.Meta(min_length=1)]
+    keys: list[Ref]
+    projections: dict[str, dict[str, Any]]
+    quarantine: list[Ref]
+
+
 def decode_toc(data: bytes, offset: int) -> Toc:
     """Decode and check a TOC whose hash already verified. Raises `Corrupt`."""
-    fields = _loads(data, offset)
-    if not isinstance(fields, dict):
-        raise Corrupt("The TOC is not a map", offset=offset)
-    rest = dict(fields)
-    try:
-        sealed_seq, recorded, chain, link = rest.pop("sealed")
-        ring_offset, ring_size, ring_start, incarnation = rest.pop("ring")
-        peaks = tuple(rest.pop("peaks"))
-        toc = Toc(
-            file_id=rest.pop("file"),
-            log_id=rest.pop("log"),
-            created=rest.pop("created"),
-            generation=rest.pop("generation"),
-            ring_offset=ring_offset,
-            ring_size=ring_size,
-            ring_start=ring_start,
-            incarnation=incarnation,
-            sealed_seq=sealed_seq,
-            recorded=recorded,
-            chain=chain,
-            link=link,
-            tree=Tree(sealed_seq, peaks),
-            segments=_decode_levels(rest.pop("segments"), offset),
-            keys=tuple(_ref(row, offset) for row in rest.pop("keys")),
-            projections=_projections(rest.pop("projections")),
-            quarantine=tuple(_ref(row, offset) for row in rest.pop("quarantine")),
-        )
-    except (KeyError, TypeError, ValueError) as error:
-        raise Corrupt(
-            f"The TOC lacks a field or has a wrong one: {error}", offset=offset
-        ) from error
-    numbers = (
-        *(toc.created, toc.generation, toc.ring_offset, toc.ring_size, toc.ring_start),
-        *(toc.incarnation, toc.sealed_seq, toc.recorded),
-    )
-    if not all(isinstance(number, int) for number in numbers) or sealed_seq < 0:
-        raise Corrupt("The TOC has a field that is no number", offset=offset)
-    hashes = (chain, *peaks, link)
-    if not all(isinstance(value, bytes) for value in hashes):
-        raise Corrupt("The TOC has a hash that is no bytes", offset=offset)
-    if any(len(value) != HASH_SIZE for value in hashes[:-1]) or len(link) != CHECK_SIZE:
-        raise Corrupt("The TOC has a hash of the wrong size", offset=offset)
-    if len(peaks) != sealed_seq.bit_count():
+    names = _converted(_loads(data, offset), dict[str, Any], "The TOC", offset)
+    fields = _converted(names, _Fields, "The TOC", offset)
+    for entry in fields.projections.values():
+        # The engine reads no more of an entry than this: it follows them.
+        _converted(entry.get("chunks", []), list[Ref], "A projection in the TOC", offset)
+    sealed_seq, recorded, chain, link = fields.sealed
+    if len(fields.peaks) != sealed_seq.bit_count():
         raise Corrupt("The TOC's tree does not fit its sealed seq", offset=offset)
-    return replace(toc, unknown=rest)
+    ring_offset, ring_size, ring_start, incarnation = fields.ring
+    return Toc(
+        file_id=fields.file,
+        log_id=fields.log,
+        created=fields.created,
+        generation=fields.generation,
+        ring_offset=ring_offset,
+        ring_size=ring_size,
+        ring_start=ring_start,
+        incarnation=incarnation,
+        sealed_seq=sealed_seq,
+        recorded=recorded,
+        chain=chain,
+        link=link,
+        tree=Tree(sealed_seq, tuple(fields.peaks)),
+        segments=RefList(tuple(tuple(level) for level in fields.segments)),
+        keys=tuple(fields.keys),
+        projections=fields.projections,
+        quarantine=tuple(fields.quarantine),
+        read_features=fields.features[0],
+        write_features=fields.features[1],
+        unknown={name: names[name] for name in names.keys() - _Fields.__struct_fields__},
+    )
 
 
 def _encode_levels(refs: RefList) -> list[list[list[int]]]:
     return [[list(ref) for ref in level] for level in refs.levels]
 
 
-def _decode_levels(value: object, offset: int) -> RefList:
-    if not isinstance(value, list) or not value:
-        raise Corrupt("A list of references in the TOC is malformed", offset=offset)
-    if not all(isinstance(level, list) for level in value):
-        raise Corrupt("A list of references in the TOC is malformed", offset=offset)
-    return RefList(tuple(tuple(_ref(row, offset) for row in level) for level in value))
+_Value = TypeVar("_Value")
 
 
-def _projections(value: object) -> dict[str, dict[str, Any]]:
-    """Check the entries' shape, and that of their chunks, which the engine follows."""
-    if not isinstance(value, dict):
-        raise TypeError("projections are not a map")
-    for name, entry in value.items():
-        if not isinstance(name, str) or not isinstance(entry, dict):
-            raise TypeError("a projection's entry is not a map")
-        for row in entry.get("chunks", ()):
-            _ref(row, 0)
-    return value
-
-
-def _ref(row: object, offset: int) -> Ref:
-    if (
-        not isinstance(row, list)
-        or len(row) != 4
-        or not all(isinstance(value, int) and value >= 0 for value in row)
-    ):
-        raise Corrupt("A reference to an extent is malformed", offset=offset)
-    return Ref(*row)
+def _converted(value: object, kind: type[_Value], what: str, offset: int) -> _Value:
+    """Return a decoded value as ``kind``, whose limits it keeps. Raises `Corrupt`."""
+    try:
+        return msgspec.convert(value, kind, builtin_types=(bytes,))
+    except (msgspec.ValidationError, RecursionError) as error:
+        raise Corrupt(f"{what} is malformed: {error}", offset=offset) from error
 
 
 def _loads(data: bytes, offset: int) -> object:
