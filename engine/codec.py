@@ -64,7 +64,7 @@ class Prepared(msgspec.Struct, frozen=True):
 
 _encode = msgspec.msgpack.Encoder(order="deterministic").encode
 
-_DTYPE_SIZES = {"f4": 4, "i1": 1}
+DTYPE_SIZES = {"f4": 4, "i1": 1}
 
 _EVENT_OVERHEAD = 48
 _ATTACHMENT_OVERHEAD = 5
@@ -106,25 +106,27 @@ def prepare(
     salts = random_bytes(SALT_SIZE * len(drafts))
     events: list[WireEvent] = []
     size = 0
-    for index, draft in enumerate(drafts):
-        try:
+    own_key, own_arguments = key, arguments
+    try:
+        for draft in drafts:
             name, version = _kind_of(draft.body)
-            payload = (
-                _encode_payload(draft, key, arguments)
-                if index == 0
-                else _encode_payload(draft, None, None)
+            payload = _encode_payload(draft, own_key, own_arguments)
+            own_key = own_arguments = None
+            at = SALT_SIZE * len(events)
+            attachments = draft.attachments
+            events.append(
+                WireEvent(
+                    name, version, draft.causation, salts[at : at + SALT_SIZE], payload, attachments
+                )
             )
-        except InvalidInput as error:
-            raise InvalidInput(
-                error.what, where=f"event {index + 1} of the batch", remedy=error.remedy
-            ) from error
-        salt = salts[SALT_SIZE * index : SALT_SIZE * (index + 1)]
-        attachments = draft.attachments
-        events.append(WireEvent(name, version, draft.causation, salt, payload, attachments))
-        # An upper bound, never a guess: a record that does not fit its ring must be a spill.
-        size += _EVENT_OVERHEAD + len(name.encode()) + len(payload)
-        if attachments:
-            size += sum(map(len, attachments)) + _ATTACHMENT_OVERHEAD * len(attachments)
+            # An upper bound, never a guess: a record that does not fit its ring must be a spill.
+            size += _EVENT_OVERHEAD + 4 * len(name) + len(payload)
+            if attachments:
+                size += sum(map(len, attachments)) + _ATTACHMENT_OVERHEAD * len(attachments)
+    except InvalidInput as error:
+        raise InvalidInput(
+            error.what, where=f"event {len(events) + 1} of the batch", remedy=error.remedy
+        ) from error
     return Prepared(tuple(events), size, key, arguments, tenant_of(drafts[0].scope))
 
 
@@ -227,7 +229,7 @@ def _check_nested(value: object, name: str, depth: int, *, json: bool = False) -
 
 
 def _check_embedding(embedding: Embedding) -> None:
-    item_size = _DTYPE_SIZES.get(embedding.dtype)
+    item_size = DTYPE_SIZES.get(embedding.dtype)
     if item_size is None:
         raise InvalidInput(
             f"The embedding's dtype {embedding.dtype!r} is not known", remedy="Use 'f4' or 'i1'."

@@ -15,8 +15,7 @@ Unknown kinds are carried unchanged and read back as `UnknownBody`.
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import cached_property
-from typing import Any, ClassVar, TypeAlias, TypeVar
+from typing import Any, ClassVar, Generic, TypeAlias, TypeVar
 
 import msgspec
 
@@ -263,6 +262,29 @@ class Erased(msgspec.Struct, frozen=True):
     commitment: bytes
 
 
+ValueType = TypeVar("ValueType")
+
+
+class once(Generic[ValueType]):  # noqa: N801
+    """`functools.cached_property` without the lock that Python 3.11 takes for each value.
+
+    Two threads may compute the same value at once; it is a pure function of the instance.
+    """
+
+    def __init__(self, compute: Callable[[Any], ValueType]) -> None:
+        self._compute = compute
+        self.__doc__ = compute.__doc__
+
+    def __set_name__(self, owner: type, name: str) -> None:
+        self._name = name
+
+    def __get__(self, instance: Any, owner: type | None = None) -> ValueType:
+        value = self._compute(instance)
+        # From here on the instance's own value is found first.
+        instance.__dict__[self._name] = value
+        return value
+
+
 @dataclass(frozen=True)
 class Event:
     """One event read back from the log.
@@ -288,19 +310,19 @@ class Event:
     def recorded(self) -> int:
         return self.header.recorded
 
-    @cached_property
+    @once
     def commitment(self) -> bytes:
         """H(salt ‖ payload), recomputed from the payload wherever it is still there."""
         if self.salt is None or self.payload_bytes is None:
             return self.erased or b""
         return commitment_of(self.salt, self.payload_bytes)
 
-    @cached_property
+    @once
     def leaf(self) -> bytes:
         """The event's leaf hash, from its header and commitment."""
-        return leaf_of(msgspec.msgpack.encode(self.header), self.commitment)
+        return leaf_of(_encode(self.header), self.commitment)
 
-    @cached_property
+    @once
     def payload(self) -> Payload | None:
         """The decoded envelope, or None where the payload was erased."""
         if self.payload_bytes is None:
@@ -317,7 +339,7 @@ class Event:
     def scope(self) -> Scope:
         return DEFAULT_SCOPE if self.payload is None else self.payload.scope
 
-    @cached_property
+    @once
     def body(self) -> "EventBody | Erased":
         """The typed body, with batch-local references lifted to seqs.
 
@@ -334,6 +356,7 @@ class Event:
 
 
 _PAYLOAD = msgspec.msgpack.Decoder(Payload)
+_encode = msgspec.msgpack.Encoder().encode
 _BODIES: dict[type[EventBody], msgspec.msgpack.Decoder[EventBody]] = {}
 
 

@@ -54,6 +54,13 @@ def chain_next(chain: bytes, leaf: bytes) -> bytes:
     return blake3(b"\x02" + chain + leaf).digest()
 
 
+def chain_through(chain: bytes, leaves: Iterable[bytes]) -> bytes:
+    """Return the chain hash after ``leaves``."""
+    for leaf in leaves:
+        chain = blake3(b"\x02" + chain + leaf).digest()
+    return chain
+
+
 @dataclass(frozen=True, slots=True)
 class Tree:
     """The compact range of a Merkle tree: its size and the roots of its perfect subtrees.
@@ -68,13 +75,15 @@ class Tree:
         """Return the tree with leaves appended; O(1) hashes a leaf on average."""
         size = self.size
         peaks = list(self.peaks)
+        pop, push = peaks.pop, peaks.append
         for leaf in leaves:
             node = leaf
             carry = size
             while carry & 1:
-                node = node_of(peaks.pop(), node)
+                # `node_of`, without the cost of a call.
+                node = blake3(b"\x01" + pop() + node).digest()
                 carry >>= 1
-            peaks.append(node)
+            push(node)
             size += 1
         return Tree(size, tuple(peaks))
 

@@ -37,7 +37,7 @@ from .errors import (
     StorageFailed,
 )
 from .events import Attachment, Draft, Event
-from .file import PAGES_SIZE, Flip, LogFile, choose_page, turned
+from .file import PAGES_SIZE, Flip, LogFile, check_writable, choose_page, turned
 from .format.extent import ExtentKind, encode_extent, extent_size
 from .format.page import HeaderPage
 from .format.record import (
@@ -51,10 +51,10 @@ from .format.record import (
 )
 from .format.toc import Ref, RefList, Toc
 from .idempotency import KeyRuns
-from .integrity import chain_next, hash_bytes
+from .integrity import chain_next, chain_through, hash_bytes
 from .limits import PAGE_SIZE, SECTOR_SIZE
 from .locks import held, wait_for
-from .reader import Reader, Snapshot
+from .reader import Reader, Snapshot, leaves_of, wire_event
 from .recovery import Found, examine, read_cut, spill_end
 from .ring import Cursor, End, walk
 from .segment import SegmentDraft
@@ -627,6 +627,8 @@ class Log:
                 return
         state = self._followed(pages)
         self._adopt(pages, state)
+        # A newer Cerata may have joined, and begun what this one would undo.
+        check_writable(self._page, self.path)
         if state.end in (End.TORN, End.BAD, End.UNLINKED):
             self._resettle()
 
@@ -696,6 +698,7 @@ class Log:
 
     def _clear_moved(self, page: HeaderPage) -> None:
         """Under the writer lock: take back the flag of a compactor that died. Durable on return."""
+        check_writable(page, self.path)
         cleared = replace(turned(page), moved=False)
         try:
             self._file.write_at(cleared.number * PAGE_SIZE, cleared.encode())
@@ -711,7 +714,9 @@ class Log:
 
         Raises:
             Corrupt: acknowledged events are unreadable; nothing was written.
+            Unsupported: a newer Cerata left what this one would undo; nothing was written.
         """
+        check_writable(found.page, self.path)
         if found.damage is not None:
             raise found.damage
         report = found.report
@@ -894,15 +899,17 @@ class Log:
     def _add_segment(self, flip: Flip, toc: Toc, tail: list[Batch]) -> Toc:
         """Add the tail to the flip as one segment, with its keys."""
         first, last = tail[0].first_seq, tail[-1].last_seq
-        events = list(self._taken_in(first))
-        chain = toc.chain
-        for event in events:
-            chain = chain_next(chain, event.leaf)
-        tree = toc.tree.extend(event.leaf for event in events)
+        leaves: list[bytes] = []
+        entries: list[tuple[int, int]] = []
+        for batch in tail:
+            events = self._reader.wire_events(batch)
+            leaves += leaves_of(batch, events)
+            entries += self._key_entries([wire_event(batch, 0, events[0])])
+        chain = chain_through(toc.chain, leaves)
+        tree = toc.tree.extend(leaves)
         body = SegmentDraft(tail, chain, tree).encode(self._log_file.key, flip.offset)
         ref = flip.add(ExtentKind.SEGMENT, body, first, last)
         segments = flip.append(toc.segments, ref)
-        entries = self._key_entries(events)
         try:
             keys = self._keys.extend(toc.keys, entries, first, last, flip)
         except Corrupt:

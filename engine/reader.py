@@ -7,8 +7,10 @@ others write.
 
 from bisect import bisect_left
 from collections import OrderedDict
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
+
+import msgspec
 
 from .codec import Batch, WireEvent
 from .errors import Corrupt, NotFound
@@ -16,7 +18,7 @@ from .events import Event, EventHeader
 from .file import LogFile
 from .format.page import HeaderPage
 from .format.toc import Ref, Toc
-from .integrity import Tree, chain_next, chain_start
+from .integrity import Tree, chain_start, chain_through, commitment_of, leaf_of
 from .recovery import rebuild_toc
 from .segment import BatchRow, Segment
 
@@ -108,6 +110,13 @@ class Reader:
                 events = tuple(source.events(0, batch.count))
                 yield replace(batch, events=events, spill=None)
 
+    def wire_events(self, batch: Batch) -> tuple[WireEvent, ...]:
+        """Return a batch's events; where they stand in a spill, without their attachments."""
+        if batch.spill is None:
+            return batch.events
+        source = self._spill(batch.spill.offset, batch.spill.length)
+        return tuple(source.events(0, batch.count, attachments=False))
+
     def attachments(self, snapshot: Snapshot, seq: int) -> tuple[bytes, ...]:
         """Return the attachments of one event in their order."""
         if seq > snapshot.page.sealed_seq:
@@ -144,9 +153,7 @@ class Reader:
                     at = before.last_seq
                     chain, tree = index.chain, Tree(at, tuple(index.peaks))
         leaves = [event.leaf for event in self.events(snapshot, at + 1, seq)]
-        for leaf in leaves:
-            chain = chain_next(chain, leaf)
-        return chain, tree.extend(leaves)
+        return chain_through(chain, leaves), tree.extend(leaves)
 
     def segment_refs(self, snapshot: Snapshot) -> Iterator[Ref]:
         """Yield the segments of the sealed part in seq order."""
@@ -208,6 +215,23 @@ class Reader:
 
     def _spill(self, offset: int, length: int) -> Segment:
         return self._log_file.segment(offset, length)
+
+
+_encode = msgspec.msgpack.Encoder().encode
+
+
+def leaves_of(batch: Batch, events: Sequence[WireEvent]) -> list[bytes]:
+    """Return the leaves of a batch; sealing needs nothing else of its events."""
+    first, recorded, clock, count = batch.first_seq, batch.recorded, batch.clock, batch.count
+    leaves: list[bytes] = []
+    for index, wire in enumerate(events):
+        header = EventHeader(
+            first + index, recorded, clock, wire.type, wire.version, index, count, wire.causation
+        )
+        salt = wire.salt
+        commitment = wire.payload if salt is None else commitment_of(salt, wire.payload)
+        leaves.append(leaf_of(_encode(header), commitment))
+    return leaves
 
 
 def wire_event(batch: Batch, index: int, wire: WireEvent) -> Event:

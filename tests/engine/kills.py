@@ -80,13 +80,7 @@ def write_until_killed(path: str, pipe: int, name: str, seed: int) -> None:
             say("! 0 0")
         elif kind == "projections":
             say("? projections")
-            log.publish_projections(
-                lambda flip, toc: {
-                    "p": {
-                        "chunks": [list(flip.add(ExtentKind.CHUNK, b"c" * 999, 1, toc.sealed_seq))]
-                    }
-                }
-            )
+            log.publish_projections(one_chunk)
             say("! 0 0")
         elif kind == "reopen":
             log.close()

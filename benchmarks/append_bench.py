@@ -1,0 +1,162 @@
+"""Appending and opening, against what the disk itself takes.
+
+``python -m benchmarks.append_bench`` (``--tiny`` in CI). Three questions:
+
+- one durable append, over a bare pwrite and fdatasync of the same bytes into preallocated,
+  written space: the two alternate in one run, on one disk, so both meet the same weather;
+- a batch of 500 small events;
+- opening a log of 1,000,000 events for reading, without folding.
+
+Goals: at most 60 us over, at least 60,000 events a second, under 5 ms.
+"""
+
+import argparse
+import hashlib
+import os
+import platform
+import statistics
+import sys
+import tempfile
+import time
+from importlib.metadata import version
+from pathlib import Path
+
+from cerata.engine import Draft, Log, PutFrame
+
+SMALL = "We chose HNSW: recall under 5 ms on a million vectors, and it takes updates."
+
+
+def frame(number: int) -> Draft:
+    return Draft(PutFrame(text=f"{number} {SMALL}", tags=("decision",)))
+
+
+def machine() -> str:
+    names = ("msgspec", "blake3", "zstandard", "numpy")
+    versions = ", ".join(f"{name} {version(name)}" for name in names)
+    load = os.getloadavg()[0]
+    return (
+        f"{platform.machine()}, {os.cpu_count()} CPUs, load {load:.1f}, {platform.platform()}\n"
+        f"Python {platform.python_version()}, {versions}"
+    )
+
+
+def microseconds(values: list[float]) -> str:
+    ordered = sorted(values)
+    low, high = ordered[len(ordered) // 10], ordered[len(ordered) * 9 // 10]
+    return f"median {statistics.median(values):8.1f} us   (10 %: {low:.1f}, 90 %: {high:.1f})"
+
+
+def single_appends(folder: Path, count: int) -> float:
+    """Print an append beside the bare write, and return the difference of the medians in us."""
+    peer = os.open(folder / "peer", os.O_RDWR | os.O_CREAT, 0o600)
+    size = 512 << 10
+    os.pwrite(peer, bytes(size), 0)
+    os.fsync(peer)
+    appends: list[float] = []
+    bare: list[float] = []
+    clock = time.perf_counter
+    with Log.open(str(folder / "single.cera")) as log:
+        at = 0
+        for number in range(count):
+            draft = [frame(number)]
+            before = log._cursor.offset
+            started = clock()
+            log.append(draft)
+            appends.append(1e6 * (clock() - started))
+            # The same bytes: the record and the empty sector after it.
+            record = log.file.file.read_at(before, 1024)
+            if at + len(record) > size:
+                at = 0
+            started = clock()
+            os.pwrite(peer, record, at)
+            os.fdatasync(peer)
+            bare.append(1e6 * (clock() - started))
+            at += 512
+    os.close(peer)
+    over = [one - other for one, other in zip(appends, bare, strict=True)]
+    difference = statistics.median(appends) - statistics.median(bare)
+    sys.stdout.write(
+        f"durable append      {microseconds(appends)}\n"
+        f"pwrite + fdatasync  {microseconds(bare)}\n"
+        f"over it             {difference:.1f} us of medians, "
+        f"{statistics.median(over):.1f} us paired, "
+        f"ratio {statistics.median(appends) / statistics.median(bare):.2f}\n"
+    )
+    return difference
+
+
+def own_cost(count: int) -> float:
+    """Print what an append costs without a disk, in us."""
+    from cerata.engine import Environment
+
+    times: list[float] = []
+    with Log.open("a", environment=Environment.in_memory()) as log:
+        for number in range(count):
+            draft = [frame(number)]
+            started = time.perf_counter()
+            log.append(draft)
+            times.append(1e6 * (time.perf_counter() - started))
+    sys.stdout.write(f"append in memory    {microseconds(times)}\n")
+    return statistics.median(times)
+
+
+def batches(folder: Path, count: int) -> float:
+    """Print and return how many events a second go in by batches of 500, durable and sealed."""
+    with Log.open(str(folder / "batches.cera")) as log:
+        made = [[frame(500 * batch + number) for number in range(500)] for batch in range(count)]
+        started = time.perf_counter()
+        for drafts in made:
+            log.append(drafts)
+        elapsed = time.perf_counter() - started
+        rate = 500 * count / elapsed
+        sys.stdout.write(
+            f"batches of 500      {rate:,.0f} events/s durable, sealing included "
+            f"({log.page.sealed_seq:,} sealed)\n"
+        )
+    return rate
+
+
+def opening(folder: Path, events: int, rounds: int) -> float:
+    """Print and return the milliseconds that opening a log for reading takes."""
+    path = str(folder / "large.cera")
+    with Log.open(path) as log:
+        for first in range(0, events, 10_000):
+            log.append([frame(number) for number in range(first, min(events, first + 10_000))])
+        chain = log.head.chain
+    times: list[float] = []
+    for _ in range(rounds):
+        started = time.perf_counter()
+        log = Log.open(path, mode="r")
+        times.append(1e3 * (time.perf_counter() - started))
+        assert log.head.seq == events
+        log.close()
+    size = os.stat(path).st_size
+    sys.stdout.write(
+        f'open, mode="r"      median {statistics.median(times):.2f} ms, worst {max(times):.2f} ms '
+        f"({events:,} events, {size / 1e6:.0f} MB)\n"
+        f"result              {hashlib.sha256(chain).hexdigest()[:16]} (random salts)\n"
+    )
+    return statistics.median(times)
+
+
+def main() -> None:
+    """Run all three and print."""
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawTextHelpFormatter
+    )
+    parser.add_argument("--tiny", action="store_true", help="a few seconds, for CI")
+    parser.add_argument("--folder", help="where to write; the disk that is measured")
+    options = parser.parse_args()
+    tiny = options.tiny
+    sys.stdout.write(f'{machine()}\nsync="commit"\n')
+    with tempfile.TemporaryDirectory(dir=options.folder) as name:
+        folder = Path(name)
+        sys.stdout.write(f"on {name}\n")
+        own_cost(300 if tiny else 5000)
+        single_appends(folder, 100 if tiny else 2000)
+        batches(folder, 10 if tiny else 200)
+        opening(folder, 20_000 if tiny else 1_000_000, 5 if tiny else 50)
+
+
+if __name__ == "__main__":
+    main()
