@@ -4,9 +4,6 @@ The kernel owns the locks, so a dead holder's are gone at once; polling costs a 
 millisecond and needs no signal or thread.
 """
 
-from collections.abc import Iterator
-from contextlib import contextmanager
-
 from .environment import Clock
 from .errors import Locked
 from .storage import LockName, StorageFile
@@ -51,20 +48,42 @@ def wait_for(
     )
 
 
-@contextmanager
-def held(
-    file: StorageFile,
-    name: LockName,
-    *,
-    exclusive: bool = True,
-    clock: Clock,
-    timeout: float | None,
-    path: str,
-) -> Iterator[None]:
-    """Hold a lock for the length of a with block."""
-    try:
-        wait_for(file, name, exclusive=exclusive, clock=clock, timeout=timeout, path=path)
-        yield
-    finally:
-        # Harmless where it was not got; so an exception right after getting it cannot leak it.
-        file.unlock(name)
+class held:  # noqa: N801
+    """Hold a lock for the length of a with block; a class, since every append takes one."""
+
+    __slots__ = ("_clock", "_exclusive", "_file", "_name", "_path", "_timeout")
+
+    def __init__(
+        self,
+        file: StorageFile,
+        name: LockName,
+        *,
+        exclusive: bool = True,
+        clock: Clock,
+        timeout: float | None,
+        path: str,
+    ) -> None:
+        self._file = file
+        self._name = name
+        self._exclusive = exclusive
+        self._clock = clock
+        self._timeout = timeout
+        self._path = path
+
+    def __enter__(self) -> None:
+        try:
+            wait_for(
+                self._file,
+                self._name,
+                exclusive=self._exclusive,
+                clock=self._clock,
+                timeout=self._timeout,
+                path=self._path,
+            )
+        except BaseException:
+            # Harmless where it was not got; so an interrupt right after getting it cannot leak it.
+            self._file.unlock(self._name)
+            raise
+
+    def __exit__(self, *_: object) -> None:
+        self._file.unlock(self._name)

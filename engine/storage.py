@@ -137,6 +137,12 @@ def refused(error: OSError, doing: str, path: str) -> StorageFailed:
 _F_OFD_SETLK = 37
 _LOCK_BASE = 1 << 62
 _HAVE_OFD = sys.platform == "linux"
+_OFD_REQUESTS = {
+    (name, kind): struct.pack("hhqqi4x", kind, os.SEEK_SET, _LOCK_BASE + name, 1, 0)
+    for name in LockName
+    for kind in (fcntl.F_RDLCK, fcntl.F_WRLCK, fcntl.F_UNLCK)
+}
+"""The kernel's ``struct flock``; taking and releasing the writer lock is on every append's path."""
 
 _NOTHING_PENDING = frozenset({errno.EROFS, errno.EINVAL})
 
@@ -205,9 +211,8 @@ class OsFile:
             self._ofd(name, fcntl.F_UNLCK)
 
     def _ofd(self, name: LockName, kind: int) -> bool:
-        request = struct.pack("hhqqi4x", kind, os.SEEK_SET, _LOCK_BASE + name, 1, 0)
         try:
-            fcntl.fcntl(self._descriptor, _F_OFD_SETLK, request)
+            fcntl.fcntl(self._descriptor, _F_OFD_SETLK, _OFD_REQUESTS[name, kind])
         except OSError as error:
             if error.errno in (errno.EAGAIN, errno.EACCES):
                 return False
