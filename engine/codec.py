@@ -7,13 +7,15 @@ Leaves out decoding of single events (`events`) and where batches are stored.
 
 import math
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from types import NoneType
+from typing import NamedTuple, cast
 
 import msgspec
 
 from .errors import Corrupt, InvalidInput
 from .events import (
     DEFAULT_SCOPE,
+    AssertFact,
     Draft,
     Embedding,
     EventBody,
@@ -65,6 +67,18 @@ class Prepared(msgspec.Struct, frozen=True):
 _encode = msgspec.msgpack.Encoder(order="deterministic").encode
 
 DTYPE_SIZES = {"f4": 4, "i1": 1}
+
+
+class _Scalars(NamedTuple):
+    """What a field that takes any value may hold besides floats, lists and maps."""
+
+    types: tuple[type, ...]
+    name: str
+    remedy: str
+
+
+_JSON = _Scalars((str, int, NoneType), "JSON", "strings")
+_PLAIN = _Scalars((str, bytes, int, NoneType), "a fact", "strings, bytes")
 
 _EVENT_OVERHEAD = 48
 _ATTACHMENT_OVERHEAD = 5
@@ -189,7 +203,7 @@ def _check_body(body: EventBody) -> None:
     """Check what msgspec does not: nesting, finite numbers, dimensions."""
     if isinstance(body, PutFrame):
         if body.metadata:
-            _check_nested(body.metadata, "metadata", 1, json=True)
+            _check_nested(body.metadata, "metadata", 1, _JSON)
         if body.embedding is not None:
             _check_embedding(body.embedding)
         return
@@ -199,33 +213,34 @@ def _check_body(body: EventBody) -> None:
         value: object = getattr(body, name)
         if isinstance(value, Embedding):
             _check_embedding(value)
-        elif isinstance(value, float | dict | list | tuple):
-            _check_nested(value, name, 1)
+        else:
+            plain = isinstance(body, AssertFact) and name == "object"
+            _check_nested(value, name, 1, _PLAIN if plain else None)
 
 
-def _check_nested(value: object, name: str, depth: int, *, json: bool = False) -> None:
-    """Check depth, finite numbers and string keys; with ``json`` also that JSON has the types."""
+def _check_nested(value: object, name: str, depth: int, scalars: _Scalars | None) -> None:
+    """Check depth, finite numbers and string keys, and where given what else may occur."""
     if isinstance(value, float):
         if not math.isfinite(value):
             raise InvalidInput(f"{name} holds {value}, which JSON cannot", remedy="Use None.")
         return
     if not isinstance(value, dict | list | tuple):
-        if json and not isinstance(value, str | int | None):
+        if scalars is not None and not isinstance(value, scalars.types):
             raise InvalidInput(
-                f"{name} holds a {type(value).__name__}, which JSON cannot",
-                remedy="Use strings, numbers, bools, None, lists and maps of them.",
+                f"{name} holds a {type(value).__name__}, which {scalars.name} cannot",
+                remedy=f"Use {scalars.remedy}, numbers, bools, None, lists and maps of them.",
             )
         return
     if depth > NESTING_MAX:
         raise InvalidInput(f"{name} is nested deeper than {NESTING_MAX} levels")
     if isinstance(value, dict):
-        for key, item in value.items():
+        for key, item in cast("dict[object, object]", value).items():
             if not isinstance(key, str):
                 raise InvalidInput(f"{name} has the key {key!r}, which is not a string")
-            _check_nested(item, name, depth + 1, json=json)
+            _check_nested(item, name, depth + 1, scalars)
         return
-    for item in value:
-        _check_nested(item, name, depth + 1, json=json)
+    for item in cast("Sequence[object]", value):
+        _check_nested(item, name, depth + 1, scalars)
 
 
 def _check_embedding(embedding: Embedding) -> None:
@@ -317,14 +332,14 @@ def _check_long_strings(value: object) -> None:
                 remedy="Split it, or store it as bytes.",
             )
     elif isinstance(value, Mapping):
-        for key, item in value.items():
+        for key, item in cast("Mapping[object, object]", value).items():
             _check_long_strings(key)
             _check_long_strings(item)
     elif isinstance(value, msgspec.Struct):
         for name in value.__struct_fields__:
             _check_long_strings(getattr(value, name))
     elif isinstance(value, list | tuple):
-        for item in value:
+        for item in cast("Sequence[object]", value):
             _check_long_strings(item)
 
 
@@ -344,8 +359,7 @@ class WireBatch(msgspec.Struct, frozen=True, array_like=True, forbid_unknown_fie
     spill: SpillRef | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Batch:
+class Batch(msgspec.Struct, frozen=True):
     """A batch read back or just written: its place in the log and its events.
 
     ``events`` is empty where a spill holds them.

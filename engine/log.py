@@ -9,10 +9,12 @@ Start with `Log.append` and `Log._catch_up`.
 """
 
 import threading
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, field, replace
 from typing import Any, Literal, Self, TypeAlias
+
+import msgspec
 
 from .codec import (
     Batch,
@@ -532,7 +534,7 @@ class Log:
         )
 
     @contextmanager
-    def _writing(self) -> Iterator[None]:
+    def _writing(self) -> Generator[None, None, None]:
         """Hold mutex and writer lock over the file that the path names, caught up with it."""
         with self._mutex:
             self._check_writable()
@@ -541,11 +543,13 @@ class Log:
                     pages = self._log_file.read_pages()
                     if not self._follow_move(pages, locked=True):
                         self._catch_up(pages)
+                        # A newer Cerata may have begun what this one would undo.
+                        check_writable(self._page, self.path)
                         yield
                         return
 
     @contextmanager
-    def _changing(self) -> Iterator[None]:
+    def _changing(self) -> Generator[None, None, None]:
         """Mark that this handle's state is being changed.
 
         An interrupt can strike between any two steps and leave them out of step with each other;
@@ -620,6 +624,10 @@ class Log:
 
     def _catch_up(self, pages: bytes) -> None:
         """Under the writer lock: take in what others appended, mend what a dead writer left."""
+        if pages == self._pages:
+            sector = self._file.read_at(self._cursor.offset, SECTOR_SIZE)
+            if sector == EMPTY_SECTOR:
+                return
         if pages != self._pages:
             _, bad = choose_page(pages, self.path)
             if bad:
@@ -627,8 +635,6 @@ class Log:
                 return
         state = self._followed(pages)
         self._adopt(pages, state)
-        # A newer Cerata may have joined, and begun what this one would undo.
-        check_writable(self._page, self.path)
         if state.end in (End.TORN, End.BAD, End.UNLINKED):
             self._resettle()
 
@@ -893,7 +899,7 @@ class Log:
         assert not self._tail
         assert batches[0].first_seq == cursor.next_seq
         self._tail = batches
-        self._cursor = replace(cursor, next_seq=batches[-1].last_seq + 1)
+        self._cursor = msgspec.structs.replace(cursor, next_seq=batches[-1].last_seq + 1)
         self._flip()
 
     def _add_segment(self, flip: Flip, toc: Toc, tail: list[Batch]) -> Toc:
@@ -1057,7 +1063,7 @@ class _KeyedTail:
 
     tail: list[Batch] | None = None
     count: int = 0
-    seqs: dict[int, list[int]] = field(default_factory=dict)
+    seqs: dict[int, list[int]] = field(default_factory=dict[int, list[int]])
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,7 +8,6 @@ others write.
 from bisect import bisect_left
 from collections import OrderedDict
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
 
 import msgspec
 
@@ -23,8 +22,7 @@ from .recovery import rebuild_toc
 from .segment import BatchRow, Segment
 
 
-@dataclass(frozen=True, slots=True)
-class Snapshot:
+class Snapshot(msgspec.Struct, frozen=True):
     """The log as one moment saw it: the sealed part by its page, the tail by its batches.
 
     ``tail`` may grow behind ``tail_count``; nothing before it changes.
@@ -108,7 +106,7 @@ class Reader:
             else:
                 source = self._spill(batch.spill.offset, batch.spill.length)
                 events = tuple(source.events(0, batch.count))
-                yield replace(batch, events=events, spill=None)
+                yield msgspec.structs.replace(batch, events=events, spill=None)
 
     def wire_events(self, batch: Batch) -> tuple[WireEvent, ...]:
         """Return a batch's events; where they stand in a spill, without their attachments."""

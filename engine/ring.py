@@ -9,6 +9,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from enum import Enum
 
+import msgspec
 import numpy as np
 
 from .codec import Batch, decode_content
@@ -30,8 +31,7 @@ Read = Callable[[int, int], bytes]
 """Reads (file offset, size); shorter only where the file ends."""
 
 
-@dataclass(frozen=True, slots=True)
-class Cursor:
+class Cursor(msgspec.Struct, frozen=True):
     """A place in the ring between two records.
 
     ``offset`` is a file offset inside the ring, ``used`` the bytes from the ring's start to it,

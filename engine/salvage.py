@@ -9,6 +9,8 @@ from collections.abc import Iterator
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
+import msgspec
+
 from .codec import Batch, decode_content
 from .errors import Corrupt
 from .events import Event
@@ -105,7 +107,7 @@ def _before_lost_spill(log_file: LogFile, found: Found) -> Found:
     size = log_file.file.size()
     for number, batch in enumerate(found.batches):
         if batch.spill is not None and spill_end(batch.spill) > size:
-            cursor = replace(found.cursor, next_seq=batch.first_seq)
+            cursor = msgspec.structs.replace(found.cursor, next_seq=batch.first_seq)
             return replace(
                 found, batches=found.batches[:number], cursor=cursor, proven=batch.first_seq - 1
             )

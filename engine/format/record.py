@@ -20,8 +20,9 @@ carries only durable_through; its first seq is the next event's. On disk: never 
 """
 
 import struct
-from dataclasses import dataclass
 from typing import Final
+
+import msgspec
 
 from ..errors import Unsupported
 from ..limits import BATCH_EVENTS_MAX, SECTOR_SIZE
@@ -51,8 +52,7 @@ def sectors(size: int) -> int:
     return (size + SECTOR_SIZE - 1) // SECTOR_SIZE * SECTOR_SIZE
 
 
-@dataclass(frozen=True, slots=True)
-class RecordHeader:
+class RecordHeader(msgspec.Struct, frozen=True):
     """The 48 bytes before a record's body, already verified."""
 
     first_seq: int
@@ -70,8 +70,7 @@ class RecordHeader:
         return sectors(RECORD_HEADER_SIZE + self.length)
 
 
-@dataclass(frozen=True, slots=True)
-class RecordPrefix:
+class RecordPrefix(msgspec.Struct, frozen=True):
     """The 40 fixed bytes at the start of a record's body."""
 
     durable_through: int
