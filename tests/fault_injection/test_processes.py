@@ -7,7 +7,9 @@ from cerata.fault_injection.report import SCHEDULES
 from cerata.fault_injection.schedule import Program, replay
 
 
-@pytest.mark.parametrize(("name", "programs", "kill", "world"), SCHEDULES, ids=[row[0] for row in SCHEDULES])
+@pytest.mark.parametrize(
+    ("name", "programs", "kill", "world"), SCHEDULES, ids=[row[0] for row in SCHEDULES]
+)
 def test_every_schedule_keeps_what_was_told(
     name: str, programs: tuple[Program, ...], kill: int | None, world: type[SharedWorld]
 ) -> None:

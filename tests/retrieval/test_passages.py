@@ -6,7 +6,9 @@ from hypothesis import strategies as st
 from cerata.retrieval.passages import PASSAGE_SIZE_MAX, split_passages
 
 TEXTS = st.lists(
-    st.sampled_from(["# A\n", "## B\n", "word ", "\n", "\n\n", "```\n", "x" * 700, "é" * 500, "\r\n"]),
+    st.sampled_from(
+        ["# A\n", "## B\n", "word ", "\n", "\n\n", "```\n", "x" * 700, "é" * 500, "\r\n"]
+    ),
     max_size=40,
 ).map("".join)
 
