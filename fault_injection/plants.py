@@ -165,7 +165,7 @@ PLANTS: tuple[Plant, ...] = (
         "damage",
         (
             Edit(
-                "cerata.engine.format.checks:check",
+                "cerata.engine.format.checks:begin_check",
                 "_PLACE.pack(tag, offset)",
                 "_PLACE.pack(tag, 0)",
             ),
@@ -237,9 +237,9 @@ PLANTS: tuple[Plant, ...] = (
         "schedules",
         (
             Edit(
-                "cerata.engine.locks:held",
+                "cerata.engine.locks:held.__enter__",
                 "wait_for(",
-                "name is LockName.WRITER or wait_for(",
+                "self._name is LockName.WRITER or wait_for(",
             ),
         ),
     ),
