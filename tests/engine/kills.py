@@ -37,7 +37,7 @@ class Tally:
     sealed: int = 0
     cut: int = 0
     adopted: int = 0
-    during: dict[str, int] = field(default_factory=dict)
+    during: dict[str, int] = field(default_factory=dict[str, int])
 
     def __str__(self) -> str:
         during = ", ".join(f"{name} {count}" for name, count in sorted(self.during.items()))
@@ -131,7 +131,7 @@ class Killer:
 
     def kill_once(self) -> None:
         random = self._random
-        writers = []
+        writers: list[tuple[int, int]] = []
         for _ in range(random.choice([1, 1, 2])):
             self._writers += 1
             writers.append(start(self._path, str(self._writers), random.randrange(1 << 30)))

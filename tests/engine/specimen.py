@@ -120,7 +120,8 @@ def _places(log: Log, data: bytes) -> list[Place]:
 
 def _records(log: Log, data: bytes) -> list[Place]:
     """Follow the ring's records; what they span besides is padding."""
-    page, places, offset, used = log.page, [], log.page.ring_start, 0
+    page, offset, used = log.page, log.page.ring_start, 0
+    places: list[Place] = []
     while (header := decode_record_header(log.file.key, offset, data, offset)) is not None:
         if used >= log._cursor.used:
             break

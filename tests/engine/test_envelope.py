@@ -61,7 +61,7 @@ def test_a_tool_result_is_referenced_later_by_name() -> None:
         log.append([Draft(later("toolResult", name="var95", value=9.0), (("tenant", "other"),))])
         log.append([Draft(later("step", uses=["var95"]), scope)])
     results: dict[tuple[object, str], tuple[int, float]] = {}
-    used = []
+    used: list[tuple[int, float]] = []
     for row in kept(disk).read():
         if not isinstance(row.body, UnknownBody):
             continue
@@ -192,7 +192,7 @@ def test_an_embedding_of_384_floats() -> None:
             held = Embedding("minilm", "f4", 384, Attachment(hash_bytes(data), len(data)))
             log.append([Draft(PutFrame(text="a", embedding=held), attachments=(data,))])
     log = kept(disk)
-    read = []
+    read: list[np.ndarray[Any, np.dtype[np.float32]]] = []
     for event_read in log.read():
         assert isinstance(event_read.body, PutFrame)
         assert event_read.body.embedding is not None
@@ -253,11 +253,9 @@ def test_a_flip_carries_what_it_does_not_know() -> None:
     disk = Disk()
     with disk.log() as log:
         log.append([put("a")])
-        log.publish_projections(lambda *_: {"theirs": {"anything": [1, b"2"], "chunks": []}})
+        theirs: dict[str, dict[str, Any]] = {"theirs": {"anything": [1, b"2"], "chunks": []}}
+        log.publish_projections(lambda flip, toc: theirs)  # noqa: ARG005
     with disk.log() as log:
         log.append([put("b")])
-        log.publish_projections(lambda *_: {"ours": {"n": 2}})
-        assert dict(log.toc().projections) == {
-            "theirs": {"anything": [1, b"2"], "chunks": []},
-            "ours": {"n": 2},
-        }
+        log.publish_projections(lambda flip, toc: {"ours": {"n": 2}})  # noqa: ARG005
+        assert dict(log.toc().projections) == {**theirs, "ours": {"n": 2}}

@@ -148,7 +148,11 @@ def test_a_receipt_says_what_held_on_return(policy: Any, durable: bool) -> None:
 def syncs(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     """Record the syncs from here on."""
     calls: list[str] = []
-    monkeypatch.setattr(MemoryFile, "sync", lambda _: calls.append("sync"))
+
+    def sync(self: MemoryFile) -> None:
+        calls.append("sync")
+
+    monkeypatch.setattr(MemoryFile, "sync", sync)
     return calls
 
 

@@ -1,6 +1,7 @@
 """Following a log that was compacted into another file, and clearing the flag of one that died."""
 
 from dataclasses import replace
+from typing import Literal
 
 import pytest
 
@@ -9,6 +10,7 @@ from cerata.engine.errors import Corrupt, NotFound
 from cerata.engine.file import PAGES_SIZE, choose_page, turned
 from cerata.engine.limits import PAGE_SIZE
 from cerata.engine.log import Log
+from cerata.engine.storage import StorageFile
 from cerata.engine.verify import verify_log
 
 from .words import PATH, Disk, put, texts
@@ -110,9 +112,11 @@ def test_an_opener_that_waited_opens_what_the_path_names_now() -> None:
     compact(disk)
     given = [waiting]
     opened = disk.storage.open
-    disk.storage.open = (  # type: ignore[method-assign]
-        lambda path, *, mode: given.pop() if given and mode == "rw" else opened(path, mode=mode)
-    )
+
+    def reopened(path: str, *, mode: Literal["r", "rw"]) -> StorageFile:
+        return given.pop() if given and mode == "rw" else opened(path, mode=mode)
+
+    disk.storage.open = reopened  # type: ignore[method-assign]
     with disk.log() as log:
         log.append([put("b")])
     with disk.log(mode="r") as log:

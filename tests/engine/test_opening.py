@@ -254,7 +254,7 @@ def test_creators_at_once_make_one_log(tmp_path: Path) -> None:
     for child in children:
         assert child.stdin is not None
         child.stdin.close()
-    ids = set()
+    ids: set[str] = set()
     for child in children:
         assert child.stdout is not None
         ids.add(child.stdout.read())

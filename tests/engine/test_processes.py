@@ -54,7 +54,7 @@ def test_two_processes_write_while_a_third_reads(tmp_path: Path) -> None:
         seen: list[str | None] = []
         while any(child.poll() is None for child in children):
             head = reader.refresh()
-            new = [event.body.text for event in reader.read(len(seen) + 1)]  # type: ignore[union-attr]
+            new = texts(reader, len(seen) + 1)
             assert len(seen) + len(new) == head.seq
             seen += new
         assert [child.wait() for child in children] == [0, 0]

@@ -21,7 +21,7 @@ def test_a_whole_file_has_no_problems(specimen: Specimen) -> None:
     disk = Disk.holding(specimen.data)
     seen: list[tuple[str, int, int]] = []
     with disk.log(mode="r") as log:
-        found = verify_log(log, lambda *told: seen.append(told))
+        found = verify_log(log, lambda what, done, total: seen.append((what, done, total)))
     assert found.ok
     assert (found.chain, found.root) == (specimen.chain, specimen.root)
     assert (found.events, found.torn_bytes) == (len(specimen.events), 0)

@@ -3,7 +3,7 @@
 Import what reads well in a case; nothing here asserts.
 """
 
-from collections.abc import Iterator
+from collections.abc import Generator, Iterable
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from random import Random
@@ -72,7 +72,7 @@ class Disk:
         return Log.open(path, environment=self.environment, **options)
 
     @contextmanager
-    def log(self, **options: Any) -> Iterator[Log]:
+    def log(self, **options: Any) -> Generator[Log, None, None]:
         with self.open(**options) as log:
             yield log
 
@@ -105,12 +105,12 @@ class Disk:
                 holders.clear()
 
 
-def texts(log: Log) -> list[str | None]:
+def texts(log: Log, first: int = 1) -> list[str | None]:
     """Return the texts of the log's frames in order."""
-    return [event.body.text for event in log.read() if isinstance(event.body, PutFrame)]
+    return [event.body.text for event in log.read(first) if isinstance(event.body, PutFrame)]
 
 
-def stored(events: Iterator[Event]) -> list[tuple[object, ...]]:
+def stored(events: Iterable[Event]) -> list[tuple[object, ...]]:
     """Return everything about events that is stored."""
     return [(event.header, event.salt, event.payload_bytes, event.erased) for event in events]
 
