@@ -150,11 +150,11 @@ class Log:
         self._chain = -1, b""
         self._keyed = _KeyedTail()
         self._stored_page = stored_page or found.page
-        self._page = found.page
+        self._page: HeaderPage = found.page
         if found.toc is not None:
             self._reader.remember_toc(found.page, found.toc)
-        self._cursor = found.cursor
-        self._tail = found.batches
+        self._cursor: Cursor = found.cursor
+        self._tail: list[Batch] = found.batches
         self._durable = found.proven
         self._publish()
 

@@ -26,7 +26,7 @@ import msgspec
 import numpy as np
 import zstandard
 
-from .codec import Batch, SpillRef, WireEvent
+from .codec import DTYPE_SIZES, Batch, SpillRef, WireEvent
 from .errors import Corrupt
 from .events import Embedding, Payload
 from .format.checks import CHECK_SIZE_BLOCK, TAG_BLOCK, TAG_INDEX, check
@@ -149,9 +149,9 @@ class SegmentDraft:
         """Bytes that the body takes at most, wherever it will stand."""
         index, pieces = self._laid_out(bytes(32), EXTENT_HEADER_SIZE)
         raw = len(msgspec.msgpack.encode(index))
-        # zstd's bound for incompressible input, and the padding that another place may need.
-        padding = COLUMN_ALIGNMENT * len(index.columns)
-        return sum(map(len, pieces)) + raw + raw // 128 + 512 + padding
+        # zstd's bound for incompressible input. Extents stand at sectors, so columns are padded
+        # alike in all places.
+        return sum(map(len, pieces)) + raw + raw // 128 + 512
 
     def encode(self, key: bytes, offset: int) -> bytes:
         """Return the body for an extent at file offset ``offset``."""
@@ -250,13 +250,7 @@ def _column_key(row: _Attached) -> tuple[str, str, int]:
 
 def _columns_of(event: WireEvent) -> Iterator[tuple[tuple[str, str, int], bytes]]:
     """Pair an event's attachments with the column that each belongs to."""
-    if not event.attachments:
-        return
-    embedding: Embedding | None = None
-    if event.salt is not None:
-        # A body of another kind, or of a later version, may have anything under this name.
-        with suppress(msgspec.DecodeError, RecursionError):
-            embedding = _VECTORS.decode(_PAYLOAD.decode(event.payload).body).embedding
+    embedding = _embedding_of(event) if event.attachments else None
     for data in event.attachments:
         if (
             embedding is not None
@@ -264,8 +258,23 @@ def _columns_of(event: WireEvent) -> Iterator[tuple[tuple[str, str, int], bytes]
             and hash_bytes(data) == embedding.data.hash
         ):
             yield (embedding.space, embedding.dtype, embedding.dimension), data
+            # Once: a blob may have the same bytes, and a column has one row an event.
+            embedding = None
         else:
             yield _NO_COLUMN, data
+
+
+def _embedding_of(event: WireEvent) -> Embedding | None:
+    """Return an event's embedding where its values fill a row of a column."""
+    if event.salt is None:
+        return None
+    # A body of another kind, or of a later version, may have anything under this name.
+    with suppress(msgspec.DecodeError, RecursionError):
+        embedding = _VECTORS.decode(_PAYLOAD.decode(event.payload).body).embedding
+        if embedding is not None:
+            row_size = DTYPE_SIZES.get(embedding.dtype, 0) * embedding.dimension
+            return embedding if 0 < row_size == embedding.data.size else None
+    return None
 
 
 def _packed(numbers: Sequence[int], dtype: str) -> bytes:
@@ -320,7 +329,7 @@ def _column(data: bytes, dtype: str) -> "np.ndarray[tuple[int], np.dtype[np.unsi
 class Segment:
     """Reads one segment or spill in place; the index is decoded once, blocks on demand.
 
-    Cost: one read and about 21 us a block; at most 16 decoded blocks are kept.
+    Cost: two reads and about 21 us a block; at most 16 decoded blocks are kept.
     """
 
     def __init__(self, file: StorageFile, key: bytes, offset: int, length: int) -> None:
@@ -347,6 +356,7 @@ class Segment:
         self._erased = dict(index.erased)
         attachment_events = _column(index.attachment_events, "<u4")
         self._check_shape(len(attachment_events))
+        self._check_columns(attachment_events)
         ordinals = np.frombuffer(index.attachment_ordinals, "<u4")
         self._attachment_order = np.lexsort((ordinals, attachment_events))
         self._attachment_events = attachment_events[self._attachment_order]
@@ -378,7 +388,7 @@ class Segment:
 
     def event(self, own: int, *, attachments: bool = True) -> WireEvent:
         """Return own event ``own``; its attachments are left out on request."""
-        name, version = self.index.types[self._codes[own]]
+        name, version = self.index.types[int(self._codes[own])]
         causation = self._causations.get(own)
         erased = self._erased.get(own)
         if erased is not None:
@@ -396,8 +406,8 @@ class Segment:
         if first >= stop:
             return
         types = self.index.types
-        codes = self._codes[first:stop].tolist()
-        sizes = self._sizes[first:stop].tolist()
+        codes: list[int] = self._codes[first:stop].tolist()
+        sizes: list[int] = self._sizes[first:stop].tolist()
         with_attachments = attachments and len(self._attachment_events) > 0
         block = bisect.bisect_right(self._block_firsts, first) - 1
         block_first = self._block_firsts[block]
@@ -492,12 +502,31 @@ class Segment:
         sizes = np.frombuffer(index.attachment_sizes, "<u8")
         if attachments and int(sizes.max()) > BLOB_SIZE_MAX:
             raise self._corrupt("an attachment is over the limit")
-        for column in index.columns:
-            if (
-                column.count <= 0
-                or column.first + column.count > attachments
-                or (column.offset + column.row_size * column.count > self._length)
-            ):
+
+    def _check_columns(self, events: "np.ndarray[tuple[int], np.dtype[Any]]") -> None:
+        """Refuse a column that is not its attachments, in seq order, without a gap."""
+        offsets = np.frombuffer(self.index.attachment_offsets, "<u8")
+        sizes = np.frombuffer(self.index.attachment_sizes, "<u8")
+        for column in self.index.columns:
+            rows = slice(column.first, column.first + column.count)
+            item_size = DTYPE_SIZES.get(column.dtype)
+            fits = (
+                min(column.first, column.offset) >= 0
+                and min(column.count, column.row_size, column.dimension) > 0
+                and rows.stop <= len(events)
+                and column.offset + column.row_size * column.count <= self._length
+                and (self._base + column.offset) % COLUMN_ALIGNMENT == 0
+                and (item_size is None or item_size * column.dimension == column.row_size)
+            )
+            if fits:
+                places = np.arange(column.count, dtype="<u8") * np.uint64(column.row_size)
+                held = events[rows]
+                fits = (
+                    bool((sizes[rows] == column.row_size).all())
+                    and bool((offsets[rows] == places + np.uint64(column.offset)).all())
+                    and bool((held[1:] > held[:-1]).all())
+                )
+            if not fits:
                 raise self._corrupt("a column does not fit")
 
     def _corrupt(self, what: str, offset: int | None = None) -> Corrupt:
