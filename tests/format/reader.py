@@ -1,4 +1,4 @@
-"""Reads a file of format version 1 by docs/format.md alone, in at most 150 lines, without Cerata.
+"""Reads a file of format version 1 by docs/format.md alone, in at most 160 lines, without Cerata.
 
 A check that fails raises `ValueError`, save where the log ends. Leaves out what is derived.
 """
@@ -15,7 +15,7 @@ from blake3 import blake3
 from msgspec import msgpack
 
 names = "magic version number flags file_id log_id flip generation toc toc_size data_end ring"
-names += " ring_size ring_start sealed link recorded created incarnation"
+names += " ring_size ring_start sealed link recorded created incarnation must_read must_write"
 Batch = tuple[int, list[Any], list[list[Any]]]  # first seq, row, wire events
 unzstd = zstandard.ZstdDecompressor().decompress
 
@@ -40,10 +40,10 @@ class Reader:
         self.key = blake3(head["file_id"], derive_key_context="cerata format 1 file key").digest()
         at = head["data_end"] - 512
         magic, size, toc_check, _, sealed, own = struct.unpack_from("<8sQ24sQQ8s", data, at)
-        fine = magic == b"CERAFOOT" and own == self.check(b"F", at, data[at : at + 56], size=8)
+        fine = magic == b"CERAFOOT" and self.check(own, b"F", at, data[at : at + 56])
         expect(fine and (size, sealed) == (head["toc_size"], head["sealed"]), "footer", at)
         toc = data[head["toc"] : head["toc"] + size]
-        expect(toc_check == self.check(b"T", head["toc"], toc), "TOC", head["toc"])
+        expect(self.check(toc_check, b"T", head["toc"], toc), "TOC", head["toc"])
         self.toc: dict[str, Any] = cbor2.loads(toc)
 
     def page(self, number: int) -> dict[str, Any] | None:
@@ -51,21 +51,22 @@ class Reader:
         body, own = self.data[at : at + 4064], self.data[at + 4064 : at + 4096]
         if blake3(struct.pack("<cQ", b"P", at) + body).digest() != own:
             return None
-        values = struct.unpack_from("<8sHHI16s16sQQQQQQQQQ24sqqI", body)
+        values = struct.unpack_from("<8sHHI16s16sQQQQQQQQQ24sqqIII", body)
         page: dict[str, Any] = dict(zip(names.split(), values, strict=True))
-        expect((page["magic"], page["version"]) == (b"\x89CERATA\n", 1), "format", at)
+        expect((page["magic"], page["version"]) == (b"\x89CERATA\n", 1), "version", at)
+        expect(page["must_read"] == 0, "feature", at)
         return page
 
-    def check(self, tag: bytes, offset: int, *parts: bytes, size: int = 24) -> bytes:
-        return blake3(struct.pack("<cQ", tag, offset) + b"".join(parts), key=self.key).digest(size)
+    def check(self, own: bytes, tag: bytes, offset: int, *parts: bytes) -> bool:
+        hasher = blake3(struct.pack("<cQ", tag, offset) + b"".join(parts), key=self.key)
+        return hasher.digest(len(own)) == own
 
     def extent(self, at: int, kind: int) -> bytes:
-        magic, found, _, length, own = struct.unpack_from("<8sIIQ32x8s", self.data, at)
-        fine = own == self.check(b"e", at, self.data[at : at + 56], size=8)
-        expect(fine and (magic, found) == (b"CERAXTNT", kind), "extent header", at)
-        body = self.data[at + 64 : at + 64 + length]
-        own = self.check(b"E", at, own, body)
-        expect(self.data.startswith(own, at + 64 + length), "extent body", at)
+        magic, found, flags, length, own = struct.unpack_from("<8sIIQ32x8s", self.data, at)
+        fine = self.check(own, b"e", at, self.data[at : at + 56])
+        expect(fine and (magic, found, flags) == (b"CERAXTNT", kind, 0), "extent header", at)
+        body, end = self.data[at + 64 : at + 64 + length], at + 64 + length
+        expect(self.check(self.data[end : end + 24], b"E", at, own, body), "extent body", at)
         return body
 
     def segments(self) -> Iterator[tuple[int, int]]:
@@ -81,19 +82,23 @@ class Reader:
         body, base = self.extent(at, kind), at + 64
         size, raw_size, own = struct.unpack_from("<II24s", body)
         place = len(body) - size
-        expect(own == self.check(b"i", base + place, body[place:]), "index", base + place)
+        expect(self.check(own, b"i", base + place, body[place:]), "index", base + place)
         index = msgpack.decode(unzstd(body[place:], max_output_size=raw_size))
-        batches, types, codes, sizes, causations, erased, blocks, *held, _, _ = index
-        raw = b""
-        for _, offset, size, raw_size, own in blocks:
-            block = body[offset : offset + size]
-            expect(own == self.check(b"b", base + offset, block, size=16), "block", base + offset)
+        batches, types, codes, sizes, causations, erased, blocks, *held, columns, _, _ = index
+        raw, firsts = b"", [row[0] for row in blocks] + [len(sizes) // 4]
+        for (first, offset, size, raw_size, own), stop in zip(blocks, firsts[1:], strict=True):
+            block, salts = body[offset : offset + size], body[32 + 16 * first : 32 + 16 * stop]
+            expect(self.check(own, b"b", base + offset, block, salts), "block", base + offset)
             raw += unzstd(block, max_output_size=raw_size) if raw_size else b""
         count = len(held[0]) // 4
-        columns = [struct.unpack(f"<{count}{c}", x) for c, x in zip("IIQQ", held, strict=True)]
+        lists = [struct.unpack(f"<{count}{c}", x) for c, x in zip("IIQQ", held, strict=True)]
         attached: dict[int, list[bytes]] = {}
-        for event, _, offset, size in sorted(zip(*columns, strict=True)):
+        for event, _, offset, size in sorted(zip(*lists, strict=True)):
             attached.setdefault(event, []).append(body[offset : offset + size])
+        for _, _, _, offset, size, first, count in columns:
+            places = list(zip(*lists[2:], strict=True))[first : first + count]
+            fine = places == [(offset + size * k, size) for k in range(count)]
+            expect(fine and (base + offset) % 64 == 0, "column", base + offset)
         causes, gone, start = dict(causations), dict(erased), 0
         events: list[list[Any]] = []
         rows = zip(struct.iter_unpack("<I", sizes), struct.iter_unpack("<I", codes), strict=True)
@@ -113,12 +118,13 @@ class Reader:
         seq = head["sealed"] + 1
         while used < head["ring_size"]:
             first, length, incarnation, own, body_check = struct.unpack_from("<QII8s24s", data, at)
-            fine = own == self.check(b"r", at, data[at : at + 16], body_check, size=8)
+            fine = self.check(own, b"r", at, data[at : at + 16], body_check)
             body = data[at + 48 : at + 48 + length]
-            fine = fine and (first == 0 or body_check == self.check(b"R", at, body))
+            fine = fine and (first == 0 or self.check(body_check, b"R", at, body))
             fine = fine and link == (body[16:40] if first else body_check)
             if not fine or incarnation < age or first not in (0, seq):
                 return
+            expect(first == 0 or body[8:12] in (bytes(4), b"\1\0\0\0"), "flag", at)
             if first and (count := int.from_bytes(body[12:16], "little")):
                 recorded, clock, events, spill = msgpack.decode(body[40:])
                 yield seq, [count, recorded, clock, spill], events

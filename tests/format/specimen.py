@@ -20,6 +20,7 @@ import zstandard
 from blake3 import blake3
 
 from cerata.engine import (
+    AssertFact,
     Attachment,
     DeleteFrame,
     Draft,
@@ -177,19 +178,26 @@ def _first_words(log: Log) -> None:
     data = msgspec.msgpack.encode(fact)
     asserted = UnknownBody(kind="assertFact", kind_version=1, data=data)
     log.append([Draft(asserted), Draft(RetractFact(fact=-1))])
+    for value in ([1, "two", None, True, b"3"], {"from": "Kiel", "km": 62.5}, None):
+        nested = AssertFact(subject="a", predicate="b", object_kind="any", object=value)
+        log.append([Draft(nested)])
     log.append([Draft(UnknownBody(kind="spending", kind_version=3, data=b"\x81\xa5cents\x07"))])
 
 
 def _vectors(log: Log) -> None:
     for number in range(6):
-        embedding, data = vector(number, 8 if number % 2 else 12, f"space-{number % 2}")
-        blob = bytes([number]) * (40 + number)
+        # Two spaces of one width, and a blob that is as wide.
+        embedding, data = vector(number, 8, f"space-{number % 2}")
+        blob = bytes([number]) * (32 + number)
         body = PutFrame(
             blob=Attachment(hash_bytes(blob), len(blob)), kind="image", embedding=embedding
         )
         log.append([Draft(body, attachments=(blob, data))])
     embedding, data = vector(9, 8, "space-1")
     log.append([Draft(PutEmbedding(frame=1, embedding=embedding), attachments=(data,))])
+    data = bytes(range(250, 256)) + bytes(range(6))
+    small = Embedding("small", "i1", len(data), Attachment(hash_bytes(data), len(data)))
+    log.append([Draft(PutEmbedding(frame=1, embedding=small), attachments=(data,))])
 
 
 def _many_segments(log: Log) -> None:

@@ -6,6 +6,7 @@ from functools import cache
 from typing import Any
 
 import cbor2
+import cddl_verifier
 import pytest
 import zstandard
 from msgspec import msgpack
@@ -13,8 +14,6 @@ from msgspec import msgpack
 from . import page as document
 from . import specimen
 from .reader import Reader
-
-cddl_verifier = pytest.importorskip("cddl_verifier", reason="needs cddl-verifier")
 
 
 @cache
@@ -121,8 +120,9 @@ TOC: dict[str, object] = {
     "file": bytes(16),
     "log": bytes(16),
     "created": 1,
+    "features": [0, 0],
     "generation": 1,
-    "ring": [8192, 65536, 8192],
+    "ring": [8192, 65536, 8192, 1],
     "sealed": [0, 0, HASH, bytes(24)],
     "peaks": [],
     "segments": [[]],
@@ -140,6 +140,8 @@ TOC: dict[str, object] = {
         ({"file": bytes(15)}, False),
         ({"segments": []}, False),
         ({"segments": [[[0, 1, 2]]]}, False),
+        ({"ring": [8192, 65536, 8192]}, False),
+        ({"features": [0]}, False),
         ({"sealed": [0, 0, HASH, bytes(23)]}, False),
         ({"projections": {"p": {"chunks": [[1, 2, 3]]}}}, False),
     ],

@@ -155,6 +155,7 @@ def test_numbers_in_the_prose_are_those_of_the_code() -> None:
     )
     assert f"When a level reaches {toc._FANOUT}," in document.text()
     assert f"the newest {log._QUARANTINE_REFS_MAX}" in document.text()
+    assert f"multiple of {segment.COLUMN_ALIGNMENT}" in document.text()
 
 
 # --- MessagePack values --------------------------------------------------------------------------
@@ -198,6 +199,9 @@ def test_wire_event_and_rows_have_as_many_fields_as_in_the_code() -> None:
     )
     assert len(segment.BatchRow.__struct_fields__) == 4
     assert len(segment.BlockRow.__struct_fields__) == 5
+    assert segment.ColumnRow.__struct_fields__ == tuple(
+        name.replace("-", "_") for name in re.findall(r"([\w-]+):", rule("column"))
+    )
 
 
 def documented_bodies() -> dict[str, type[EventBody]]:

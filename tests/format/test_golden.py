@@ -1,10 +1,14 @@
 """A file of format version 1 as it was written once: every later Cerata must read it so."""
 
 import json
+import struct
 from dataclasses import replace
 from typing import Any
 
 import pytest
+import zstandard
+from blake3 import blake3
+from msgspec import msgpack
 
 from cerata.engine import Draft, Log, PutTag
 
@@ -50,10 +54,34 @@ def test_golden_file_holds_every_structure() -> None:
     kinds = {data[at + 8] for at in range(0, len(data), 512) if data.startswith(b"CERAXTNT", at)}
     assert kinds == {1, 2, 3, 4, 5, 6}
     reader = Reader(data)
+    assert spaces_of(reader) == [["small", "space-0", "space-1"], ["space-2"]]
     assert len(reader.toc["segments"]) == 2
     assert reader.toc["projections"]
     assert any(event.payload is None for event in reader.events())
     assert any(event.header[2] is not None for event in reader.events())
+
+
+def spaces_of(reader: Reader) -> list[list[str]]:
+    """Return the spaces of the first segment's columns, and of the first spill's."""
+    found: list[list[str]] = []
+    for kind in (1, 2):
+        at = reader.data.index(b"CERAXTNT" + struct.pack("<I", kind))
+        body = reader.extent(at, kind)
+        size, raw_size = struct.unpack_from("<II", body)
+        raw = zstandard.ZstdDecompressor().decompress(body[-size:], max_output_size=raw_size)
+        found.append([column[0] for column in msgpack.decode(raw)[11]])
+    return found
+
+
+def test_what_was_cut_is_kept_with_its_place() -> None:
+    """The checks of a record cover its offset: without it they could not be tried again."""
+    reader = Reader(specimen.golden_file())
+    ((offset, *_),) = reader.toc["quarantine"]
+    kept = reader.extent(offset, 5)
+    place = int.from_bytes(kept[:8], "little")
+    assert place % 512 == 0
+    assert reader.head["ring"] <= place < reader.head["ring"] + reader.head["ring_size"]
+    assert kept[8:708] == blake3(b"torn").digest(700)[: len(kept) - 8]
 
 
 def test_golden_file_can_be_written_to(expected: dict[str, Any]) -> None:

@@ -2,10 +2,12 @@
 
 import ast
 import random
+import struct
 from pathlib import Path
 from typing import Any
 
 import pytest
+from blake3 import blake3
 from msgspec import msgpack
 
 from cerata.engine import Draft, Environment, Event, Log, PutFrame, PutTag, UnknownBody
@@ -21,7 +23,7 @@ READER = Path(reader_module.__file__ or "")
 def test_reader_is_short_and_imports_nothing_of_cerata() -> None:
     """Else it would show nothing about the page."""
     source = READER.read_text(encoding="utf-8")
-    assert len(source.splitlines()) <= 150
+    assert len(source.splitlines()) <= 160
     modules: set[str] = set()
     for node in ast.walk(ast.parse(source)):
         if isinstance(node, ast.Import):
@@ -82,8 +84,10 @@ class Workload:
                 )
                 return Draft(PutFrame(text=words), specimen.SCOPE, causation=causation)
             case 1:
-                embedding, data = specimen.vector(dice.randrange(99), dice.choice([4, 8]), "space")
-                return Draft(PutFrame(text="v", embedding=embedding), attachments=(data,))
+                space = dice.choice(["space", "other"])
+                embedding, data = specimen.vector(dice.randrange(99), dice.choice([4, 8]), space)
+                attached = dice.choice([(data,), (bytes(16), data), (data, bytes(20))])
+                return Draft(PutFrame(text="v", embedding=embedding), attachments=attached)
             case 2:
                 return Draft(UnknownBody(kind=dice.choice("ab"), kind_version=2, data=b"\x80"))
             case _:
@@ -162,7 +166,7 @@ def test_reader_follows_manifest_pages_of_two_levels() -> None:
     assert [len(level) for level in compare(place).toc["segments"]] == [2, 2]
 
 
-@pytest.mark.parametrize("place", ["page", "TOC", "extent", "block"])
+@pytest.mark.parametrize("place", ["page", "TOC", "extent", "salt"])
 def test_reader_refuses_damage(place: str) -> None:
     """Its checks are not decoration."""
     data = bytearray(specimen.golden_file())
@@ -172,10 +176,22 @@ def test_reader_refuses_damage(place: str) -> None:
         "page": 20,
         "TOC": reader.head["toc"] + 20,
         "extent": first + 8,
-        "block": first + 64 + 40,
+        "salt": first + 64 + 40,
     }[place]
     data[offset] ^= 1
     if place == "page":
         data[4096 + 20] ^= 1
     with pytest.raises(ValueError, match=r"at \d+|empty"):
         list(Reader(bytes(data)).events())
+
+
+def test_reader_refuses_a_feature_that_it_does_not_know() -> None:
+    """So do all readers of version 1: no bit is defined."""
+    data = bytearray(specimen.golden_file())
+    number = Reader(bytes(data)).head["number"]
+    at = 4096 * number
+    data[at + 164] = 1
+    body = bytes(data[at : at + 4064])
+    data[at + 4064 : at + 4096] = blake3(struct.pack("<cQ", b"P", at) + body).digest()
+    with pytest.raises(ValueError, match="feature"):
+        Reader(bytes(data))
