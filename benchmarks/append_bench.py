@@ -59,7 +59,7 @@ def single_appends(folder: Path, count: int) -> float:
         at = 0
         for number in range(count):
             draft = [frame(number)]
-            before = log._cursor.offset
+            before = log._position.cursor.offset  # pyright: ignore[reportPrivateUsage]
             started = clock()
             log.append(draft)
             appends.append(1e6 * (clock() - started))

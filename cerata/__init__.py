@@ -39,7 +39,7 @@ if TYPE_CHECKING:
         Unsupported,
     )
     from cerata.engine.events import Draft, Event, EventBody, event
-    from cerata.engine.log import Head
+    from cerata.engine.head import Head
     from cerata.memory.store import Store
     from cerata.memory.store import open_store as open  # noqa: A004 - the front door's own verb
     from cerata.memory.transaction import Transaction
@@ -100,7 +100,7 @@ _HOMES = {
         "Unsupported",
     ),
     "cerata.engine.events": ("Draft", "Event", "EventBody", "event"),
-    "cerata.engine.log": ("Head",),
+    "cerata.engine.head": ("Head",),
     "cerata.memory.store": ("Store", "open"),
     "cerata.memory.transaction": ("Transaction",),
     "cerata.memory.values": ("Context", "ContextItem", "Frame", "Hit", "Receipt"),

@@ -28,7 +28,8 @@ from .events import (
     UnknownBody,
     event,
 )
-from .log import Appended, Head, Log
+from .head import Appended, Head
+from .log import Log
 from .recovery import RecoveryReport
 from .storage import LockName, MemoryStorage, OsStorage, Storage, StorageFile
 

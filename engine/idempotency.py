@@ -5,15 +5,19 @@ offsets from the run's first seq. Runs merge like a binary counter, so n keys st
 runs and a look-up costs one bisection each. A hit is only a candidate: the event itself decides.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
 
 import numpy as np
 import numpy.typing as npt
 
+from .codec import Batch, key_hash, tenant_of
 from .errors import Corrupt
+from .events import Event
 from .file import Flip, LogFile
 from .format.extent import ExtentKind
 from .format.toc import Ref
+from .reader import Reader, wire_event
 
 _ENTRY_SIZE = 12
 
@@ -26,12 +30,13 @@ def encode_run(entries: Sequence[tuple[int, int]], first_seq: int) -> bytes:
     return hashes.tobytes() + offsets.tobytes()
 
 
-class KeyRuns:
-    """Looks keys up in the runs of a TOC; each run is read once."""
+class KeyIndex:
+    """Looks keys up in the runs of a TOC, each read once, and in a tail."""
 
     def __init__(self, log_file: LogFile) -> None:
         self._log_file = log_file
         self._runs: dict[int, tuple[npt.NDArray[np.uint64], npt.NDArray[np.uint32]]] = {}
+        self._tail = _KeyedTail()
 
     def candidates(self, refs: Sequence[Ref], key: int) -> Iterator[int]:
         """Yield the seqs of the batches whose key has this hash, oldest first."""
@@ -40,6 +45,21 @@ class KeyRuns:
             low = int(np.searchsorted(hashes, np.uint64(key), "left"))
             high = int(np.searchsorted(hashes, np.uint64(key), "right"))
             yield from sorted(ref.first_seq + int(offsets[row]) for row in range(low, high))
+
+    def in_tail(self, tail: list[Batch], reader: Reader, key: int) -> list[int]:
+        """Return the first seqs of the tail's batches whose key has this hash.
+
+        Cost: each batch is looked at once, however often it is asked.
+        """
+        keyed = self._tail
+        if keyed.tail is not tail:
+            keyed = self._tail = _KeyedTail(tail)
+        for batch in tail[keyed.count :]:
+            event = wire_event(batch, 0, reader.wire_events(batch)[0])
+            for hashed, seq in key_entries([event]):
+                keyed.seqs.setdefault(hashed, []).append(seq)
+            keyed.count += 1
+        return keyed.seqs.get(key, [])
 
     def extend(
         self,
@@ -74,3 +94,23 @@ class KeyRuns:
             run = np.frombuffer(body, "<u8", count), np.frombuffer(body, "<u4", count, 8 * count)
             self._runs[ref.offset] = run
         return run
+
+
+def key_entries(events: Iterable[Event]) -> list[tuple[int, int]]:
+    """Return (hash, seq) of the events that bear an idempotency key: the first of a batch may."""
+    return [
+        (key_hash(tenant_of(payload.scope), payload.key), event.seq)
+        for event in events
+        if event.header.index == 0
+        and (payload := event.payload) is not None
+        and payload.key is not None
+    ]
+
+
+@dataclass(slots=True)
+class _KeyedTail:
+    """The idempotency keys of the first ``count`` batches of a tail: hash to first seqs."""
+
+    tail: list[Batch] | None = None
+    count: int = 0
+    seqs: dict[int, list[int]] = field(default_factory=dict[int, list[int]])

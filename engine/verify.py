@@ -17,7 +17,7 @@ from .file import LogFile, choose_page
 from .format.extent import ExtentKind, extent_is_whole
 from .format.page import HeaderPage
 from .format.toc import Ref, Toc
-from .idempotency import KeyRuns
+from .idempotency import KeyIndex
 from .integrity import Tree, chain_next, chain_start
 from .limits import PAGE_SIZE
 from .reader import Reader, Snapshot
@@ -324,7 +324,7 @@ class _Verifier:
 
     def _check_keys(self, log_file: LogFile, toc: Toc) -> None:
         """Hold the runs against the sealed events' keys, both ways."""
-        runs = KeyRuns(log_file)
+        runs = KeyIndex(log_file)
         try:
             for hashed, seq in self._keyed:
                 if seq not in runs.candidates(toc.keys, hashed):

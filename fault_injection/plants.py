@@ -90,6 +90,7 @@ def _importers(name: str, function: FunctionType) -> list[object]:
 
 
 _LOG = "cerata.engine.log:Log."
+_WRITER = "cerata.engine.writer:Writer."
 _PUBLISH = "cerata.engine.file:Flip.publish"
 _PAGE_WRITE = "file.write_at(flipped.number * PAGE_SIZE, flipped.encode())"
 
@@ -97,7 +98,7 @@ PLANTS: tuple[Plant, ...] = (
     Plant(
         "acknowledge without a sync",
         "stories",
-        (Edit(_LOG + "_file_sync", "self._file.sync()", "pass"),),
+        (Edit(_LOG + "_file_sync", "self._position.log_file.file.sync()", "pass"),),
     ),
     Plant(
         "sync every second commit",
@@ -105,8 +106,9 @@ PLANTS: tuple[Plant, ...] = (
         (
             Edit(
                 _LOG + "_file_sync",
-                "self._file.sync()",
-                "self._skip = not getattr(self, '_skip', False); self._skip or self._file.sync()",
+                "self._position.log_file.file.sync()",
+                "self._skip = not getattr(self, '_skip', False)"
+                "; self._skip or self._position.log_file.file.sync()",
             ),
         ),
     ),
@@ -181,7 +183,7 @@ PLANTS: tuple[Plant, ...] = (
         "damage",
         (
             Edit(
-                _LOG + "_flip",
+                _WRITER + "flip",
                 "incarnation = 1 + max(",
                 "incarnation = 0 * max(",
             ),
@@ -204,7 +206,7 @@ PLANTS: tuple[Plant, ...] = (
         "stories",
         (
             Edit(
-                _LOG + "_flip",
+                _WRITER + "flip",
                 "quarantine=(*toc.quarantine, ref)",
                 "quarantine=(*toc.quarantine,)",
             ),
@@ -226,8 +228,8 @@ PLANTS: tuple[Plant, ...] = (
         "stories",
         (
             Edit(
-                _LOG + "_write_record",
-                "RecordPrefix(self._durable,",
+                _WRITER + "write_record",
+                "RecordPrefix(position.durable,",
                 "RecordPrefix(first_seq - 1,",
             ),
         ),
@@ -248,7 +250,7 @@ PLANTS: tuple[Plant, ...] = (
         "stories",
         (
             Edit(
-                _LOG + "_add_segment",
+                _WRITER + "_add_segment",
                 "SegmentDraft(tail, chain, tree)",
                 "SegmentDraft(tail[:-1] or tail, chain, tree)",
             ),
@@ -259,16 +261,22 @@ PLANTS: tuple[Plant, ...] = (
         "stories",
         (
             Edit(
-                _LOG + "_write_record",
-                "self._file.write_at(offset, record + EMPTY_SECTOR)",
-                "self._file.write_at(offset, record)",
+                _WRITER + "write_record",
+                "file.write_at(offset, record + EMPTY_SECTOR)",
+                "file.write_at(offset, record)",
             ),
         ),
     ),
     Plant(
         "recorded time follows the clock back",
         "stories",
-        (Edit(_LOG + "_write_batch", "recorded = max(clock, last + 1)", "recorded = clock"),),
+        (
+            Edit(
+                _WRITER + "write_batch",
+                "recorded = max(clock, position.recorded + 1)",
+                "recorded = clock",
+            ),
+        ),
     ),
     Plant(
         "name a large payload before it is synced",

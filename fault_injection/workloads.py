@@ -12,7 +12,8 @@ from functools import cache
 from itertools import product
 
 from cerata.engine.events import Draft, PutFrame, PutTag
-from cerata.engine.log import Appended, Log
+from cerata.engine.head import Appended
+from cerata.engine.log import Log
 from cerata.engine.storage import Storage
 
 from .campaign import Story

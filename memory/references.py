@@ -24,7 +24,7 @@ class References:
 
     def __init__(self, drafts: Sequence[Draft]) -> None:
         self._drafts = drafts
-        self._named = [
+        self._named: list[tuple[int, str, str, int]] = [
             (place, name, kind, value)
             for place, draft in enumerate(drafts, start=1)
             for name, kind in draft.body.references.items()
@@ -42,7 +42,7 @@ class References:
         """
         for place, name, kind, value in self._named:
             if value < 0:
-                found = self._drafts[-value - 1] if -value < place else None
+                found: Draft | None = self._drafts[-value - 1] if -value < place else None
                 if found is None or found.body.wire_name != kind:
                     raise NotFound(f"{name} names {value}: this batch has no {kind} there before")
                 continue

@@ -7,7 +7,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING, TypeAlias
 
 from cerata.engine.events import JsonValue
-from cerata.engine.log import Head
+from cerata.engine.head import Head
 
 if TYPE_CHECKING:
     from .view import View

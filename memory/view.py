@@ -14,7 +14,8 @@ import numpy.typing as npt
 
 from cerata.engine.errors import InvalidInput, NotFound
 from cerata.engine.events import Event, PutFrame, Scope
-from cerata.engine.log import Head, Log
+from cerata.engine.head import Head
+from cerata.engine.log import Log
 from cerata.projections import text as words
 from cerata.projections.frame_table import Frames
 from cerata.projections.ranking import FulltextView

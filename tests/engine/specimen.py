@@ -69,11 +69,11 @@ def _filled(disk: Disk) -> Log:
     log.seal()
     log.append([put("x" * 900)])
     # A writer dies in the middle of a record; whoever is next keeps what it left.
-    disk.spoil(log._cursor.offset, b"torn")
+    disk.spoil(log._position.cursor.offset, b"torn")
     log.append([put("after the cut")], key="three")
     log.seal()
     filler = [put("f" * 14_000)]
-    while log.page.ring_end - log._cursor.offset > 15_000:
+    while log.page.ring_end - log._position.cursor.offset > 15_000:
         log.append(filler)
     log.publish_projections(
         lambda flip, _: {
@@ -110,7 +110,7 @@ def _places(log: Log, data: bytes) -> list[Place]:
     places += [extent("keys", ref) for ref in toc.keys]
     places += [extent("quarantine", ref) for ref in toc.quarantine]
     places += [extent("chunk", Ref(*row)) for row in toc.projections["frames"]["chunks"]]
-    for batch in log._tail:
+    for batch in log._position.tail:
         if batch.spill:
             spill = batch.spill
             places.append(extent("spill", Ref(spill.offset, spill.length, 0, 0)))
@@ -123,7 +123,7 @@ def _records(log: Log, data: bytes) -> list[Place]:
     page, offset, used = log.page, log.page.ring_start, 0
     places: list[Place] = []
     while (header := decode_record_header(log.file.key, offset, data, offset)) is not None:
-        if used >= log._cursor.used:
+        if used >= log._position.cursor.used:
             break
         size = 48 + (0 if header.is_padding else header.length)
         name = "padding" if header.is_padding else "record"

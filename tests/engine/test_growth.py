@@ -132,7 +132,7 @@ def test_a_feature_outlives_the_page_that_names_it(lost: str) -> None:
     disk = written("a", "b")
     old_pages = disk.image()[:PAGES_SIZE]
     with mock.patch.object(file_module, "READ_FEATURES", 1), disk.log() as log:
-        log._reader.remember_toc(log.page, replace(log.toc(), read_features=1))
+        log.reader.remember_toc(log.page, replace(log.toc(), read_features=1))
         log.seal()
         assert log.page.read_features == log.toc().read_features == 1
     assert refuses(disk, *WAYS_IN)
@@ -159,7 +159,7 @@ def test_a_record_with_an_unknown_flag_is_refused_not_cut(way: dict[str, Any]) -
     events = prepare([put("c")], disk.random.randbytes).events
     content = encode_content(WireBatch(log.head.recorded + 1, None, events))
     with log._writing():
-        log._write_record(3, 1, 1 << 9, content)
+        log._writer.write_record(3, 1, 1 << 9, content)
     disk.kill()
     assert refuses(disk, way)
 
@@ -171,7 +171,9 @@ def test_a_record_with_an_unknown_field_is_refused_not_cut_short() -> None:
     events = prepare([put("c")], disk.random.randbytes).events
     longer = [*msgspec.to_builtins(events[0], builtin_types=(bytes,)), "more"]
     with log._writing():
-        log._write_record(3, 1, 0, msgspec.msgpack.encode([log.head.recorded + 1, None, [longer]]))
+        log._writer.write_record(
+            3, 1, 0, msgspec.msgpack.encode([log.head.recorded + 1, None, [longer]])
+        )
     disk.kill()
     before = disk.image()
     for mode in ("r", "rw"):

@@ -127,7 +127,7 @@ def test_sealing_with_a_damaged_run_goes_on() -> None:
         with log._writing():
             # Past the look-up, which would have mended it first.
             prepared = prepare([put("b")], disk.random.randbytes, key="l")
-            log._write_batch(prepared, None)
+            log._writer.write_batch(prepared, None)
         log.seal()
         assert verify_log(log).problems == ()
         assert log.append([put("again")], key="k").first_seq == 1

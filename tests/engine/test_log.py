@@ -19,9 +19,9 @@ from cerata.engine.errors import (
 from cerata.engine.events import Attachment
 from cerata.engine.format.record import EMPTY_SECTOR
 from cerata.engine.integrity import chain_next, chain_start, hash_bytes, root_of
-from cerata.engine.log import Log
 from cerata.engine.storage import MemoryFile
 from cerata.engine.verify import verify_log
+from cerata.engine.writer import Writer
 
 from .words import RING, Disk, blob, other, put, stored, texts
 
@@ -264,13 +264,13 @@ def test_a_record_that_ends_at_the_rings_end_wraps(spare: int) -> None:
         log.append([put("x" * 10_000)])
         log.seal()
         expected.append("x" * 10_000)
-        while (left := log.page.ring_end - log._cursor.offset) > 14_000:
+        while (left := log.page.ring_end - log._position.cursor.offset) > 14_000:
             log.append([put("y" * 12_000)])
             expected.append("y" * 12_000)
         for text in ("z" * max(1, left - 160 - spare), "after", "the end"):
             log.append([put(text)])
             expected.append(text)
-        assert log._cursor.offset < log.page.ring_start
+        assert log._position.cursor.offset < log.page.ring_start
     whole(disk, expected)
 
 
@@ -280,7 +280,7 @@ def test_a_zero_sector_ends_the_log(seed: int) -> None:
     with Disk().log() as log:
         for _ in range(400):
             log.append([put("x" * random.randrange(3000))])
-            assert log.file.file.read_at(log._cursor.offset, 512) == EMPTY_SECTOR
+            assert log.file.file.read_at(log._position.cursor.offset, 512) == EMPTY_SECTOR
 
 
 def test_a_full_ring_is_never_an_error() -> None:
@@ -352,7 +352,7 @@ def test_a_large_batch_goes_beside_the_ring() -> None:
     disk = Disk()
     with disk.log() as log:
         log.append([put("a" * RING), put("b")])
-        assert log._cursor.used == 512
+        assert log._position.cursor.used == 512
     whole(disk, ["a" * RING, "b"])
 
 
@@ -413,8 +413,8 @@ def test_an_erased_event_keeps_its_leaf() -> None:
         log.append([put("a")])
         with log._writing():
             erased = WireEvent("putFrame", 1, None, None, commitment)
-            kept = log._tail[0].events[0]
-            log._write_batch(Prepared((erased, kept), 200, None, None, "default"), None)
+            kept = log._position.tail[0].events[0]
+            log._writer.write_batch(Prepared((erased, kept), 200, None, None, "default"), None)
         log.commit()
         before = stored(log.read()), log.head.chain
         assert log.event(2).commitment == commitment
@@ -556,17 +556,17 @@ def test_an_interrupt_leaves_the_handle_true(step: int, monkeypatch: pytest.Monk
     disk = Disk()
     log = disk.open()
     log.append([put("a")])
-    name = "_write_record" if step else "_make_room"
-    real = getattr(Log, name)
+    name = "write_record" if step else "_make_room"
+    real = getattr(Writer, name)
 
-    def interrupted(self: Log, *arguments: Any) -> None:
+    def interrupted(self: Writer, *arguments: Any) -> None:
         real(self, *arguments)
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(Log, name, interrupted)
+    monkeypatch.setattr(Writer, name, interrupted)
     with pytest.raises(KeyboardInterrupt):
         log.append([put("b")])
-    monkeypatch.setattr(Log, name, real)
+    monkeypatch.setattr(Writer, name, real)
     log.append([put("c")])
     expected = ["a", "b", "c"] if step else ["a", "c"]
     assert texts(log) == expected

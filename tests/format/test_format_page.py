@@ -148,13 +148,13 @@ def test_file_key_is_derived_as_described() -> None:
 
 def test_numbers_in_the_prose_are_those_of_the_code() -> None:
     """References a manifest page holds, and cuts the TOC remembers."""
-    from cerata.engine import log
+    from cerata.engine import writer
 
     assert f"at most {toc.MANIFEST_ENTRIES_MAX}; the writer moves out {toc._FANOUT}" in (
         document.text()
     )
     assert f"When a level reaches {toc._FANOUT}," in document.text()
-    assert f"the newest {log._QUARANTINE_REFS_MAX}" in document.text()
+    assert f"the newest {writer._QUARANTINE_REFS_MAX}" in document.text()
     assert f"multiple of {segment.COLUMN_ALIGNMENT}" in document.text()
 
 

@@ -1,0 +1,295 @@
+"""The writer: everything that a handle puts into the file, under the writer lock.
+
+Owns the record of a batch, the flip that seals and publishes, and the settling of what recovery
+found. Leaves out following others (`position`), and locks, syncs and policies (`log`).
+"""
+
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from typing import Any
+
+import msgspec
+
+from .codec import Batch, Prepared, SpillRef, WireBatch, encode_content
+from .environment import Environment
+from .errors import CerataError, Corrupt, StorageFailed
+from .file import Flip, check_writable, choose_page
+from .format.extent import ExtentKind
+from .format.record import (
+    EMPTY_SECTOR,
+    FLAG_SPILLED,
+    RECORD_OVERHEAD,
+    RecordPrefix,
+    encode_padding,
+    encode_record,
+    sectors,
+)
+from .format.toc import Ref, RefList, Toc
+from .idempotency import key_entries
+from .integrity import chain_through
+from .limits import SECTOR_SIZE
+from .position import Position
+from .reader import leaves_of, wire_event
+from .recovery import Found, RecoveryReport, examine, read_cut, spill_end
+from .ring import Cursor, End
+from .segment import SegmentDraft
+
+Build = Callable[[Flip, Toc], Mapping[str, Mapping[str, Any]]]
+"""Adds projections' chunks to a flip and returns their entries for the TOC."""
+
+_QUARANTINE_REFS_MAX = 16
+"""Cuts that the TOC remembers; older ones stay in the file until compaction."""
+
+
+class Writer:
+    """Writes from one position. Every call needs the mutex and the writer lock.
+
+    ``poison`` makes the handle refuse later calls, and returns the error to raise, where a flip
+    failed at a sync. ``report`` says what was last mended.
+    """
+
+    def __init__(
+        self,
+        position: Position,
+        environment: Environment,
+        poison: Callable[[StorageFailed], CerataError],
+        report: RecoveryReport,
+    ) -> None:
+        self._position = position
+        self._environment = environment
+        self._poison = poison
+        self.unsynced_bytes = 0
+        self.report = report
+
+    # --- records ---------------------------------------------------------------------------------
+
+    def write_batch(self, prepared: Prepared, spill: SpillRef | None) -> Batch:
+        """Give a batch its seqs and time, and write its record."""
+        position = self._position
+        clock = self._environment.clock.now_us()
+        recorded = max(clock, position.recorded + 1)
+        raw_clock = None if recorded == clock else clock
+        count = len(prepared.events)
+        events = None if spill else prepared.events
+        content = encode_content(WireBatch(recorded, raw_clock, events, spill))
+        flags = FLAG_SPILLED if spill else 0
+        first_seq = position.cursor.next_seq
+        self.write_record(first_seq, count, flags, content)
+        batch = Batch(
+            first_seq, count, recorded, raw_clock, () if spill else prepared.events, spill
+        )
+        position.tail.append(batch)
+        return batch
+
+    def write_mark(self) -> None:
+        """Write a record without events, which proves what is durable."""
+        self.write_record(self._position.cursor.next_seq, 0, 0, b"")
+
+    def write_record(self, first_seq: int, count: int, flags: int, content: bytes) -> None:
+        """Write one record at the cursor and advance over it; seals first if there is no room."""
+        size = sectors(RECORD_OVERHEAD + len(content))
+        self._make_room(size)
+        position = self._position
+        page, cursor, key = position.page, position.cursor, position.log_file.key
+        file = position.log_file.file
+        offset, used = cursor.offset, cursor.used
+        if offset + size > page.ring_end:
+            padding = page.ring_end - offset
+            # Padding first: were the record there without it, it could connect to a later one.
+            file.write_at(
+                offset, encode_padding(key, offset, cursor.incarnation, padding, cursor.link)
+            )
+            offset, used = page.ring_offset, used + padding
+        prefix = RecordPrefix(position.durable, flags, count, cursor.link)
+        record, link = encode_record(key, offset, first_seq, page.incarnation, prefix, content)
+        following = offset + size
+        if following == page.ring_end:
+            following = page.ring_offset
+            file.write_at(following, EMPTY_SECTOR)
+            file.write_at(offset, record)
+        else:
+            file.write_at(offset, record + EMPTY_SECTOR)
+        position.cursor = Cursor(
+            following,
+            used + size,
+            first_seq + count,
+            link,
+            page.incarnation,
+            max(cursor.durable_through, position.durable),
+        )
+        self.unsynced_bytes += size
+
+    def _make_room(self, size: int) -> None:
+        """Seal first if a record of ``size`` and the empty sector after it would not fit."""
+        page, cursor = self._position.page, self._position.cursor
+        padding = page.ring_end - cursor.offset if cursor.offset + size > page.ring_end else 0
+        if cursor.used + padding + size + SECTOR_SIZE > page.ring_size:
+            self.flip()
+
+    # --- flips -----------------------------------------------------------------------------------
+
+    def flip(self, *, cut: Found | None = None, build: Build | None = None) -> None:
+        """Seal the tail, publish a new TOC and header page. Durable on return.
+
+        With ``cut``, what recovery cut is kept in an extent and a new incarnation begins.
+        """
+        position = self._position
+        reader, cursor, tail = position.reader, position.cursor, position.tail
+        toc = reader.toc(position.page)
+        rebuilt = reader.rebuilt
+        flip = Flip(position.log_file, position.page)
+        head = position.head_seq
+        toc = replace(
+            toc, generation=toc.generation + 1, ring_start=cursor.offset, link=cursor.link
+        )
+        if rebuilt:
+            segments = RefList()
+            for ref in toc.segments.walk(position.log_file.manifest):
+                segments = flip.append(segments, ref)
+            toc = replace(toc, segments=segments)
+        if tail:
+            toc = self._add_segment(flip, toc, tail)
+        if rebuilt:
+            toc = replace(toc, keys=self._rebuilt_keys(flip, head))
+        incarnation, clear = cursor.incarnation, None
+        if cut is not None:
+            data = read_cut(position.log_file, cut)
+            # Where it stood comes first: its checks cover that, and can be tried again.
+            kept = cut.cursor.offset.to_bytes(8, "little") + data
+            ref = flip.add(ExtentKind.QUARANTINE, kept, head + 1, head + 1)
+            toc = replace(toc, quarantine=(*toc.quarantine, ref)[-_QUARANTINE_REFS_MAX:])
+            incarnation = 1 + max([cursor.incarnation, *(row.incarnation for row in cut.beyond)])
+            clear = cursor.offset
+        toc = replace(toc, incarnation=incarnation)
+        if build is not None:
+            entries = build(flip, toc)
+            # What this process does not know stays as it is.
+            toc = replace(toc, projections={**toc.projections, **entries})
+        flip.write(toc)
+        try:
+            page = flip.publish(incarnation=incarnation, clear=clear)
+        except StorageFailed as error:
+            raise self._poison(error) from error
+        reader.remember_toc(page, toc)
+        reader.rebuilt = False
+        position.page = page
+        position.pages = position.log_file.read_pages()
+        position.tail = []
+        position.cursor = Cursor.at_start(page)
+        position.durable = max(position.durable, head)
+        self.unsynced_bytes = 0
+
+    def take_sealed(self, batches: list[Batch]) -> None:
+        """Take batches of the same log from another file, into a segment. Durable on return.
+
+        They go on from the head, and the ring is empty.
+        """
+        position = self._position
+        assert not position.tail
+        assert batches[0].first_seq == position.cursor.next_seq
+        position.tail = batches
+        position.cursor = msgspec.structs.replace(
+            position.cursor, next_seq=batches[-1].last_seq + 1
+        )
+        self.flip()
+
+    def _add_segment(self, flip: Flip, toc: Toc, tail: list[Batch]) -> Toc:
+        """Add the tail to the flip as one segment, with its keys."""
+        position = self._position
+        first, last = tail[0].first_seq, tail[-1].last_seq
+        leaves: list[bytes] = []
+        entries: list[tuple[int, int]] = []
+        for batch in tail:
+            events = position.reader.wire_events(batch)
+            leaves += leaves_of(batch, events)
+            entries += key_entries([wire_event(batch, 0, events[0])])
+        chain = chain_through(toc.chain, leaves)
+        tree = toc.tree.extend(leaves)
+        body = SegmentDraft(tail, chain, tree).encode(position.log_file.key, flip.offset)
+        ref = flip.add(ExtentKind.SEGMENT, body, first, last)
+        segments = flip.append(toc.segments, ref)
+        try:
+            keys = position.keys.extend(toc.keys, entries, first, last, flip)
+        except Corrupt:
+            # A damaged run must not stop the log: the events know their keys.
+            keys = self._rebuilt_keys(flip, last)
+        return replace(
+            toc,
+            sealed_seq=last,
+            recorded=tail[-1].recorded,
+            chain=chain,
+            tree=tree,
+            segments=segments,
+            keys=keys,
+        )
+
+    def _rebuilt_keys(self, flip: Flip, last: int) -> tuple[Ref, ...]:
+        """Collect the keys of all events into one run, read from the events themselves."""
+        position = self._position
+        entries = [entry for event in position.events(1) for entry in key_entries([event])]
+        return position.keys.extend((), entries, 1, last, flip)
+
+    # --- mending ---------------------------------------------------------------------------------
+
+    def catch_up(self, pages: bytes) -> None:
+        """Take in what others appended, and mend what a dead writer left."""
+        position = self._position
+        if position.is_current(pages):
+            return
+        if pages != position.pages:
+            _, bad = choose_page(pages, position.log_file.path)
+            if bad:
+                self._resettle()
+                return
+        seen = position.look_on(pages)
+        position.take_in(pages, seen)
+        if seen.end in (End.TORN, End.BAD, End.UNLINKED):
+            self._resettle()
+
+    def _resettle(self) -> None:
+        """Look at the file afresh and mend it, as an opener would."""
+        position = self._position
+        log_file = position.log_file
+        position.pages = log_file.read_pages()
+        page, bad = choose_page(position.pages, log_file.path)
+        found = examine(log_file, page, bad, search=bool(bad), alone=False)
+        if found.damage is None:
+            position.check_forward(found.cursor)
+        self.settle(found, alone=False)
+
+    def settle(self, found: Found, *, alone: bool) -> None:
+        """Make what the file proves durable, mend the rest, and say in ``report`` what was done.
+
+        Events past proven are sealed into a new extent, never trusted to a plain sync of pages
+        that an earlier failure may have marked clean. Unconnected rest is cut and kept aside.
+
+        Raises:
+            Corrupt: acknowledged events are unreadable; nothing was written.
+            Unsupported: a newer Cerata left what this one would undo; nothing was written.
+        """
+        position = self._position
+        log_file, reader = position.log_file, position.reader
+        check_writable(found.page, log_file.path)
+        if found.damage is not None:
+            raise found.damage
+        report = found.report
+        size = log_file.file.size()
+        spills = [spill_end(batch.spill) for batch in found.batches if batch.spill]
+        named_end = max([found.page.data_end, *spills])
+        if alone and size > named_end:
+            # Nobody else is there, and nothing names these bytes: a dead writer's orphans.
+            log_file.file.set_size(named_end)
+            report = replace(report, trimmed_bytes=size - named_end)
+        toc = found.toc or reader.toc(found.page)
+        rebuilt = reader.rebuilt
+        report = replace(report, rebuilt_toc=rebuilt)
+        reader.remember_toc(found.page, toc)
+        position.cursor, position.tail = found.cursor, found.batches
+        position.durable = found.proven
+        position.page = replace(found.page, moved=False)
+        unproven = found.head_seq > found.proven
+        mended = report.cut_bytes or report.bad_pages or report.adopted_footer or rebuilt
+        if unproven or found.page.moved or mended:
+            report = replace(report, sealed_events=found.head_seq - found.page.sealed_seq)
+            self.flip(cut=found if report.cut_bytes else None)
+        self.report = report
