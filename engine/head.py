@@ -1,7 +1,8 @@
 """Heads: points of the log that a caller can keep, and what an append gives back."""
 
-from dataclasses import dataclass, field
 from typing import Protocol
+
+import msgspec
 
 
 class Hashes(Protocol):
@@ -12,16 +13,27 @@ class Hashes(Protocol):
     def root_at(self, seq: int) -> bytes: ...
 
 
-@dataclass(frozen=True)
-class Head:
+class Head(msgspec.Struct, frozen=True, eq=False):
     """A point of the log: what a reader can keep, and later hold the file against.
 
     ``chain`` and ``root`` are computed when asked for; ``recorded`` is microseconds since 1970.
+    A struct, since every append makes one.
     """
 
     seq: int
     recorded: int
-    _log: Hashes = field(repr=False, compare=False)
+    _log: Hashes
+
+    def __repr__(self) -> str:
+        return f"Head(seq={self.seq}, recorded={self.recorded})"
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, Head):
+            return NotImplemented
+        return (self.seq, self.recorded) == (other.seq, other.recorded)
+
+    def __hash__(self) -> int:
+        return hash((self.seq, self.recorded))
 
     @property
     def chain(self) -> bytes:
@@ -34,8 +46,7 @@ class Head:
         return self._log.root_at(self.seq)
 
 
-@dataclass(frozen=True)
-class Appended:
+class Appended(msgspec.Struct, frozen=True):
     """What an append did. ``replayed``: its idempotency key was there; nothing was written."""
 
     first_seq: int

@@ -11,8 +11,10 @@ Start with `Log.append`.
 import threading
 from collections.abc import Callable, Generator, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Literal, Self, TypeAlias
+
+import msgspec
 
 from .codec import Batch, Prepared, SpillRef, key_hash, prepare, tenant_of
 from .environment import Environment
@@ -319,7 +321,7 @@ class Log:
         # Somebody else may have written it and not synced yet; we say that it is there.
         if not earlier.durable and not isinstance(self._sync, int):
             self._sync_through(earlier.last_seq)
-            earlier = replace(earlier, durable=True)
+            earlier = msgspec.structs.replace(earlier, durable=True)
         return earlier
 
     def _expect(self, expect: int | None) -> None:
@@ -628,18 +630,37 @@ class Log:
         with self._mutex:
             self._check_writable()
             while True:
-                with self._locked(), self._changing():
-                    pages = position.log_file.read_pages()
-                    if not self._follow_move(pages, locked=True):
-                        self._writer.catch_up(pages)
-                        # A newer Cerata may have begun what this one would undo.
-                        check_writable(position.page, self.path)
-                        yield
+                # As `_changing` does, without a second generator: every append passes here.
+                with self._locked():
+                    self._begin_change()
+                    try:
+                        pages = position.log_file.read_pages()
+                        moved = self._follow_move(pages, locked=True)
+                        if not moved:
+                            self._writer.catch_up(pages)
+                            # A newer Cerata may have begun what this one would undo.
+                            check_writable(position.page, self.path)
+                            yield
+                    except CerataError as error:
+                        self._refuse_change(error)
+                        raise
+                    self._in_flight = False
+                    if not moved:
                         return
 
     @contextmanager
     def _changing(self) -> Generator[None, None, None]:
-        """Mark that this handle's state is being changed.
+        """Mark that this handle's state is being changed."""
+        self._begin_change()
+        try:
+            yield
+        except CerataError as error:
+            self._refuse_change(error)
+            raise
+        self._in_flight = False
+
+    def _begin_change(self) -> None:
+        """Mark that this handle's state is being changed, and mend what a break-off left.
 
         An interrupt can strike between any two steps and leave them out of step with each other;
         whoever comes next then forgets the state and takes it in from the file again.
@@ -648,15 +669,11 @@ class Log:
             page, _ = choose_page(self._position.log_file.read_pages(), self.path)
             self._position.forget(page)
         self._in_flight = True
-        try:
-            yield
-        except StorageFailed:
-            raise
-        except CerataError:
-            # A refusal, raised between two steps.
+
+    def _refuse_change(self, error: CerataError) -> None:
+        """A refusal comes between two steps and leaves the state whole; a failed disk may not."""
+        if not isinstance(error, StorageFailed):
             self._in_flight = False
-            raise
-        self._in_flight = False
 
     def _publish(self) -> None:
         """Show readers everything that this handle has taken in."""
