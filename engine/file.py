@@ -6,7 +6,6 @@ is written. Leaves out what recovery decides (`recovery`) and the log itself (`l
 
 from collections.abc import Sequence
 from dataclasses import replace
-from functools import lru_cache
 
 from .errors import Corrupt, Unsupported
 from .format.checks import TAG_EXTENT_BODY, check, file_key
@@ -30,10 +29,11 @@ from .format.page import (
 from .format.record import EMPTY_SECTOR, sectors
 from .format.toc import Ref, RefList, Toc, decode_manifest, decode_toc, encode_manifest
 from .limits import PAGE_SIZE, SECTOR_SIZE
-from .segment import Segment
+from .segment import Segment, forget_oldest
 from .storage import Buffer, StorageFile
 
 PAGES_SIZE = 2 * PAGE_SIZE
+_STRUCTURES_KEPT_MAX = 64
 _JOIN_SIZE_MAX = 8 << 20
 """Pieces up to this many bytes are copied together and written by one call."""
 
@@ -143,8 +143,8 @@ class LogFile:
         self.file = file
         self.path = path
         self.key = file_key(file_id)
-        self.segment = lru_cache(maxsize=64)(self._segment)
-        self.manifest = lru_cache(maxsize=64)(self._manifest)
+        self._segments: dict[tuple[int, int], Segment] = {}
+        self._manifests: dict[Ref, tuple[Ref, ...]] = {}
 
     def read_pages(self) -> bytes:
         """Return both header pages' bytes; fewer than 8,192 where the file is shorter."""
@@ -201,12 +201,23 @@ class LogFile:
             )
         return body
 
-    def _segment(self, offset: int, length: int) -> Segment:
-        return Segment(self.file, self.key, offset, length)
+    def segment(self, offset: int, length: int) -> Segment:
+        """Return a segment or spill, its index decoded; the last 64 are kept."""
+        found = self._segments.get((offset, length))
+        if found is None:
+            found = Segment(self.file, self.key, offset, length)
+            self._segments[offset, length] = found
+            forget_oldest(self._segments, _STRUCTURES_KEPT_MAX)
+        return found
 
-    def _manifest(self, ref: Ref) -> tuple[Ref, ...]:
-        body = self.read_extent(ref, ExtentKind.MANIFEST)
-        return tuple(decode_manifest(body, ref.offset))
+    def manifest(self, ref: Ref) -> tuple[Ref, ...]:
+        """Return a manifest page's references; the last 64 pages are kept."""
+        found = self._manifests.get(ref)
+        if found is None:
+            body = self.read_extent(ref, ExtentKind.MANIFEST)
+            found = self._manifests[ref] = tuple(decode_manifest(body, ref.offset))
+            forget_oldest(self._manifests, _STRUCTURES_KEPT_MAX)
+        return found
 
 
 def turned(page: HeaderPage) -> HeaderPage:

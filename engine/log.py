@@ -36,7 +36,7 @@ from .format.page import HeaderPage
 from .format.record import sectors
 from .format.toc import Toc
 from .head import Appended, Head
-from .integrity import chain_next, hash_bytes
+from .integrity import Tree, chain_through, hash_bytes
 from .locks import held
 from .moving import clear_moved, follow_move
 from .position import Position
@@ -86,7 +86,7 @@ class Log:
         self._salvaging = found.damage is not None
         self._failure: CerataError | None = None
         self._closed = False
-        self._chain = -1, b""
+        self._hashes: tuple[int, bytes, Tree] = -1, b"", Tree()
         self._stored_page = stored_page or found.page
         self._position = Position(log_file, pages, found)
         self._writer = Writer(self._position, environment, self._poison, found.report)
@@ -249,21 +249,24 @@ class Log:
 
     def chain_at(self, seq: int) -> bytes:
         """Return the chain hash after event ``seq``; cost: the events since its segment began."""
-        with self._mutex:
-            at, chain = self._chain
-            snapshot = self._holding(seq)
-            if seq < at or seq > snapshot.head_seq or at < snapshot.page.sealed_seq:
-                chain, _ = self._position.reader.chain_and_tree(snapshot, seq)
-            else:
-                for event in self._position.reader.events(snapshot, at + 1, seq):
-                    chain = chain_next(chain, event.leaf)
-            self._chain = seq, chain
-            return chain
+        return self._hashes_at(seq)[0]
 
     def root_at(self, seq: int) -> bytes:
-        """Return the Merkle root after event ``seq``."""
-        _, tree = self._position.reader.chain_and_tree(self._holding(seq), seq)
-        return tree.root()
+        """Return the Merkle root after event ``seq``; cost: the events since its segment began."""
+        return self._hashes_at(seq)[1].root()
+
+    def _hashes_at(self, seq: int) -> tuple[bytes, Tree]:
+        """Return chain hash and tree after event ``seq``, going on from the last that was asked."""
+        with self._mutex:
+            at, chain, tree = self._hashes
+            snapshot = self._holding(seq)
+            if seq < at or at < snapshot.page.sealed_seq:
+                chain, tree = self.reader.chain_and_tree(snapshot, seq)
+            elif seq > at:
+                leaves = [event.leaf for event in self.reader.events(snapshot, at + 1, seq)]
+                chain, tree = chain_through(chain, leaves), tree.extend(leaves)
+            self._hashes = seq, chain, tree
+            return chain, tree
 
     def _holding(self, seq: int) -> Snapshot:
         """Return the snapshot if it holds events 1 to ``seq``."""

@@ -18,7 +18,6 @@ import struct
 import threading
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
-from functools import lru_cache
 from itertools import groupby, pairwise
 from typing import Any, NamedTuple
 
@@ -40,6 +39,7 @@ _COMPRESSION_LEVEL = 3
 COLUMN_ALIGNMENT = 64
 """Where a column starts in the file, so that it can be read into aligned memory as it is."""
 
+_BLOCKS_KEPT_MAX = 16
 _BLOCK_RAW_SIZE_MAX = BLOB_SIZE_MAX + BLOCK_SIZE_TARGET
 
 
@@ -305,6 +305,14 @@ def _compressed_blocks(events: Sequence[WireEvent], sizes: Sequence[int]) -> Ite
         first = stop
 
 
+def forget_oldest(kept: "dict[Any, Any]", count_max: int) -> None:
+    """Drop the entries of a cache that were added first, so that ``count_max`` stay."""
+    if len(kept) > count_max:
+        for oldest in list(kept)[:-count_max]:
+            # Another thread may have dropped it already.
+            kept.pop(oldest, None)
+
+
 def _salt(salts: bytes, index: int) -> bytes:
     return salts[SALT_SIZE * index : SALT_SIZE * (index + 1)]
 
@@ -342,7 +350,8 @@ class Segment:
         self._codes = _column(index.type_codes, "<u4")
         self._sizes = _column(index.payload_sizes, "<u4")
         self.own_count = len(self._codes)
-        self._starts = np.concatenate([[0], np.cumsum(self._sizes, dtype=np.int64)]).astype(int)
+        self._starts = np.zeros(len(self._sizes) + 1, np.int64)
+        np.cumsum(self._sizes, out=self._starts[1:])
         self._block_firsts = [row.first for row in index.blocks]
         self._block_stops = [*self._block_firsts[1:], self.own_count]
         self._batch_firsts = [0]
@@ -358,11 +367,15 @@ class Segment:
         self._check_shape(len(attachment_events))
         self._check_columns(attachment_events)
         ordinals = np.frombuffer(index.attachment_ordinals, "<u4")
-        self._attachment_order = np.lexsort((ordinals, attachment_events))
+        self._attachment_order = (
+            np.lexsort((ordinals, attachment_events))
+            if len(attachment_events)
+            else np.empty(0, np.int64)
+        )
         self._attachment_events = attachment_events[self._attachment_order]
         self._attachment_offsets = np.frombuffer(index.attachment_offsets, "<u8")
         self._attachment_sizes = np.frombuffer(index.attachment_sizes, "<u8")
-        self._block = lru_cache(maxsize=16)(self._read_block)
+        self._blocks: dict[int, tuple[bytes, bytes]] = {}
 
     @property
     def count(self) -> int:
@@ -458,6 +471,14 @@ class Segment:
             return _INDEX.decode(_decompressed(stored, raw_size))
         except (zstandard.ZstdError, msgspec.DecodeError, RecursionError) as error:
             raise self._corrupt(f"its index cannot be decoded: {error}") from error
+
+    def _block(self, number: int) -> tuple[bytes, bytes]:
+        """Return a block's payloads and salts; the last few that were read are kept."""
+        found = self._blocks.get(number)
+        if found is None:
+            found = self._blocks[number] = self._read_block(number)
+            forget_oldest(self._blocks, _BLOCKS_KEPT_MAX)
+        return found
 
     def _read_block(self, number: int) -> tuple[bytes, bytes]:
         """Return a block's payloads and its events' salts, verified together."""
