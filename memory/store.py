@@ -93,6 +93,17 @@ class Store:
         """Save the state of every projection, so that the next opener need not replay."""
         self._fold.save()
 
+    def backup(self, path: str | os.PathLike[str]) -> None:
+        """Copy the memory as it stands now into a new file, while others may write.
+
+        The copy has the same events, chain and root; its indexes are rebuilt on first use. It
+        appears whole or not at all. Durable on return.
+
+        Raises:
+            Conflict: something is at ``path``. Corrupt: an event cannot be read.
+        """
+        self._log.backup(os.fspath(path))
+
     def close(self) -> None:
         """Make everything durable and release the file; calling it twice is harmless."""
         try:
