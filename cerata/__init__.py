@@ -9,12 +9,12 @@ pay for it: importing Cerata costs milliseconds, the first `open` the rest (nump
 
 >>> import cerata
 >>> with cerata.open(":memory:") as store:
-...     note = store.remember("We chose Annoy: it fits in memory.", tags=["decision"])
-...     change = store.supersede(note, "We chose HNSW: recall under 5 ms.")
-...     print(store.search("which index did we choose?")[0].text)
-...     print(store.at(note).search("which index did we choose?")[0].text)
-We chose HNSW: recall under 5 ms.
-We chose Annoy: it fits in memory.
+...     note = store.remember("The index we use is Annoy: it fits in memory.", tags=["decision"])
+...     change = store.supersede(note, "The index we use is HNSW: recall under 5 ms.")
+...     print(store.search("which index do we use?")[0].text)
+...     print(store.at(note).search("which index do we use?")[0].text)
+The index we use is HNSW: recall under 5 ms.
+The index we use is Annoy: it fits in memory.
 """
 
 import importlib

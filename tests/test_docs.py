@@ -307,7 +307,7 @@ def test_examples_of_a_page_are_true(
 def modules() -> list[str]:
     """Return the names of all modules of the package but the one that runs the command line."""
     found = [info.name for info in pkgutil.walk_packages(cerata.__path__, "cerata.")]
-    return sorted(name for name in found if not name.endswith("__main__"))
+    return ["cerata", *sorted(name for name in found if not name.endswith("__main__"))]
 
 
 def load(name: str) -> ModuleType:
