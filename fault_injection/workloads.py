@@ -8,10 +8,14 @@ CrashMonkey (OSDI 2018) found nearly all of its bugs with three operations or fe
 import random
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
-from functools import cache
+from functools import cache, partial
 from itertools import product
+from typing import Any
 
 from cerata.engine.events import Draft, PutFrame, PutTag
+from cerata.engine.file import Flip
+from cerata.engine.format.extent import ExtentKind
+from cerata.engine.format.toc import Toc
 from cerata.engine.head import Appended
 from cerata.engine.log import Log
 from cerata.engine.storage import Storage
@@ -139,6 +143,17 @@ def seal(session: Session) -> None:
     session.settle(session.log.seal)
 
 
+def checkpoint(session: Session) -> None:
+    """Seal, and publish a projection's chunk with its entry, as a store's checkpoint does."""
+    head = session.log.head.seq
+
+    def build(flip: Flip, _toc: Toc) -> dict[str, dict[str, Any]]:
+        chunk = flip.add(ExtentKind.CHUNK, b"state" * 100, 1, head)
+        return {"model/1": {"seq": head, "chunks": [list(chunk)]}}
+
+    session.settle(partial(session.log.publish_projections, build))
+
+
 def reopen(session: Session) -> None:
     """Close cleanly and open again."""
     session.settle(session.log.close)
@@ -164,10 +179,10 @@ ALPHABET: dict[str, Act] = {
     "batch": append_batch,
     "large": append_large,
     "seal": seal,
+    "checkpoint": checkpoint,
     "reopen": reopen,
     "kill": kill,
 }
-
 """What sequences are made of."""
 
 EXTRA: dict[str, Act] = {"quarter": append_quarter, "clock back": clock_back}
