@@ -5,6 +5,8 @@ link(), which fails if the name exists: the loser opens the winner's file. The c
 presence on it from before it has a name, so nobody recovers it meanwhile.
 """
 
+from dataclasses import replace
+
 from .environment import Environment
 from .errors import CerataError, NotFound
 from .file import Flip, LogFile, turned
@@ -45,22 +47,7 @@ def new_page(
 
 def first_toc(page: HeaderPage) -> Toc:
     """Return the TOC of a file with no events."""
-    return Toc(
-        file_id=page.file_id,
-        log_id=page.log_id,
-        created=page.created,
-        generation=1,
-        ring_offset=page.ring_offset,
-        ring_size=page.ring_size,
-        ring_start=page.ring_start,
-        incarnation=page.incarnation,
-        sealed_seq=0,
-        recorded=0,
-        chain=chain_start(page.log_id),
-        link=NO_LINK,
-        read_features=page.read_features,
-        write_features=page.write_features,
-    )
+    return replace(Toc.of_page(page, chain_start(page.log_id)), generation=1)
 
 
 def write_empty(file: StorageFile, path: str, page: HeaderPage) -> None:

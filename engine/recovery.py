@@ -26,7 +26,7 @@ from .format.extent import (
 from .format.footer import FOOTER_MAGIC, FOOTER_SIZE, Footer, decode_footer, toc_is_whole
 from .format.page import HeaderPage, is_plausible
 from .format.record import decode_record_header, sectors
-from .format.toc import Ref, RefList, Toc, decode_toc
+from .format.toc import Ref, Toc, decode_toc
 from .integrity import Tree, chain_start
 from .limits import PAGE_SIZE, SECTOR_SIZE
 from .ring import Beyond, Cursor, End, Read, look_beyond, walk
@@ -315,22 +315,4 @@ def rebuild_toc(log_file: LogFile, page: HeaderPage) -> Toc:
     if chosen:
         last = log_file.segment(chosen[-1].offset, chosen[-1].length)
         chain, tree = last.index.chain, Tree(page.sealed_seq, tuple(last.index.peaks))
-    return Toc(
-        file_id=page.file_id,
-        log_id=page.log_id,
-        created=page.created,
-        generation=page.generation,
-        ring_offset=page.ring_offset,
-        ring_size=page.ring_size,
-        ring_start=page.ring_start,
-        incarnation=page.incarnation,
-        sealed_seq=page.sealed_seq,
-        recorded=page.recorded,
-        chain=chain,
-        link=page.link,
-        tree=tree,
-        read_features=page.read_features,
-        write_features=page.write_features,
-        # One flat level: the next flip moves it into manifest pages.
-        segments=RefList((tuple(chosen),)),
-    )
+    return Toc.of_page(page, chain, tree, chosen)

@@ -31,7 +31,7 @@ from .format.record import (
     decode_record_header,
     sectors,
 )
-from .format.toc import Ref, RefList, Toc, decode_toc
+from .format.toc import Ref, Toc, decode_toc
 from .integrity import Tree, chain_start
 from .limits import PAGE_SIZE
 from .reader import wire_event
@@ -132,22 +132,7 @@ def _longest_prefix(
         index = log_file.segment(chosen[-1].offset, chosen[-1].length).index
         chain, tree = index.chain, Tree(sealed, tuple(index.peaks))
     left = replace(page, sealed_seq=sealed)
-    toc = Toc(
-        file_id=page.file_id,
-        log_id=page.log_id,
-        created=page.created,
-        generation=page.generation,
-        ring_offset=page.ring_offset,
-        ring_size=page.ring_size,
-        ring_start=page.ring_start,
-        incarnation=page.incarnation,
-        sealed_seq=sealed,
-        recorded=page.recorded,
-        chain=chain,
-        link=page.link,
-        tree=tree,
-        segments=RefList((tuple(chosen),)),
-    )
+    toc = Toc.of_page(left, chain, tree, chosen)
     # The ring goes on from the sealed events: with a hole before them it stands apart.
     at_start = Cursor.at_start(left if sealed == page.sealed_seq else page)
     found = walk(log_file.file.read_at, log_file.key, page, at_start)

@@ -16,6 +16,7 @@ from ..errors import Corrupt
 from ..integrity import HASH_SIZE, Tree
 from ..limits import TOC_SIZE_MAX
 from .checks import CHECK_SIZE
+from .page import HeaderPage
 
 MANIFEST_ENTRIES_MAX = 256
 _FANOUT = 64
@@ -148,6 +149,37 @@ class Toc:
     read_features: int = 0
     write_features: int = 0
     unknown: Mapping[str, Any] = field(default_factory=dict[str, Any])
+
+    @classmethod
+    def of_page(
+        cls,
+        page: HeaderPage,
+        chain: bytes,
+        tree: Tree | None = None,
+        segments: Sequence[Ref] = (),
+    ) -> "Toc":
+        """Return the TOC that a header page stands for, over these segments in seq order.
+
+        They are one flat level: the next flip moves a long one into manifest pages.
+        """
+        return cls(
+            file_id=page.file_id,
+            log_id=page.log_id,
+            created=page.created,
+            generation=page.generation,
+            ring_offset=page.ring_offset,
+            ring_size=page.ring_size,
+            ring_start=page.ring_start,
+            incarnation=page.incarnation,
+            sealed_seq=page.sealed_seq,
+            recorded=page.recorded,
+            chain=chain,
+            link=page.link,
+            tree=tree or Tree(),
+            read_features=page.read_features,
+            write_features=page.write_features,
+            segments=RefList((tuple(segments),)),
+        )
 
     def encode(self) -> bytes:
         """Return the TOC's bytes. Raises `Corrupt` if they pass the limit."""
