@@ -12,6 +12,17 @@ from rich.text import Text
 from cerata.engine.errors import CerataError
 from cerata.engine.events import JsonValue
 
+_CONTROLS = dict.fromkeys((*range(32), *range(127, 160)), "�")
+"""Stored text must not steer the terminal that shows it; line ends and tabs are let through."""
+del _CONTROLS[ord("\n")], _CONTROLS[ord("\t")]
+
+
+def _plain(text: Text) -> Text:
+    """Return a styled text without control characters; it keeps its length and its styles."""
+    plain = text.copy()
+    plain.plain = text.plain.translate(_CONTROLS)
+    return plain
+
 
 class _Terminal(Console):
     """A console that leaves a closed pipe to `main`, where rich would exit with 1."""
@@ -31,7 +42,8 @@ class Output:
     def line(self, text: str | Text = "", *, style: str | None = None) -> None:
         """Print a line for people."""
         if not self.as_json:
-            self._console.print(text, style=style, markup=False)
+            shown = text.translate(_CONTROLS) if isinstance(text, str) else _plain(text)
+            self._console.print(shown, style=style, markup=False)
 
     def result(self, value: Mapping[str, JsonValue]) -> None:
         """Print the verb's result as JSON, if that was asked for."""

@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Final
 
 import cerata
-from cerata.engine.errors import NotFound
+from cerata.engine.errors import InvalidInput, NotFound
 from cerata.engine.events import JsonValue, PutFrame
 from cerata.memory.store import Store
 
@@ -34,6 +34,8 @@ def run_tour(options: Namespace, output: Output) -> int:
     """Walk through the promises on the given paths or on Cerata's own documentation."""
     started = time.monotonic()
     file = options.file or _free_name()
+    if file == ":memory:":
+        raise InvalidInput("The tour needs a file: it kills a process that writes to it")
     result: dict[str, JsonValue] = {"file": file}
     steps = (_remember, _ask, _kill, _correct, _rebuild)
     holds = True

@@ -139,6 +139,8 @@ def _expanded(names: list[str]) -> Iterator[str]:
 def _source(name: str) -> str | Path:
     if name != "-":
         return Path(name)
+    if sys.stdin is None:
+        raise InvalidInput("There is no input", remedy="Name a file.")
     try:
         return sys.stdin.buffer.read().decode()
     except UnicodeDecodeError as error:
@@ -203,7 +205,7 @@ def run_recall(options: Namespace, output: Output) -> int:
 
 def run_log(options: Namespace, output: Output) -> int:
     """Print events, newest first."""
-    if options.n <= 0:
+    if not 0 < options.n <= sys.maxsize:
         raise InvalidInput(f"-n {options.n}", remedy="Ask for 1 or more.")
     with cerata.open(file_of(options), mode="r") as store:
         view = _view(store, options)

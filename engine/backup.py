@@ -12,11 +12,13 @@ from typing import TYPE_CHECKING
 
 from .codec import Batch
 from .creation import temporary_of, write_empty
+from .environment import Environment
 from .errors import CerataError, Conflict, Corrupt
 from .file import PAGES_SIZE, LogFile, check_writable, choose_page
 from .format.page import HeaderPage
 from .format.record import NO_LINK
 from .locks import held
+from .opening import MEMORY_PATH
 from .recovery import examine
 from .storage import LockName, StorageFile
 
@@ -34,7 +36,8 @@ def back_up(log: "Log", path: str) -> None:
     # The copy is this version's work, and would claim features that it does not have.
     check_writable(snapshot.page, log.path)
     head = log.head
-    environment = log.environment
+    # A store in memory has no folder to put a copy in: the disk has.
+    environment = Environment() if log.path == MEMORY_PATH else log.environment
     storage = environment.storage
     if storage.identity(path) is not None:
         raise _taken(path)

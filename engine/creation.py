@@ -73,7 +73,10 @@ def create(path: str, environment: Environment, ring_size: int) -> StorageFile |
     """
     storage = environment.storage
     temporary = temporary_of(path, environment)
-    file = storage.create(temporary)
+    try:
+        file = storage.create(temporary)
+    except NotFound as error:
+        raise NotFound("There is no such folder", where=path, remedy="Create it first.") from error
     try:
         # Taken before the file has its name; a sweeper of old temporaries sees it is in use.
         file.try_lock(LockName.PRESENCE, exclusive=True)

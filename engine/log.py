@@ -457,6 +457,7 @@ class Log:
         with self._mutex, self._changing():
             if self._salvaging:
                 return self.head
+            self._check_in_place()
             for _ in range(_READ_TRIES):
                 pages = position.log_file.read_pages()
                 if self._follow_move(pages, locked=False):
@@ -475,6 +476,25 @@ class Log:
                 position.durable = position.head_seq
             self._publish()
         return self.head
+
+    def _check_in_place(self) -> None:
+        """Refuse to go on where the path names another file, or none: the log moved by no rule.
+
+        A compacted file says so in its header, and is followed.
+        """
+        position = self._position
+        there = self._environment.storage.identity(self.path)
+        if there == position.identity:
+            return
+        page, _ = choose_page(position.log_file.read_pages(), self.path)
+        if page.moved:
+            return
+        what = "removed" if there is None else "replaced by another"
+        raise Corrupt(
+            f"The file was {what} while it was open",
+            where=self.path,
+            remedy="What was written since is in no file that has a name: open the path again.",
+        )
 
     def _follow_move(self, pages: bytes, *, locked: bool) -> bool:
         """Go over to the file that took this one's place; return whether it did."""

@@ -12,7 +12,7 @@ from typing import Literal
 
 from .creation import create, sweep_temporaries
 from .environment import Environment
-from .errors import Corrupt, InvalidInput, NotFound, Unsupported
+from .errors import Corrupt, InvalidInput, NotFound, StorageFailed, Unsupported
 from .file import PAGES_SIZE, LogFile, choose_page, is_whole
 from .format.page import HeaderPage
 from .format.record import sectors
@@ -23,6 +23,7 @@ from .recovery import examine
 from .salvage import examine_damaged, page_from_footer
 from .storage import LockName, MemoryStorage, OsStorage, StorageFile
 
+_CREATION_TRIES = 100
 MEMORY_PATH = ":memory:"
 
 _open_logs: "weakref.WeakSet[Log]" = weakref.WeakSet()
@@ -180,13 +181,22 @@ def _open_for_writing(
     lock_timeout: float | None,
     ring_size: int,
 ) -> Log:
+    tries = _CREATION_TRIES
     while True:
         try:
             file = environment.storage.open(path, mode="rw")
-        except NotFound:
+        except NotFound as error:
             sweep_temporaries(path, environment)
             made = create(path, environment, ring_size)
             if made is None:
+                tries -= 1
+                if not tries:
+                    # Its name is taken, and yet nothing is there: a link to nowhere.
+                    raise StorageFailed(
+                        "The path can neither be opened nor created",
+                        where=path,
+                        remedy="If it is a symbolic link, see where it leads.",
+                    ) from error
                 continue
             file = made
         try:

@@ -34,6 +34,7 @@ class Position:
         self.log_file = log_file
         self.reader = Reader(log_file)
         self.keys = KeyIndex(log_file)
+        self.identity = log_file.file.identity()
         self.pages = pages
         self.page: HeaderPage = found.page
         self.cursor: Cursor = found.cursor
@@ -85,6 +86,7 @@ class Position:
         self.log_file = log_file
         self.reader = Reader(log_file)
         self.keys = KeyIndex(log_file)
+        self.identity = log_file.file.identity()
         self.forget(page)
 
     # --- following others ------------------------------------------------------------------------

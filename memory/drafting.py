@@ -46,17 +46,17 @@ class FrameFields:
 def frame_fields(
     *,
     kind: str,
-    role: str | None,
-    uri: str | None,
-    title: str | None,
-    tags: Sequence[str],
-    labels: Sequence[str],
-    metadata: Mapping[str, JsonValue] | None,
-    track: str | None,
-    parent: int | None,
-    content_dates: Sequence[datetime | str],
-    created: datetime | str | None,
-    search_text: str | None,
+    role: str | None = None,
+    uri: str | None = None,
+    title: str | None = None,
+    tags: Sequence[str] = (),
+    labels: Sequence[str] = (),
+    metadata: Mapping[str, JsonValue] | None = None,
+    track: str | None = None,
+    parent: int | None = None,
+    content_dates: Sequence[datetime | str] = (),
+    created: datetime | str | None = None,
+    search_text: str | None = None,
 ) -> FrameFields:
     """Check the fields and return them.
 
@@ -72,6 +72,8 @@ def frame_fields(
     ):
         if value is not None and not isinstance(value, str):
             raise InvalidInput(f"{name} must be a string, not {type(value).__name__}")
+        if value is not None and not is_unicode(value):
+            raise InvalidInput(f"{name} is not valid Unicode: {value!r}")
     if not isinstance(kind, str) or not kind:
         raise InvalidInput("kind must be a string that is not empty")
     if metadata is not None and not isinstance(metadata, Mapping):
@@ -90,6 +92,15 @@ def frame_fields(
         created=None if created is None else to_microseconds(created),
         search_text=search_text,
     )
+
+
+def is_unicode(text: str) -> bool:
+    """Tell whether a text has UTF-8: one with a lone surrogate has none."""
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return False
+    return True
 
 
 def _strings(name: str, values: Sequence[str]) -> tuple[str, ...]:

@@ -11,7 +11,13 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from cerata.engine.errors import InvalidInput, NotFound, StorageFailed
+from cerata.engine.errors import (
+    CerataError,
+    Conflict,
+    InvalidInput,
+    NotFound,
+    StorageFailed,
+)
 from cerata.engine.events import Draft, Scope, SupersedeFrame
 from cerata.engine.limits import STRING_SIZE_MAX
 from cerata.retrieval.passages import Passage, split_passages
@@ -22,6 +28,9 @@ from .view import DOCUMENT_KIND, View
 
 if TYPE_CHECKING:
     from .store import Store
+
+_TRIES = 1_000
+"""Looks at the memory before giving up on busy writers; each loses only one batch."""
 
 _BATCH_EVENTS = 256
 """Chunks a batch: a document is searchable bit by bit, and a crash loses at most this much work."""
@@ -56,15 +65,22 @@ def read_text(path: Path) -> str:
     try:
         if path.is_dir():
             raise InvalidInput("It is a folder", where=str(path), remedy="Name its files.")
-        if path.stat().st_size > STRING_SIZE_MAX:
+        if path.exists() and not path.is_file():
+            raise InvalidInput("It is a pipe or device, not a file", where=str(path))
+        with path.open("rb") as file:
+            data = file.read(STRING_SIZE_MAX + 1)
+        if len(data) > STRING_SIZE_MAX:
             raise InvalidInput(
                 f"It is over the limit of {STRING_SIZE_MAX:,} bytes",
                 where=str(path),
                 remedy="Split it.",
             )
-        data = path.read_bytes()
     except FileNotFoundError as error:
         raise NotFound("There is no such file", where=str(path)) from error
+    except CerataError:
+        raise
+    except ValueError as error:
+        raise InvalidInput("It is not a path", where=repr(str(path))) from error
     except OSError as error:
         raise StorageFailed(f"Cannot read: {error.strerror}", where=str(path)) from error
     try:
@@ -104,16 +120,36 @@ class _Ingest:
         self._passages = split_passages(text)
 
     def run(self) -> Receipt:
-        view = self._store.at("HEAD")
+        """Put what is missing; look again if another writer was there first."""
+        for _ in range(_TRIES):
+            view = self._view()
+            # Inside a transaction the batch is checked as a whole, when it ends.
+            expect = None if self._store.in_transaction else view.basis
+            try:
+                return self._put(view, expect)
+            except Conflict:
+                if expect is None or self._store.refresh().seq == expect:
+                    raise
+        raise Conflict(
+            "Other writers came first every time",
+            where=self._fields.uri,
+            remedy="Call again when fewer write.",
+        )
+
+    def _view(self) -> View:
+        """Return the memory within this document's scope: others' is not ours to replace."""
+        return replace(self._store.at("HEAD"), scope=self._scope)
+
+    def _put(self, view: View, expect: int | None) -> Receipt:
         known = self._find_same(view)
-        if known is not None and known.missing == 0:
+        if known is not None and not known.missing:
             return Receipt(known.id, known.ids, (), view.head, durable=True, added=False)
         replaced = self._find_replaced(view)
         if known is not None:
-            return self._put_chunks(known.id, known.ids, replaced)
+            return self._put_chunks(known.id, known.ids, known.missing, replaced, expect)
         if len(self._passages) == 1:
             draft = frame_draft(self._text, self._fields, self._scope, hashed=self._hash)
-            return self._write([draft, *self._supersedes(replaced, -self._place())])
+            return self._write([draft, *self._supersedes(replaced, -self._place())], expect)
         document = frame_draft(
             "",
             replace(self._fields, kind=DOCUMENT_KIND),
@@ -121,54 +157,73 @@ class _Ingest:
             hashed=self._hash,
             chunk_count=len(self._passages),
         )
+        every = range(len(self._passages))
         if len(self._passages) < _BATCH_EVENTS:
             place = self._place()
-            chunks = self._chunks(-place, 0)
-            return self._write([document, *chunks, *self._supersedes(replaced, -place)])
-        receipt = self._write([document])
-        return self._put_chunks(receipt.id, receipt.ids, replaced)
+            chunks = self._chunks(-place, every)
+            closing = self._supersedes(replaced, -place)
+            return self._write([document, *chunks, *closing], expect)
+        receipt = self._write([document], expect)
+        return self._put_chunks(
+            receipt.id,
+            receipt.ids,
+            every,
+            replaced,
+            None if receipt.head is None else receipt.head.seq,
+        )
 
     def _find_same(self, view: View) -> "_Known | None":
-        """Return the frame with this content under this URI, and what it lacks."""
+        """Return the frame with this content under this URI in this scope, and what it lacks."""
         for number in view.find_content(self._hash):
             frame = view.frame(number)
-            if frame.uri != self._fields.uri:
+            if frame.uri != self._fields.uri or frame.scope != dict(self._scope):
                 continue
             if frame.chunk_count is None:
-                return _Known(number, (number,), 0)
-            chunks = view.children(number)
-            return _Known(number, (number, *chunks), len(self._passages) - len(chunks))
+                return _Known(number, (number,), ())
+            chunks = view.chunks(number)
+            missing = [index for index in range(len(self._passages)) if index not in chunks]
+            return _Known(number, (number, *chunks.values()), missing)
         return None
 
     def _find_replaced(self, view: View) -> list[int]:
-        """Return the current frames under the same URI with other content."""
+        """Return the current frames under the same URI and scope with other content."""
         uri = self._fields.uri
         if uri is None:
             return []
+        same = view.find_content(self._hash)
+        frames = (view.frame(number) for number in view.find_uri(uri) if number not in same)
         return [
-            number
-            for number in view.find_uri(uri)
-            if number not in view.find_content(self._hash) and view.frame(number).parent is None
+            frame.id
+            for frame in frames
+            if frame.parent is None and frame.scope == dict(self._scope)
         ]
 
-    def _put_chunks(self, document: int, ids: tuple[int, ...], replaced: Sequence[int]) -> Receipt:
-        """Put the chunks from the first missing one on, in batches."""
-        start = len(ids) - 1
+    def _put_chunks(
+        self,
+        document: int,
+        ids: tuple[int, ...],
+        missing: Sequence[int],
+        replaced: Sequence[int],
+        expect: int | None,
+    ) -> Receipt:
+        """Put the missing chunks in batches; the last one closes what the document replaces."""
         made, seqs = list(ids), list[int]()
         receipt: Receipt | None = None
-        for first in range(start, len(self._passages), _BATCH_EVENTS):
-            stop = min(first + _BATCH_EVENTS, len(self._passages))
-            drafts = list(self._chunks(document, first, stop))
-            if stop == len(self._passages):
+        for first in range(0, len(missing), _BATCH_EVENTS):
+            indexes = missing[first : first + _BATCH_EVENTS]
+            drafts = list(self._chunks(document, indexes))
+            if indexes[-1] == missing[-1]:
                 drafts += self._supersedes(replaced, document)
-            receipt = self._write(drafts)
+            receipt = self._write(drafts, expect)
+            expect = None if receipt.head is None else receipt.head.seq
             made += receipt.ids
             seqs += receipt.seqs
         assert receipt is not None
         return replace(receipt, id=document, ids=tuple(made), seqs=tuple(seqs))
 
-    def _chunks(self, document: int, first: int, stop: int | None = None) -> Iterator[Draft]:
-        for index, passage in enumerate(self._passages[first:stop], start=first):
+    def _chunks(self, document: int, indexes: Sequence[int]) -> Iterator[Draft]:
+        for index in indexes:
+            passage = self._passages[index]
             fields = replace(
                 self._fields, title=self._chunk_title(passage), parent=document, search_text=None
             )
@@ -187,14 +242,14 @@ class _Ingest:
     def _place(self) -> int:
         return self._store.next_place()
 
-    def _write(self, drafts: Sequence[Draft]) -> Receipt:
-        return self._store.write(drafts)
+    def _write(self, drafts: Sequence[Draft], expect: int | None) -> Receipt:
+        return self._store.write(drafts, expect=expect)
 
 
 @dataclass(frozen=True, slots=True)
 class _Known:
-    """A document that is there: its frame, it and its chunks so far, and how many are missing."""
+    """A document that is there: its frame, it and its chunks so far, and the passages missing."""
 
     id: int
     ids: tuple[int, ...]
-    missing: int
+    missing: Sequence[int]

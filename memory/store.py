@@ -259,15 +259,16 @@ class Store:
         """
         if isinstance(texts, str):
             raise InvalidInput("texts is one string", remedy="Pass a list of strings.")
-        if metadata is not None and len(metadata) != len(texts):
+        texts = list(texts)
+        if metadata is not None and len(metadata := list(metadata)) != len(texts):
             raise InvalidInput(f"{len(texts):,} texts came with {len(metadata):,} metadata")
         stamped = full_scope(scope, self._scope)
-        fields = FrameFields(kind=kind, tags=tuple(tags))
+        fields = frame_fields(kind=kind, tags=tags)
         if metadata is None:
             drafts = [frame_draft(text, fields, stamped) for text in texts]
         else:
             drafts = [
-                frame_draft(text, FrameFields(kind=kind, tags=tuple(tags), metadata=own), stamped)
+                frame_draft(text, frame_fields(kind=kind, tags=tags, metadata=own), stamped)
                 for text, own in zip(texts, metadata, strict=True)
             ]
         return self.write(drafts, key=key)
@@ -318,7 +319,8 @@ class Store:
         """Put ``new``, a text or a frame already there, in the place of ``old``.
 
         The old frame, and the chunks below it, stay readable in the past. A new text takes over
-        the old frame's kind, role, URI, title, tags and labels. Durable on return.
+        the old frame's scope, kind, role, URI, title, tags, labels and metadata. Durable on
+        return.
 
         Raises:
             NotFound: no such frame. Conflict: one of them is closed already.
@@ -329,16 +331,7 @@ class Store:
                 SupersedeFrame(old=old_id, new=frame_id(new)), full_scope(None, self._scope)
             )
             return self.write([draft])
-        before = self._frame_or_own(old_id)
-        fields = FrameFields(
-            kind="text" if before.kind == DOCUMENT_KIND else before.kind,
-            role=before.role,
-            uri=before.uri,
-            title=before.title,
-            tags=before.tags,
-            labels=before.labels,
-        )
-        scope = full_scope(None, self._scope)
+        fields, scope = self._fields_of(old_id)
         frame = frame_draft(new, fields, scope, hashed=content_hash(new))
         place = self.next_place()
         return self.write([frame, Draft(SupersedeFrame(old=old_id, new=-place), scope)])
@@ -363,6 +356,11 @@ class Store:
             Conflict: the log is not at ``expect``, or a target is closed. InvalidInput, NotFound.
         """
         scope = full_scope(None, self._scope)
+        for one in events:
+            if not isinstance(one, Draft | EventBody):
+                raise InvalidInput(
+                    f"A {type(one).__name__} is no event", remedy="Pass event bodies or drafts."
+                )
         drafts = [one if isinstance(one, Draft) else Draft(one, scope) for one in events]
         return self.write(drafts, expect=expect, key=key)
 
@@ -389,17 +387,32 @@ class Store:
 
     # --- how writes happen -----------------------------------------------------------------------
 
+    @property
+    def in_transaction(self) -> bool:
+        """Whether this thread or task has a transaction open."""
+        return self._transaction.get() is not None
+
     def next_place(self) -> int:
         """Return the place, from 1, that the next event will have in its batch."""
         transaction = self._transaction.get()
         return 1 if transaction is None else len(transaction.drafts) + 1
 
-    def _frame_or_own(self, frame: int) -> Frame | FrameFields:
-        """Return a frame, or the fields of one that the open transaction is about to put."""
+    def _fields_of(self, frame: int) -> tuple[FrameFields, Scope]:
+        """Return what a new version takes over from a frame, there or about to be put."""
         transaction = self._transaction.get()
         if frame < 0 and transaction is not None:
-            return transaction.frame(frame)
-        return self._view().frame(frame)
+            return transaction.fields_of(frame)
+        found = self._view().frame(frame)
+        fields = FrameFields(
+            kind="text" if found.kind == DOCUMENT_KIND else found.kind,
+            role=found.role,
+            uri=found.uri,
+            title=found.title,
+            tags=found.tags,
+            labels=found.labels,
+            metadata=found.metadata,
+        )
+        return fields, self._log.event(found.id).scope
 
     def write(
         self, drafts: Sequence[Draft], *, expect: int | None = None, key: str | None = None

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 
 from cerata.engine.errors import InvalidInput, NotFound
-from cerata.engine.events import Draft, PutFrame
+from cerata.engine.events import Draft, PutFrame, Scope
 from cerata.engine.limits import BATCH_EVENTS_MAX
 
 from .drafting import FrameFields
@@ -36,16 +36,18 @@ class Transaction:
             id=made[0] if made else places[0], ids=made, seqs=places, head=None, durable=False
         )
 
-    def frame(self, place: int) -> FrameFields:
-        """Return the fields of the frame that this batch will put at −``place``."""
+    def fields_of(self, place: int) -> tuple[FrameFields, Scope]:
+        """Return fields and scope of the frame that this batch will put at −``place``."""
         body = self.drafts[-place - 1].body if -place <= len(self.drafts) else None
         if not isinstance(body, PutFrame):
             raise NotFound(f"There is no frame {place} in this transaction")
-        return FrameFields(
+        fields = FrameFields(
             kind=body.kind,
             role=body.role,
             uri=body.uri,
             title=body.title,
             tags=body.tags,
             labels=body.labels,
+            metadata=body.metadata,
         )
+        return fields, self.drafts[-place - 1].scope

@@ -6,6 +6,7 @@ from datetime import datetime
 from functools import cached_property
 from typing import TYPE_CHECKING, TypeAlias
 
+from cerata.engine.errors import InvalidInput
 from cerata.engine.events import JsonValue
 from cerata.engine.head import Head
 
@@ -195,5 +196,16 @@ FrameId: TypeAlias = int | Receipt | Frame | Hit
 
 
 def frame_id(value: FrameId) -> int:
-    """Return the id that a value names."""
-    return value if isinstance(value, int) else value.id
+    """Return the id that a value names.
+
+    Raises:
+        InvalidInput: it names none.
+    """
+    if isinstance(value, Receipt | Frame | Hit):
+        return value.id
+    if isinstance(value, bool) or not isinstance(value, int):
+        raise InvalidInput(
+            f"A {type(value).__name__} names no frame",
+            remedy="Give its id, or the receipt, frame or hit that has it.",
+        )
+    return value

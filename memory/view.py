@@ -5,7 +5,7 @@ it never changes, whatever is written meanwhile, and any thread may use it.
 """
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from functools import cached_property
 
@@ -144,6 +144,16 @@ class View:
         """Return the ids of the frames put directly below one, in order."""
         return self._frames.children(frame_id(frame), self.basis)
 
+    def chunks(self, document: FrameId) -> dict[int, int]:
+        """Return the current chunks of a document: index to frame id, in order of the index."""
+        found: dict[int, int] = {}
+        for child in self.children(document):
+            row = self._frames.frame(child)
+            closed = self._frames.closing_of(child, self.basis) is not None
+            if row is not None and row.chunk_index is not None and not closed:
+                found.setdefault(row.chunk_index, child)
+        return dict(sorted(found.items()))
+
     def find_content(self, content_hash: bytes) -> list[int]:
         """Return the current frames with this content hash (16 bytes of BLAKE3)."""
         return self._within(self._frames.find_content(content_hash, self.basis))
@@ -200,12 +210,11 @@ class View:
         )
 
     def _joined(self, document: int) -> str:
-        pieces: dict[int, str] = {}
-        for child in self._frames.children(document, self.basis):
-            body = self._log.event(child).body
-            if isinstance(body, PutFrame) and body.chunk_index is not None:
-                pieces.setdefault(body.chunk_index, body.text or "")
-        return "".join(pieces[index] for index in sorted(pieces))
+        closing = self._frames.closing_of(document, self.basis)
+        # A document that was closed is read as it was just before, chunks and all.
+        then = self if closing is None else replace(self, basis=closing.seq - 1)
+        bodies = (self._log.event(chunk).body for chunk in then.chunks(document).values())
+        return "".join(body.text or "" for body in bodies if isinstance(body, PutFrame))
 
     # --- questions -------------------------------------------------------------------------------
 
@@ -220,8 +229,8 @@ class View:
         """
         if not isinstance(query, str):
             raise InvalidInput(f"A query must be a string, not {type(query).__name__}")
-        if k <= 0:
-            raise InvalidInput(f"k is {k}", remedy="Ask for 1 or more.")
+        if isinstance(k, bool) or not isinstance(k, int) or k <= 0:
+            raise InvalidInput(f"k is {k!r}", remedy="Ask for 1 or more.")
         terms = _terms_of(query)
         among = self._visible & self._searched if include_superseded else None
         ranked = self._ranking.rank(terms, k=k, among=among)

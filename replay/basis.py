@@ -5,12 +5,16 @@ A number is a seq, exactly the first n events; a time is the last batch recorded
 """
 
 import re
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 
 from cerata.engine.errors import InvalidInput, NotFound
 from cerata.engine.log import Log
 
-_RELATIVE = re.compile(r"HEAD(?:~(\d+))?\Z")
+_RELATIVE = re.compile(r"HEAD(?:~(\d{1,18}))?\Z")
+_NUMBER = re.compile(r"\d{1,18}\Z", re.ASCII)
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+_TIME_MIN = (datetime.min.replace(tzinfo=UTC) - _EPOCH) // timedelta(microseconds=1)
+_TIME_MAX = (datetime.max.replace(tzinfo=UTC) - _EPOCH) // timedelta(microseconds=1)
 
 
 def resolve_basis(log: Log, basis: int | str | datetime) -> int:
@@ -30,10 +34,15 @@ def resolve_basis(log: Log, basis: int | str | datetime) -> int:
         return basis
     if isinstance(basis, datetime):
         return _seq_at(log, to_microseconds(basis))
+    if not isinstance(basis, str):
+        raise InvalidInput(
+            f"A basis cannot be a {type(basis).__name__}",
+            remedy="Give a seq, a receipt, a time, HEAD or HEAD~n.",
+        )
     relative = _RELATIVE.match(basis)
     if relative:
         return _batches_back(log, head, int(relative.group(1) or 0))
-    if basis.isdecimal():
+    if _NUMBER.match(basis):
         return resolve_basis(log, int(basis))
     return _seq_at(log, to_microseconds(basis))
 
@@ -64,6 +73,11 @@ def to_microseconds(value: datetime | str) -> int:
     Raises:
         InvalidInput: not an ISO time, or a time without a zone.
     """
+    if not isinstance(value, datetime | str):
+        raise InvalidInput(
+            f"A time cannot be a {type(value).__name__}",
+            remedy="Give an aware datetime or an ISO string.",
+        )
     when = value
     if isinstance(when, str):
         try:
@@ -79,10 +93,13 @@ def to_microseconds(value: datetime | str) -> int:
         raise InvalidInput(
             f"The time {value} has no zone", remedy="Add one, for example +00:00 for UTC."
         )
-    return round(when.timestamp() * 1_000_000)
+    time_us = (when - _EPOCH) // timedelta(microseconds=1)
+    if not _TIME_MIN <= time_us <= _TIME_MAX:
+        raise InvalidInput(f"The time {value} lies outside the years 1 to 9999 of UTC")
+    return time_us
 
 
 def to_datetime(time_us: int) -> datetime:
     """Return microseconds since 1970 UTC as an aware datetime."""
-    seconds, rest = divmod(time_us, 1_000_000)
-    return datetime.fromtimestamp(seconds, UTC).replace(microsecond=rest)
+    # An event of a faulty writer may lie outside what a datetime can hold; it must not stop a read.
+    return _EPOCH + timedelta(microseconds=min(max(time_us, _TIME_MIN), _TIME_MAX))

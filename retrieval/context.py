@@ -46,8 +46,8 @@ def fill(entries: Sequence[Entry], max_tokens: int) -> tuple[list[Item], str]:
     Raises:
         InvalidInput: the budget is not positive.
     """
-    if max_tokens <= 0:
-        raise InvalidInput(f"A budget of {max_tokens} tokens", remedy="Give 1 or more.")
+    if isinstance(max_tokens, bool) or not isinstance(max_tokens, int) or max_tokens <= 0:
+        raise InvalidInput(f"A budget of {max_tokens!r} tokens", remedy="Give 1 or more.")
     items: list[Item] = []
     text = ""
     for entry in entries:

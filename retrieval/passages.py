@@ -12,7 +12,7 @@ from typing import Final
 PASSAGE_SIZE_MAX: Final = 1_600
 """Most characters of one passage: about 400 tokens of English."""
 
-_HEADING = re.compile(r"(#{1,6})[ \t]+(.*?)[ \t#]*$")
+_HEADING = re.compile(r"(#{1,6})[ \t]+")
 _FENCE = re.compile(r"[ \t]{0,3}(```|~~~)")
 
 
@@ -51,13 +51,14 @@ def _sections(text: str) -> list[tuple[int, int, tuple[str, ...]]]:
         mark = _FENCE.match(line)
         if mark:
             fence = mark.group(1) if fence is None else None if fence == mark.group(1) else fence
-        heading = None if fence or mark else _HEADING.match(line.rstrip("\r\n"))
+        heading = None if fence or mark else _HEADING.match(line)
         if heading:
             if at > start:
                 sections.append((start, at, tuple(title for _, title in trail)))
             level = len(heading.group(1))
             trail = [*((depth, name) for depth, name in trail if depth < level)]
-            trail.append((level, heading.group(2).strip()))
+            # Stripped by hand: a pattern for it takes quadratic time on a line of many marks.
+            trail.append((level, line[heading.end() :].rstrip().rstrip("#").strip()))
             start = at
         at += len(line)
     if at > start:

@@ -1,0 +1,193 @@
+"""Stories of faults that a review found before the first release; each was real once."""
+
+import os
+import threading
+import time
+from pathlib import Path
+
+import pytest
+
+import cerata
+from cerata.cli import main
+from cerata.engine.events import PutFrame
+from cerata.retrieval.passages import split_passages
+
+LONG = "\n\n".join(f"## Part {number}\n" + "w " * 400 for number in range(6))
+
+
+def test_two_users_may_remember_the_same_thing() -> None:
+    """The second one's was taken for a repetition and never stored."""
+    with cerata.open(":memory:") as store:
+        assert store.remember("code 1234", scope={"user_id": "alice"}).added
+        assert store.remember("code 1234", scope={"user_id": "bob"}).added
+        assert not store.remember("code 1234", scope={"user_id": "bob"}).added
+
+
+def test_a_uri_of_another_tenant_is_not_replaced() -> None:
+    """Bob's note superseded Alice's, since both were called n.md."""
+    with cerata.open(":memory:") as store:
+        alice = store.remember("A", uri="n.md", scope={"tenant": "alice"})
+        store.remember("B", uri="n.md", scope={"tenant": "bob"})
+        store.remember("C", uri="n.md")
+        assert store.frame(alice).active
+        assert len(store) == 3
+
+
+def test_a_new_version_stays_in_the_scope_of_the_old_one() -> None:
+    """It went to the default tenant, and its owner had neither version."""
+    with cerata.open(":memory:") as store:
+        old = store.put_frame("x", scope={"tenant": "alice", "user_id": 7}, metadata={"a": 1})
+        new = store.frame(store.supersede(old, "y"))
+        assert new.scope == {"tenant": "alice", "user_id": 7}
+        assert new.metadata == {"a": 1}
+        with store.transaction() as transaction:
+            first = store.put_frame("in", scope={"user_id": 8})
+            store.supersede(first, "out")
+        assert transaction.receipt is not None
+        last = store.frame(transaction.receipt.ids[1])
+        assert last.scope == {"tenant": "default", "user_id": 8}
+
+
+def test_a_comment_below_a_document_is_no_passage_of_it() -> None:
+    """It was counted as one: resuming left a passage out, or broke an assertion."""
+    with cerata.open(":memory:") as store:
+        document = store.remember(LONG, uri="u")
+        store.put_frame("a comment", parent=document)
+        assert not store.remember(LONG, uri="u").added
+        assert store.frame(document).text == LONG
+
+
+def test_a_deleted_passage_is_put_again() -> None:
+    """The document still showed it, and remembering it again did nothing."""
+    with cerata.open(":memory:") as store:
+        document = store.remember(LONG, uri="u")
+        store.delete(document.ids[3])
+        assert store.frame(document).text != LONG
+        assert store.at(document).frame(document).text == LONG
+        assert store.remember(LONG, uri="u").added
+        assert store.frame(document).text == LONG
+        store.delete(document)
+        assert store.frame(document).text == LONG
+
+
+def test_threads_that_remember_one_uri_leave_one_version(tmp_path: Path) -> None:
+    """Two stayed current, or one got a conflict that was not its caller's."""
+    failures: list[BaseException] = []
+
+    def remember(store: cerata.Store, number: int) -> None:
+        try:
+            for version in range(5):
+                store.remember(f"version {number} {version}", uri="doc")
+        except BaseException as error:
+            failures.append(error)
+            raise
+
+    with cerata.open(tmp_path / "memory.cera") as store:
+        threads = [threading.Thread(target=remember, args=(store, n)) for n in range(4)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        assert failures == []
+        assert len(store) == 1
+        assert store.verify().ok
+
+
+@pytest.mark.parametrize("when", ["9999-12-31T23:59:59-12:00", "0001-01-01T00:00:00+12:00"])
+def test_a_time_that_no_datetime_can_hold_is_refused(when: str) -> None:
+    """It was stored, and every read that met it failed from then on."""
+    with cerata.open(":memory:") as store:
+        with pytest.raises(cerata.InvalidInput, match="years 1 to 9999"):
+            store.put_frame("x", created=when)
+        store.append(PutFrame(text="far", created=10**18))
+        assert store.search("far")[0].frame.created.year == 9999
+
+
+def test_a_file_that_was_replaced_while_open_is_noticed(tmp_path: Path) -> None:
+    """Writes went on into a file without a name, and were called durable."""
+    path = tmp_path / "memory.cera"
+    with cerata.open(path) as store:
+        store.put_frame("x")
+        path.unlink()
+        with pytest.raises(cerata.Corrupt, match="removed while it was open"):
+            store.refresh()
+        cerata.open(path).close()
+        with pytest.raises(cerata.Corrupt, match="replaced by another"):
+            store.search("x")
+
+
+def test_a_store_in_memory_is_backed_up_to_the_disk(tmp_path: Path) -> None:
+    """The copy was made in memory too, and said to be durable."""
+    with cerata.open(":memory:") as store:
+        store.put_frame("kept")
+        store.backup(tmp_path / "copy.cera")
+    with cerata.open(tmp_path / "copy.cera", mode="r") as copy:
+        assert copy.search("kept")[0].text == "kept"
+
+
+def test_a_link_to_nowhere_does_not_hang(tmp_path: Path) -> None:
+    """Opening found nothing, creating found the name taken, for ever."""
+    path = tmp_path / "memory.cera"
+    path.symlink_to(tmp_path / "nowhere")
+    with pytest.raises(cerata.StorageFailed, match="neither be opened nor created"):
+        cerata.open(path)
+
+
+def test_a_line_of_heading_marks_takes_no_time() -> None:
+    """A pattern took quadratic time: a file of 200 KB never ended."""
+    started = time.process_time()
+    passages = split_passages("# " + " #" * 100_000 + "x\n")
+    assert time.process_time() - started < 5
+    assert passages
+
+
+def test_a_pipe_is_no_file_to_remember(tmp_path: Path) -> None:
+    """Reading it waited for a writer that never came."""
+    os.mkfifo(tmp_path / "pipe.md")
+    with cerata.open(":memory:") as store, pytest.raises(cerata.InvalidInput, match="pipe"):
+        store.remember(tmp_path / "pipe.md")
+
+
+@pytest.mark.parametrize("odd", ["1", 1.5, None, True, b"1"])
+def test_what_names_no_frame_is_a_typed_error(odd: object) -> None:
+    """They were AttributeErrors from inside; True was frame 1."""
+    with cerata.open(":memory:") as store:
+        store.put_frame("x")
+        for call in (store.frame, store.delete):
+            with pytest.raises(cerata.InvalidInput, match="names no frame"):
+                call(odd)  # type: ignore[arg-type]
+
+
+def test_odd_arguments_are_typed_errors() -> None:
+    """Nobody should meet a TypeError from inside for a wrong argument."""
+    with cerata.open(":memory:") as store:
+        for call in (
+            lambda: store.at(1.5),  # type: ignore[arg-type]
+            lambda: store.at("9" * 5000),
+            lambda: store.at("HEAD~" + "9" * 5000),
+            lambda: store.search("x", k="1"),  # type: ignore[arg-type]
+            lambda: store.recall("x", max_tokens=1.5),  # type: ignore[arg-type]
+            lambda: store.append("x"),  # type: ignore[arg-type]
+            lambda: store.put_frame("x", created=5),  # type: ignore[arg-type]
+            lambda: store.put_frames(["a"], tags="decision"),
+            lambda: store.put_frames(["a"], kind=""),
+            lambda: store.put_frames(["a"], metadata=[5]),  # type: ignore[list-item]
+            lambda: store.remember("x", uri="\ud800"),
+        ):
+            with pytest.raises(cerata.InvalidInput):
+                call()
+        assert store.head.seq == 0
+
+
+def test_stored_text_does_not_steer_the_terminal(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """An escape sequence in a memory reached the terminal that showed it."""
+    file = str(tmp_path / "m.cera")
+    assert main(["put", "-f", file, "\x1b[31mred\x07"]) == 0
+    for verb in (["log"], ["search", "31mred"], ["recall", "31mred"]):
+        assert main([*verb, "-f", file]) == 0
+        shown = capsys.readouterr().out
+        assert "red" in shown
+        assert "\x1b" not in shown
+        assert "\x07" not in shown
