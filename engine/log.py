@@ -203,7 +203,7 @@ class Log:
     def salvaged(self) -> Iterator[Event]:
         """Yield every event that is still readable, also past damage; lost seqs are left out.
 
-        With ``salvage=True`` at opening, `read` ends before the first hole; this goes on.
+        With ``salvage=True`` at opening, `read` raises at the first hole; this goes on.
         """
         from .salvage import salvaged_events
 

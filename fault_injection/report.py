@@ -36,10 +36,12 @@ from .states import Plan
 from .workloads import STORIES, fresh_image, record, record_creation, sequences
 
 SMOKE_PLAN = Plan(exhaustive=1_024, samples=24, tears=48, pair_drops=24)
+FULL_PLAN = Plan(exhaustive=4_096, samples=4_096)
 
 SCHEDULES: tuple[tuple[str, tuple[Program, ...], int | None, type[SharedWorld]], ...] = (
     ("two writers", (writer, writer), None, SharedWorld),
     ("a writer and a reader", (writer, reader), None, SharedWorld),
+    ("two writers and a reader", (writer, writer, reader), None, SharedWorld),
     ("a sealer and a reader", (sealer, reader), None, SharedWorld),
     ("a large writer and a sealer", (large_writer, sealer), None, SharedWorld),
     ("a writer that may die and a sealer", (writer, sealer), 0, SharedWorld),
@@ -255,6 +257,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """Run the crash test from the command line; the exit code is 1 where something broke."""
     parser = argparse.ArgumentParser(description="Try the crash states of small programs.")
     parser.add_argument("--length", type=int, default=2, help="operations in a row (default 2)")
+    parser.add_argument(
+        "--full",
+        action="store_true",
+        help="all states of an epoch of at most 4,096, else 4,096 samples and the structured set",
+    )
     parser.add_argument("--seconds", type=float, help="take up no new story after this time")
     parser.add_argument("--seed", type=int, default=0, help="of all sampled choices")
     parser.add_argument("--cases", type=Path, help="folder for case files of failures")
@@ -270,7 +277,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
             missed += noticed is None
             write(f"{plant.name}: {noticed or 'NOT NOTICED'}\n")
         return 1 if missed else 0
-    plan = replace(SMOKE_PLAN, seed=options.seed)
+    plan = replace(FULL_PLAN if options.full else SMOKE_PLAN, seed=options.seed)
     report = run(
         length=options.length,
         budget_seconds=options.seconds,

@@ -93,6 +93,10 @@ class Store:
         """Save the state of every projection, so that the next opener need not replay."""
         self._fold.save()
 
+    def salvaged(self) -> Iterator[Event]:
+        """Yield every event that is still readable, also past damage; lost seqs are left out."""
+        return self._log.salvaged()
+
     def backup(self, path: str | os.PathLike[str]) -> None:
         """Copy the memory as it stands now into a new file, while others may write.
 
