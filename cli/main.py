@@ -15,6 +15,7 @@ from .arguments import parser
 from .output import Output
 
 INTERRUPTED = 130
+_STANDARD_OUTPUT = 1
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -37,7 +38,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return INTERRUPTED
     except BrokenPipeError:
         # The reader has seen enough (head, less); what was not printed was not wanted.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        os.dup2(os.open(os.devnull, os.O_WRONLY), _STANDARD_OUTPUT)
         return 0
     except OSError as error:
         failure = StorageFailed(f"Cannot write the answer: {error.strerror}", where="output")
