@@ -43,8 +43,9 @@ if TYPE_CHECKING:
     from cerata.memory.store import Store
     from cerata.memory.store import open_store as open  # noqa: A004 - the front door's own verb
     from cerata.memory.transaction import Transaction
-    from cerata.memory.values import Context, ContextItem, Frame, Hit, Receipt
+    from cerata.memory.values import Context, Frame, Hit, Receipt
     from cerata.memory.view import View
+    from cerata.retrieval.context import ContextItem
 
 __all__ = [
     "CerataError",
@@ -103,8 +104,9 @@ _HOMES = {
     "cerata.engine.head": ("Head",),
     "cerata.memory.store": ("Store", "open"),
     "cerata.memory.transaction": ("Transaction",),
-    "cerata.memory.values": ("Context", "ContextItem", "Frame", "Hit", "Receipt"),
+    "cerata.memory.values": ("Context", "Frame", "Hit", "Receipt"),
     "cerata.memory.view": ("View",),
+    "cerata.retrieval.context": ("ContextItem",),
 }
 _HOME_OF = {name: home for home, names in _HOMES.items() for name in names}
 

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, TypeAlias
 from cerata.engine.errors import InvalidInput
 from cerata.engine.events import JsonValue
 from cerata.engine.head import Head
+from cerata.retrieval.context import ContextItem
 
 if TYPE_CHECKING:
     from .view import View
@@ -128,24 +129,6 @@ class Hit:
             "span": list(self.span),
             "lanes": list(self.lanes),
             "frame": self.frame.to_dict(),
-        }
-
-
-@dataclass(frozen=True, slots=True)
-class ContextItem:
-    """One entry of a context: the frame, its source, and the text that was shown."""
-
-    id: int
-    source: str
-    text: str
-    clipped: bool
-
-    def to_dict(self) -> dict[str, JsonValue]:
-        return {
-            "id": self.id,
-            "source": self.source,
-            "text": self.text,
-            "clipped": self.clipped,
         }
 
 

@@ -25,7 +25,7 @@ from cerata.retrieval.context import Entry, fill
 from cerata.retrieval.span import best_span
 
 from .references import is_within
-from .values import Context, ContextItem, Frame, FrameId, Hit, frame_id
+from .values import Context, Frame, FrameId, Hit, frame_id
 
 DOCUMENT_KIND = "document"
 """The kind of a frame that was split: its chunks are searched, not it."""
@@ -266,9 +266,7 @@ class View:
             text=text,
             tokens=len(text.encode()),
             max_tokens=max_tokens,
-            items=tuple(
-                ContextItem(item.id, item.source, item.text, item.clipped) for item in items
-            ),
+            items=tuple(items),
             omitted=tuple(entry.id for entry in entries if entry.id not in shown),
             basis=self.basis,
             fallback=not hits,

@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from cerata.engine.errors import InvalidInput
+from cerata.engine.events import JsonValue
 
 _ELLIPSIS = "…"
 _GAP = "\n\n"
@@ -24,13 +25,21 @@ class Entry:
 
 
 @dataclass(frozen=True, slots=True)
-class Item:
-    """Something shown: ``text`` is what was written, ``clipped`` if it is not the whole."""
+class ContextItem:
+    """Something shown: the frame, its source, the text as written, ``clipped`` if not whole."""
 
     id: int
     source: str
     text: str
     clipped: bool
+
+    def to_dict(self) -> dict[str, JsonValue]:
+        return {
+            "id": self.id,
+            "source": self.source,
+            "text": self.text,
+            "clipped": self.clipped,
+        }
 
 
 def count_tokens(text: str) -> int:
@@ -38,7 +47,7 @@ def count_tokens(text: str) -> int:
     return len(text.encode())
 
 
-def fill(entries: Sequence[Entry], max_tokens: int) -> tuple[list[Item], str]:
+def fill(entries: Sequence[Entry], max_tokens: int) -> tuple[list[ContextItem], str]:
     """Choose entries in order while they fit whole; the best alone is clipped to fit.
 
     Returns the items and the text, at most ``max_tokens`` tokens.
@@ -48,10 +57,10 @@ def fill(entries: Sequence[Entry], max_tokens: int) -> tuple[list[Item], str]:
     """
     if isinstance(max_tokens, bool) or not isinstance(max_tokens, int) or max_tokens <= 0:
         raise InvalidInput(f"A budget of {max_tokens!r} tokens", remedy="Give 1 or more.")
-    items: list[Item] = []
+    items: list[ContextItem] = []
     text = ""
     for entry in entries:
-        item = Item(entry.id, entry.source, entry.text.strip(), clipped=False)
+        item = ContextItem(entry.id, entry.source, entry.text.strip(), clipped=False)
         longer = f"{text}{_GAP}{_written(item)}" if text else _written(item)
         if count_tokens(longer) <= max_tokens:
             items.append(item)
@@ -63,20 +72,20 @@ def fill(entries: Sequence[Entry], max_tokens: int) -> tuple[list[Item], str]:
     return items, text
 
 
-def _written(item: Item) -> str:
+def _written(item: ContextItem) -> str:
     return f"[{item.source}]\n{item.text}"
 
 
-def _clip(entry: Entry, max_tokens: int) -> Item:
+def _clip(entry: Entry, max_tokens: int) -> ContextItem:
     """Cut an entry around its best span so that it fits with its source line."""
-    frame = Item(entry.id, entry.source, "", clipped=True)
+    frame = ContextItem(entry.id, entry.source, "", clipped=True)
     room = max_tokens - count_tokens(_written(frame))
     start, end = entry.span
     spare = max(0, room - count_tokens(entry.text[start:end])) // 2
     begin = max(0, start - spare)
     piece = entry.text[begin:].strip()
     lead = _ELLIPSIS if begin else ""
-    return Item(entry.id, entry.source, _take(lead + piece, max(0, room)), clipped=True)
+    return ContextItem(entry.id, entry.source, _take(lead + piece, max(0, room)), clipped=True)
 
 
 def _take(text: str, size: int) -> str:
