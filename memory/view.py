@@ -61,7 +61,7 @@ class View:
 
     @cached_property
     def _frames(self) -> Frames:
-        return self._fold.frames()
+        return self._fold.frames(self.basis)
 
     @cached_property
     def _visible(self) -> npt.NDArray[np.bool_]:
@@ -85,7 +85,7 @@ class View:
     @cached_property
     def _ranking(self) -> FulltextView:
         """The ranking, with the statistics of what is current."""
-        return self._fold.fulltext().view(self._active & self._searched)
+        return self._fold.fulltext(self.basis).view(self._active & self._searched)
 
     def count(self) -> tuple[int, int]:
         """Return how many frames are current and how many were closed, chunks left out."""

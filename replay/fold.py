@@ -9,7 +9,6 @@ O(new events · log n) in all. Any chunk that does not verify is folded again fr
 import threading
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import islice
 from typing import Any, Final
 
 import zstandard
@@ -73,16 +72,24 @@ class Fold:
         """Every projection, folded or not."""
         return self._frames, self._fulltext
 
-    def frames(self) -> Frames:
-        """Return frames folded at least through the log's head."""
+    def frames(self, through: int | None = None) -> Frames:
+        """Return frames folded at least through an event, by default the log's head.
+
+        Raises:
+            Corrupt: the log is damaged before that event.
+        """
         with self._mutex:
-            self._advance(self._frames)
+            self._advance(self._frames, through)
             return self._frames.snapshot()
 
-    def fulltext(self) -> Fulltext:
-        """Return the full text folded at least through the log's head."""
+    def fulltext(self, through: int | None = None) -> Fulltext:
+        """Return the full text folded at least through an event, by default the log's head.
+
+        Raises:
+            Corrupt: the log is damaged before that event.
+        """
         with self._mutex:
-            self._advance(self._fulltext)
+            self._advance(self._fulltext, through)
             return self._fulltext.snapshot()
 
     def digests(self) -> dict[str, bytes]:
@@ -94,12 +101,19 @@ class Fold:
 
     # --- restoring and folding -------------------------------------------------------------------
 
-    def _advance(self, projection: Projection) -> None:
+    def _advance(self, projection: Projection, through: int | None = None) -> None:
+        """Fold to the head; damage on the way is an error only if it lies before ``through``."""
         if projection.name not in self._restored:
             self._restore(projection)
         head = self._log.head.seq
-        if projection.seq < head:
+        wanted = head if through is None else through
+        if projection.seq >= wanted:
+            return
+        try:
             apply_events(projection, self._log.read(projection.seq + 1, head))
+        except Corrupt as error:
+            if projection.seq < wanted:
+                raise _hole(error, projection.seq) from error
 
     def _restore(self, projection: Projection) -> None:
         bad: list[str] = []
@@ -110,8 +124,14 @@ class Fold:
             except Corrupt as error:
                 bad.append(str(error))
                 self._bad_chunks.setdefault(projection.name, set()).add(ref.first_seq)
-                replayed += ref.last_seq - projection.seq
-                apply_events(projection, self._log.read(projection.seq + 1, ref.last_seq))
+                before = projection.seq
+                try:
+                    apply_events(projection, self._log.read(before + 1, ref.last_seq))
+                except Corrupt:
+                    # The log is damaged there too; whoever asks for what lies beyond is told.
+                    break
+                finally:
+                    replayed += projection.seq - before
         self._restored.add(projection.name)
         self.reports[projection.name] = FoldReport(projection.seq - replayed, replayed, tuple(bad))
 
@@ -213,13 +233,39 @@ def saved_chunks(toc: Toc, key: str) -> list[Ref]:
     return [Ref(*row) for row in toc.projections.get(key, {}).get("chunks", ())]
 
 
-def apply_events(projection: Projection, events: Iterator[Event]) -> int:
-    """Fold events in batches; return how many."""
-    count = 0
-    while batch := list(islice(events, _STEP_EVENTS)):
+def apply_events(projection: Projection, events: Iterator[Event]) -> None:
+    """Fold events in batches.
+
+    Raises:
+        Corrupt: reading met damage; every event before it is folded.
+    """
+    for batch in _batches(events):
         projection.apply(batch)
-        count += len(batch)
-    return count
+
+
+def _batches(events: Iterator[Event]) -> Iterator[list[Event]]:
+    """Yield events in lists; where reading meets damage, first those read before it."""
+    batch: list[Event] = []
+    try:
+        for event in events:
+            batch.append(event)
+            if len(batch) == _STEP_EVENTS:
+                yield batch
+                batch = []
+    except Corrupt:
+        yield batch
+        raise
+    yield batch
+
+
+def _hole(error: Corrupt, last_seq: int) -> Corrupt:
+    """Return the error of a read beyond damage in the log."""
+    return Corrupt(
+        f"The log is damaged after event {last_seq:,}: {error.what}",
+        where=error.where,
+        remedy=f"Read the memory before it with at({last_seq}); run 'cerata verify' for the rest.",
+        offset=error.offset,
+    )
 
 
 def replayed_digests(log: Log, projections: Sequence[Projection] | None = None) -> dict[str, bytes]:
@@ -228,8 +274,7 @@ def replayed_digests(log: Log, projections: Sequence[Projection] | None = None) 
     Cost: one pass over all events.
     """
     fresh = list(new_projections() if projections is None else projections)
-    events = log.read()
-    while batch := list(islice(events, _STEP_EVENTS)):
+    for batch in _batches(log.read()):
         for projection in fresh:
             projection.apply(batch)
     return {projection.name: projection.digest() for projection in fresh}
