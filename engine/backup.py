@@ -43,7 +43,7 @@ def back_up(log: "Log", path: str) -> None:
         raise _taken(path)
     page = _page_for(log, snapshot)
     temporary = temporary_of(path, environment)
-    file = storage.create(temporary)
+    file = storage.create(temporary, known_as=path)
     try:
         # A sweeper of dead creators' leavings sees by this lock that it is in use.
         file.try_lock(LockName.PRESENCE, exclusive=True)

@@ -74,7 +74,7 @@ def create(path: str, environment: Environment, ring_size: int) -> StorageFile |
     storage = environment.storage
     temporary = temporary_of(path, environment)
     try:
-        file = storage.create(temporary)
+        file = storage.create(temporary, known_as=path)
     except NotFound as error:
         raise NotFound("There is no such folder", where=path, remedy="Create it first.") from error
     try:

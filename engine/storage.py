@@ -16,7 +16,7 @@ from collections.abc import Callable
 from enum import IntEnum
 from typing import Literal, Protocol, TypeAlias
 
-from .errors import NotFound, StorageFailed
+from .errors import CerataError, Closed, NotFound, StorageFailed
 
 Buffer: TypeAlias = bytes | bytearray | memoryview
 Identity: TypeAlias = tuple[int, int]
@@ -77,8 +77,11 @@ class Storage(Protocol):
         """Open an existing file. Raises `NotFound` or `StorageFailed`."""
         ...
 
-    def create(self, path: str) -> StorageFile:
-        """Create a file that must not exist, readable and writable by its owner only."""
+    def create(self, path: str, *, known_as: str | None = None) -> StorageFile:
+        """Create a file that must not exist, readable and writable by its owner only.
+
+        Its errors name it by ``known_as``: the path that a temporary one is made for.
+        """
         ...
 
     def link(self, source: str, target: str) -> bool:
@@ -117,7 +120,6 @@ def refused(error: OSError, doing: str, path: str) -> StorageFailed:
         errno.EROFS: "Open it with mode='r', or mount the file system for writing.",
         errno.EISDIR: "Name a file, not a folder.",
         errno.EINVAL: "Name a regular file.",
-        errno.EBADF: "The handle was closed meanwhile: open the file again.",
         errno.ENOTDIR: "A part of the path before the last is not a folder.",
     }
     code = error.errno or 0
@@ -147,8 +149,16 @@ _OFD_REQUESTS = {
 _NOTHING_PENDING = frozenset({errno.EROFS, errno.EINVAL})
 
 
+_CLOSED = (1 << 31) - 1
+"""In place of a closed descriptor: no system gives it out, and calls on it fail with EBADF."""
+
+
 class OsFile:
-    """A file of the operating system, through positional reads and writes; never mmap."""
+    """A file of the operating system, through positional reads and writes; never mmap.
+
+    - ``_descriptor`` is `_CLOSED` from before the system closes it, so that a thread that was
+      reading meanwhile knows: by then the number may be another file's.
+    """
 
     def __init__(self, descriptor: int, path: str) -> None:
         self._descriptor = descriptor
@@ -157,16 +167,18 @@ class OsFile:
     def read_at(self, offset: int, size: int) -> bytes:
         try:
             data = os.pread(self._descriptor, size, offset)
-            if len(data) == size:
-                return data
-            pieces = [data]
-            got = len(data)
-            while pieces[-1] and got < size:
-                pieces.append(os.pread(self._descriptor, size - got, offset + got))
-                got += len(pieces[-1])
-            return b"".join(pieces)
+            if len(data) < size:
+                pieces = [data]
+                got = len(data)
+                while pieces[-1] and got < size:
+                    pieces.append(os.pread(self._descriptor, size - got, offset + got))
+                    got += len(pieces[-1])
+                data = b"".join(pieces)
         except OSError as error:
-            raise refused(error, "read", self._path) from error
+            raise self._refused(error, "read") from error
+        if self._descriptor == _CLOSED:
+            raise self._closed()
+        return data
 
     def write_at(self, offset: int, data: Buffer) -> None:
         try:
@@ -181,7 +193,7 @@ class OsFile:
                     raise OSError(errno.EIO, "a write made no progress")
                 written += step
         except OSError as error:
-            raise refused(error, "write", self._path) from error
+            raise self._refused(error, "write") from error
 
     def sync(self) -> None:
         try:
@@ -189,16 +201,16 @@ class OsFile:
         except OSError as error:
             if error.errno in _NOTHING_PENDING:
                 return
-            raise refused(error, "sync", self._path) from error
+            raise self._refused(error, "sync") from error
 
     def size(self) -> int:
-        return os.fstat(self._descriptor).st_size
+        return self._status().st_size
 
     def set_size(self, size: int) -> None:
         try:
             os.ftruncate(self._descriptor, size)
         except OSError as error:
-            raise refused(error, "resize", self._path) from error
+            raise self._refused(error, "resize") from error
 
     def try_lock(self, name: LockName, *, exclusive: bool) -> bool:
         if not _HAVE_OFD:
@@ -216,7 +228,7 @@ class OsFile:
         except OSError as error:
             if error.errno in (errno.EAGAIN, errno.EACCES):
                 return False
-            raise refused(error, "lock", self._path) from error
+            raise self._refused(error, "lock") from error
         return True
 
     def _try_flock(self, name: LockName) -> bool:
@@ -228,17 +240,29 @@ class OsFile:
         except BlockingIOError:
             return False
         except OSError as error:
-            raise refused(error, "lock", self._path) from error
+            raise self._refused(error, "lock") from error
         return True
 
     def identity(self) -> Identity:
-        status = os.fstat(self._descriptor)
+        status = self._status()
         return status.st_dev, status.st_ino
 
     def close(self) -> None:
-        descriptor, self._descriptor = self._descriptor, -1
-        if descriptor >= 0:
+        descriptor, self._descriptor = self._descriptor, _CLOSED
+        if descriptor != _CLOSED:
             os.close(descriptor)
+
+    def _status(self) -> os.stat_result:
+        try:
+            return os.fstat(self._descriptor)
+        except OSError as error:
+            raise self._refused(error, "look at") from error
+
+    def _refused(self, error: OSError, doing: str) -> CerataError:
+        return self._closed() if self._descriptor == _CLOSED else refused(error, doing, self._path)
+
+    def _closed(self) -> Closed:
+        return Closed("The file was closed meanwhile", where=self._path, remedy="Open it again.")
 
 
 def _full_sync(descriptor: int) -> None:
@@ -261,12 +285,13 @@ class OsStorage:
 
     def open(self, path: str, *, mode: Literal["r", "rw"]) -> StorageFile:
         flags = os.O_RDONLY if mode == "r" else os.O_RDWR
-        return OsFile(self._open(path, flags), path)
+        return OsFile(self._open(path, flags, path), path)
 
-    def create(self, path: str) -> StorageFile:
-        return OsFile(self._open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL), path)
+    def create(self, path: str, *, known_as: str | None = None) -> StorageFile:
+        name = known_as or path
+        return OsFile(self._open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL, name), name)
 
-    def _open(self, path: str, flags: int) -> int:
+    def _open(self, path: str, flags: int, name: str) -> int:
         """Open above the standard streams: a stray print must never write into a store."""
         try:
             # Without O_NONBLOCK a pipe of that name would wait for its other end.
@@ -278,10 +303,10 @@ class OsStorage:
                 raise OSError(code, "is not a regular file")
         except FileNotFoundError as error:
             raise NotFound(
-                "There is no such file", where=path, remedy="Check the path for a typing error."
+                "There is no such file", where=name, remedy="Check the path for a typing error."
             ) from error
         except OSError as error:
-            raise refused(error, "open", path) from error
+            raise refused(error, "open", name) from error
         if descriptor > 2:
             return descriptor
         higher = fcntl.fcntl(descriptor, fcntl.F_DUPFD_CLOEXEC, 3)
@@ -423,10 +448,10 @@ class MemoryStorage:
                 raise NotFound("There is no such file", where=path)
             return MemoryFile(node, self._guard)
 
-    def create(self, path: str) -> StorageFile:
+    def create(self, path: str, *, known_as: str | None = None) -> StorageFile:
         with self._guard:
             if path in self._nodes:
-                raise refused(FileExistsError(errno.EEXIST, "exists"), "create", path)
+                raise refused(FileExistsError(errno.EEXIST, "exists"), "create", known_as or path)
             self._made += 1
             node = self._nodes[path] = MemoryNode(self._made)
             return MemoryFile(node, self._guard)

@@ -14,7 +14,7 @@ import errno
 from collections.abc import Callable
 from typing import Literal
 
-from cerata.engine.errors import NotFound
+from cerata.engine.errors import Closed, NotFound
 from cerata.engine.storage import Buffer, Identity, LockName, refused
 
 from .operations import (
@@ -108,7 +108,7 @@ class SimulatedFile:
         if process.killed:
             raise ProcessKilled
         if not self._open:
-            raise refused(OSError(errno.EBADF, "closed"), doing, f"inode {self._node.number}")
+            raise Closed(f"Cannot {doing}: closed meanwhile", where=f"inode {self._node.number}")
         if doing != "lock" and process.refused_locks:
             process.refused_locks.clear()
         if self._disk.turn is not None:
@@ -291,10 +291,10 @@ class SimulatedProcess:
         self._begin("open")
         return self._opened(self._named(path), writable=mode == "rw")
 
-    def create(self, path: str) -> SimulatedFile:
+    def create(self, path: str, *, known_as: str | None = None) -> SimulatedFile:
         self._begin("create")
         if path in self.disk.names:
-            raise refused(FileExistsError(errno.EEXIST, "exists"), "create", path)
+            raise refused(FileExistsError(errno.EEXIST, "exists"), "create", known_as or path)
         node = self.disk.names[path] = self.disk.new_node()
         self._record_name("create", node, path)
         return self._opened(node, writable=True)

@@ -342,5 +342,6 @@ class MonitoredStorage:
         inner = self._inner.open(path, mode=mode)
         return MonitoredFile(inner, self._monitor, id(self), fresh=False)
 
-    def create(self, path: str) -> MonitoredFile:
-        return MonitoredFile(self._inner.create(path), self._monitor, id(self), fresh=True)
+    def create(self, path: str, *, known_as: str | None = None) -> MonitoredFile:
+        file = self._inner.create(path, known_as=known_as)
+        return MonitoredFile(file, self._monitor, id(self), fresh=True)

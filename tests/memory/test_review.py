@@ -10,6 +10,7 @@ import pytest
 import cerata
 from cerata.cli import main
 from cerata.engine.events import PutFrame
+from cerata.engine.storage import OsStorage
 from cerata.retrieval.passages import split_passages
 
 LONG = "\n\n".join(f"## Part {number}\n" + "w " * 400 for number in range(6))
@@ -191,3 +192,61 @@ def test_stored_text_does_not_steer_the_terminal(
         assert "red" in shown
         assert "\x1b" not in shown
         assert "\x07" not in shown
+
+
+def test_a_read_during_a_close_says_closed(tmp_path: Path) -> None:
+    """It was a failed disk, or would have been another file's bytes under the same number."""
+    path = tmp_path / "memory.cera"
+    with cerata.open(path) as store:
+        store.put_frames([f"text {number} " + "w" * 400 for number in range(2_000)])
+    seen: list[cerata.CerataError] = []
+    reading = threading.Event()
+
+    def read(store: cerata.Store) -> None:
+        try:
+            while True:
+                for number in range(1, 2_000, 37):
+                    store.frame(number)
+                    reading.set()
+        except cerata.CerataError as error:
+            seen.append(error)
+
+    for _ in range(20):
+        reading.clear()
+        store = cerata.open(path, mode="r")
+        thread = threading.Thread(target=read, args=(store,))
+        thread.start()
+        assert reading.wait(30)
+        store.close()
+        thread.join(30)
+    assert [type(error) for error in seen] == [cerata.Closed] * 20
+
+
+def test_a_file_that_is_closed_reads_no_other_files_bytes(tmp_path: Path) -> None:
+    """Its number is free while a thread is between looking it up and reading."""
+    for name in ("one", "two"):
+        (tmp_path / name).write_bytes(name.encode())
+    file = OsStorage().open(str(tmp_path / "one"), mode="r")
+    file.close()
+    other = OsStorage().open(str(tmp_path / "two"), mode="r")
+    for call in (lambda: file.read_at(0, 3), file.size, file.identity, file.sync):
+        with pytest.raises(cerata.Closed, match="closed meanwhile"):
+            call()
+    other.close()
+
+
+def test_errors_name_the_file_and_not_the_name_it_was_made_under(tmp_path: Path) -> None:
+    """A new file's later errors named a temporary path that nobody had seen, and was gone."""
+    path = tmp_path / "memory.cera"
+    storage = OsStorage()
+    file = storage.create(str(tmp_path / "temporary"), known_as=str(path))
+    file.close()
+    with pytest.raises(cerata.Closed) as caught:
+        file.size()
+    assert caught.value.where == str(path)
+    store = cerata.open(path)
+    handle = store._log.file.file
+    store.close()
+    with pytest.raises(cerata.Closed) as caught:
+        handle.size()
+    assert caught.value.where == str(path)
