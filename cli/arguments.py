@@ -1,12 +1,14 @@
 """The verbs and their arguments."""
 
 import argparse
+import math
 from argparse import ArgumentParser
 from collections.abc import Callable
 from pathlib import Path
-from typing import Final
+from typing import Final, NoReturn
 
 import cerata
+from cerata.engine.errors import InvalidInput
 
 from . import verbs
 from .tour import run_tour
@@ -19,9 +21,20 @@ Every verb takes --json. Exit codes: docs/errors.md.
 """
 
 
+class _Parser(ArgumentParser):
+    """A parser whose errors are ours: argparse prints them, in one form, and exits."""
+
+    def error(self, message: str) -> NoReturn:
+        raise InvalidInput(
+            message[:1].upper() + message[1:],
+            where="arguments",
+            remedy=f"'{self.prog} --help' says what can be given.",
+        )
+
+
 def parser() -> ArgumentParser:
     """Return the parser of the whole command line."""
-    top = ArgumentParser(
+    top = _Parser(
         prog="cerata",
         description="The memory of AI agents, in one file.",
         epilog=_EPILOG,
@@ -30,7 +43,7 @@ def parser() -> ArgumentParser:
     )
     top.add_argument("--version", action="version", version=f"cerata {cerata.__version__}")
     top.set_defaults(run=verbs.run_welcome)
-    _common(top, default=None, as_json=False)
+    _common(top, file=None, as_json=False, lock_timeout=30.0)
     adding = top.add_subparsers(title="verbs", metavar="VERB")
     added: _Add = adding.add_parser
 
@@ -77,13 +90,35 @@ def _verb(
 ) -> ArgumentParser:
     verb = added(name, help=text, description=text.capitalize() + ".", epilog=_EPILOG)
     # Before the verb or after it; not given after it, what stood before holds.
-    _common(verb, default=argparse.SUPPRESS, as_json=argparse.SUPPRESS)
+    _common(
+        verb,
+        file=argparse.SUPPRESS,
+        as_json=argparse.SUPPRESS,
+        lock_timeout=argparse.SUPPRESS,
+    )
     if reads:
         verb.add_argument("--at", metavar="BASIS", help="a seq, HEAD~n, or an ISO time")
     verb.set_defaults(run=run)
     return verb
 
 
-def _common(one: ArgumentParser, *, default: str | None, as_json: bool | str) -> None:
-    one.add_argument("-f", "--file", metavar="FILE", default=default, help="the memory's file")
+def _common(
+    one: ArgumentParser, *, file: str | None, as_json: bool | str, lock_timeout: float | str
+) -> None:
+    one.add_argument("-f", "--file", metavar="FILE", default=file, help="the memory's file")
     one.add_argument("--json", action="store_true", default=as_json, help="print one JSON object")
+    one.add_argument(
+        "--lock-timeout",
+        type=seconds,
+        metavar="SECONDS",
+        default=lock_timeout,
+        help="how long to wait for another writer (30)",
+    )
+
+
+def seconds(text: str) -> float:
+    """Return a time to wait; argparse names this function where it cannot."""
+    value = float(text)
+    if not 0 <= value < math.inf:
+        raise ValueError
+    return value

@@ -36,6 +36,7 @@ class Output:
 
     def __init__(self, *, as_json: bool) -> None:
         self.as_json = as_json
+        self._answered = False
         self._console = _Terminal(highlight=False, soft_wrap=True)
         self._errors = Console(stderr=True, highlight=False, soft_wrap=True)
 
@@ -48,6 +49,7 @@ class Output:
     def result(self, value: Mapping[str, JsonValue]) -> None:
         """Print the verb's result as JSON, if that was asked for."""
         if self.as_json:
+            self._answered = True
             print(json.dumps(value, ensure_ascii=False, indent=2))
 
     def warn(self, text: str) -> None:
@@ -55,8 +57,11 @@ class Output:
         self._errors.print(Text.assemble(("note: ", "yellow"), text))
 
     def error(self, error: CerataError) -> None:
-        """Say what is wrong, where, and what to do."""
-        if self.as_json:
+        """Say what is wrong, where, and what to do.
+
+        After a result it goes to standard error, for there is one object on standard output.
+        """
+        if self.as_json and not self._answered:
             print(json.dumps(error.to_dict(), ensure_ascii=False, indent=2))
             return
         self._errors.print(Text.assemble(("error: ", "bold red"), str(error)))

@@ -5,6 +5,7 @@ import sys
 from argparse import Namespace
 from collections import Counter
 from collections.abc import Callable, Iterator
+from contextlib import ExitStack
 from itertools import islice
 from pathlib import Path
 from typing import Final
@@ -21,6 +22,8 @@ from cerata.engine.events import (
     PutFrame,
     SupersedeFrame,
 )
+from cerata.engine.limits import STRING_SIZE_MAX
+from cerata.memory.ingest import decode_text, read_document
 from cerata.memory.store import Store
 from cerata.memory.values import Hit
 from cerata.memory.view import View
@@ -60,17 +63,35 @@ def file_of(options: Namespace, *, default: str | None = None) -> str:
     )
 
 
+def _reading(options: Namespace) -> Store:
+    return cerata.open(file_of(options), mode="r", lock_timeout=options.lock_timeout)
+
+
+def _writing(options: Namespace) -> Store:
+    """Open the file for writing; where none is named and none is here, a new one."""
+    file = file_of(options, default=DEFAULT_FILE)
+    return cerata.open(file, lock_timeout=options.lock_timeout)
+
+
 def run_welcome(options: Namespace, output: Output) -> int:
     """Print what this is, which file, and what to type next."""
+    what = "the memory of AI agents, in one file"
+    nexts = (
+        "cerata tour",
+        "cerata remember notes.md && cerata recall 'what did we decide?'",
+        "cerata --help",
+    )
+    file: str | None = None
     try:
-        file = file_of(options)
+        shown = file = file_of(options)
     except NotFound as error:
-        file = f"{error.what.lower()}; name one with -f FILE"
-    output.line("Cerata: the memory of AI agents, in one file.", style="bold")
-    output.line(f"File:   {file}")
-    output.line("Try:    cerata tour")
-    output.line("Then:   cerata remember notes.md && cerata recall 'what did we decide?'")
-    output.line("Help:   cerata --help")
+        shown = f"{error.what.lower()}; name one with -f FILE"
+    output.line(f"Cerata: {what}.", style="bold")
+    for name, value in zip(("File:", "Try:", "Then:", "Help:"), (shown, *nexts), strict=True):
+        output.line(f"{name:<7} {value}")
+    output.result(
+        {"cerata": cerata.__version__, "what": what, "file": file, "next": list[JsonValue](nexts)}
+    )
     return 0
 
 
@@ -83,25 +104,28 @@ def run_remember(options: Namespace, output: Output) -> int:
     outcome: Counter[str] = Counter()
     skipped: list[dict[str, JsonValue]] = []
     passages = 0
-    with cerata.open(file_of(options, default=DEFAULT_FILE)) as store:
-        with output.progress("remembering", len(paths)) as steps:
-            for path in paths:
-                try:
-                    receipt = store.remember(_source(path), tags=options.tag)
-                except (InvalidInput, NotFound, cerata.StorageFailed) as error:
-                    if isinstance(error, cerata.StorageFailed) and error.where == store.path:
-                        raise
-                    skipped.append({"path": path, "why": str(error)})
-                    output.warn(f"skipped {path}: {error.what}")
-                else:
-                    outcome["added" if receipt.added else "unchanged"] += 1
-                    passages += len(receipt.ids) if receipt.added else 0
-                steps.done()
-        head = store.head.seq
-        file = store.path
+    store: Store | None = None
+    with ExitStack() as opened, output.progress("remembering", len(paths)) as steps:
+        for path in paths:
+            try:
+                text, uri, title = _document(path)
+            except (InvalidInput, NotFound, cerata.StorageFailed) as error:
+                skipped.append({"path": path, "why": str(error)})
+                output.warn(f"skipped {path}: {error.what}")
+            else:
+                if store is None:
+                    # Not before there is something to keep: a wrong name leaves no empty file.
+                    store = opened.enter_context(_writing(options))
+                receipt = store.remember(text, uri=uri, title=title, tags=options.tag)
+                outcome["added" if receipt.added else "unchanged"] += 1
+                passages += len(receipt.ids) if receipt.added else 0
+            steps.done()
+        file = None if store is None else store.path
+        head = None if store is None else store.head.seq
     output.line(
         f"{outcome['added']:,} added ({passages:,} frames), {outcome['unchanged']:,} unchanged, "
-        f"{len(skipped):,} skipped; {file} is at event {head:,}"
+        f"{len(skipped):,} skipped; "
+        + ("nothing was written" if head is None else f"{file} is at event {head:,}")
     )
     output.result(
         {
@@ -118,7 +142,7 @@ def run_remember(options: Namespace, output: Output) -> int:
 
 def run_put(options: Namespace, output: Output) -> int:
     """Put one text, and print its id."""
-    with cerata.open(file_of(options, default=DEFAULT_FILE)) as store:
+    with _writing(options) as store:
         receipt = store.put_frame(" ".join(options.text), title=options.title, tags=options.tag)
         output.line(f"frame {receipt.id} in {store.path}")
         output.result({"file": store.path, **receipt.to_dict()})
@@ -129,22 +153,29 @@ def _expanded(names: list[str]) -> Iterator[str]:
     """Yield the files that were named, those below folders in order of their names."""
     for name in names:
         path = Path(name)
-        if name != "-" and path.is_dir():
+        if name != "-" and os.path.isdir(name):
             below = (one for one in path.rglob("*") if one.suffix.lower() in TEXT_SUFFIXES)
             yield from sorted(str(one) for one in below if one.is_file())
         else:
             yield name
 
 
-def _source(name: str) -> str | Path:
+def _document(name: str) -> tuple[str, str | None, str | None]:
+    """Read what was named; return its text, URI and title. Input has neither of the two.
+
+    Raises:
+        NotFound, StorageFailed, InvalidInput: it cannot be remembered.
+    """
     if name != "-":
-        return Path(name)
+        return read_document(Path(name))
     if sys.stdin is None:
         raise InvalidInput("There is no input", remedy="Name a file.")
     try:
-        return sys.stdin.buffer.read().decode()
-    except UnicodeDecodeError as error:
-        raise InvalidInput(f"Not UTF-8 text: byte {error.start:,}", where="input") from error
+        # One byte more than is allowed: what is too large is seen without reading it all.
+        data = sys.stdin.buffer.read(STRING_SIZE_MAX + 1)
+    except OSError as error:
+        raise cerata.StorageFailed(f"Cannot read: {error.strerror}", where="input") from error
+    return decode_text(data, "input"), None, None
 
 
 # --- reading -------------------------------------------------------------------------------------
@@ -157,7 +188,7 @@ def _view(store: Store, options: Namespace) -> View:
 def run_search(options: Namespace, output: Output) -> int:
     """Print the best frames, their words marked."""
     query = " ".join(options.query)
-    with cerata.open(file_of(options), mode="r") as store:
+    with _reading(options) as store:
         view = _view(store, options)
         hits = view.search(query, k=options.k, include_superseded=options.superseded)
         for rank, hit in enumerate(hits, start=1):
@@ -193,7 +224,7 @@ def _print_hit(rank: int, hit: Hit, output: Output) -> None:
 def run_recall(options: Namespace, output: Output) -> int:
     """Print a context, its last line saying what was shown."""
     query = " ".join(options.query)
-    with cerata.open(file_of(options), mode="r") as store:
+    with _reading(options) as store:
         context = _view(store, options).recall(query, max_tokens=options.max_tokens)
         if context.text:
             output.line(context.text)
@@ -207,7 +238,7 @@ def run_log(options: Namespace, output: Output) -> int:
     """Print events, newest first."""
     if not 0 < options.n <= sys.maxsize:
         raise InvalidInput(f"-n {options.n}", remedy="Ask for 1 or more.")
-    with cerata.open(file_of(options), mode="r") as store:
+    with _reading(options) as store:
         view = _view(store, options)
         rows: list[JsonValue] = []
         for event in islice(_newest_first(view), options.n):
@@ -274,7 +305,7 @@ def event_row(event: Event) -> dict[str, JsonValue]:
 
 def run_info(options: Namespace, output: Output) -> int:
     """Print what is in the file and where it stands."""
-    with cerata.open(file_of(options), mode="r") as store:
+    with _reading(options) as store:
         facts = store.info()
     for name, value in facts.items():
         output.line(Text.assemble((f"{name.replace('_', ' '):<18} ", "dim"), _shown(value)))
@@ -297,7 +328,7 @@ def _shown(value: JsonValue) -> str:
 def run_verify(options: Namespace, output: Output) -> int:
     """Verify the file, and say what is damaged."""
     with (
-        cerata.open(file_of(options), mode="r") as store,
+        _reading(options) as store,
         output.progress("verifying", store.head.seq) as steps,
     ):
         done = 0

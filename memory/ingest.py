@@ -8,6 +8,7 @@ superseded in its last batch, so that until then the old one is current.
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
+from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -22,7 +23,7 @@ from cerata.engine.events import Draft, Scope, SupersedeFrame
 from cerata.engine.limits import STRING_SIZE_MAX
 from cerata.retrieval.passages import Passage, split_passages
 
-from .drafting import FrameFields, content_hash, frame_draft
+from .drafting import FrameFields, content_hash, frame_draft, is_unicode
 from .values import Receipt
 from .view import DOCUMENT_KIND, View
 
@@ -32,6 +33,9 @@ if TYPE_CHECKING:
 _TRIES = 1_000
 """Looks at the memory before giving up on busy writers; each loses only one batch."""
 
+_TITLE_LINES_MAX = 50
+"""A heading further down is that of a part."""
+
 _BATCH_EVENTS = 256
 """Chunks a batch: a document is searchable bit by bit, and a crash loses at most this much work."""
 
@@ -39,12 +43,8 @@ _BATCH_EVENTS = 256
 def remember(store: "Store", source: str | Path, fields: FrameFields, scope: Scope) -> Receipt:
     """Remember a text or the file at a path; see `Store.remember`."""
     if isinstance(source, Path):
-        text = read_text(source)
-        fields = replace(
-            fields,
-            uri=fields.uri or source.as_posix(),
-            title=fields.title or title_of(text) or source.name,
-        )
+        text, uri, title = read_document(source)
+        fields = replace(fields, uri=fields.uri or uri, title=fields.title or title)
     elif isinstance(source, str):
         text = source
     else:
@@ -55,26 +55,28 @@ def remember(store: "Store", source: str | Path, fields: FrameFields, scope: Sco
     return _Ingest(store, text, fields, scope).run()
 
 
-def read_text(path: Path) -> str:
-    """Return a file's text.
+def read_document(path: Path) -> tuple[str, str, str]:
+    """Return the text of a file, and the URI and title that it gets unless others are given.
 
     Raises:
         NotFound: no such file. StorageFailed: it cannot be read. InvalidInput: it is a folder,
-        too large, or not UTF-8 text.
+        too large, or not UTF-8 text; or its name is not valid Unicode.
     """
+    name = path.as_posix()
+    if not is_unicode(name):
+        raise InvalidInput("The file's name is not valid Unicode", where=repr(name))
+    text = decode_text(_read(path), str(path))
+    return text, name, title_of(text) or path.name
+
+
+def _read(path: Path) -> bytes:
     try:
         if path.is_dir():
             raise InvalidInput("It is a folder", where=str(path), remedy="Name its files.")
         if path.exists() and not path.is_file():
             raise InvalidInput("It is a pipe or device, not a file", where=str(path))
         with path.open("rb") as file:
-            data = file.read(STRING_SIZE_MAX + 1)
-        if len(data) > STRING_SIZE_MAX:
-            raise InvalidInput(
-                f"It is over the limit of {STRING_SIZE_MAX:,} bytes",
-                where=str(path),
-                remedy="Split it.",
-            )
+            return file.read(STRING_SIZE_MAX + 1)
     except FileNotFoundError as error:
         raise NotFound("There is no such file", where=str(path)) from error
     except CerataError:
@@ -83,37 +85,52 @@ def read_text(path: Path) -> str:
         raise InvalidInput("It is not a path", where=repr(str(path))) from error
     except OSError as error:
         raise StorageFailed(f"Cannot read: {error.strerror}", where=str(path)) from error
+
+
+def decode_text(data: bytes, where: str) -> str:
+    """Return the text of a file or of the input, without a byte order mark.
+
+    Raises:
+        InvalidInput: it is over the limit, not UTF-8, has a NUL, or is empty.
+    """
+    if len(data) > STRING_SIZE_MAX:
+        raise InvalidInput(
+            f"It is over the limit of {STRING_SIZE_MAX:,} bytes", where=where, remedy="Split it."
+        )
     try:
         text = data.decode("utf-8-sig")
     except UnicodeDecodeError as error:
         raise InvalidInput(
             f"Not UTF-8 text: byte {error.start:,} is 0x{data[error.start]:02x}",
-            where=str(path),
+            where=where,
             remedy="Convert it to UTF-8, or store its bytes with put_frame.",
         ) from error
     if "\0" in text:
         raise InvalidInput(
-            f"Not text: it has a NUL at character {text.index(chr(0)):,}", where=str(path)
+            f"Not text: it has a NUL at character {text.index(chr(0)):,}", where=where
         )
+    return _some(text, where)
+
+
+def _some(text: str, where: str | None) -> str:
+    if not text.strip():
+        raise InvalidInput("There is no text to remember", where=where)
     return text
 
 
 def title_of(text: str) -> str | None:
-    """Return a Markdown document's first heading."""
-    for line in text.splitlines()[:50]:
-        if line.startswith("#") and line.lstrip("#").strip():
-            return line.lstrip("#").strip()
-    return None
+    """Return the first Markdown heading in a document's first lines."""
+    start = "".join(islice(text.splitlines(keepends=True), _TITLE_LINES_MAX))
+    names = (name for passage in split_passages(start) for name in passage.headings)
+    return next(filter(None, names), None)
 
 
 class _Ingest:
     """One document on its way in."""
 
     def __init__(self, store: "Store", text: str, fields: FrameFields, scope: Scope) -> None:
-        if not text.strip():
-            raise InvalidInput("There is no text to remember", where=fields.uri)
         self._store = store
-        self._text = text
+        self._text = _some(text, fields.uri)
         self._fields = fields
         self._scope = scope
         self._hash = content_hash(text)
@@ -195,7 +212,7 @@ class _Ingest:
         return [
             frame.id
             for frame in frames
-            if frame.parent is None and frame.scope == dict(self._scope)
+            if frame.chunk_index is None and frame.scope == dict(self._scope)
         ]
 
     def _put_chunks(

@@ -6,7 +6,7 @@ saved. Leaves out reading (`view`), cutting documents (`ingest`) and everything 
 
 import os
 from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from contextvars import ContextVar
 from datetime import datetime
 from functools import partial
@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Literal, Self
 
 from cerata.engine.environment import Environment
-from cerata.engine.errors import Conflict, InvalidInput, Unsupported
+from cerata.engine.errors import Conflict, Corrupt, InvalidInput, StorageFailed, Unsupported
 from cerata.engine.events import (
     DeleteFrame,
     Draft,
@@ -109,10 +109,16 @@ class Store:
         self._log.backup(os.fspath(path))
 
     def close(self) -> None:
-        """Make everything durable and release the file; calling it twice is harmless."""
+        """Make everything durable and release the file; calling it twice is harmless.
+
+        State is saved for the next opener if that is worth it and the disk takes it.
+        """
         try:
             if self._can_save() and self._fold.is_worth_saving(CLOSE_COST_MS):
-                self._fold.save()
+                # A checkpoint saves time and nothing else. On a full disk, or over a damaged
+                # log, an error here would follow writes that were acknowledged and are there.
+                with suppress(StorageFailed, Corrupt):
+                    self._fold.save()
         finally:
             self._log.close()
 
@@ -288,6 +294,9 @@ class Store:
         tags: Sequence[str] = (),
         labels: Sequence[str] = (),
         metadata: Mapping[str, JsonValue] | None = None,
+        track: str | None = None,
+        parent: FrameId | None = None,
+        content_dates: Sequence[datetime | str] = (),
         created: datetime | str | None = None,
         scope: Mapping[str, ScopeValue] | None = None,
     ) -> Receipt:
@@ -311,11 +320,10 @@ class Store:
             tags=tags,
             labels=labels,
             metadata=metadata,
-            track=None,
-            parent=None,
-            content_dates=(),
+            track=track,
+            parent=None if parent is None else frame_id(parent),
+            content_dates=content_dates,
             created=created,
-            search_text=None,
         )
         return remember(self, text, fields, full_scope(scope, self._scope))
 

@@ -67,6 +67,8 @@ class Frame:
     active: bool
     chunk_index: int | None = None
     chunk_count: int | None = None
+    search_text: str | None = None
+    """What is searched in place of the text, as of bytes."""
     size: int = 0
     """Bytes of content: of the UTF-8 text, or of the blob."""
 
@@ -90,6 +92,7 @@ class Frame:
             "active": self.active,
             "chunk_index": self.chunk_index,
             "chunk_count": self.chunk_count,
+            "search_text": self.search_text,
             "size": self.size,
         }
 

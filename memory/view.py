@@ -206,6 +206,7 @@ class View:
             active=closing is None,
             chunk_index=body.chunk_index,
             chunk_count=body.chunk_count,
+            search_text=body.search_text,
             size=size,
         )
 
@@ -244,8 +245,9 @@ class View:
     def recall(self, query: str, *, max_tokens: int = 1500) -> Context:
         """Return the best entries for a question that fit ``max_tokens``, with their sources.
 
-        Where nothing matches, the newest frames stand in, and the context says so. A token is
-        one byte of UTF-8 for now.
+        Where nothing matches, the newest frames stand in, and the context says so. Bytes are
+        shown as their ``search_text``, or as how many there are. A token is one byte of UTF-8
+        for now.
         """
         hits = self.search(query, k=_CONTEXT_HITS)
         wanted = frozenset(_terms_of(query))
@@ -255,10 +257,10 @@ class View:
             mask = self._active & self._searched
             rows = np.flatnonzero(mask)[::-1][:_CONTEXT_HITS]
             found = [self.frame(int(self._frames.ids[row])) for row in rows]
+        texts = [_shown(frame) for frame in found]
         entries = [
-            Entry(frame.id, self.source_of(frame), frame.text, best_span(frame.text, wanted))
-            for frame in found
-            if frame.text.strip()
+            Entry(frame.id, self.source_of(frame), text, best_span(text, wanted))
+            for frame, text in zip(found, texts, strict=True)
         ]
         items, text = fill(entries, max_tokens)
         shown = {item.id for item in items}
@@ -281,6 +283,14 @@ class View:
             parts.append(frame.uri)
         parts.append(frame.created.date().isoformat())
         return " · ".join(parts)
+
+
+def _shown(frame: Frame) -> str:
+    """Return what a context shows of a frame: everything that was found is shown or omitted."""
+    for text in (frame.text, frame.search_text or ""):
+        if text.strip():
+            return text
+    return f"({frame.size:,} {'byte' if frame.size == 1 else 'bytes'})"
 
 
 def _terms_of(query: str) -> list[str]:

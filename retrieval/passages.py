@@ -13,7 +13,7 @@ PASSAGE_SIZE_MAX: Final = 1_600
 """Most characters of one passage: about 400 tokens of English."""
 
 _HEADING = re.compile(r"(#{1,6})[ \t]+")
-_FENCE = re.compile(r"[ \t]{0,3}(```|~~~)")
+_FENCE = re.compile(r" {0,3}(`{3,}|~{3,})(.*)")
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,13 +45,11 @@ def _sections(text: str) -> list[tuple[int, int, tuple[str, ...]]]:
     """Return (start, end, headings) of the stretches between headings, code fences respected."""
     sections: list[tuple[int, int, tuple[str, ...]]] = []
     trail: list[tuple[int, str]] = []
-    fence: str | None = None
+    fence = ""
     start = at = 0
     for line in text.splitlines(keepends=True):
-        mark = _FENCE.match(line)
-        if mark:
-            fence = mark.group(1) if fence is None else None if fence == mark.group(1) else fence
-        heading = None if fence or mark else _HEADING.match(line)
+        before, fence = fence, _fence_after(line, fence)
+        heading = None if before or fence else _HEADING.match(line)
         if heading:
             if at > start:
                 sections.append((start, at, tuple(title for _, title in trail)))
@@ -64,6 +62,20 @@ def _sections(text: str) -> list[tuple[int, int, tuple[str, ...]]]:
     if at > start:
         sections.append((start, at, tuple(title for _, title in trail)))
     return sections
+
+
+def _fence_after(line: str, fence: str) -> str:
+    """Return the mark of the code fence that is open after a line, given the one before it.
+
+    A fence ends at a line of at least as many of its marks and nothing else (CommonMark 4.5).
+    """
+    found = _FENCE.match(line)
+    if found is None:
+        return fence
+    mark, rest = found.groups()
+    if not fence:
+        return "" if mark[0] == "`" and "`" in rest else mark
+    return "" if mark.startswith(fence) and not rest.strip() else fence
 
 
 def _cut(text: str, start: int, end: int, size_max: int) -> int:

@@ -218,9 +218,7 @@ def test_what_is_no_store_is_a_typed_error(
 
 def test_bad_arguments_exit_with_2(run: Run) -> None:
     """As every command line does."""
-    with pytest.raises(SystemExit) as caught:
-        run("serach", "x")
-    assert caught.value.code == 2
+    assert run("serach", "x")[0] == 2
     cerata.open("m.cera").close()
     assert run("search", "x", "-k", "0")[0] == 2
     assert run("recall", "x", "--max-tokens", "0")[0] == 2

@@ -11,6 +11,7 @@ import cerata
 from cerata.cli import main
 from cerata.engine.events import PutFrame
 from cerata.engine.storage import OsStorage
+from cerata.memory.ingest import title_of
 from cerata.retrieval.passages import split_passages
 
 LONG = "\n\n".join(f"## Part {number}\n" + "w " * 400 for number in range(6))
@@ -250,3 +251,52 @@ def test_errors_name_the_file_and_not_the_name_it_was_made_under(tmp_path: Path)
     with pytest.raises(cerata.Closed) as caught:
         handle.size()
     assert caught.value.where == str(path)
+
+
+@pytest.mark.parametrize(
+    ("text", "title"),
+    [
+        ("#hashtag first\n# Real\n", "Real"),
+        ("```sh\n# a comment\n```\n## Real ##\n", "Real"),
+        ("~~~~\n~~~\n# in code\n~~~~\n# Real\n", "Real"),
+        ("```x```\n# Real\n", "Real"),
+        ("# \n# Real\n", "Real"),
+        ("#!/bin/sh\necho\n", None),
+        ("####### seven\n", None),
+    ],
+)
+def test_a_title_is_a_heading_and_no_tag_or_comment(text: str, title: str | None) -> None:
+    """Notes were called by their hashtags, and scripts by their comments."""
+    assert title_of(text) == title
+
+
+def test_everything_that_matched_is_shown_or_listed() -> None:
+    """Bytes, found by their search text or title, were left out and not a word said."""
+    with cerata.open(":memory:") as store:
+        picture = store.put_frame(b"\x89PNG", search_text="harbour at dawn", uri="dawn.png")
+        named = store.put_frame(bytes(2_000), title="harbour chart")
+        blank = store.put_frame(" ", tags=["harbour"])
+        context = store.recall("harbour")
+        shown = {item.id: item.text for item in context.items}
+        assert shown == {
+            picture.id: "harbour at dawn",
+            named.id: "(2,000 bytes)",
+            blank.id: "(1 byte)",
+        }
+        assert "dawn.png" in context.text
+        assert store.frame(picture).search_text == "harbour at dawn"
+        small = store.recall("harbour", max_tokens=80)
+        found = {hit.id for hit in store.search("harbour")}
+        assert {item.id for item in small.items} | set(small.omitted) == found
+        assert small.omitted
+
+
+def test_a_document_below_another_frame_has_versions_too() -> None:
+    """Whatever had a parent was taken for a passage, and a new version closed nothing."""
+    with cerata.open(":memory:") as store:
+        thread = store.put_frame("thread")
+        old = store.remember(LONG, uri="u", parent=thread, content_dates=["2026-03-01"])
+        new = store.remember(LONG + "more", uri="u", parent=thread)
+        assert store.frame(old).superseded_by == new.id
+        assert store.frame(new).parent == thread.id
+        assert store.frame(new).text == LONG + "more"
