@@ -7,8 +7,9 @@ checkpoints are left out; they are made again from the log. Published like a new
 whole under a temporary name, synced, and linked.
 """
 
-from dataclasses import replace
 from typing import TYPE_CHECKING
+
+from msgspec.structs import replace
 
 from .codec import Batch
 from .creation import temporary_of, write_empty

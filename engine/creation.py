@@ -5,7 +5,7 @@ link(), which fails if the name exists: the loser opens the winner's file. The c
 presence on it from before it has a name, so nobody recovers it meanwhile.
 """
 
-from dataclasses import replace
+from msgspec.structs import replace
 
 from .environment import Environment
 from .errors import CerataError, NotFound

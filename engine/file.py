@@ -5,7 +5,8 @@ is written. Leaves out what recovery decides (`recovery`) and the log itself (`l
 """
 
 from collections.abc import Sequence
-from dataclasses import replace
+
+from msgspec.structs import replace
 
 from .errors import Corrupt, Unsupported
 from .format.checks import TAG_EXTENT_BODY, check, file_key

@@ -11,8 +11,8 @@ carry different first bytes, so no leaf can be passed off as a node.
 """
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 
+import msgspec
 from blake3 import blake3
 
 from .storage import Buffer
@@ -61,8 +61,7 @@ def chain_through(chain: bytes, leaves: Iterable[bytes]) -> bytes:
     return chain
 
 
-@dataclass(frozen=True, slots=True)
-class Tree:
+class Tree(msgspec.Struct, frozen=True):
     """The compact range of a Merkle tree: its size and the roots of its perfect subtrees.
 
     ``peaks`` are ordered from the largest subtree to the smallest, one per set bit of ``size``.

@@ -25,7 +25,6 @@ from .errors import (
     Corrupt,
     IdempotencyConflict,
     NotFound,
-    OutcomeUnknown,
     ReadOnly,
     StorageFailed,
 )
@@ -39,6 +38,7 @@ from .head import Appended, Head
 from .integrity import Tree, chain_through, hash_bytes
 from .locks import held
 from .moving import clear_moved, follow_move
+from .poison import Poison
 from .position import Position
 from .reader import Reader, Snapshot
 from .recovery import Found, RecoveryReport
@@ -84,7 +84,7 @@ class Log:
         self._in_flight = False
         self._left_files: list[StorageFile] = []
         self._salvaging = found.damage is not None
-        self._failure: CerataError | None = None
+        self._poison = Poison(log_file.path)
         self._closed = False
         self._hashes: tuple[int, bytes, Tree] = -1, b"", Tree()
         self._stored_page = stored_page or found.page
@@ -159,7 +159,7 @@ class Log:
     @property
     def is_open(self) -> bool:
         """Whether calls can succeed: not closed, not poisoned, not inherited by fork."""
-        return not self._closed and self._failure is None
+        return not self._closed and self._poison.failure is None
 
     @property
     def is_writable(self) -> bool:
@@ -374,7 +374,7 @@ class Log:
             try:
                 log_file.file.sync()
             except StorageFailed as error:
-                raise self._poison(error) from error
+                raise self._poison.take(error) from error
         return _Spill(log_file, SpillRef(offset, len(body)))
 
     def _replayed(self, prepared: Prepared, key: str) -> Appended | None:
@@ -517,7 +517,7 @@ class Log:
         try:
             clear_moved(self._position.log_file, page)
         except StorageFailed as error:
-            raise self._poison(error) from error
+            raise self._poison.take(error) from error
 
     # --- durability ------------------------------------------------------------------------------
 
@@ -561,17 +561,7 @@ class Log:
         try:
             self._position.log_file.file.sync()
         except StorageFailed as error:
-            raise self._poison(error) from error
-
-    def _poison(self, error: StorageFailed) -> OutcomeUnknown:
-        """Refuse every later call: after a failed sync nobody knows what the disk holds."""
-        failure = OutcomeUnknown(
-            f"A sync failed, so it is not known what the disk holds: {error.what}",
-            where=self.path,
-            remedy="Open the file again; it recovers, and shows which events survived.",
-        )
-        self._failure = failure
-        return failure
+            raise self._poison.take(error) from error
 
     # --- the handle ------------------------------------------------------------------------------
 
@@ -583,7 +573,7 @@ class Log:
         if self._closed:
             return
         try:
-            if self._writable and self._failure is None:
+            if self._writable and self._poison.failure is None:
                 self._sync_through(self._position.head_seq)
                 self._prove()
         finally:
@@ -591,7 +581,11 @@ class Log:
                 try:
                     # Other threads may have appended since; they wait for a sync, and get one.
                     head = self._position.head_seq
-                    if self._writable and self._failure is None and head > self._position.durable:
+                    if (
+                        self._writable
+                        and self._poison.failure is None
+                        and head > self._position.durable
+                    ):
                         self._file_sync()
                         self._position.durable = head
                 finally:
@@ -606,7 +600,7 @@ class Log:
 
     def abandon(self) -> None:
         """Drop the handle without a word to the file: for a child after fork."""
-        self._failure = Closed(
+        self._poison.failure = Closed(
             "This handle was inherited by fork",
             where=self.path,
             remedy="Open the file again in the child.",
@@ -622,8 +616,8 @@ class Log:
             file.close()
 
     def _check_open(self) -> None:
-        if self._failure is not None:
-            raise self._failure
+        if self._poison.failure is not None:
+            raise self._poison.failure
         if self._closed:
             raise Closed("The log is closed", where=self.path, remedy="Open it again.")
 

@@ -1,7 +1,8 @@
 """Moving: what a handle does when compaction has put another file in its own one's place."""
 
 from collections.abc import Callable
-from dataclasses import replace
+
+from msgspec.structs import replace
 
 from .environment import Environment
 from .errors import Corrupt, NotFound

@@ -6,7 +6,8 @@ writes: `writer` adds to it, `log` decides when and under which lock.
 """
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+
+import msgspec
 
 from .codec import Batch
 from .errors import Corrupt
@@ -143,8 +144,7 @@ def _ring_state(page: HeaderPage) -> tuple[int, int, int]:
     return page.sealed_seq, page.ring_start, page.incarnation
 
 
-@dataclass(frozen=True, slots=True)
-class Seen:
+class Seen(msgspec.Struct, frozen=True):
     """What looking on found: the tail to extend, the batches to extend it with, and the end."""
 
     page: HeaderPage

@@ -7,9 +7,10 @@ durable and needs the writer lock.
 """
 
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
 
+import msgspec
 import numpy as np
+from msgspec.structs import replace
 
 from .codec import Batch, SpillRef
 from .errors import Corrupt
@@ -35,8 +36,7 @@ from .storage import StorageFile
 _SCAN_STEP = 1 << 20
 
 
-@dataclass(frozen=True, slots=True)
-class RecoveryReport:
+class RecoveryReport(msgspec.Struct, frozen=True):
     """What opening found and did; all zero after a clean close, save ``trimmed_bytes``.
 
     ``ambiguous_tail``: what was cut may hold the last group that was acknowledged but not yet
@@ -60,8 +60,7 @@ class RecoveryReport:
         return self == RecoveryReport(alone=self.alone, trimmed_bytes=self.trimmed_bytes)
 
 
-@dataclass(frozen=True, slots=True)
-class Found:
+class Found(msgspec.Struct, frozen=True):
     """The state that a file proves, before anything is written.
 
     ``damage`` is set where acknowledged events are unreadable: the state then ends before them.

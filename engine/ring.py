@@ -6,7 +6,6 @@ found, `log` follows it while others write.
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from enum import Enum
 
 import msgspec
@@ -70,8 +69,7 @@ class End(Enum):
     FULL = "the ring's own start"
 
 
-@dataclass(frozen=True, slots=True)
-class Walk:
+class Walk(msgspec.Struct, frozen=True):
     """Connected records: their batches in order, the cursor after them, and what ended them."""
 
     batches: list[Batch]
@@ -145,8 +143,7 @@ def _advance(
     )
 
 
-@dataclass(frozen=True, slots=True)
-class Beyond:
+class Beyond(msgspec.Struct, frozen=True):
     """A valid record that does not connect to what is before it."""
 
     offset: int

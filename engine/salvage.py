@@ -6,10 +6,10 @@ that is still readable, on past the holes. A lost event shows as a seq that is m
 """
 
 from collections.abc import Iterator
-from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import msgspec
+from msgspec.structs import replace
 
 from .codec import Batch, decode_content
 from .errors import Corrupt

@@ -5,14 +5,14 @@ found. Leaves out following others (`position`), and locks, syncs and policies (
 """
 
 from collections.abc import Callable, Mapping
-from dataclasses import replace
 from typing import Any
 
 import msgspec
+from msgspec.structs import replace
 
 from .codec import Batch, Prepared, SpillRef, WireBatch, encode_content
 from .environment import Environment
-from .errors import CerataError, Corrupt, StorageFailed
+from .errors import Corrupt, StorageFailed
 from .file import Flip, check_writable, choose_page
 from .format.extent import ExtentKind
 from .format.record import (
@@ -28,6 +28,7 @@ from .format.toc import Ref, RefList, Toc
 from .idempotency import key_entries
 from .integrity import chain_through
 from .limits import SECTOR_SIZE
+from .poison import Poison
 from .position import Position
 from .reader import leaves_of, wire_event
 from .recovery import Found, RecoveryReport, examine, read_cut, spill_end
@@ -44,15 +45,14 @@ _QUARANTINE_REFS_MAX = 16
 class Writer:
     """Writes from one position. Every call needs the mutex and the writer lock.
 
-    ``poison`` makes the handle refuse later calls, and returns the error to raise, where a flip
-    failed at a sync. ``report`` says what was last mended.
+    ``poison`` is taken where a flip failed at a sync. ``report`` says what was last mended.
     """
 
     def __init__(
         self,
         position: Position,
         environment: Environment,
-        poison: Callable[[StorageFailed], CerataError],
+        poison: Poison,
         report: RecoveryReport,
     ) -> None:
         self._position = position
@@ -139,9 +139,6 @@ class Writer:
         rebuilt = reader.rebuilt
         flip = Flip(position.log_file, position.page)
         head = position.head_seq
-        toc = replace(
-            toc, generation=toc.generation + 1, ring_start=cursor.offset, link=cursor.link
-        )
         if rebuilt:
             segments = RefList()
             for ref in toc.segments.walk(position.log_file.manifest):
@@ -160,7 +157,13 @@ class Writer:
             toc = replace(toc, quarantine=(*toc.quarantine, ref)[-_QUARANTINE_REFS_MAX:])
             incarnation = 1 + max([cursor.incarnation, *(row.incarnation for row in cut.beyond)])
             clear = cursor.offset
-        toc = replace(toc, incarnation=incarnation)
+        toc = replace(
+            toc,
+            generation=toc.generation + 1,
+            ring_start=cursor.offset,
+            link=cursor.link,
+            incarnation=incarnation,
+        )
         if build is not None:
             entries = build(flip, toc)
             # What this process does not know stays as it is.
@@ -169,7 +172,7 @@ class Writer:
         try:
             page = flip.publish(incarnation=incarnation, clear=clear)
         except StorageFailed as error:
-            raise self._poison(error) from error
+            raise self._poison.take(error) from error
         reader.remember_toc(page, toc)
         reader.rebuilt = False
         position.page = page

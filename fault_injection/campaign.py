@@ -172,19 +172,23 @@ class Campaign:
     def _recover(self, state: CrashState, story: Story, oracle: Oracle, *, published: bool) -> int:
         world = crashed_world(state, story.path)
         process = world.disk.process("after")
-        if published:
-            return oracle.check_legal(
-                lambda: self.opener(world, process, story.path), acked=state.acked
-            )
         try:
-            found = self.opener(world, process, story.path).head.seq
-        except NotFound:
-            found = 0  # Who only reads creates nothing.
-        if found or state.acked:
-            raise Finding(
-                "O1", f"{state.acked} acknowledged in a file without a name; {found} found"
-            )
-        return 0
+            if published:
+                return oracle.check_legal(
+                    lambda: self.opener(world, process, story.path), acked=state.acked
+                )
+            try:
+                found = self.opener(world, process, story.path).head.seq
+            except NotFound:
+                found = 0  # Who only reads creates nothing.
+            if found or state.acked:
+                raise Finding(
+                    "O1", f"{state.acked} acknowledged in a file without a name; {found} found"
+                )
+            return 0
+        finally:
+            # Its open files hold the disk: without this each image waits for the collector.
+            process.kill()
 
     def _live_on(self, state: CrashState, story: Story, seq: int, tally: Tally) -> None:
         if self.life is None or tally.opened % self.life_every or tally.lives >= self.lives_max:

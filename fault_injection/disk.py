@@ -35,6 +35,9 @@ class ProcessKilled(BaseException):
     """Raised in a simulated process that was killed; no handler of the engine may catch it."""
 
 
+_LOCKS = tuple(LockName)
+
+
 class Node:
     """One inode: its bytes, its locks, and how often each lock changed hands."""
 
@@ -44,8 +47,8 @@ class Node:
         self.number = number
         # A bytearray is adopted, not copied: a crash image is built for one recovery alone.
         self.data = data if isinstance(data, bytearray) else bytearray(data)
-        self.holders: dict[LockName, dict[int, bool]] = {name: {} for name in LockName}
-        self.changes = [0] * len(LockName)
+        self.holders: dict[LockName, dict[int, bool]] = {name: {} for name in _LOCKS}
+        self.changes = [0] * len(_LOCKS)
 
 
 class SimulatedDisk:
@@ -223,7 +226,7 @@ class SimulatedFile:
     def abandon(self) -> None:
         """Release the locks and forget the file; nothing is flushed."""
         self._open = False
-        for name in LockName:
+        for name in _LOCKS:
             self.release(name)
         self._process.files.discard(self)
 

@@ -16,8 +16,9 @@ that of two extents with the same events the one that was written later is known
 """
 
 import struct
-from dataclasses import dataclass
 from enum import IntEnum
+
+import msgspec
 
 from ..storage import Buffer, StorageFile
 from .checks import (
@@ -60,8 +61,7 @@ class ExtentKind(IntEnum):
     """A sorted run of idempotency keys."""
 
 
-@dataclass(frozen=True, slots=True)
-class ExtentHeader:
+class ExtentHeader(msgspec.Struct, frozen=True):
     """The 64 bytes before an extent's body, verified; ``offset`` is where it stands."""
 
     offset: int

@@ -13,7 +13,8 @@ sectors. Both checks are keyed and cover the offset.
 """
 
 import struct
-from dataclasses import dataclass
+
+import msgspec
 
 from ..limits import SECTOR_SIZE, TOC_SIZE_MAX
 from ..storage import Buffer
@@ -26,8 +27,7 @@ _LAYOUT = struct.Struct("<8sQ24sQQ")
 assert _LAYOUT.size == FOOTER_SIZE - CHECK_SIZE_SHORT
 
 
-@dataclass(frozen=True, slots=True)
-class Footer:
+class Footer(msgspec.Struct, frozen=True):
     """A verified footer; ``offset`` is where it stands."""
 
     offset: int

@@ -32,9 +32,10 @@ All integers are little-endian. On disk: never renumber or move.
 """
 
 import struct
-from dataclasses import dataclass, replace
 
+import msgspec
 from blake3 import blake3
+from msgspec.structs import replace
 
 from ..limits import PAGE_SIZE, RING_SIZE_MAX, RING_SIZE_MIN, SECTOR_SIZE, TOC_SIZE_MAX
 from .checks import CHECK_SIZE, TAG_PAGE
@@ -56,8 +57,7 @@ _PLACE = struct.Struct("<cQ")
 assert _LAYOUT.size == 172  # the table above
 
 
-@dataclass(frozen=True, slots=True)
-class HeaderPage:
+class HeaderPage(msgspec.Struct, frozen=True):
     """One header page, decoded; see the module's table for the fields.
 
     Invariants: the ring lies between the pages and the data; ring start is inside the ring and a

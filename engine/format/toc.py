@@ -6,7 +6,6 @@ process does not know are carried unchanged. docs/format.md gives the CDDL.
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
 from typing import Annotated, Any, NamedTuple, TypeAlias, TypeVar
 
 import cbor2
@@ -40,8 +39,7 @@ class Ref(NamedTuple):
     last_seq: _Number
 
 
-@dataclass(frozen=True, slots=True)
-class RefList:
+class RefList(msgspec.Struct, frozen=True):
     """An append-only list of references in O(log n) of TOC.
 
     ``levels[0]`` are the newest references; ``levels[i]`` are manifest pages of what went before,
@@ -117,8 +115,7 @@ def decode_manifest(body: bytes, offset: int) -> list[Ref]:
     return refs
 
 
-@dataclass(frozen=True, slots=True)
-class Toc:
+class Toc(msgspec.Struct, frozen=True):
     """The decoded TOC.
 
     ``tree`` has ``sealed_seq`` leaves; ``chain`` and ``recorded`` are those of the sealed seq.
@@ -139,16 +136,16 @@ class Toc:
     recorded: int
     chain: bytes
     link: bytes
-    tree: Tree = field(default_factory=Tree)
-    segments: RefList = field(default_factory=RefList)
+    tree: Tree = msgspec.field(default_factory=Tree)
+    segments: RefList = msgspec.field(default_factory=RefList)
     keys: tuple[Ref, ...] = ()
-    projections: Mapping[str, Mapping[str, Any]] = field(
+    projections: Mapping[str, Mapping[str, Any]] = msgspec.field(
         default_factory=dict[str, Mapping[str, Any]]
     )
     quarantine: tuple[Ref, ...] = ()
     read_features: int = 0
     write_features: int = 0
-    unknown: Mapping[str, Any] = field(default_factory=dict[str, Any])
+    unknown: Mapping[str, Any] = msgspec.field(default_factory=dict[str, Any])
 
     @classmethod
     def of_page(
@@ -233,8 +230,11 @@ class _Fields(msgspec.Struct, frozen=True):
 
 def decode_toc(data: bytes, offset: int) -> Toc:
     """Decode and check a TOC whose hash already verified. Raises `Corrupt`."""
-    names = _converted(_loads(data, offset), dict[str, Any], "The TOC", offset)
+    names = _loads(data, offset)
     fields = _converted(names, _Fields, "The TOC", offset)
+    assert isinstance(names, dict)
+    if not all(isinstance(name, str) for name in names):
+        raise Corrupt("The TOC is malformed: a name in it is not text", offset=offset)
     for entry in fields.projections.values():
         # The engine reads no more of an entry than this: it follows them.
         _converted(entry.get("chunks", []), list[Ref], "A projection in the TOC", offset)

@@ -1,7 +1,6 @@
 """What the format may grow into, and bugs of the file that outside eyes found: each its story."""
 
 import struct
-from dataclasses import replace
 from datetime import UTC, datetime
 from typing import Any
 from unittest import mock
@@ -9,6 +8,7 @@ from unittest import mock
 import msgspec
 import numpy as np
 import pytest
+from msgspec.structs import replace
 
 from cerata.engine import file as file_module
 from cerata.engine import segment as segment_module

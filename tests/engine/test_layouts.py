@@ -1,13 +1,13 @@
 """The structures of the file: what is encoded comes back, and no bit of it can change unseen."""
 
 from collections.abc import Callable
-from dataclasses import replace
 from random import Random
 
 import cbor2
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from msgspec.structs import replace
 
 from cerata.engine.errors import Corrupt
 from cerata.engine.format.checks import file_key
@@ -116,7 +116,7 @@ def test_a_page_verifies_only_in_its_own_place() -> None:
 )
 def test_a_page_that_contradicts_itself_is_none(wrong: dict[str, int]) -> None:
     """It verifies, and yet a faulty or hostile writer made it."""
-    assert decode_page(replace(PAGE, **wrong).encode(), 0) is None  # type: ignore[arg-type]
+    assert decode_page(replace(PAGE, **wrong).encode(), 0) is None
 
 
 def test_the_version_is_read_without_believing_the_rest() -> None:

@@ -1,9 +1,9 @@
 """Following a log that was compacted into another file, and clearing the flag of one that died."""
 
-from dataclasses import replace
 from typing import Literal
 
 import pytest
+from msgspec.structs import replace
 
 from cerata.engine.codec import SpillRef
 from cerata.engine.errors import Corrupt, NotFound

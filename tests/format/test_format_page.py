@@ -75,7 +75,7 @@ def test_header_page_fields_are_in_the_order_of_the_code() -> None:
     said = [row["field"].split(":")[0].split(" of ")[0] for row in document.table("Header page")]
     assert said[0:2] == ["magic", "version"]
     assert said[3].startswith("flags")
-    coded = list(page.HeaderPage.__dataclass_fields__)
+    coded = list(page.HeaderPage.__struct_fields__)
     coded.remove("moved")
     assert [said[2], *said[4:-2]] == [
         name.replace("_", " ").replace("toc", "TOC") for name in coded

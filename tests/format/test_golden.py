@@ -2,13 +2,13 @@
 
 import json
 import struct
-from dataclasses import replace
 from typing import Any
 
 import pytest
 import zstandard
 from blake3 import blake3
 from msgspec import msgpack
+from msgspec.structs import replace
 
 from cerata.engine import Draft, Log, PutTag
 
