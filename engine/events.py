@@ -202,8 +202,7 @@ class Gap(EventBody, frozen=True, kw_only=True):
     reason: str
 
 
-@dataclass(frozen=True, slots=True)
-class Draft:
+class Draft(msgspec.Struct, frozen=True):
     """An event about to be appended: a body and what its envelope adds.
 
     ``causation`` is the seq of the event that led to this one, or −k within the batch.

@@ -530,15 +530,16 @@ class Log:
         """Return once event ``seq`` is durable; concurrent callers share one sync."""
         position = self._position
         with self._sync_mutex:
+            written = 0
             if position.durable < seq:
                 with self._mutex:
                     written = position.head_seq
                     self._writer.unsynced_bytes = 0
                 self._file_sync()
-                with self._mutex:
+            with self._mutex:
+                if written:
                     position.durable = max(position.durable, written)
                     position.shows_foreign = False
-            with self._mutex:
                 snapshot = position.durable_snapshot()
                 if snapshot.head_seq >= self._snapshot.head_seq:
                     self._show(snapshot)

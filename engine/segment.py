@@ -18,7 +18,7 @@ import struct
 import threading
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
-from itertools import groupby, pairwise
+from itertools import accumulate, groupby, pairwise
 from typing import Any, NamedTuple
 
 import msgspec
@@ -351,27 +351,21 @@ class Segment:
         self._sizes = _column(index.payload_sizes, "<u4")
         self.own_count = len(self._codes)
         self._starts = np.zeros(len(self._sizes) + 1, np.int64)
-        np.cumsum(self._sizes, out=self._starts[1:])
+        self._sizes.cumsum(out=self._starts[1:])
         self._block_firsts = [row.first for row in index.blocks]
         self._block_stops = [*self._block_firsts[1:], self.own_count]
-        self._batch_firsts = [0]
-        for row in index.batches:
-            self._batch_firsts.append(self._batch_firsts[-1] + row.count)
-        self._own_firsts = [0]
-        for row in index.batches:
-            own = 0 if row.spill else row.count
-            self._own_firsts.append(self._own_firsts[-1] + own)
+        batches = index.batches
+        self._batch_firsts = list(accumulate((row.count for row in batches), initial=0))
+        self._own_firsts = list(
+            accumulate((0 if row.spill else row.count for row in batches), initial=0)
+        )
         self._causations = dict(index.causations)
         self._erased = dict(index.erased)
         attachment_events = _column(index.attachment_events, "<u4")
         self._check_shape(len(attachment_events))
         self._check_columns(attachment_events)
         ordinals = np.frombuffer(index.attachment_ordinals, "<u4")
-        self._attachment_order = (
-            np.lexsort((ordinals, attachment_events))
-            if len(attachment_events)
-            else np.empty(0, np.int64)
-        )
+        self._attachment_order = np.lexsort((ordinals, attachment_events))
         self._attachment_events = attachment_events[self._attachment_order]
         self._attachment_offsets = np.frombuffer(index.attachment_offsets, "<u8")
         self._attachment_sizes = np.frombuffer(index.attachment_sizes, "<u8")
@@ -503,7 +497,7 @@ class Segment:
         fits = (
             len(self._sizes) == count
             and count == self._own_firsts[-1]
-            and all(code < len(index.types) for code in set(self._codes.tolist()))
+            and (count == 0 or int(self._codes.max()) < len(index.types))
             and (count == 0) == (not index.blocks)
             and (not index.blocks or index.blocks[0].first == 0)
             and all(a.first < b.first for a, b in pairwise(index.blocks))

@@ -93,9 +93,10 @@ def encode_record(
 ) -> tuple[bytes, bytes]:
     """Return (the record in whole sectors, its body check) for a place in the file."""
     body = _PREFIX.pack(prefix.durable_through, prefix.flags, prefix.count, prefix.link) + content
+    size = len(body)
     body_check = check(key, TAG_RECORD_BODY, offset, body)
-    header = _encode_header(key, offset, first_seq, len(body), incarnation, body_check)
-    return (header + body).ljust(sectors(RECORD_HEADER_SIZE + len(body)), b"\0"), body_check
+    record = _encode_header(key, offset, first_seq, size, incarnation, body_check) + body
+    return record.ljust(sectors(RECORD_HEADER_SIZE + size), b"\0"), body_check
 
 
 def encode_padding(key: bytes, offset: int, incarnation: int, size: int, link: bytes) -> bytes:

@@ -6,7 +6,7 @@ process does not know are carried unchanged. docs/format.md gives the CDDL.
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import Annotated, Any, NamedTuple, TypeAlias, TypeVar
+from typing import Annotated, Any, NamedTuple, TypeAlias, TypeVar, cast
 
 import cbor2
 import msgspec
@@ -221,19 +221,19 @@ class _Fields(msgspec.Struct, frozen=True):
     generation: _Number
     ring: tuple[_Number, _Number, _Number, _Short]
     sealed: tuple[_Number, _Instant, _Hash, _Link]
-    peaks: list[_Hash]
-    segments: Annotated[list[list[Ref]], msgspec.Meta(min_length=1)]
-    keys: list[Ref]
+    peaks: tuple[_Hash, ...]
+    segments: Annotated[tuple[tuple[Ref, ...], ...], msgspec.Meta(min_length=1)]
+    keys: tuple[Ref, ...]
     projections: dict[str, dict[str, Any]]
-    quarantine: list[Ref]
+    quarantine: tuple[Ref, ...]
 
 
 def decode_toc(data: bytes, offset: int) -> Toc:
     """Decode and check a TOC whose hash already verified. Raises `Corrupt`."""
-    names = _loads(data, offset)
-    fields = _converted(names, _Fields, "The TOC", offset)
-    assert isinstance(names, dict)
-    if not all(isinstance(name, str) for name in names):
+    loaded = _loads(data, offset)
+    fields = _converted(loaded, _Fields, "The TOC", offset)
+    names = cast("dict[str, Any]", loaded)
+    if set(map(type, names)) != {str}:
         raise Corrupt("The TOC is malformed: a name in it is not text", offset=offset)
     for entry in fields.projections.values():
         # The engine reads no more of an entry than this: it follows them.
@@ -255,11 +255,11 @@ def decode_toc(data: bytes, offset: int) -> Toc:
         recorded=recorded,
         chain=chain,
         link=link,
-        tree=Tree(sealed_seq, tuple(fields.peaks)),
-        segments=RefList(tuple(tuple(level) for level in fields.segments)),
-        keys=tuple(fields.keys),
+        tree=Tree(sealed_seq, fields.peaks),
+        segments=RefList(fields.segments),
+        keys=fields.keys,
         projections=fields.projections,
-        quarantine=tuple(fields.quarantine),
+        quarantine=fields.quarantine,
         read_features=fields.features[0],
         write_features=fields.features[1],
         unknown={name: names[name] for name in names.keys() - _Fields.__struct_fields__},
