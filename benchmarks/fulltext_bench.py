@@ -22,7 +22,7 @@ from itertools import accumulate
 import numpy as np
 
 from cerata.engine.events import DEFAULT_SCOPE, DeleteFrame, EventBody, PutFrame, Scope
-from cerata.projections import text
+from cerata.projections.english import english
 from cerata.projections.frames import FramesProjection
 from cerata.projections.fulltext import FulltextProjection
 
@@ -99,7 +99,7 @@ def report(what: str, figure: str) -> None:
 
 def run(documents: int, queries: int, batch: int) -> None:
     events, words = corpus(documents)
-    text.english()
+    english()
     report(
         "machine",
         f"{platform.machine()}, Python {platform.python_version()}, numpy {np.__version__}",

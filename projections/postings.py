@@ -26,6 +26,7 @@ from .columns import (
     narrow,
     require,
 )
+from .fields import FieldLengths, weigh
 
 _FANOUT: Final = 4
 _LEVEL_ROWS: Final = 8
@@ -39,7 +40,10 @@ class Piece:
     - ``terms``: (m,) ascending; the postings of ``terms[i]`` are [starts[i], starts[i + 1]).
     - ``rows``: (p,) relative to ``first_row``, ascending within a term.
     - ``counts``: (p,) occurrences in the row, at least 1.
-    - ``positions``: (counts.sum(),) ascending within a posting, counted without stop words.
+    - ``positions``: (counts.sum(),) ascending within a posting, counted without stop words; those
+      of ``terms[i]`` are [token_starts[i], token_starts[i + 1]).
+    - ``weights``: (p,) occurrences as their fields weigh; ``counts`` itself where all is text.
+      Both it and ``token_starts`` follow from the rest, and are in no chunk.
     """
 
     first_row: int
@@ -49,19 +53,23 @@ class Piece:
     rows: Unsigned
     counts: Unsigned
     positions: Unsigned
+    weights: Unsigned
+    token_starts: I64
 
     @property
     def size_bytes(self) -> int:
-        columns = (self.terms, self.starts, self.rows, self.counts, self.positions)
-        return sum(column.nbytes for column in columns)
+        columns: list[AnyColumn] = [self.terms, self.starts, self.token_starts]
+        columns += [self.rows, self.counts, self.positions]
+        held = sum(column.nbytes for column in columns)
+        return held if self.weights is self.counts else held + self.weights.nbytes
 
 
-def invert(stream: U32, lengths: U32, first_row: int) -> Piece:
+def invert(stream: U32, fields: FieldLengths, first_row: int) -> Piece:
     """Return the piece of rows whose tokens follow each other in ``stream``.
 
-    ``lengths``: (rows,), how many tokens each row has. Cost: a sort of 64-bit keys.
+    ``fields`` says how many tokens each row has. Cost: a sort of 64-bit keys.
     """
-    size = len(stream)
+    size, lengths = len(stream), fields.total
     # One sort of (term, place) pairs packed into 64 bits beats a stable argsort four times over.
     keys = stream.astype(np.uint64) << np.uint64(32)
     keys |= np.arange(size, dtype=np.uint64)
@@ -74,17 +82,39 @@ def invert(stream: U32, lengths: U32, first_row: int) -> Piece:
     is_first = np.ones(size, np.bool_)
     is_first[1:] = (tokens[1:] != tokens[:-1]) | (token_rows[1:] != token_rows[:-1])
     postings = np.flatnonzero(is_first)
-    counts = np.diff(postings, append=size)
     terms, starts = _groups(tokens[postings])
-    return Piece(
-        first_row=first_row,
-        end_row=first_row + len(lengths),
-        terms=terms,
-        starts=starts,
-        rows=narrow(token_rows[postings]),
-        counts=narrow(counts),
-        positions=narrow(positions),
+    return _piece(
+        (first_row, first_row + len(lengths)),
+        terms,
+        starts,
+        narrow(token_rows[postings]),
+        narrow(np.diff(postings, append=size)),
+        narrow(positions),
+        fields,
     )
+
+
+def _piece(
+    span: tuple[int, int],
+    terms: U32,
+    starts: I64,
+    rows: Unsigned,
+    counts: Unsigned,
+    positions: Unsigned,
+    fields: FieldLengths,
+) -> Piece:
+    """Return a piece with the columns that follow from the others."""
+    weighed = weigh(rows, counts, positions, fields)
+    weights = counts if weighed is counts else narrow(weighed)
+    token_starts = _token_starts(counts, starts)
+    return Piece(*span, terms, starts, rows, counts, positions, weights, token_starts)
+
+
+def _token_starts(counts: Unsigned, starts: I64) -> I64:
+    if not len(counts):
+        return np.zeros(1, np.int64)
+    sums = np.add.reduceat(counts, starts[:-1], dtype=np.int64)
+    return concatenate([np.zeros(1, np.int64), np.cumsum(sums)], np.int64)
 
 
 def _groups(sorted_terms: U32) -> tuple[U32, I64]:
@@ -117,14 +147,21 @@ def merge(pieces: Sequence[Piece]) -> Piece:
     positions = concatenate([piece.positions.astype(np.uint32) for piece in pieces], np.uint32)
     merged_terms, group_starts = _groups(terms[order])
     posting_starts = concatenate([np.zeros(1, np.int64), np.cumsum(sizes)], np.int64)
+    merged_starts, merged_counts = posting_starts[group_starts], narrow(counts[postings])
+    weights = merged_counts
+    if any(piece.weights is not piece.counts for piece in pieces):
+        weighed = concatenate([piece.weights.astype(np.uint32) for piece in pieces], np.uint32)
+        weights = narrow(weighed[postings])
     return Piece(
         first_row=first_row,
         end_row=pieces[-1].end_row,
         terms=merged_terms,
-        starts=posting_starts[group_starts],
+        starts=merged_starts,
         rows=narrow(rows[postings]),
-        counts=narrow(counts[postings]),
+        counts=merged_counts,
         positions=narrow(positions[gather_ranges(token_starts, token_sizes)]),
+        weights=weights,
+        token_starts=_token_starts(merged_counts, merged_starts),
     )
 
 
@@ -143,14 +180,19 @@ def cut(piece: Piece, first_row: int, end_row: int) -> Piece:
     kept_before = concatenate([np.zeros(1, np.int64), np.cumsum(keep, dtype=np.int64)], np.int64)
     starts = kept_before[piece.starts]
     present = np.diff(starts) > 0
+    kept_starts = concatenate([starts[:-1][present], starts[-1:]], np.int64)
+    counts = narrow(piece.counts[keep])
+    plain = piece.weights is piece.counts
     return Piece(
         first_row=first_row,
         end_row=end_row,
         terms=piece.terms[present],
-        starts=concatenate([starts[:-1][present], starts[-1:]], np.int64),
+        starts=kept_starts,
         rows=narrow(rows[keep] - first_row),
-        counts=narrow(piece.counts[keep]),
+        counts=counts,
         positions=narrow(piece.positions[np.repeat(keep, piece.counts)]),
+        weights=counts if plain else narrow(piece.weights[keep]),
+        token_starts=_token_starts(counts, kept_starts),
     )
 
 
@@ -164,9 +206,12 @@ def gather(pieces: Sequence[Piece], first_row: int, end_row: int) -> Piece:
         for piece in pieces
         if piece.first_row < end_row and first_row < piece.end_row
     ]
-    if not parts:
-        return invert(np.empty(0, np.uint32), np.zeros(end_row - first_row, np.uint32), first_row)
-    return merge(parts)
+    return merge(parts) if parts else _empty(first_row, end_row)
+
+
+def _empty(first_row: int, end_row: int) -> Piece:
+    none, zero = np.empty(0, np.uint8), np.zeros(1, np.int64)
+    return Piece(first_row, end_row, np.empty(0, np.uint32), zero, none, none, none, none, zero)
 
 
 def stream_of(piece: Piece, lengths: U32) -> U32:
@@ -220,11 +265,12 @@ def encode(piece: Piece) -> dict[str, AnyColumn]:
     }
 
 
-def decode(columns: Columns, lengths: Unsigned, first_row: int, term_count: int) -> Piece:
+def decode(columns: Columns, fields: FieldLengths, first_row: int, term_count: int) -> Piece:
     """Return the piece in a chunk. Raises `Corrupt` unless it is what `encode` could give.
 
-    ``lengths`` are those of the chunk's rows, ``term_count`` how many terms there are with it.
+    ``fields`` are those of the chunk's rows, ``term_count`` how many terms there are with it.
     """
+    lengths = fields.total
     terms, sizes = columns.u32("postings.terms"), columns.narrow("postings.sizes")
     gaps, counts = columns.narrow("postings.gaps"), columns.narrow("postings.counts")
     positions = columns.narrow("postings.positions")
@@ -248,5 +294,5 @@ def decode(columns: Columns, lengths: Unsigned, first_row: int, term_count: int)
         steps32 = gaps.astype(np.uint32)
         steps32[starts[1:-1]] -= last_rows[:-1].astype(np.uint32)
         rows = narrow(np.cumsum(steps32, out=steps32))
-    end_row = first_row + len(lengths)
-    return Piece(first_row, end_row, terms, starts, rows, counts, positions)
+    span = first_row, first_row + len(lengths)
+    return _piece(span, terms, starts, rows, counts, positions, fields)

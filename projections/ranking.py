@@ -22,8 +22,9 @@ import numpy as np
 
 from . import text
 from .columns import F64, I64, U32, Mask, concatenate
-from .lexicon import LexiconView
+from .fields import FieldLengths
 from .postings import Piece
+from .vocabulary import VocabularyView
 
 K1: Final = 1.2
 B: Final = 0.75
@@ -55,11 +56,15 @@ class Fulltext:
     """Postings up to ``seq``. Immutable: any thread may use it while the fold goes on."""
 
     def __init__(
-        self, pieces: tuple[Piece, ...], lexicon: LexiconView, lengths: U32, seq: int
+        self,
+        pieces: tuple[Piece, ...],
+        vocabulary: VocabularyView,
+        lengths: FieldLengths,
+        seq: int,
     ) -> None:
         self.seq = seq
         self.pieces = pieces
-        self.lexicon = lexicon
+        self.vocabulary = vocabulary
         self.lengths = lengths
 
     def view(self, alive: Mask) -> "FulltextView":
@@ -74,10 +79,11 @@ class FulltextView:
     """Ranks the frames of one state."""
 
     def __init__(self, fulltext: Fulltext, alive: Mask) -> None:
-        self._lexicon = fulltext.lexicon
+        self._vocabulary = fulltext.vocabulary
         self._rows = len(alive)
         self._pieces = [piece for piece in fulltext.pieces if piece.first_row < self._rows]
-        self._lengths = fulltext.lengths[: self._rows]
+        self._fields = fulltext.lengths.part(0, self._rows)
+        self._lengths = self._fields.weighted()
         self._alive = alive
         self._dead = np.flatnonzero(~alive)
         counted = self._lengths[alive] if len(self._dead) else self._lengths
@@ -105,7 +111,7 @@ class FulltextView:
         ``among`` (rows,) says which rows may be returned, by default those that are current; it
         changes no score. Cost: about 10 ns a posting of the terms.
         """
-        found = [self._lexicon.find(term.encode()) for term in set(terms)]
+        found = [self._vocabulary.find(term) for term in set(terms)]
         ids = np.array(sorted(i for i in found if i is not None), np.uint32)
         rows, weights = self._weights(ids)
         if not len(rows) or k <= 0:
@@ -124,7 +130,7 @@ class FulltextView:
 
     def document_frequency(self, term: str) -> int:
         """Return how many current frames hold a term."""
-        found = self._lexicon.find(term.encode())
+        found = self._vocabulary.find(term)
         if found is None:
             return 0
         rows = self._gather(np.array([found], np.uint32))[0]
@@ -171,7 +177,7 @@ class FulltextView:
             target[:] = piece.rows[start:end]
             if piece.first_row:
                 target += piece.first_row
-            part = piece.counts[start:end]
+            part = piece.weights[start:end]
             more = np.flatnonzero(part > 1)
             repeated.append(more + filled)
             counts.append(part[more].astype(np.float64))

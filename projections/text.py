@@ -10,47 +10,21 @@ Owns the rules that cut text. They rest on committed tables of one Unicode versi
   and each pair of neighbours, so that a question of one character or of many finds its place.
 - English stop words are left out, and English words are stemmed.
 
-Stop words and stemmer come from Whoosh: `whoosh.lang.porter2`, which agreed with Snowball 2.2.0's
-English stemmer on each of 12,865 words. Its `whoosh.lang.porter` anchors a rule at the wrong end
-(``running`` gives ``runn``) and was wrong for 481 of them. Whoosh is loaded when the first text
-is cut, and only these two modules of it (10 ms).
+Stop words and stems are `english`'s.
 """
 
 import re
 from bisect import bisect_right
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cache, lru_cache
-from typing import Final, cast
-
-from blake3 import blake3
-
-from cerata.engine.errors import Unsupported
+from typing import Final
 
 from . import unicode_tables as tables
+from .english import WORD_SIZE_MAX, english
 
-WORD_SIZE_MAX: Final = 128
-"""Most bytes of one term; of a longer word its beginning counts, also when it is asked for."""
-
-_STEM_SIZE_MAX: Final = 40
-"""Longer words are codes, not English."""
-
-_UNSTEMMED_ENDS: Final = frozenset(b"abfhjkopquvwxz0123456789")
-"""No rule of the stemmer takes a word with such an end; a test compares them."""
-
-_STEMS_KEPT_MAX: Final = 8192
-"""Stems that are remembered: a stem takes 10 us to find, and 1 MB holds these."""
-
-STEMMER: Final = "whoosh.lang.porter2"
-_PROBE: Final = (
-    "running hopping hoped falling generously relational conditional caresses ponies sky happy "
-    "university news flying dying skis cats replied crying decided decisions latency choosing "
-    "added international organization early only proceed exceed innings rate rating controlled "
-    "national feudalism activate effective adjustment adoption bowdlerize roll cease probate"
-)
-_PROBE_DIGEST: Final = "36980a014ae3c4d4"
-
-Stem = Callable[[str], str]
+_TERMS_KEPT_MAX: Final = 8192
+"""Terms of words that are remembered, for questions and highlights; 1 MB holds these."""
 
 _ASCII_FOLDS: Final = bytes(
     code
@@ -69,9 +43,10 @@ _BEYOND_ASCII: Final = re.compile("[^\x00-\x7f]+")
 
 @dataclass(frozen=True, slots=True)
 class Span:
-    """A term and the place of its word in the text: characters [start, end)."""
+    """A term, its word as folded, and the word's place in the text: characters [start, end)."""
 
     term: str
+    word: str
     start: int
     end: int
 
@@ -84,83 +59,55 @@ def words(text: str) -> list[bytes]:
     return _unicode().words(text)
 
 
+def folded(texts: Sequence[str]) -> tuple[bytes, list[int]]:
+    """Return the words of many texts in one buffer, a space between, and each text's size in it.
+
+    A space also stands between texts. About 1 us for 40 ASCII words.
+    """
+    joined = " ".join(texts)
+    if joined.isascii():
+        return joined.encode().translate(_ASCII_FOLDS), list(map(len, texts))
+    parts = [
+        text.encode().translate(_ASCII_FOLDS) if text.isascii() else b" ".join(words(text))
+        for text in texts
+    ]
+    return b" ".join(parts), list(map(len, parts))
+
+
 def terms(text: str) -> list[str]:
     """Return the terms of a text in order: words without stop words, stemmed.
 
     >>> terms("The indexes we were running")
     ['index', 'run']
     """
-    stems = english()
-    found = (stems.term(word) for word in words(text))
+    found = (term_of(word) for word in words(text))
     return [term.decode() for term in found if term is not None]
 
 
 def spans(text: str) -> list[Span]:
     """Return the terms of a text with their places, in the order that `terms` gives them."""
-    stems = english()
     places = _ascii_places(text) if text.isascii() else _unicode().places(text)
-    found = ((stems.term(word.encode()), start, end) for word, start, end in places)
-    return [Span(term.decode(), start, end) for term, start, end in found if term is not None]
+    found = ((word, term_of(word.encode()), start, end) for word, start, end in places)
+    return [
+        Span(term.decode(), word, start, end)
+        for word, term, start, end in found
+        if term is not None
+    ]
+
+
+def term_of(word: bytes) -> bytes | None:
+    """Return the term of a folded word, or None for a stop word."""
+    return _kept_term_of(word) if len(word) <= WORD_SIZE_MAX else english().term(word)
+
+
+@lru_cache(_TERMS_KEPT_MAX)
+def _kept_term_of(word: bytes) -> bytes | None:
+    return english().term(word)
 
 
 def _ascii_places(text: str) -> Iterator[tuple[str, int, int]]:
     for match in _ASCII_WORD.finditer(text.lower()):
         yield match[0], match.start(), match.end()
-
-
-# --- English ---------------------------------------------------------------------------------
-
-
-class English:
-    """Stop words and stems, as the installed Whoosh has them."""
-
-    __slots__ = ("_stem", "_stop")
-
-    def __init__(self, stem: Stem, stop: frozenset[bytes]) -> None:
-        self._stem = stem
-        self._stop = stop
-
-    def term(self, word: bytes) -> bytes | None:
-        """Return the term of a folded word, or None for a stop word."""
-        if word in self._stop:
-            return None
-        if len(word) > _STEM_SIZE_MAX or word[-1] in _UNSTEMMED_ENDS:
-            return word if len(word) <= WORD_SIZE_MAX else _cut_short(word)
-        # ASCII letters only: `isalpha` of bytes knows no others.
-        return self._stem(word.decode()).encode() if word.isalpha() else word
-
-    def fingerprint(self) -> str:
-        """Return a hash of what the stop words are and of stems of sample words."""
-        stems = (self._stem(word).encode() for word in _PROBE.split())
-        return blake3(b" ".join([*sorted(self._stop), *stems])).hexdigest(8)
-
-
-@cache
-def english() -> English:
-    """Return the English rules; the first call loads them.
-
-    Raises:
-        Unsupported: Whoosh is missing, or stems differently from the version this was built on,
-            so that the same text would give other terms.
-    """
-    try:
-        from whoosh.lang import porter2, stopwords
-    except ImportError as error:
-        raise Unsupported(
-            "Full text needs Whoosh's stemmer", remedy="Install Whoosh-Reloaded."
-        ) from error
-    # Whoosh has no types. Questions repeat words, so their stems are remembered.
-    stem = cast("Stem", getattr(porter2, "stem"))  # noqa: B009
-    stop = cast("Iterable[str]", stopwords.stoplists["en"])
-    remembered = lru_cache(_STEMS_KEPT_MAX)(stem)
-    rules = English(remembered, frozenset(word.encode() for word in stop))
-    if rules.fingerprint() != _PROBE_DIGEST:
-        raise Unsupported(
-            "The installed Whoosh cuts English words differently from the one this was made with",
-            where=STEMMER,
-            remedy="Install Whoosh-Reloaded 2.7.5.",
-        )
-    return rules
 
 
 # --- every other script ------------------------------------------------------------------------
@@ -243,11 +190,6 @@ class _Unicode:
 def _unicode() -> _Unicode:
     """Return the rules for text beyond ASCII; the first call reads the tables (20 ms)."""
     return _Unicode()
-
-
-def _cut_short(word: bytes) -> bytes:
-    """Return the beginning of a long word, whole characters only."""
-    return word[:WORD_SIZE_MAX].decode(errors="ignore").encode()
 
 
 def _lower(text: str) -> str:

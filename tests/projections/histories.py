@@ -104,11 +104,18 @@ _bodies = st.one_of(
 histories = st.lists(_bodies, max_size=40).map(events_of)
 
 
+def weighed(parts: Sequence[Sequence[str]]) -> list[str]:
+    """Return the terms of text, title and tags, each as often as its field weighs."""
+    times = (1, 2, 2)
+    return [term for part, times in zip(parts, times, strict=True) for term in [*part] * times]
+
+
 class Model:
     """The state after some events, the slow way."""
 
     def __init__(self) -> None:
         self.tokens: dict[int, list[str]] = {}
+        self.parts: dict[int, list[list[str]]] = {}
         self.bodies: dict[int, PutFrame] = {}
         self.closed: dict[int, tuple[int, int | None]] = {}
         self.direct: dict[int, int] = {}
@@ -122,7 +129,9 @@ class Model:
 
     def _add(self, seq: int, kind: str, body: EventBody | Erased) -> None:
         if kind == "putFrame":
-            self.tokens[seq] = terms(searchable(body)) if isinstance(body, PutFrame) else []
+            parts = searchable(body) if isinstance(body, PutFrame) else ("", "", "")
+            self.parts[seq] = [terms(part) for part in parts]
+            self.tokens[seq] = weighed(self.parts[seq])
             self.bodies[seq] = body if isinstance(body, PutFrame) else PutFrame()
         elif isinstance(body, DeleteFrame):
             self._close(body.frame, seq, None)

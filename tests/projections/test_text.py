@@ -1,16 +1,21 @@
 """Text to terms: pinned results, so that no upgrade moves them unseen."""
 
+import random
+import re
 import subprocess
 import sys
 import unicodedata
 from pathlib import Path
+from typing import cast
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from cerata.engine.errors import Unsupported
-from cerata.projections import text, unicode_generator, unicode_tables
+from cerata.projections import english as english_module
+from cerata.projections import unicode_generator, unicode_tables
+from cerata.projections.english import WORD_SIZE_MAX, Rules, english
 from cerata.projections.text import spans, terms, words
 
 CASES = {
@@ -63,31 +68,45 @@ def test_ascii_is_cut_by_its_own_path_as_any_text_is(given_text: str) -> None:
 def test_a_long_word_counts_by_its_beginning() -> None:
     # A megabyte of base64 must not become a megabyte of dictionary.
     long = "a" * 1_000
-    assert terms(long) == ["a" * text.WORD_SIZE_MAX]
-    assert terms("é" * 1_000 + " ü") == ["e" * text.WORD_SIZE_MAX, "u"]
-    assert terms("я" * 1_000) == ["я" * (text.WORD_SIZE_MAX // 2)]
+    assert terms(long) == ["a" * WORD_SIZE_MAX]
+    assert terms("é" * 1_000 + " ü") == ["e" * WORD_SIZE_MAX, "u"]
+    assert terms("я" * 1_000) == ["я" * (WORD_SIZE_MAX // 2)]
 
 
-def test_words_with_certain_ends_are_never_stemmed() -> None:
-    # The fast path leaves these to themselves; the stemmer must agree on real words.
-    stem = text.english()._stem
-    ends = {chr(code) for code in text._UNSTEMMED_ENDS}
-    sources = sorted(Path(unicodedata.__file__ or sys.executable).parent.glob("*.py"))
-    found = {word for path in sources[:50] for word in path.read_text().lower().split()}
-    found |= {a + b + c for a in "aeioubst" for b in ("ing", "ed", "at", "y") for c in ends}
-    checked = [word for word in found if word.isascii() and word.isalpha() and word[-1] in ends]
-    assert len(checked) > 100
-    assert [word for word in checked if stem(word) != word] == []
+def test_the_fast_stemmer_is_whooshs_own() -> None:
+    """Rules are left out for words that they cannot change; Whoosh asks each of every word."""
+    from whoosh.lang import porter2
+
+    rules = cast("Rules", porter2)
+    fast = english()._stem
+    sources = sorted(Path(random.__file__).parent.glob("*.py"))[:50]
+    found = set(re.findall("[a-z]+", " ".join(p.read_text("utf-8") for p in sources).lower()))
+    endings = [*rules.s4_delete_list, "s", "ed", "ing", "y", "sses", "ied", "sion", "ll", "eed"]
+    endings += [suffix for suffix, *_ in (*rules.s2_triples, *rules.s3_triples)]
+    dice = random.Random(1)
+    for _ in range(20_000):
+        start = "".join(dice.choices("abcdeilnosty", k=dice.randrange(6)))
+        found.add(start + "".join(dice.choices(endings, k=dice.randrange(1, 4))))
+    assert len(found) > 20_000
+    assert [word for word in found if fast(word) != rules.stem(word)] == []
 
 
-def test_the_stemmer_is_checked_when_it_is_loaded(monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("change", ["other probe", "no rules"])
+def test_the_stemmer_is_checked_when_it_is_loaded(
+    monkeypatch: pytest.MonkeyPatch, change: str
+) -> None:
     # Another stemmer would give other terms for the same log, silently.
-    text.english.cache_clear()
-    monkeypatch.setattr(text, "_PROBE_DIGEST", "0" * 16)
+    from whoosh.lang import porter2
+
+    english.cache_clear()
+    if change == "other probe":
+        monkeypatch.setattr(english_module, "_PROBE_DIGEST", "0" * 16)
+    else:
+        monkeypatch.delattr(porter2, "s2_triples")
     with pytest.raises(Unsupported, match="cuts English words differently"):
-        text.english()
+        english()
     monkeypatch.undo()
-    assert text.english().term(b"running") == b"run"
+    assert english().term(b"running") == b"run"
 
 
 def test_the_tables_are_what_the_generator_writes() -> None:

@@ -1,0 +1,101 @@
+"""Words to numbers: a batch at a time, with any batches, and with hardly any memory."""
+
+from collections.abc import Sequence
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from cerata.engine.events import PutFrame
+from cerata.projections import vocabulary, word_table
+from cerata.projections.english import english
+from cerata.projections.fulltext import FulltextProjection
+from cerata.projections.text import folded, terms, words
+from cerata.projections.word_table import KEY_SIZE, UNKNOWN, WordTable, cut
+
+from .histories import WORDS, events_of
+
+_some_words = st.sampled_from(
+    (*WORDS, "a" * 15, "a" * 16, "a" * 17, "decisions", "é" * 9, "z" * 200)
+)
+_texts = st.lists(_some_words | st.text(max_size=20), max_size=8).map(" ".join)
+
+
+@given(st.lists(_texts, max_size=6))
+def test_a_buffer_is_cut_as_each_text_is(texts: list[str]) -> None:
+    data, sizes = folded(texts)
+    found = cut(data)
+    cuts = zip(found.starts.tolist(), found.ends.tolist(), strict=True)
+    assert [data[start:end] for start, end in cuts] == [w for one in texts for w in words(one)]
+    assert sum(sizes) + max(len(texts) - 1, 0) == len(data)
+
+
+@given(st.lists(st.lists(st.binary(min_size=1, max_size=18), max_size=30), max_size=5))
+def test_the_table_is_a_dictionary_of_short_words(batches: list[list[bytes]]) -> None:
+    table, model = WordTable(), dict[bytes, int]()
+    for batch in batches:
+        data = b" ".join(word.replace(b"\x00", b"a").replace(b" ", b"b") for word in batch)
+        found = cut(data)
+        new = {word: place for place, word in enumerate(data.split(b" ")) if word not in model}
+        new = {word: place for word, place in new.items() if 0 < len(word) <= KEY_SIZE}
+        places = list(new.values())
+        ids = np.arange(len(model), len(model) + len(new), dtype=np.int32)
+        table.add(found.low[places], found.high[places], ids)
+        model.update(zip(new, ids.tolist(), strict=True))
+        assert len(table) == len(model)
+        short = [word for word in data.split(b" ") if 0 < len(word) <= KEY_SIZE]
+        asked = cut(b" ".join(short))
+        assert table.find(asked.low, asked.high).tolist() == [model[word] for word in short]
+    other = cut(b"never-entered-x")
+    assert table.find(other.low, other.high).tolist() == [UNKNOWN]
+
+
+def stream_of(batches: Sequence[Sequence[str]]) -> list[list[str]]:
+    """Return the terms of each text as the projection has them."""
+    projection = FulltextProjection()
+    events = events_of([PutFrame(text=text) for batch in batches for text in batch])
+    for batch in batches:
+        projection.apply(events[projection.seq : projection.seq + len(batch)])
+    view = projection.snapshot()
+    rows: list[dict[int, str]] = [{} for _ in events]
+    for piece in view.pieces:
+        place = 0
+        for index, term in enumerate(piece.terms.tolist()):
+            for posting in range(int(piece.starts[index]), int(piece.starts[index + 1])):
+                for _ in range(int(piece.counts[posting])):
+                    row = piece.first_row + int(piece.rows[posting])
+                    rows[row][int(piece.positions[place])] = view.vocabulary.text(term)
+                    place += 1
+    return [[row[position] for position in sorted(row)] for row in rows]
+
+
+@pytest.mark.parametrize("memory", ["all", "three words", "one probe"])
+@given(batches=st.lists(st.lists(_texts, min_size=1, max_size=4), max_size=5))
+def test_the_postings_are_the_terms_whatever_is_remembered(
+    memory: str, batches: list[list[str]]
+) -> None:
+    # Forgotten words are found in the lexicon; a word without a place in the table, in a dict.
+    with pytest.MonkeyPatch.context() as patch:
+        if memory == "three words":
+            patch.setattr(vocabulary, "_WORDS_KEPT_MAX", 3)
+        if memory == "one probe":
+            patch.setattr(word_table, "_PROBES_MAX", 1)
+            patch.setattr(word_table, "_SLOTS_MIN", 2)
+        found = stream_of(batches)
+    assert found == [terms(text) for batch in batches for text in batch]
+
+
+def test_each_distinct_word_is_stemmed_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    # What makes the fold fast: a stem takes longer than all else that is done for a word.
+    asked: list[bytes] = []
+    real = english()
+
+    class Counting:
+        def term(self, word: bytes) -> bytes | None:
+            asked.append(word)
+            return real.term(word)
+
+    monkeypatch.setattr(vocabulary, "english", Counting)
+    stream_of([["running dogs and a very-long-hyphenated antidisestablishmentarianism"] * 3] * 4)
+    assert len(asked) == len(set(asked)) == 8
