@@ -10,8 +10,12 @@ from typing import Final, NoReturn
 import cerata
 from cerata.engine.errors import InvalidInput
 
-from . import verbs
+from .history import run_log
+from .opening import Verb
+from .reads import run_frames, run_recall, run_search, run_show
 from .tour import run_tour
+from .upkeep import run_info, run_verify, run_welcome
+from .writes import run_put, run_remember
 
 _Add = Callable[..., ArgumentParser]
 
@@ -42,36 +46,44 @@ def parser() -> ArgumentParser:
         allow_abbrev=False,
     )
     top.add_argument("--version", action="version", version=f"cerata {cerata.__version__}")
-    top.set_defaults(run=verbs.run_welcome)
+    top.set_defaults(run=run_welcome)
     _common(top, file=None, as_json=False, lock_timeout=30.0)
+    top.set_defaults(jsonl=False)
     adding = top.add_subparsers(title="verbs", metavar="VERB")
     added: _Add = adding.add_parser
 
-    remember = _verb(added, "remember", "remember files: text and Markdown", verbs.run_remember)
+    remember = _verb(added, "remember", "remember files: text and Markdown", run_remember)
     remember.add_argument(
         "paths", nargs="+", metavar="PATH", help="a file, a folder, or - for input"
     )
     remember.add_argument("--tag", action="append", default=[], help="may be given again")
 
-    put = _verb(added, "put", "put one text as it is", verbs.run_put)
+    put = _verb(added, "put", "put one text as it is", run_put)
     put.add_argument("text", nargs="+")
     put.add_argument("--title")
     put.add_argument("--tag", action="append", default=[], help="may be given again")
 
-    search = _verb(added, "search", "find frames by their words", verbs.run_search, reads=True)
+    search = _verb(added, "search", "find frames by their words", run_search, lists=True)
     search.add_argument("query", nargs="+")
     search.add_argument("-k", type=int, default=10, help="how many (10)")
     search.add_argument("--superseded", action="store_true", help="closed frames too")
 
-    recall = _verb(added, "recall", "what to tell a model", verbs.run_recall, reads=True)
+    recall = _verb(added, "recall", "what to tell a model", run_recall, reads=True)
     recall.add_argument("query", nargs="+")
     recall.add_argument("--max-tokens", type=int, default=1500, help="the budget (1500)")
 
-    log = _verb(added, "log", "what happened, newest first", verbs.run_log, reads=True)
-    log.add_argument("-n", type=int, default=20, metavar="COUNT", help="how many (20)")
+    show = _verb(added, "show", "show frames whole", run_show, lists=True)
+    show.add_argument("ids", nargs="+", type=int, metavar="ID", help="as search and log show it")
 
-    _verb(added, "info", "what is in the file", verbs.run_info)
-    _verb(added, "verify", "recompute every hash and index, and compare", verbs.run_verify)
+    frames = _verb(added, "frames", "what there is, newest first", run_frames, lists=True)
+    _count(frames)
+    frames.add_argument("--superseded", action="store_true", help="closed frames too")
+    frames.add_argument("--chunks", action="store_true", help="the parts of documents too")
+
+    _count(_verb(added, "log", "what happened, newest first", run_log, lists=True))
+
+    _verb(added, "info", "what is in the file", run_info)
+    _verb(added, "verify", "recompute every hash and index, and compare", run_verify)
 
     tour = _verb(added, "tour", "see it work: remember, ask, kill, correct, rebuild", run_tour)
     tour.add_argument(
@@ -84,9 +96,10 @@ def _verb(
     added: _Add,
     name: str,
     text: str,
-    run: verbs.Verb,
+    run: Verb,
     *,
     reads: bool = False,
+    lists: bool = False,
 ) -> ArgumentParser:
     verb = added(name, help=text, description=text.capitalize() + ".", epilog=_EPILOG)
     # Before the verb or after it; not given after it, what stood before holds.
@@ -96,10 +109,16 @@ def _verb(
         as_json=argparse.SUPPRESS,
         lock_timeout=argparse.SUPPRESS,
     )
-    if reads:
+    if reads or lists:
         verb.add_argument("--at", metavar="BASIS", help="a seq, HEAD~n, or an ISO time")
+    if lists:
+        verb.add_argument("--jsonl", action="store_true", help="print one JSON object an item")
     verb.set_defaults(run=run)
     return verb
+
+
+def _count(verb: ArgumentParser) -> None:
+    verb.add_argument("-n", type=int, default=20, metavar="COUNT", help="how many (20)")
 
 
 def _common(

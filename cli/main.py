@@ -59,10 +59,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
 def _answer(given: Sequence[str]) -> int:
     """Run one command; every error but the system's becomes a line and an exit code."""
     # Also what cannot be parsed is answered in the form that was asked for.
-    output = Output(as_json="--json" in given)
+    output = Output(as_json="--json" in given, as_lines="--jsonl" in given)
     try:
         options = parser().parse_args(given)
-        output = Output(as_json=options.json)
+        output = Output(as_json=options.json, as_lines=options.jsonl)
         code: int = options.run(options, output)
     except CerataError as error:
         output.error(error)

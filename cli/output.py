@@ -1,4 +1,4 @@
-"""Output: for people on a terminal, plain in a pipe, or one JSON object."""
+"""Output: for people on a terminal, plain in a pipe, one JSON object, or one an item."""
 
 import json
 import sys
@@ -32,10 +32,15 @@ class _Terminal(Console):
 
 
 class Output:
-    """Where a verb says what it did. With ``as_json`` only `result` reaches standard output."""
+    """Where a verb says what it did.
 
-    def __init__(self, *, as_json: bool) -> None:
-        self.as_json = as_json
+    With ``as_json`` only `result` reaches standard output, as one object; with ``as_lines`` only
+    the items of its list, one object on a line each.
+    """
+
+    def __init__(self, *, as_json: bool, as_lines: bool = False) -> None:
+        self.as_json = as_json or as_lines
+        self._as_lines = as_lines
         self._answered = False
         self._console = _Terminal(highlight=False, soft_wrap=True)
         self._errors = Console(stderr=True, highlight=False, soft_wrap=True)
@@ -46,11 +51,18 @@ class Output:
             shown = text.translate(_CONTROLS) if isinstance(text, str) else _plain(text)
             self._console.print(shown, style=style, markup=False)
 
-    def result(self, value: Mapping[str, JsonValue]) -> None:
-        """Print the verb's result as JSON, if that was asked for."""
-        if self.as_json:
-            self._answered = True
+    def result(self, value: Mapping[str, JsonValue], *, items: str | None = None) -> None:
+        """Print the verb's result as JSON, if that was asked for; ``items`` names its list."""
+        if not self.as_json:
+            return
+        self._answered = True
+        if not self._as_lines or items is None:
             print(json.dumps(value, ensure_ascii=False, indent=2))
+            return
+        found = value[items]
+        assert isinstance(found, list)
+        for item in found:
+            print(json.dumps(item, ensure_ascii=False))
 
     def warn(self, text: str) -> None:
         """Say something that went wrong and did not stop the verb."""
@@ -62,7 +74,8 @@ class Output:
         After a result it goes to standard error, for there is one object on standard output.
         """
         if self.as_json and not self._answered:
-            print(json.dumps(error.to_dict(), ensure_ascii=False, indent=2))
+            indent = None if self._as_lines else 2
+            print(json.dumps(error.to_dict(), ensure_ascii=False, indent=indent))
             return
         self._errors.print(Text.assemble(("error: ", "bold red"), str(error)))
 

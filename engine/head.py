@@ -8,6 +8,9 @@ import msgspec
 class Hashes(Protocol):
     """What computes the hashes of a log's points."""
 
+    @property
+    def log_id(self) -> bytes: ...
+
     def chain_at(self, seq: int) -> bytes: ...
 
     def root_at(self, seq: int) -> bytes: ...
@@ -34,6 +37,11 @@ class Head(msgspec.Struct, frozen=True, eq=False):
 
     def __hash__(self) -> int:
         return hash((self.seq, self.recorded))
+
+    @property
+    def log_id(self) -> bytes:
+        """The id of the log (16 bytes), which its backups share."""
+        return self._log.log_id
 
     @property
     def chain(self) -> bytes:

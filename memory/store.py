@@ -29,7 +29,7 @@ from cerata.engine.events import (
 from cerata.engine.head import Appended, Head
 from cerata.engine.log import Log, SyncPolicy
 from cerata.engine.recovery import RecoveryReport
-from cerata.replay.basis import resolve_basis
+from cerata.replay.basis import resolve_basis, to_microseconds
 from cerata.replay.fold import CLOSE_COST_MS, REPLAY_COST_MS, Fold, replayed_digests
 
 from .drafting import (
@@ -48,7 +48,8 @@ from .view import DOCUMENT_KIND, View
 if TYPE_CHECKING:
     from cerata.replay.verify import Verification
 
-Basis = int | str | datetime | Receipt | Context | View
+Basis = int | str | datetime | Receipt | Head | Context | View
+"""A point of the log, however a caller names it; see `Store.at`."""
 
 
 class Store:
@@ -134,24 +135,48 @@ class Store:
     # --- reading ---------------------------------------------------------------------------------
 
     def at(self, basis: Basis) -> View:
-        """Return the memory as it was at a basis: a seq, a receipt, a time, ``HEAD~n``, a view.
+        """Return the memory as it was at a basis; it stands still while others write.
+
+        A number is a seq: exactly the first n events, also inside a batch. A receipt or head is
+        the end of its batch; a view or context, its own basis; a time (an aware datetime, or an
+        ISO string, of which a date is 00:00 UTC), the last batch recorded by then. ``"HEAD"`` is
+        the newest event and ``"HEAD~2"`` two batches before.
 
         Raises:
-            NotFound: the log does not reach that far. InvalidInput: it cannot be understood.
+            NotFound: the log does not reach that far. InvalidInput: it cannot be understood, or
+            is of another memory.
         """
         head = self._log.refresh()
+        now: int | None = None
+        if isinstance(basis, View):
+            self._check_own(basis.log_id)
+            return View(self._log, self._fold, basis.basis, self._scope, basis.now_us)
         if isinstance(basis, Receipt):
             if basis.head is None:
                 raise InvalidInput("The receipt is of a transaction that has not ended")
-            basis = basis.head.seq
-        elif isinstance(basis, Context | View):
+            basis = basis.head
+        if isinstance(basis, Context):
+            now = to_microseconds(basis.now)
             basis = basis.basis
+        elif isinstance(basis, Head):
+            self._check_own(basis.log_id)
+            basis = basis.seq
         elif basis == "HEAD":
+            now = self._log.environment.clock.now_us()
             basis = head.seq
-        return View(self._log, self._fold, resolve_basis(self._log, basis), self._scope)
+        return View(self._log, self._fold, resolve_basis(self._log, basis), self._scope, now)
+
+    def _check_own(self, log_id: bytes) -> None:
+        if log_id != self._log.log_id:
+            raise InvalidInput(
+                "The basis is a point of another memory",
+                where=self.path,
+                remedy="Give a seq, or what this store has returned.",
+            )
 
     def _view(self) -> View:
-        return View(self._log, self._fold, self._log.refresh().seq, self._scope)
+        now = self._log.environment.clock.now_us()
+        return View(self._log, self._fold, self._log.refresh().seq, self._scope, now)
 
     def search(self, query: str, *, k: int = 10, include_superseded: bool = False) -> list[Hit]:
         """Return the best ``k`` frames for a plain-language question; see `View.search`."""

@@ -141,6 +141,7 @@ class Context:
 
     ``text`` takes ``tokens`` of at most ``max_tokens``; ``omitted`` are the ids that were found
     and did not fit; ``fallback`` says that nothing matched and the newest frames stand in.
+    ``basis`` and ``now`` are those of the view: `Store.at` of a context gives it again.
     Printing it gives the text and one last line that says what was shown.
     """
 
@@ -150,6 +151,7 @@ class Context:
     items: tuple[ContextItem, ...]
     omitted: tuple[int, ...]
     basis: int
+    now: datetime
     fallback: bool = False
 
     @property
@@ -173,6 +175,7 @@ class Context:
             "items": [item.to_dict() for item in self.items],
             "omitted": list(self.omitted),
             "basis": self.basis,
+            "now": self.now.isoformat(),
             "fallback": self.fallback,
         }
 

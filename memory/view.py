@@ -38,13 +38,16 @@ _CONTEXT_HITS = 100
 class View:
     """The memory at seq ``basis``: the first ``basis`` events and nothing after.
 
-    ``scope`` narrows it to what was written under these names.
+    ``scope`` narrows it to what was written under these names. It may be held while others
+    write: it shares the store's state, of which only more is appended, and copies nothing.
     """
 
     _log: Log
     _fold: Fold
     basis: int
     scope: Scope | None = None
+    now_us: int | None = None
+    """The clock's time where the view is one of the head, in microseconds since 1970 UTC."""
 
     # --- what there is ---------------------------------------------------------------------------
 
@@ -55,9 +58,17 @@ class View:
         return Head(self.basis, recorded, self._log)
 
     @property
+    def log_id(self) -> bytes:
+        """The id of the log that this is a view of."""
+        return self._log.log_id
+
+    @property
     def now(self) -> datetime:
-        """What "now" means in this view: when its last event was recorded."""
-        return to_datetime(self.head.recorded)
+        """What "now" means in this view: when its last event was recorded.
+
+        At the head it is the clock's time when the view was made.
+        """
+        return to_datetime(self.head.recorded if self.now_us is None else self.now_us)
 
     @cached_property
     def _frames(self) -> Frames:
@@ -271,6 +282,7 @@ class View:
             items=tuple(items),
             omitted=tuple(entry.id for entry in entries if entry.id not in shown),
             basis=self.basis,
+            now=self.now,
             fallback=not hits,
         )
 

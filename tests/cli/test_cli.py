@@ -120,8 +120,13 @@ VERBS = {
     "search": (["search", "bridge"], {"query", "basis", "hits"}),
     "recall": (
         ["recall", "bridge"],
-        {"query", "text", "tokens", "max_tokens", "items", "omitted", "basis", "fallback"},
+        {
+            "query", "text", "tokens", "max_tokens", "items", "omitted", "basis", "now",
+            "fallback",
+        },
     ),
+    "show": (["show", "1"], {"basis", "frames"}),
+    "frames": (["frames"], {"basis", "frames"}),
     "log": (["log"], {"basis", "events"}),
     "verify": (["verify"], {"ok", "log", "digests", "diverging", "notes"}),
     "remember": (
@@ -147,6 +152,74 @@ def test_json_is_one_object_and_nothing_else(run: Run, notes: Path, verb: str) -
     code, out, err = run(*arguments, "--json")
     assert (code, err) == (0, "")
     assert set(json.loads(out)) == names
+
+
+@pytest.mark.parametrize(
+    ("arguments", "ids"),
+    [
+        (["search", "soup"], [1]),
+        (["frames"], [2, 1]),
+        (["frames", "-n", "1"], [2]),
+        (["frames", "--at", "1"], [1]),
+        (["show", "2", "1"], [2, 1]),
+        (["log"], [2, 1]),
+    ],
+    ids=lambda value: " ".join(value) if isinstance(value[0], str) else None,
+)
+def test_a_list_can_come_as_one_object_a_line(
+    run: Run, notes: Path, arguments: list[str], ids: list[int]
+) -> None:
+    """What grep and jq take line by line."""
+    run("remember", str(notes))
+    code, out, err = run(*arguments, "--jsonl")
+    assert (code, err) == (0, "")
+    rows = [json.loads(line) for line in out.splitlines()]
+    assert [row.get("id", row.get("seq")) for row in rows] == ids
+    code, out, _ = run(*arguments, "--jsonl", "--at", "99")
+    assert code == cerata.NotFound.exit_code
+    assert json.loads(out.splitlines()[0])["error"] == "NotFound"
+    assert len(out.splitlines()) == 1
+
+
+def test_frames_are_shown_whole_and_listed_as_they_were(run: Run) -> None:
+    """What a person reads of a frame: where it is from, what was said of it, its text."""
+    with cerata.open("m.cera") as store:
+        store.put_frame(
+            "We meet on Tuesday.\nAt ten.",
+            role="user",
+            tags=["plan"],
+            metadata={"room": 7},
+            created="2026-03-01",
+        )
+        store.supersede(1, "We meet on Thursday.")
+        store.put_frame(b"\x89PNG", search_text="a map", title="Map", created="2026-03-02")
+    today = f"{cerata.open('m.cera').frame(2).created:%Y-%m-%d}"
+    assert run("show", "1", "4", "--at", "4")[1].splitlines() == [
+        "[#1 · 2026-03-01]",
+        "closed: superseded by #2",
+        "scope: tenant=default",
+        "role: user",
+        "tags: plan",
+        'metadata: {"room": 7}',
+        "We meet on Tuesday.",
+        "At ten.",
+        "",
+        "[#4 · Map · 2026-03-02]",
+        "scope: tenant=default",
+        "search text: a map",
+        "(4 B)",
+    ]
+    assert "closed" not in run("show", "1", "--at", "1")[1]
+    assert run("frames", "--superseded")[1].splitlines() == [
+        "       4  2026-03-02  Map  (4 B)",
+        f"       2  {today}  We meet on Thursday.",
+        "       1  2026-03-01  (closed) We meet on Tuesday. At ten.",
+    ]
+    assert run("frames", "--at", "1")[1] == "       1  2026-03-01  We meet on Tuesday. At ten.\n"
+    assert run("frames", "--at", "0")[1] == "There are no frames.\n"
+    code, _, err = run("show", "3")
+    assert code == cerata.NotFound.exit_code
+    assert "There is no frame 3" in err
 
 
 class TestWhichFile:

@@ -14,7 +14,7 @@ from random import Random
 import pytest
 
 import cerata
-from cerata.cli import main, verbs
+from cerata.cli import history, main
 from cerata.engine.limits import STRING_SIZE_MAX
 from cerata.engine.storage import LockName, OsStorage
 
@@ -274,7 +274,7 @@ class TestInternalErrors:
             raise RuntimeError("not\nforeseen")
 
         run("put", "x")
-        monkeypatch.setattr(verbs, "_newest_first", broken)
+        monkeypatch.setattr(history, "_newest_first", broken)
         code, out, err = run("log")
         assert (code, out) == (70, "")
         assert err.startswith("error: Internal error: RuntimeError: not foreseen (test_failures.py")

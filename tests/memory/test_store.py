@@ -374,11 +374,37 @@ class TestViews:
         assert store.at("HEAD~2").basis == 0
         assert store.at(when).basis == store.at(when.isoformat()).basis == 3
         assert store.at("2020-01-01").basis == 0
+        assert store.at(second.head).basis == store.at(store.head).basis == 4  # type: ignore[arg-type]
         for basis in (5, -1, "HEAD~3"):
             with pytest.raises(cerata.NotFound):
                 store.at(basis)
         with pytest.raises(cerata.InvalidInput, match="ISO time"):
             store.at("yesterday")
+
+    def test_now_is_the_clock_at_the_head_and_what_was_recorded_in_the_past(
+        self, store: cerata.Store
+    ) -> None:
+        """A context, asked for again, means by "now" what it meant then."""
+        store.put_frame("a")
+        store.put_frame("b")
+        before = datetime.now(UTC)
+        context = store.recall("a")
+        assert before <= context.now <= store.at("HEAD").now <= datetime.now(UTC)
+        again = store.at(context)
+        assert (again.basis, again.now) == (2, context.now)
+        assert store.at(again).now == context.now
+        assert again.recall("a") == context
+        assert store.at(1).now == store.frame(1).recorded
+
+    def test_a_basis_of_another_memory_is_refused(self, store: cerata.Store) -> None:
+        """It has the same numbers, and they mean something else."""
+        store.put_frame("a")
+        with cerata.open(":memory:") as other:
+            receipt = other.put_frame("b")
+            for basis in (receipt, other.head, other.at("HEAD")):
+                with pytest.raises(cerata.InvalidInput, match="another memory"):
+                    store.at(basis)
+            assert other.at(receipt).basis == 1
 
     def test_recall_names_sources_and_says_when_nothing_matched(self, store: cerata.Store) -> None:
         """A model must be able to say where it knows something from."""

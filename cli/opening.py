@@ -1,0 +1,56 @@
+"""Which file a verb works on, and how it is opened."""
+
+import os
+from argparse import Namespace
+from collections.abc import Callable
+from pathlib import Path
+from typing import Final
+
+import cerata
+from cerata.engine.errors import NotFound
+from cerata.memory.store import Store
+from cerata.memory.view import View
+
+from .output import Output
+
+Verb = Callable[[Namespace, Output], int]
+
+DEFAULT_FILE: Final = "memory.cera"
+"""What writing creates where no file is named and none is here."""
+
+
+def file_of(options: Namespace, *, default: str | None = None) -> str:
+    """Return the file that a verb works on.
+
+    Raises:
+        NotFound: none was named, and there is not exactly one here.
+    """
+    named: str | None = options.file or os.environ.get("CERATA_FILE") or None
+    if named:
+        return named
+    here = sorted(str(path) for path in Path().glob("*.cera"))
+    if len(here) == 1:
+        return here[0]
+    if not here and default is not None:
+        return default
+    raise NotFound(
+        f"There are {len(here)} *.cera files here" if here else "There is no *.cera file here",
+        where=os.getcwd(),
+        remedy="Name one with -f FILE or $CERATA_FILE.",
+    )
+
+
+def reading(options: Namespace) -> Store:
+    """Open the file for reading; nothing is written or created."""
+    return cerata.open(file_of(options), mode="r", lock_timeout=options.lock_timeout)
+
+
+def writing(options: Namespace) -> Store:
+    """Open the file for writing; where none is named and none is here, a new one."""
+    file = file_of(options, default=DEFAULT_FILE)
+    return cerata.open(file, lock_timeout=options.lock_timeout)
+
+
+def view_of(store: Store, options: Namespace) -> View:
+    """Return the memory as ``--at`` asks for it, by default the newest."""
+    return store.at("HEAD" if options.at is None else options.at)

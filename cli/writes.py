@@ -1,0 +1,102 @@
+"""The verbs that write: remember and put."""
+
+import os
+import sys
+from argparse import Namespace
+from collections import Counter
+from collections.abc import Iterator
+from contextlib import ExitStack
+from pathlib import Path
+from typing import Final
+
+from cerata.engine.errors import InvalidInput, NotFound, StorageFailed
+from cerata.engine.events import JsonValue
+from cerata.engine.limits import STRING_SIZE_MAX
+from cerata.memory.ingest import decode_text, read_document
+from cerata.memory.store import Store
+
+from .opening import writing
+from .output import Output
+
+TEXT_SUFFIXES: Final = frozenset((".md", ".markdown", ".txt", ".text", ".rst"))
+"""What a folder is searched for; a file that is named is read whatever its name."""
+
+
+def run_remember(options: Namespace, output: Output) -> int:
+    """Remember files, and say what became of each."""
+    paths = list(_expanded(options.paths))
+    outcome: Counter[str] = Counter()
+    skipped: list[dict[str, JsonValue]] = []
+    passages = 0
+    store: Store | None = None
+    with ExitStack() as opened, output.progress("remembering", len(paths)) as steps:
+        for path in paths:
+            try:
+                text, uri, title = _document(path)
+            except (InvalidInput, NotFound, StorageFailed) as error:
+                skipped.append({"path": path, "why": str(error)})
+                output.warn(f"skipped {path}: {error.what}")
+            else:
+                if store is None:
+                    # Not before there is something to keep: a wrong name leaves no empty file.
+                    store = opened.enter_context(writing(options))
+                receipt = store.remember(text, uri=uri, title=title, tags=options.tag)
+                outcome["added" if receipt.added else "unchanged"] += 1
+                passages += len(receipt.ids) if receipt.added else 0
+            steps.done()
+        file = None if store is None else store.path
+        head = None if store is None else store.head.seq
+    output.line(
+        f"{outcome['added']:,} added ({passages:,} frames), {outcome['unchanged']:,} unchanged, "
+        f"{len(skipped):,} skipped; "
+        + ("nothing was written" if head is None else f"{file} is at event {head:,}")
+    )
+    output.result(
+        {
+            "file": file,
+            "added": outcome["added"],
+            "frames": passages,
+            "unchanged": outcome["unchanged"],
+            "skipped": skipped,
+            "head": head,
+        }
+    )
+    return 1 if skipped else 0
+
+
+def run_put(options: Namespace, output: Output) -> int:
+    """Put one text, and print its id."""
+    with writing(options) as store:
+        receipt = store.put_frame(" ".join(options.text), title=options.title, tags=options.tag)
+        output.line(f"frame {receipt.id} in {store.path}")
+        output.result({"file": store.path, **receipt.to_dict()})
+    return 0
+
+
+def _expanded(names: list[str]) -> Iterator[str]:
+    """Yield the files that were named, those below folders in order of their names."""
+    for name in names:
+        path = Path(name)
+        if name != "-" and os.path.isdir(name):
+            below = (one for one in path.rglob("*") if one.suffix.lower() in TEXT_SUFFIXES)
+            yield from sorted(str(one) for one in below if one.is_file())
+        else:
+            yield name
+
+
+def _document(name: str) -> tuple[str, str | None, str | None]:
+    """Read what was named; return its text, URI and title. Input has neither of the two.
+
+    Raises:
+        NotFound, StorageFailed, InvalidInput: it cannot be remembered.
+    """
+    if name != "-":
+        return read_document(Path(name))
+    if sys.stdin is None:
+        raise InvalidInput("There is no input", remedy="Name a file.")
+    try:
+        # One byte more than is allowed: what is too large is seen without reading it all.
+        data = sys.stdin.buffer.read(STRING_SIZE_MAX + 1)
+    except OSError as error:
+        raise StorageFailed(f"Cannot read: {error.strerror}", where="input") from error
+    return decode_text(data, "input"), None, None
