@@ -45,6 +45,7 @@ if TYPE_CHECKING:
     from cerata.memory.transaction import Transaction
     from cerata.memory.values import Context, Frame, Hit, Receipt
     from cerata.memory.view import View
+    from cerata.projections.filters import Filter
     from cerata.retrieval.context import ContextItem
 
 __all__ = [
@@ -58,6 +59,7 @@ __all__ = [
     "Environment",
     "Event",
     "EventBody",
+    "Filter",
     "Frame",
     "Head",
     "HistoryPruned",
@@ -106,6 +108,7 @@ _HOMES = {
     "cerata.memory.transaction": ("Transaction",),
     "cerata.memory.values": ("Context", "Frame", "Hit", "Receipt"),
     "cerata.memory.view": ("View",),
+    "cerata.projections.filters": ("Filter",),
     "cerata.retrieval.context": ("ContextItem",),
 }
 _HOME_OF = {name: home for home, names in _HOMES.items() for name in names}

@@ -15,7 +15,7 @@ from cerata.engine.events import (
     SupersedeFrame,
 )
 from cerata.memory.view import View
-from cerata.replay.basis import to_datetime
+from cerata.projections.times import to_datetime
 
 from .opening import reading, view_of
 from .output import Output, bytes_text, clipped

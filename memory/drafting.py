@@ -20,7 +20,7 @@ from cerata.engine.events import (
     ScopeValue,
 )
 from cerata.engine.integrity import hash_bytes
-from cerata.replay.basis import to_microseconds
+from cerata.projections.times import to_microseconds
 
 _CONTENT_HASH_SIZE = 16
 

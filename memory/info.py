@@ -2,7 +2,7 @@
 
 from cerata.engine.events import JsonValue
 from cerata.engine.log import Log
-from cerata.replay.basis import to_datetime
+from cerata.projections.times import to_datetime
 
 from .view import View
 

@@ -29,7 +29,8 @@ from cerata.engine.events import (
 from cerata.engine.head import Appended, Head
 from cerata.engine.log import Log, SyncPolicy
 from cerata.engine.recovery import RecoveryReport
-from cerata.replay.basis import resolve_basis, to_microseconds
+from cerata.projections.times import to_microseconds
+from cerata.replay.basis import resolve_basis
 from cerata.replay.fold import CLOSE_COST_MS, REPLAY_COST_MS, Fold, replayed_digests
 
 from .drafting import (

@@ -19,7 +19,7 @@ from cerata.engine.log import Log
 from cerata.projections import text as words
 from cerata.projections.frame_table import Frames
 from cerata.projections.ranking import FulltextView
-from cerata.replay.basis import to_datetime
+from cerata.projections.times import to_datetime
 from cerata.replay.fold import Fold
 from cerata.retrieval.context import Entry, fill
 from cerata.retrieval.span import best_span

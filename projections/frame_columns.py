@@ -1,33 +1,36 @@
-"""The columns of frames: births, closings and oddities, and what is derived from them.
+"""The columns of frames: births, attributes, embeddings, closings, oddities, and what they imply.
 
 Owns the effect columns in order of seq, their place in digests and chunks, and the derived links
-(parent to children, row to closing), which are rebuilt from the effects at load and are in
+(row to closing, and `frame_links`), which are rebuilt from the effects at load and are in
 neither. The fold in `frames` decides what to append; `frame_table` answers questions.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from enum import IntEnum
 from operator import itemgetter
 from typing import Final
 
+import msgspec
 import numpy as np
 
+from cerata.engine.events import PutFrame, Scope
+
+from .attributes import Attributes
 from .columns import (
-    I64,
     NO_ROW,
     AnyColumn,
     AnyGrowing,
     Column,
     Columns,
     concatenate,
+    damaged,
     require,
     rows_up_to,
 )
+from .frame_links import ChildLinks
 from .hash_index import HashIndex
 from .names import Names, check_seqs
-
-NO_TIME: Final = -(1 << 63)
-"""In a column of times: none given. On disk: never renumber."""
+from .timeline import TimelineIndex
 
 NO_INDEX: Final = -1
 """In a column of chunk indices and counts: none given. On disk: never renumber."""
@@ -52,7 +55,9 @@ class Oddity(IntEnum):
     UNKNOWN_REFERENCE = 2
     """It names something that is not an earlier frame."""
     ALREADY_CLOSED = 3
-    """It closes what was closed before, or supersedes a frame by itself."""
+    """It closes what was closed before."""
+    CYCLE = 4
+    """It supersedes a frame by itself, or by one that the frame took the place of."""
 
 
 # Bits of the flags column, plain numbers because `|` on an IntFlag takes 1 us. On disk: never
@@ -60,11 +65,10 @@ class Oddity(IntEnum):
 FLAG_ERASED: Final = 1
 FLAG_TEXT: Final = 2
 FLAG_BLOB: Final = 4
-FLAG_EMBEDDING: Final = 8
+FLAG_SEARCH_TEXT: Final = 8
 FLAG_CONTENT_HASH: Final = 16
-FLAG_URI: Final = 32
 
-BirthRow = tuple[int, int, int, int, int, int, int, int, int, int, int, int, int, int]
+BirthRow = tuple[int, int, int, int, int, int, int, int, int, int, int, int]
 """One birth: the items of `FrameColumns.births` in order."""
 
 
@@ -72,7 +76,8 @@ class FrameColumns:
     """Every column of the frames fold, appended by one thread.
 
     - Row r of all birth columns is one putFrame; ``seq`` ascends with r.
-    - Closings are in order of seq; a row is closed at most once, after its birth.
+    - Closings are in order of seq; a row is closed at most once, after its birth, and the chain
+      of frames in each other's place never comes back to where it was.
     - Derived columns have a row each; an item is written once, and what is written names a later
       row or closing, which a reader of an earlier state passes over.
     """
@@ -84,7 +89,6 @@ class FrameColumns:
         self.parent = Column(np.int64)
         self.chunk_index, self.chunk_count = Column(np.int32), Column(np.int32)
         self.content, self.content_low = Column(np.uint64), Column(np.uint64)
-        self.uri, self.uri_low = Column(np.uint64), Column(np.uint64)
         self.flags = Column(np.uint8)
         self.births: tuple[tuple[str, AnyGrowing], ...] = (
             ("births.seq", self.seq),
@@ -98,9 +102,19 @@ class FrameColumns:
             ("births.chunk_count", self.chunk_count),
             ("births.content", self.content),
             ("births.content_low", self.content_low),
-            ("births.uri", self.uri),
-            ("births.uri_low", self.uri_low),
             ("births.flags", self.flags),
+        )
+        self.attributes = Attributes()
+        # Derived: the names and values of each scope; a row is its code.
+        self.scope_parts = Attributes()
+        # A row for each frame and space that it has, or came to have, an embedding in.
+        self.spaces = Names()
+        self.embedding_seq = Column(np.int64)
+        self.embedding_row, self.embedding_space = Column(np.uint32), Column(np.uint32)
+        self.embeddings: tuple[tuple[str, AnyGrowing], ...] = (
+            ("embeddings.seq", self.embedding_seq),
+            ("embeddings.row", self.embedding_row),
+            ("embeddings.space", self.embedding_space),
         )
         self.closing_seq, self.closing_by = Column(np.int64), Column(np.int64)
         self.closing_row, self.closing_kind = Column(np.uint32), Column(np.uint8)
@@ -115,12 +129,14 @@ class FrameColumns:
             ("oddities.seq", self.oddity_seq),
             ("oddities.kind", self.oddity_kind),
         )
+        # Of a batch that is being folded, to be kept in order of seq.
         self._notes: list[tuple[int, Oddity]] = []
+        self._embedded: list[tuple[int, int, int]] = []
         # Derived.
-        self.first_child, self.next_sibling = Column(np.uint32), Column(np.uint32)
-        self._last_child = Column(np.uint32)
+        self.links = ChildLinks()
         self.closed_at = Column(np.uint32)
-        self.content_index, self.uri_index = HashIndex(), HashIndex()
+        self.content_index, self.replaced_index = HashIndex(), HashIndex()
+        self.timeline = TimelineIndex()
 
     # --- appending -------------------------------------------------------------------------------
 
@@ -128,21 +144,55 @@ class FrameColumns:
         """Append births, and link them to their parents."""
         for (_, column), items in zip(self.births, zip(*rows, strict=True), strict=True):
             column.extend(items)
+        self.attributes.settle()
+        self.scope_parts.settle()
         for seq in self._link(len(rows)):
             self.note(seq, Oddity.UNKNOWN_REFERENCE)
 
+    def scope_code(self, scope: Scope, seq: int) -> int:
+        """Return the code of a scope."""
+        known = len(self.scopes)
+        code = self.scopes.code(msgspec.json.encode(scope).decode(), seq)
+        if code > known:
+            self._split_scope(code, seq, scope)
+        return code
+
+    def _split_scope(self, code: int, seq: int, scope: Scope) -> None:
+        for name, value in scope:
+            self.scope_parts.add_value(code, seq, name, value)
+
+    def describe(self, place: int, seq: int, body: PutFrame) -> None:
+        """Take what few frames say of themselves, of the birth ``place`` rows after the last."""
+        row = len(self.seq) + place
+        self.attributes.add(row, seq, body)
+        if body.embedding is not None:
+            self.embed(row, seq, body.embedding.space)
+
+    def embed(self, row: int, seq: int, space: str) -> None:
+        """Remember until `keep_batch` that event ``seq`` gave a row an embedding in a space."""
+        self._embedded.append((seq, row, self.spaces.code(space, seq)))
+
     def note(self, seq: int, oddity: Oddity) -> None:
-        """Remember an oddity of event ``seq`` until `keep_notes`."""
+        """Remember an oddity of event ``seq`` until `keep_batch`."""
         self._notes.append((seq, oddity))
 
-    def keep_notes(self) -> None:
-        """Append the oddities of a batch in order of seq: births were folded before closings."""
+    def keep_batch(self) -> None:
+        """Append oddities and embeddings in order of seq: births were folded before the rest."""
+        # Stable: an event's own stay in their order.
         if self._notes:
-            # Stable: an event's own oddities stay in their order.
             self._notes.sort(key=itemgetter(0))
-            self.oddity_seq.extend([seq for seq, _ in self._notes])
-            self.oddity_kind.extend([oddity for _, oddity in self._notes])
+            for (_, column), items in zip(
+                self.oddities, zip(*self._notes, strict=True), strict=True
+            ):
+                column.extend(items)
             self._notes.clear()
+        if self._embedded:
+            self._embedded.sort(key=itemgetter(0))
+            for (_, column), items in zip(
+                self.embeddings, zip(*self._embedded, strict=True), strict=True
+            ):
+                column.extend(items)
+            self._embedded.clear()
 
     def close(self, row: int, seq: int, kind: ClosingKind, by: int) -> None:
         """Append a closing of an open row; ``by`` is the frame in its place, or 0."""
@@ -153,38 +203,10 @@ class FrameColumns:
         self.closing_by.extend([by])
 
     def _link(self, count: int) -> list[int]:
-        """Link the last ``count`` rows to their parents; return the seqs whose parent is none."""
+        """Derive what the last ``count`` rows imply; return the seqs whose parent is none."""
+        self.closed_at.extend(np.full(count, NO_ROW, np.uint32))
         seqs = self.seq.view()
-        start = len(seqs) - count
-        for column in (self.first_child, self.next_sibling, self._last_child, self.closed_at):
-            column.extend(np.full(count, NO_ROW, np.uint32))
-        parents = self.parent.view()[start:]
-        children = np.flatnonzero(parents)
-        if not len(children):
-            return []
-        wanted = parents[children]
-        rows = np.searchsorted(seqs, wanted)
-        known = rows < children + start
-        known[known] = seqs[rows[known]] == wanted[known]
-        self._chain((children + start)[known], rows[known])
-        unknown: list[int] = seqs[start:][children[~known]].tolist()
-        return unknown
-
-    def _chain(self, children: I64, parents: I64) -> None:
-        """Append each child (ascending rows) to the chain of its parent."""
-        if not len(children):
-            return
-        order = np.argsort(parents, kind="stable")
-        children, parents = children[order], parents[order]
-        same = parents[1:] == parents[:-1]
-        self.next_sibling.set_once(children[:-1][same], children[1:][same])
-        heads = concatenate([np.ones(1, np.bool_), ~same], np.bool_)
-        tails = concatenate([~same, np.ones(1, np.bool_)], np.bool_)
-        last = self._last_child.view()[parents[heads]]
-        fresh = last == NO_ROW
-        self.first_child.set_once(parents[heads][fresh], children[heads][fresh])
-        self.next_sibling.set_once(last[~fresh], children[heads][~fresh])
-        self._last_child.set_once(parents[tails], children[tails])
+        return self.links.extend(seqs, self.parent.view()[len(seqs) - count :])
 
     # --- what the fold asks ----------------------------------------------------------------------
 
@@ -196,64 +218,86 @@ class FrameColumns:
             return row
         return None
 
+    def rows_before(self, seq: int) -> int:
+        """Return how many frames were put before event ``seq``."""
+        return rows_up_to(self.seq.view(), seq - 1)
+
     def is_closed(self, row: int) -> bool:
         return bool(self.closed_at.view()[row] != NO_ROW)
 
-    def below(self, row: int, before: int, *, but: int | None) -> Iterator[int]:
-        """Yield the rows below one that were put before event ``before``, parents first.
-
-        Row ``but`` and what is below it are left out.
-        """
-        first, following = self.first_child.view(), self.next_sibling.view()
-        limit = int(np.searchsorted(self.seq.view(), before))
-        pending = [row]
-        while pending:
-            child = int(first[pending.pop()])
-            while child < limit:
-                if child != but:
-                    yield child
-                    pending.append(child)
-                child = int(following[child])
+    def replacements(self, row: int, before: int) -> dict[int, None]:
+        """Return a row, the row that took its place, the one that took that one's, and so on."""
+        chain: dict[int, None] = {}
+        closing_by = self.closing_by.view()
+        following: int | None = row
+        while following is not None and following not in chain:
+            chain[following] = None
+            closing = int(self.closed_at.view()[following])
+            open_ = closing == NO_ROW
+            following = None if open_ else self.row_of(int(closing_by[closing]), before)
+        return chain
 
     # --- effects ---------------------------------------------------------------------------------
 
     def effects(self, after: int, through: int) -> dict[str, AnyColumn]:
         """Return the canonical columns of events ``after + 1`` … ``through``."""
         effects: dict[str, AnyColumn] = {}
-        for group in (self.births, self.closings, self.oddities):
+        for group in (self.births, self.embeddings, self.closings, self.oddities):
             seqs = group[0][1].view().astype(np.int64, copy=False)
             start, end = rows_up_to(seqs, after), rows_up_to(seqs, through)
             effects.update({name: column.view()[start:end] for name, column in group})
         for prefix, names in self._names():
             effects.update(names.effects(prefix, after, through))
-        return effects
+        seqs = self.seq.view()
+        rows = rows_up_to(seqs, after), rows_up_to(seqs, through)
+        return {**effects, **self.attributes.effects(rows, after, through)}
 
     def load(self, columns: Columns, after: int, through: int) -> None:
         """Append the effects in a chunk. Raises `Corrupt`, and then changes nothing."""
-        groups = [
-            [columns.like(name, column.view()) for name, column in group]
-            for group in (self.births, self.closings, self.oddities)
-        ]
-        for group, strict in zip(groups, (True, False, False), strict=True):
-            check_seqs(
-                group[0].astype(np.int64, copy=False), after, through, "a seq column", strict=strict
-            )
+        kept = (self.births, self.embeddings, self.closings, self.oddities)
+        groups = [[columns.like(name, column.view()) for name, column in group] for group in kept]
+        for group, strict in zip(groups, (True, False, False, False), strict=True):
+            seqs = group[0].astype(np.int64, copy=False)
+            check_seqs(seqs, after, through, "a seq column", strict=strict)
             require(len({len(column) for column in group}) == 1, "its columns differ in length")
+        births, embeddings, closings, oddities = groups
         loaded = [names.read(columns, prefix, after, through) for prefix, names in self._names()]
-        for (prefix, names), new, codes in zip(self._names(), loaded, groups[0][3:6], strict=True):
+        coded = (*births[3:6], embeddings[2])
+        for (prefix, names), new, codes in zip(self._names(), loaded, coded, strict=True):
             limit = len(names) + len(new.texts)
             require(not len(codes) or int(codes.max()) <= limit, f"{prefix} has no such code")
-        self._check_closings(groups[0][0], groups[1])
+        rows = len(self.seq), len(self.seq) + len(births[0])
+        self._check_embeddings(births[0], embeddings)
+        self._check_closings(births[0], closings)
+        require(
+            not len(oddities[0]) or 1 <= int(oddities[1].min()) <= int(oddities[1].max()) <= 4,
+            "an oddity has no such kind",
+        )
+        attributes = self.attributes.read(columns, rows, after, through)
+        scopes = [read_scope(text) for text in loaded[2].texts]
+        for code, scope in enumerate(scopes, start=len(self.scopes) + 1):
+            self._split_scope(code, after, scope)
+        self.scope_parts.settle()
         for (_, names), new in zip(self._names(), loaded, strict=True):
             names.load(new)
-        for kept, group in zip((self.births, self.closings, self.oddities), groups, strict=True):
-            for (_, column), items in zip(kept, group, strict=True):
-                column.extend(items)
+        for columns_kept, items in zip(kept, groups, strict=True):
+            for (_, growing), added in zip(columns_kept, items, strict=True):
+                growing.extend(added)
+        self.attributes.load(attributes)
         # The parents that are unknown are among the oddities loaded above.
-        self._link(len(groups[0][0]))
-        rows = groups[1][1].astype(np.int64)
-        first = len(self.closing_seq) - len(rows)
-        self.closed_at.set_once(rows, np.arange(first, first + len(rows), dtype=np.uint32))
+        self._link(len(births[0]))
+        closed = closings[1].astype(np.int64)
+        first = len(self.closing_seq) - len(closed)
+        self.closed_at.set_once(closed, np.arange(first, first + len(closed), dtype=np.uint32))
+
+    def _check_embeddings(self, seqs: AnyColumn, embeddings: Sequence[AnyColumn]) -> None:
+        """Raise `Corrupt` unless each embedding is of a row born by then, in a named space."""
+        when, rows, spaces = embeddings
+        if len(rows):
+            born = concatenate([self.seq.view(), seqs.astype(np.int64)], np.int64)
+            require(int(rows.max()) < len(born), "an embedding names a row that is not there")
+            require(bool((born[rows] <= when).all()), "an embedding comes before its frame")
+            require(int(spaces.min()) > 0, "an embedding has no space")
 
     def _check_closings(self, seqs: AnyColumn, closings: Sequence[AnyColumn]) -> None:
         """Raise `Corrupt` unless each closing closes an open row after its birth."""
@@ -270,12 +314,31 @@ class FrameColumns:
         require(int(kinds.min()) >= 1 and int(kinds.max()) <= 4, "a closing has no such kind")
 
     def _names(self) -> tuple[tuple[str, Names], ...]:
-        return (("kinds", self.kinds), ("roles", self.roles), ("scopes", self.scopes))
+        return (
+            ("kinds", self.kinds),
+            ("roles", self.roles),
+            ("scopes", self.scopes),
+            ("spaces", self.spaces),
+        )
 
     @property
     def size_bytes(self) -> int:
         """Memory held by the columns and indexes, names left out."""
-        groups = (*self.births, *self.closings, *self.oddities)
-        derived = (self.first_child, self.next_sibling, self._last_child, self.closed_at)
-        held = sum(c.size_bytes for _, c in groups) + sum(c.size_bytes for c in derived)
-        return held + self.content_index.size_bytes + self.uri_index.size_bytes
+        groups = (*self.births, *self.embeddings, *self.closings, *self.oddities)
+        held = sum(column.size_bytes for _, column in groups) + self.closed_at.size_bytes
+        derived = (
+            self.links,
+            self.attributes,
+            self.content_index,
+            self.replaced_index,
+            self.timeline,
+        )
+        return held + sum(one.size_bytes for one in derived)
+
+
+def read_scope(text: str) -> Scope:
+    """Return the scope behind its one text. Raises `Corrupt`."""
+    try:
+        return msgspec.json.decode(text, type=Scope)
+    except (msgspec.DecodeError, RecursionError) as error:
+        raise damaged(f"a scope cannot be read ({error})") from error

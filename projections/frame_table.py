@@ -2,29 +2,42 @@
 
 Owns questions about what there is and what was current at seq n. Every method takes n, at most
 the snapshot's ``seq``; the answer is that of a store that stopped at n.
+
+What a read admits is a mask over the rows at n. Masks combine with ``&``::
+
+    among = frames.alive(n) & frames.mask(Filter(tags=["decision"]), n)
+    page = frames.timeline(n).page(among=among)
 """
 
 from collections import Counter
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import dataclass
 
-import msgspec
 import numpy as np
 
 from cerata.engine.events import Scope
 
-from .columns import I64, U32, U64, Mask, rows_up_to
+from . import attributes
+from .attributes import AttributeView
+from .columns import I64, U32, Mask, rows_up_to
+from .filter_masks import FilterMasks
+from .filters import Filter
 from .frame_columns import (
+    FLAG_BLOB,
     FLAG_CONTENT_HASH,
-    FLAG_URI,
+    FLAG_SEARCH_TEXT,
+    FLAG_TEXT,
     NO_INDEX,
-    NO_TIME,
     ClosingKind,
     FrameColumns,
     Oddity,
+    read_scope,
 )
-from .hash_index import hash_halves, uri_halves
+from .frame_times import NO_TIME
+from .hash_index import hash_halves
 from .names import Names
+from .timeline import Timeline, TimelineOrder
+from .typed_values import ValueType, key_time
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,10 +53,6 @@ class Closing:
         """The frame that took its place, or None for a deletion."""
         return self.by
 
-    @property
-    def is_deletion(self) -> bool:
-        return self.kind in (ClosingKind.DELETE, ClosingKind.WITH_DELETED)
-
 
 @dataclass(frozen=True, slots=True)
 class FrameRow:
@@ -58,7 +67,35 @@ class FrameRow:
     parent: int | None
     chunk_index: int | None
     chunk_count: int | None
-    flags: int
+    uri: str | None
+    title: str | None
+    track: str | None
+    tags: tuple[str, ...]
+    labels: tuple[str, ...]
+    content_dates: tuple[int, ...]
+    has_text: bool
+    has_blob: bool
+    has_search_text: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Stored:
+    """A content that is there: its frame, and what of it is still to be done.
+
+    ``chunks`` are the current chunks, by index; ``missing`` the indices that have none, and
+    ``unembedded`` the frames that have no embedding in the space asked for. A document that was
+    split is embedded by its chunks.
+    """
+
+    frame: int
+    chunks: Mapping[int, int]
+    missing: tuple[int, ...]
+    unembedded: tuple[int, ...]
+
+    @property
+    def is_complete(self) -> bool:
+        """Whether storing the content again would add nothing."""
+        return not (self.missing or self.unembedded)
 
 
 class Frames:
@@ -81,8 +118,6 @@ class Frames:
         self._chunk_count = columns.chunk_count.view()
         self._content = columns.content.view()
         self._content_low = columns.content_low.view()
-        self._uri = columns.uri.view()
-        self._uri_low = columns.uri_low.view()
         self._flags = columns.flags.view()
         self._closing_seq = columns.closing_seq.view()
         self._closing_row = columns.closing_row.view()
@@ -90,8 +125,12 @@ class Frames:
         self._closing_by = columns.closing_by.view()
         self._oddity_seq = columns.oddity_seq.view()
         self._oddity_kind = columns.oddity_kind.view()
-        self._first_child = columns.first_child.view()
-        self._next_sibling = columns.next_sibling.view()
+        self._attributes = columns.attributes.view()
+        self._embedding_seq = columns.embedding_seq.view()
+        self._embedding_row = columns.embedding_row.view()
+        self._embedding_space = columns.embedding_space.view()
+        self._first_child = columns.links.first_child.view()
+        self._next_sibling = columns.links.next_sibling.view()
         self._closed_at = columns.closed_at.view()
 
     # --- rows ------------------------------------------------------------------------------------
@@ -105,16 +144,21 @@ class Frames:
         row = int(np.searchsorted(self.ids, frame))
         return row if row < len(self.ids) and self.ids[row] == frame else None
 
-    def alive(self, n: int) -> Mask:
-        """Return a mask over the rows at n of what was current then; about 0.1 ms per 100,000."""
-        alive = np.ones(self.rows_at(n), np.bool_)
-        alive[self._closing_row[: rows_up_to(self._closing_seq, n)]] = False
-        return alive
+    def alive(
+        self, n: int, *, include_superseded: bool = False, include_deleted: bool = False
+    ) -> Mask:
+        """Return a mask over the rows at n of what was current then; about 0.1 ms per 100,000.
 
-    def is_alive(self, frame: int, n: int) -> bool:
-        """Tell whether a frame had been put and was current at n."""
-        row = self.row_of(frame)
-        return row is not None and frame <= n and self._is_open(row, n)
+        On request it also has what had been superseded, or deleted, with what went along.
+        """
+        alive = np.ones(self.rows_at(n), np.bool_)
+        end = rows_up_to(self._closing_seq, n)
+        rows, kinds = self._closing_row[:end], self._closing_kind[:end]
+        if include_superseded or include_deleted:
+            deleted = (kinds == ClosingKind.DELETE) | (kinds == ClosingKind.WITH_DELETED)
+            rows = rows[(~deleted & (not include_superseded)) | (deleted & (not include_deleted))]
+        alive[rows] = False
+        return alive
 
     def _is_open(self, row: int, n: int) -> bool:
         closing = int(self._closed_at[row])
@@ -126,18 +170,28 @@ class Frames:
         row = self.row_of(frame)
         if row is None:
             return None
-        scope = self._columns.scopes.text(int(self._scope[row]))
+        columns, flags = self._columns, int(self._flags[row])
+        scope = columns.scopes.text(int(self._scope[row]))
+        said = _Said(self._attributes, row)
         return FrameRow(
             frame=frame,
             recorded=int(self._recorded[row]),
             created=_given(int(self._created[row]), NO_TIME),
-            kind=self._columns.kinds.text(int(self._kind[row])),
-            role=self._columns.roles.text(int(self._role[row])),
-            scope=() if scope is None else _scope_of(scope),
+            kind=columns.kinds.text(int(self._kind[row])),
+            role=columns.roles.text(int(self._role[row])),
+            scope=() if scope is None else read_scope(scope),
             parent=_given(int(self._parent[row]), 0),
             chunk_index=_given(int(self._chunk_index[row]), NO_INDEX),
             chunk_count=_given(int(self._chunk_count[row]), NO_INDEX),
-            flags=int(self._flags[row]),
+            uri=said.text(attributes.URI),
+            title=said.text(attributes.TITLE),
+            track=said.text(attributes.TRACK),
+            tags=said.texts(attributes.TAG),
+            labels=said.texts(attributes.LABEL),
+            content_dates=said.dates(),
+            has_text=bool(flags & FLAG_TEXT),
+            has_blob=bool(flags & FLAG_BLOB),
+            has_search_text=bool(flags & FLAG_SEARCH_TEXT),
         )
 
     def oddities(self, n: int) -> Mapping[Oddity, int]:
@@ -161,66 +215,152 @@ class Frames:
         )
 
     def supersedes_of(self, frame: int, n: int) -> list[int]:
-        """Return the frames that this one had taken the place of at n; O(closings), no loop."""
+        """Return the frames that this one had taken the place of at n; O(log² closings)."""
         end = rows_up_to(self._closing_seq, n)
-        direct = self._closing_kind[:end] == ClosingKind.SUPERSEDE
-        rows = self._closing_row[:end][direct & (self._closing_by[:end] == frame)]
-        return sorted(int(self.ids[row]) for row in rows)
+        found = self._columns.replaced_index.find(self._closing_by[:end].view(np.uint64), frame)
+        direct = [at for at in found if self._closing_kind[at] == ClosingKind.SUPERSEDE]
+        return sorted(int(self.ids[self._closing_row[at]]) for at in direct)
+
+    def successors(self, frame: int, n: int) -> list[int]:
+        """Return what had taken this frame's place at n, what took that one's, and so on.
+
+        The last one was current then, unless it had been deleted.
+        """
+        chain = {frame: None}
+        closing = self.closing_of(frame, n)
+        while closing is not None and closing.by is not None and closing.by not in chain:
+            chain[closing.by] = None
+            closing = self.closing_of(closing.by, n)
+        return list(chain)[1:]
+
+    def predecessors(self, frame: int, n: int) -> list[int]:
+        """Return every frame whose place this one had taken at n, directly or not, nearest first.
+
+        Several frames may have been superseded by one.
+        """
+        found = {frame: None}
+        pending = [frame]
+        for one in pending:
+            new = [old for old in self.supersedes_of(one, n) if old not in found]
+            found.update(dict.fromkeys(new))
+            pending += new
+        return list(found)[1:]
 
     def children(self, frame: int, n: int) -> list[int]:
         """Return the frames put directly below one by n, in order, closed ones included."""
         row, limit = self.row_of(frame), self.rows_at(n)
-        found: list[int] = []
         if row is None or row >= limit:
-            return found
+            return []
+        return [int(self.ids[child]) for child in self._child_rows(row, limit)]
+
+    def _child_rows(self, row: int, limit: int) -> Iterator[int]:
         child = int(self._first_child[row])
         while child < limit:
-            found.append(int(self.ids[child]))
+            yield child
             child = int(self._next_sibling[child])
-        return found
 
     # --- finding ---------------------------------------------------------------------------------
 
     def find_content(self, content_hash: bytes, n: int) -> list[int]:
         """Return the frames current at n whose content hash starts with these 16 bytes."""
-        high, low = hash_halves(content_hash)
-        rows = self._columns.content_index.find(self._content[: self.rows_at(n)], high)
-        return self._confirmed(rows, self._content_low, low, FLAG_CONTENT_HASH, n)
+        return [int(self.ids[row]) for row in self._with_content(content_hash, n)]
+
+    def find_stored(
+        self,
+        content_hash: bytes,
+        n: int,
+        *,
+        chunk_count: int | None = None,
+        space: str | None = None,
+    ) -> list[Stored]:
+        """Return the frames current at n with a content, in as many chunks, oldest first.
+
+        This is the probe by which an ingest skips what is there and goes on where it stopped.
+        ``chunk_count`` is None for a content that is kept in one frame; with ``space``, the name
+        of an embedder's space, it also tells what has no embedding in it.
+        """
+        count = NO_INDEX if chunk_count is None else chunk_count
+        rows = [r for r in self._with_content(content_hash, n) if self._chunk_count[r] == count]
+        if not rows:
+            return []
+        embedded = None if space is None else self.embedded(n, space)
+        return [self._stored(row, chunk_count, embedded, n) for row in rows]
+
+    def _stored(self, row: int, count: int | None, embedded: Mask | None, n: int) -> Stored:
+        parts: dict[int, int] = {}
+        if count is not None:
+            for child in self._child_rows(row, self.rows_at(n)):
+                index = int(self._chunk_index[child])
+                if 0 <= index < count and self._is_open(child, n):
+                    parts.setdefault(index, child)
+        own = [row] if count is None else [parts[index] for index in sorted(parts)]
+        bare = [] if embedded is None else [one for one in own if not embedded[one]]
+        return Stored(
+            frame=int(self.ids[row]),
+            chunks={index: int(self.ids[child]) for index, child in sorted(parts.items())},
+            missing=tuple(index for index in range(count or 0) if index not in parts),
+            unembedded=tuple(int(self.ids[one]) for one in bare),
+        )
 
     def find_uri(self, uri: str, n: int) -> list[int]:
         """Return the frames current at n that have this URI."""
-        high, low = uri_halves(uri)
-        rows = self._columns.uri_index.find(self._uri[: self.rows_at(n)], high)
-        return self._confirmed(rows, self._uri_low, low, FLAG_URI, n)
+        code, limit = self._attributes.strings.find(uri), self.rows_at(n)
+        if code is None:
+            return []
+        kind = ValueType.STRING
+        found = self._attributes.find(attributes.URI, kind, code, code)
+        rows = sorted({row for posting in found for row in posting.rows.tolist() if row < limit})
+        return [int(self.ids[row]) for row in rows if self._is_open(row, n)]
 
-    def _confirmed(self, rows: list[int], lows: U64, low: int, flag: int, n: int) -> list[int]:
+    def _with_content(self, content_hash: bytes, n: int) -> list[int]:
+        high, low = hash_halves(content_hash)
+        rows = self._columns.content_index.find(self._content[: self.rows_at(n)], high)
         return [
-            int(self.ids[row])
+            row
             for row in rows
-            if int(lows[row]) == low and self._flags[row] & flag and self._is_open(row, n)
+            if int(self._content_low[row]) == low
+            and self._flags[row] & FLAG_CONTENT_HASH
+            and self._is_open(row, n)
         ]
 
-    # --- filters ---------------------------------------------------------------------------------
+    # --- masks and order -------------------------------------------------------------------------
+
+    def mask(self, where: Filter, n: int) -> Mask:
+        """Return a mask over the rows at n of what a filter lets pass, closed frames included."""
+        count = self.rows_at(n)
+        return FilterMasks(self._columns, self._attributes, count).mask(where.expression)
+
+    def embedded(self, n: int, space: str | None = None) -> Mask:
+        """Return a mask over the rows at n of frames with an embedding, in a space or any."""
+        mask = np.zeros(self.rows_at(n), np.bool_)
+        end = rows_up_to(self._embedding_seq, n)
+        rows, spaces = self._embedding_row[:end], self._embedding_space[:end]
+        if space is not None:
+            code = self._columns.spaces.find(space) or 0
+            rows = rows[spaces == code]
+        mask[rows] = True
+        return mask
+
+    def timeline(self, n: int, by: TimelineOrder = "content") -> Timeline:
+        """Return the frames at n in order of their content, or of when they were recorded."""
+        ids, index = self.ids[: self.rows_at(n)], self._columns.timeline
+        if by == "recorded":
+            # It ascends with the rows, as every batch is recorded after the one before.
+            return Timeline(ids, [(self._recorded[: len(ids)], index.rows(len(ids)))])
+        pieces = index.content(self._created, self._recorded, self._attributes)
+        return Timeline(ids, pieces)
 
     def kind_mask(self, kinds: Collection[str], n: int) -> Mask:
         """Return a mask over the rows at n of frames of these kinds."""
         return self._mask(self._kind, self._columns.kinds, kinds.__contains__, n)
 
-    def role_mask(self, roles: Collection[str], n: int) -> Mask:
-        """Return a mask over the rows at n of frames of these roles."""
-        return self._mask(self._role, self._columns.roles, roles.__contains__, n)
-
     def scope_mask(self, test: Callable[[Scope], bool], n: int) -> Mask:
         """Return a mask over the rows at n whose scope passes; one call per distinct scope."""
-        return self._mask(self._scope, self._columns.scopes, lambda t: test(_scope_of(t)), n)
+        return self._mask(self._scope, self._columns.scopes, lambda t: test(read_scope(t)), n)
 
     def chunk_mask(self, n: int) -> Mask:
         """Return a mask over the rows at n of chunks: frames that are part of a document."""
         return np.asarray(self._chunk_index[: self.rows_at(n)] != NO_INDEX)
-
-    def recorded_at(self, n: int) -> I64:
-        """Return recorded times of the rows at n, in microseconds since 1970 UTC."""
-        return self._recorded[: self.rows_at(n)]
 
     def _mask(self, column: U32, names: Names, test: Callable[[str], bool], n: int) -> Mask:
         passes = np.array([False, *map(test, names.texts())], np.bool_)
@@ -231,5 +371,23 @@ def _given(value: int, missing: int) -> int | None:
     return None if value == missing else value
 
 
-def _scope_of(text: str) -> Scope:
-    return msgspec.json.decode(text, type=Scope)
+class _Said:
+    """What a frame says of itself, by field."""
+
+    def __init__(self, view: AttributeView, row: int) -> None:
+        self._strings: dict[str, list[str]] = {}
+        self._dates: list[int] = []
+        for field, kind, key in view.of_row(row):
+            if field == attributes.DATE:
+                self._dates.append(key_time(key))
+            elif kind is ValueType.STRING:
+                self._strings.setdefault(field, []).append(view.strings.text(key))
+
+    def text(self, field: str) -> str | None:
+        return next(iter(self.texts(field)), None)
+
+    def texts(self, field: str) -> tuple[str, ...]:
+        return tuple(self._strings.get(field, ()))
+
+    def dates(self) -> tuple[int, ...]:
+        return tuple(self._dates)

@@ -1,40 +1,39 @@
 """The fold that knows frames: what was put, under what, and when it stopped being current.
 
-Owns the effects: *births* (a row per putFrame, its columns never change), *closings* (a delete or
-supersede, and the chunks that went with it) and *oddities* (what could not be followed). Only
+Owns the effects: *births* (a row per putFrame, its columns never change), *attributes* (what few
+frames say of themselves), *embeddings* (which frame has one in which space), *closings* (a delete
+or supersede, and the chunks that went with it) and *oddities* (what could not be followed). Only
 this projection knows life and death; others hold births and take a mask from here. Reading is
 `frame_table`'s.
 
 Rules of the fold, which never fails: the first closing of a frame wins, a later one is passed
-over; a reference to what is not an earlier putFrame, and a payload that was erased, count as
-oddities. Kinds of events that are not handled leave no trace, so that a process that knows more
-kinds has the same state.
+over; so is one that would make a frame take its own place by a detour. What took the place of a
+frame never closes along with it, even where it stands below it. A reference to what is not an
+earlier putFrame, and a payload that was erased, count as oddities. Kinds of events that are not
+handled leave no trace, so that a process that knows more kinds has the same state.
 """
 
 from collections.abc import Mapping, Sequence
 from typing import ClassVar, Final
 
-import msgspec
-
-from cerata.engine.events import DeleteFrame, PutFrame, Scope, SupersedeFrame
+from cerata.engine.events import DeleteFrame, PutEmbedding, PutFrame, Scope, SupersedeFrame
 
 from .columns import AnyColumn, decode_columns, encode_columns
 from .frame_columns import (
     FLAG_BLOB,
     FLAG_CONTENT_HASH,
-    FLAG_EMBEDDING,
     FLAG_ERASED,
+    FLAG_SEARCH_TEXT,
     FLAG_TEXT,
-    FLAG_URI,
     NO_INDEX,
-    NO_TIME,
     BirthRow,
     ClosingKind,
     FrameColumns,
     Oddity,
 )
 from .frame_table import Frames
-from .hash_index import hash_halves, uri_halves
+from .frame_times import NO_TIME
+from .hash_index import hash_halves
 from .projection import (
     BlockDigests,
     FoldedEvent,
@@ -46,14 +45,16 @@ from .projection import (
     salt_of,
 )
 
-_HANDLED: Final = frozenset((PutFrame.wire_name, DeleteFrame.wire_name, SupersedeFrame.wire_name))
+_HANDLED: Final = frozenset(
+    kind.wire_name for kind in (PutFrame, DeleteFrame, SupersedeFrame, PutEmbedding)
+)
 
 
 class FramesProjection:
-    """Folds putFrame, deleteFrame and supersedeFrame into columns."""
+    """Folds putFrame, deleteFrame, supersedeFrame and putEmbedding into columns."""
 
     name: ClassVar[str] = "frames"
-    version: ClassVar[int] = 1
+    version: ClassVar[int] = 2
 
     def __init__(self) -> None:
         self._seq = 0
@@ -84,38 +85,37 @@ class FramesProjection:
         put_name = PutFrame.wire_name
         self._bear([event for event in handled if event.type == put_name])
         for event in handled:
-            if event.type != put_name:
+            if event.type == PutEmbedding.wire_name:
+                self._embed(event)
+            elif event.type != put_name:
                 self._close(event)
-        self._columns.keep_notes()
+        self._columns.keep_batch()
         self._seq += len(events)
         self._digests.complete(self._seq, self._effects)
 
     def _bear(self, events: Sequence[FoldedEvent]) -> None:
         """Append births; about 3 us a frame in a batch."""
         if events:
-            self._columns.bear([self._birth(event) for event in events])
+            self._columns.bear([self._birth(*item) for item in enumerate(events)])
 
-    def _birth(self, event: FoldedEvent) -> BirthRow:
+    def _birth(self, place: int, event: FoldedEvent) -> BirthRow:
         columns, seq, body = self._columns, event.seq, event.body
         scope = self._scope_code(event.scope, seq)
         if not isinstance(body, PutFrame):
             columns.note(seq, Oddity.ERASED)
             unknown = (NO_TIME, 0, 0, scope, 0, NO_INDEX, NO_INDEX)
-            return (seq, event.recorded, *unknown, 0, 0, 0, 0, FLAG_ERASED)
-        flags = 0
-        content = content_low = uri = uri_low = 0
+            return (seq, event.recorded, *unknown, 0, 0, FLAG_ERASED)
+        flags = content = content_low = 0
         if body.text is not None:
             flags = FLAG_TEXT
         if body.blob is not None:
             flags |= FLAG_BLOB
-        if body.embedding is not None:
-            flags |= FLAG_EMBEDDING
+        if body.search_text is not None:
+            flags |= FLAG_SEARCH_TEXT
         if body.content_hash is not None:
             flags |= FLAG_CONTENT_HASH
             content, content_low = hash_halves(body.content_hash)
-        if body.uri is not None:
-            flags |= FLAG_URI
-            uri, uri_low = uri_halves(body.uri)
+        columns.describe(place, seq, body)
         return (
             seq,
             event.recorded,
@@ -128,22 +128,31 @@ class FramesProjection:
             NO_INDEX if body.chunk_count is None else body.chunk_count,
             content,
             content_low,
-            uri,
-            uri_low,
             flags,
         )
 
     def _scope_code(self, scope: Scope, seq: int) -> int:
         last, code = self._last_scope
         if (scope is not last and scope != last) or not code:
-            code = self._columns.scopes.code(scope_text(scope), seq)
+            code = self._columns.scope_code(scope, seq)
             self._last_scope = (scope, code)
         return code
+
+    def _embed(self, event: FoldedEvent) -> None:
+        """Take an embedding that came after its frame."""
+        columns, body, seq = self._columns, event.body, event.seq
+        row = columns.row_of(body.frame, before=seq) if isinstance(body, PutEmbedding) else None
+        if isinstance(body, PutEmbedding) and row is not None:
+            columns.embed(row, seq, body.embedding.space)
+        else:
+            erased = not isinstance(body, PutEmbedding)
+            columns.note(seq, Oddity.ERASED if erased else Oddity.UNKNOWN_REFERENCE)
 
     def _close(self, event: FoldedEvent) -> None:
         """Close a frame and what hangs below it, unless it is closed already."""
         columns, body, seq = self._columns, event.body, event.seq
-        new_row = None
+        # What stands in the frame's place now.
+        instead: dict[int, None] = {}
         if isinstance(body, DeleteFrame):
             target, by, kind = body.frame, 0, ClosingKind.DELETE
         elif isinstance(body, SupersedeFrame):
@@ -151,24 +160,26 @@ class FramesProjection:
             new_row = columns.row_of(by, before=seq)
             if new_row is None:
                 columns.note(seq, Oddity.UNKNOWN_REFERENCE)
+            else:
+                instead = columns.replacements(new_row, before=seq)
         else:
             columns.note(seq, Oddity.ERASED)
             return
         row = columns.row_of(target, before=seq)
         if row is None:
             columns.note(seq, Oddity.UNKNOWN_REFERENCE)
-            return
-        if target == by or columns.is_closed(row):
+        elif columns.is_closed(row):
             columns.note(seq, Oddity.ALREADY_CLOSED)
-            return
-        columns.close(row, seq, kind, by)
-        below = (
-            ClosingKind.WITH_DELETED if kind is ClosingKind.DELETE else ClosingKind.WITH_SUPERSEDED
-        )
-        # A new version may be put below the old one: it does not go with it.
-        for child in columns.below(row, before=seq, but=new_row):
-            if not columns.is_closed(child):
-                columns.close(child, seq, below, by)
+        elif row in instead:
+            columns.note(seq, Oddity.CYCLE)
+        else:
+            columns.close(row, seq, kind, by)
+            deleted = kind is ClosingKind.DELETE
+            along = ClosingKind.WITH_DELETED if deleted else ClosingKind.WITH_SUPERSEDED
+            limit = columns.rows_before(seq)
+            for child in columns.links.below(row, limit, but=instead):
+                if not columns.is_closed(child):
+                    columns.close(child, seq, along, by)
 
     # --- digest and chunks -----------------------------------------------------------------------
 
@@ -188,6 +199,7 @@ class FramesProjection:
                 **chunk_head(self._digests.salt, after, end),
                 "blocks": self._digests.leaves(after, end),
                 **self._effects(after, end),
+                "strings.hashes": self._columns.attributes.strings.hashes(after, end),
             }
         )
 
@@ -206,8 +218,3 @@ class FramesProjection:
     def size_bytes(self) -> int:
         """Memory held by the columns."""
         return self._columns.size_bytes
-
-
-def scope_text(scope: Scope) -> str:
-    """Return the one text of a scope: JSON of its pairs, in their order."""
-    return msgspec.json.encode(scope).decode()

@@ -6,28 +6,29 @@ wants it, so that loading a chunk does none.
 """
 
 import threading
+from typing import Final
 
 import numpy as np
 from blake3 import blake3
 
-from .columns import I64, U64
+from .columns import U64
+from .sorted_rows import SortedRows
 
-_SORT_SIZE_MIN = 4096
+SORT_SIZE_MIN: Final = 4096
 """A tail below this many items is scanned: 4,096 compare in about 3 us, as a bisect takes."""
 
 
 class HashIndex:
     """Finds rows by their hash.
 
-    - Pieces cover rows [0, ``_covered``) in order, each sorted by hash, each at least as large as
-      the one after it, so there are O(log n) of them.
+    - Rows [0, ``_covered``) are in ``_sorted``.
     - Any thread may look up, with any prefix of the one column that the index is for.
     """
 
-    __slots__ = ("_covered", "_lock", "_pieces")
+    __slots__ = ("_covered", "_lock", "_sorted")
 
     def __init__(self) -> None:
-        self._pieces: tuple[tuple[U64, I64], ...] = ()
+        self._sorted = SortedRows[np.uint64]()
         self._covered = 0
         self._lock = threading.Lock()
 
@@ -37,39 +38,31 @@ class HashIndex:
         Cost: O(log² n), and once in a while a sort of what came since.
         """
         size = len(hashes)
-        if size - self._covered > _SORT_SIZE_MIN:
+        if size - self._covered > SORT_SIZE_MIN:
             self._cover(hashes)
         key = np.uint64(wanted)
-        # Read before the pieces: they may come to cover more meanwhile, never less.
-        covered, pieces = self._covered, self._pieces
-        found: list[int] = []
-        for keys, rows in pieces:
-            start = keys.searchsorted(key)
-            # Mostly there is none, or one.
-            if start < len(keys) and keys[start] == key:
-                found += rows[start : keys.searchsorted(key, side="right")].tolist()
+        # Read before the rows: they may come to cover more meanwhile, never less.
+        covered, found = self._covered, list[int]()
+        for _, rows in self._sorted.between(key, key):
+            found += rows.tolist()
         if covered < size:
             found += (np.flatnonzero(hashes[covered:] == key) + covered).tolist()
         return sorted({row for row in found if row < size}) if found else found
 
     def _cover(self, hashes: U64) -> None:
-        """Sort what no piece covers, and merge pieces until each is larger than the next."""
+        """Sort the rows that are not sorted yet."""
         with self._lock:
-            if len(hashes) <= self._covered:
-                return
-            pieces = list(self._pieces)
-            start = self._covered
-            while pieces and len(pieces[-1][0]) < 2 * (len(hashes) - start):
-                start -= len(pieces.pop()[0])
-            order = np.argsort(hashes[start:], kind="stable")
-            pieces.append((hashes[start:][order], order + start))
-            self._pieces = tuple(pieces)
-            self._covered = len(hashes)
+            start, end = self._covered, len(hashes)
+            if start < end:
+                self._sorted = self._sorted.plus(
+                    hashes[start:], np.arange(start, end, dtype=np.uint32)
+                )
+                self._covered = end
 
     @property
     def size_bytes(self) -> int:
-        """Memory held by the sorted pieces."""
-        return sum(keys.nbytes + rows.nbytes for keys, rows in self._pieces)
+        """Memory held by the sorted rows."""
+        return self._sorted.size_bytes
 
 
 def hash_bytes64(data: bytes) -> int:
@@ -81,8 +74,3 @@ def hash_halves(digest: bytes) -> tuple[int, int]:
     """Return the first 16 bytes of a hash as two u64; a shorter one counts as zero-padded."""
     padded = digest[:16].ljust(16, b"\x00")
     return int.from_bytes(padded[:8], "little"), int.from_bytes(padded[8:], "little")
-
-
-def uri_halves(uri: str) -> tuple[int, int]:
-    """Return 128 bits of the BLAKE3 of a URI, enough to stand for it."""
-    return hash_halves(blake3(uri.encode()).digest(16))

@@ -131,7 +131,7 @@ class TestFrames:
             ({"content": "x", "tags": "one"}, "tags is one string"),
             ({"content": "x", "metadata": {"a": float("nan")}}, "nan"),
             ({"content": "x", "metadata": {"a": {1, 2}}}, "cannot be stored|set"),
-            ({"content": "x", "created": "soon"}, "not a seq, HEAD"),
+            ({"content": "x", "created": "soon"}, "not an ISO time"),
             ({"content": "x", "created": "2026-01-01T00:00:00"}, "no zone"),
             ({"content": "x", "scope": {"a": 1.5}}, "plain value"),
             ({"content": "x", "key": ""}, "empty"),

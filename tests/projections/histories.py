@@ -10,10 +10,13 @@ from hypothesis import strategies as st
 
 from cerata.engine.events import (
     DEFAULT_SCOPE,
+    Attachment,
     DeleteFrame,
+    Embedding,
     Erased,
     EventBody,
     Gap,
+    PutEmbedding,
     PutFrame,
     Scope,
     SupersedeFrame,
@@ -76,6 +79,22 @@ WORDS = ("index", "indexes", "memory", "the", "recall", "HNSW", "café", "東京
 
 _texts = st.lists(st.sampled_from(WORDS), max_size=6).map(" ".join)
 _ids = st.integers(0, 45)
+_times = st.integers(-3, 45).map(lambda seq: 1_000 * seq)
+_embeddings = st.sampled_from(("small", "large")).map(
+    lambda space: Embedding(space, "f4", 1, Attachment(bytes(32), 4))
+)
+
+metadata_values = (
+    st.none()
+    | st.booleans()
+    | st.integers(-3, 3)
+    | st.sampled_from((0.5, -0.0, 2.0, 1e300, -1e300, 2.0**53, 2.0**63))
+    # Around the numbers that float64 cannot tell apart.
+    | st.sampled_from((2**53 + 1, -(2**53) - 1, 2**63 - 1, 2**64 - 1, -(2**63), -(2**63) + 1))
+    | st.sampled_from(("", "a", "a\0", "ab", "abcdefgh", "abcdefghi", "abcdefgi", "é", "東京", "𐀀"))
+)
+stored_values = metadata_values | st.just([1, "a"]) | st.just({"a": 1})
+"""What metadata may hold: what compares, and what does not."""
 
 _puts = st.builds(
     PutFrame,
@@ -85,11 +104,17 @@ _puts = st.builds(
     tags=st.lists(st.sampled_from(("decision", "memory")), max_size=2).map(tuple),
     kind=st.sampled_from(("text", "note")),
     role=st.none() | st.sampled_from(("user", "tool")),
-    uri=st.none() | st.sampled_from(("file:a", "file:b")),
+    uri=st.none() | st.sampled_from(("file:a", "file:b", "file:///home/ab", "file:///home/abc")),
+    labels=st.lists(st.sampled_from(("red", "decision")), max_size=2).map(tuple),
+    metadata=st.dictionaries(st.sampled_from(("n", "year", "tag")), stored_values, max_size=2),
+    track=st.none() | st.sampled_from(("main", "side")),
+    content_dates=st.lists(_times, max_size=3).map(tuple),
+    embedding=st.none() | _embeddings,
     parent=st.none() | _ids,
     chunk_index=st.none() | st.integers(0, 3),
+    chunk_count=st.none() | st.integers(1, 3),
     content_hash=st.none() | st.sampled_from((b"a" * 16, b"a" * 8 + b"b" * 8, b"c" * 16)),
-    created=st.none() | st.integers(-(1 << 50), 1 << 50),
+    created=st.none() | _times | st.integers(-(1 << 50), 1 << 50),
 )
 _bodies = st.one_of(
     _puts,
@@ -97,6 +122,7 @@ _bodies = st.one_of(
     _puts,
     st.builds(DeleteFrame, frame=_ids),
     st.builds(SupersedeFrame, old=_ids, new=_ids),
+    st.builds(PutEmbedding, frame=_ids, embedding=_embeddings),
     st.just(Gap(reason="lost")),
     st.just(Erased(b"\x00" * 32)),
 )

@@ -32,7 +32,7 @@ def test_the_first_closing_wins() -> None:
     frames = fold(events)[0].snapshot()
     closing = frames.closing_of(1, 4)
     assert closing is not None
-    assert closing.is_deletion
+    assert closing.kind is ClosingKind.DELETE
     assert frames.oddities(4) == {Oddity.ALREADY_CLOSED: 1}
 
 

@@ -1,0 +1,305 @@
+"""Filters: which frames a read is about, said once for search, recall, frames and timeline.
+
+Owns `Filter`, a frozen expression over what was said of frames, and what it means. Leaves out
+evaluation: `filter_masks` turns one into an exact mask over the rows of `frames`.
+
+- ``tags``, ``labels``: the frame has all of them. ``|`` gives any of them.
+- ``kind``, ``role``, ``track``: one of the names given; a frame without one matches none.
+- ``uri_prefix``: the frame has a URI that starts so.
+- ``scope``: every name has this value.
+- ``metadata``: a value by itself is ``=``; else ``(operator, value)`` with ``=``, ``!=``, ``<``,
+  ``<=``, ``>``, ``>=``, ``in`` (a list of values) or ``exists`` (True or False). Values compare
+  within their own family: null, bool, number or string, numbers exactly, strings by code point;
+  True is not 1. A missing key, a value of another family, a list and a map match no comparison,
+  ``!=`` neither: "not 3, or nothing at all" is ``~Filter(metadata={"n": 3})``.
+- ``created``, ``recorded``, ``content``: ``(start, end)`` with start ≤ time < end; None is open.
+  A frame without a time of creation counts as created when it was recorded. Its content times
+  are its content dates, else when it was created; one within the range is enough.
+
+What is given together must all hold; ``Filter()`` lets everything pass. Of a frame whose payload
+was erased nothing is known but when it was recorded.
+"""
+
+import math
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Final, Literal, TypeAlias, cast
+
+from cerata.engine.errors import InvalidInput
+from cerata.engine.events import JsonValue, ScopeValue
+
+from .times import to_datetime, to_microseconds
+from .typed_values import ValueType
+
+Time: TypeAlias = datetime | str
+TimeRange: TypeAlias = tuple[Time | None, Time | None]
+TimeName: TypeAlias = Literal["created", "recorded", "content"]
+Scalar: TypeAlias = str | int | float | bool | None
+MetadataTest: TypeAlias = Scalar | tuple[str, Scalar | Collection[Scalar]]
+
+OPERATORS: Final = ("=", "!=", "<", "<=", ">", ">=", "in", "exists")
+_ORDERED: Final = ("<", "<=", ">", ">=")
+
+
+@dataclass(frozen=True, slots=True)
+class Named:
+    """The frame's kind or role is one of these."""
+
+    column: Literal["kind", "role"]
+    names: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Compared:
+    """A field of the frame, or of its scope, compares so with a value of a type.
+
+    ``type`` is NULL, BOOL, NUMBER (of any size) or STRING, and tells True from 1. ``operator``
+    may also be ``prefix`` or ``exists``, whose value is None.
+    """
+
+    field: str
+    operator: str
+    type: ValueType
+    value: Scalar
+
+
+@dataclass(frozen=True, slots=True)
+class During:
+    """A time lies in [start, end), in microseconds since 1970 UTC; None is open."""
+
+    time: TimeName
+    start: int | None
+    end: int | None
+
+
+@dataclass(frozen=True, slots=True)
+class Every:
+    """All parts hold; without parts everything passes."""
+
+    parts: tuple["Expression", ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Either:
+    """One part holds at least; without parts nothing passes."""
+
+    parts: tuple["Expression", ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Negated:
+    """The part does not hold."""
+
+    part: "Expression"
+
+
+Expression: TypeAlias = Named | Compared | During | Every | Either | Negated
+
+
+@dataclass(frozen=True, slots=True, init=False)
+class Filter:
+    """Which frames a read is about; the module says what each part means.
+
+    Filters are values: they compare, hash, and combine with ``&``, ``|`` and ``~``.
+
+    >>> recent = Filter(tags=["decision"], metadata={"year": (">=", 2024)})
+    >>> notes = Filter(kind="note", uri_prefix="file:") | Filter(created=("2026-01-01", None))
+    >>> (recent & ~notes).to_dict()["all"][1]
+    {'field': 'metadata.year', 'operator': '>=', 'value': 2024}
+
+    Raises:
+        InvalidInput: a value of the wrong type, an unknown operator, a time without a zone, a
+            range that ends before it starts.
+    """
+
+    expression: Expression
+
+    def __init__(
+        self,
+        *,
+        tags: Collection[str] = (),
+        labels: Collection[str] = (),
+        kind: str | Collection[str] | None = None,
+        role: str | Collection[str] | None = None,
+        track: str | Collection[str] | None = None,
+        scope: Mapping[str, ScopeValue] | None = None,
+        metadata: Mapping[str, MetadataTest] | None = None,
+        created: TimeRange | None = None,
+        recorded: TimeRange | None = None,
+        content: TimeRange | None = None,
+        uri_prefix: str | None = None,
+    ) -> None:
+        parts: list[Expression] = [_equals("tag", tag) for tag in _strings("tags", tags)]
+        parts += [_equals("label", label) for label in _strings("labels", labels)]
+        if kind is not None:
+            parts.append(Named("kind", _names("kind", kind)))
+        if role is not None:
+            parts.append(Named("role", _names("role", role)))
+        if track is not None:
+            parts.append(_either([_equals("track", name) for name in _names("track", track)]))
+        for name, value in _mapping("scope", scope):
+            if not isinstance(value, str | int):
+                raise InvalidInput(f"The scope's {name!r} must be a string, a number or a bool")
+            parts.append(_equals(f"scope.{name}", value))
+        for name, test in _mapping("metadata", metadata):
+            parts.append(_metadata(name, test))
+        for time, span in (("created", created), ("recorded", recorded), ("content", content)):
+            if span is not None:
+                parts.append(_during(cast("TimeName", time), span))
+        if uri_prefix is not None:
+            prefix = _string("uri_prefix", uri_prefix)
+            parts.append(Compared("uri", "prefix", ValueType.STRING, prefix))
+        object.__setattr__(self, "expression", parts[0] if len(parts) == 1 else Every(tuple(parts)))
+
+    def __and__(self, other: "Filter") -> "Filter":
+        parts = (*_parts(self.expression, Every), *_parts(other.expression, Every))
+        return _filter(parts[0] if len(parts) == 1 else Every(parts))
+
+    def __or__(self, other: "Filter") -> "Filter":
+        return _filter(
+            Either((*_parts(self.expression, Either), *_parts(other.expression, Either)))
+        )
+
+    def __invert__(self) -> "Filter":
+        inner = self.expression
+        return _filter(inner.part if isinstance(inner, Negated) else Negated(inner))
+
+    def to_dict(self) -> dict[str, JsonValue]:
+        """Return the filter as plain values: tests under ``all``, ``any`` and ``not``."""
+        return _plain(self.expression)
+
+
+def _filter(expression: Expression) -> Filter:
+    made = Filter()
+    object.__setattr__(made, "expression", expression)
+    return made
+
+
+def _parts(expression: Expression, kind: type[Every] | type[Either]) -> tuple[Expression, ...]:
+    return expression.parts if isinstance(expression, kind) else (expression,)
+
+
+def _either(parts: Sequence[Expression]) -> Expression:
+    return parts[0] if len(parts) == 1 else Either(tuple(parts))
+
+
+# --- what a caller says ------------------------------------------------------------------------
+
+
+def _string(name: str, value: object) -> str:
+    if not isinstance(value, str):
+        raise InvalidInput(f"{name} must be a string, not {type(value).__name__}")
+    try:
+        value.encode()
+    except UnicodeEncodeError as error:
+        raise InvalidInput(f"{name} is not valid Unicode: {value!r}") from error
+    return value
+
+
+def _strings(name: str, values: Collection[str]) -> list[str]:
+    if isinstance(values, str):
+        raise InvalidInput(f"{name} is one string", remedy=f"Write {name}=[{values!r}].")
+    if not isinstance(values, Collection):
+        raise InvalidInput(f"{name} must be a list of strings, not {type(values).__name__}")
+    return [_string(f"each of {name}", value) for value in values]
+
+
+def _names(name: str, values: str | Collection[str]) -> tuple[str, ...]:
+    names = [_string(name, values)] if isinstance(values, str) else _strings(name, values)
+    if not names:
+        raise InvalidInput(f"{name} is empty, so nothing could match", remedy="Leave it out.")
+    return tuple(names)
+
+
+def _mapping(name: str, values: Mapping[str, object] | None) -> list[tuple[str, object]]:
+    if values is None:
+        return []
+    if not isinstance(values, Mapping):
+        raise InvalidInput(f"{name} must be a mapping, not {type(values).__name__}")
+    return [(_string(f"each name of {name}", key), value) for key, value in values.items()]
+
+
+def _metadata(name: str, test: object) -> Expression:
+    field = f"metadata.{name}"
+    if not isinstance(test, tuple):
+        return _equals(field, test)
+    pair = cast("tuple[object, ...]", test)
+    if len(pair) != 2 or pair[0] not in OPERATORS:
+        raise InvalidInput(
+            f"The test of metadata {name!r} is {test!r}",
+            remedy=f"Write a value, or (operator, value) with one of {', '.join(OPERATORS)}.",
+        )
+    operator, value = str(pair[0]), pair[1]
+    if operator == "exists":
+        if not isinstance(value, bool):
+            raise InvalidInput(f"The test of metadata {name!r} is neither exists True nor False")
+        there = Compared(field, "exists", ValueType.NULL, None)
+        return there if value else Negated(there)
+    if operator == "in":
+        if isinstance(value, str) or not isinstance(value, Collection):
+            raise InvalidInput(f"'in' of metadata {name!r} takes a list of values, not {value!r}")
+        return _either([_equals(field, one) for one in cast("Collection[object]", value)])
+    compared = _compared(field, operator, value)
+    if operator in _ORDERED and compared.type in (ValueType.NULL, ValueType.BOOL):
+        raise InvalidInput(
+            f"{value!r} of metadata {name!r} has no order",
+            remedy="Compare it with = or !=, or give a number or a string.",
+        )
+    return compared
+
+
+def _equals(field: str, value: object) -> Compared:
+    return _compared(field, "=", value)
+
+
+def _compared(field: str, operator: str, value: object) -> Compared:
+    if value is None:
+        return Compared(field, operator, ValueType.NULL, None)
+    if isinstance(value, bool):
+        return Compared(field, operator, ValueType.BOOL, value)
+    if isinstance(value, str):
+        return Compared(field, operator, ValueType.STRING, _string(field, value))
+    if isinstance(value, int) or (isinstance(value, float) and math.isfinite(value)):
+        return Compared(field, operator, ValueType.NUMBER, value)
+    raise InvalidInput(
+        f"{field} cannot be compared with {value!r}",
+        remedy="Give a string, a finite number, a bool or None; of a time its ISO string.",
+    )
+
+
+def _during(time: TimeName, span: object) -> During:
+    pair = cast("Sequence[object]", span if isinstance(span, tuple | list) else ())
+    if len(pair) != 2:
+        raise InvalidInput(
+            f"{time} is {span!r}", remedy="Give (start, end); None leaves an end open."
+        )
+    start, end = (None if one is None else to_microseconds(cast("Time", one)) for one in pair)
+    if start is not None and end is not None and end < start:
+        raise InvalidInput(f"{time} ends at {pair[1]} before it starts at {pair[0]}")
+    return During(time, start, end)
+
+
+# --- as plain values -----------------------------------------------------------------------------
+
+
+def _plain(expression: Expression) -> dict[str, JsonValue]:
+    match expression:
+        case Named(column, names):
+            return {"field": column, "operator": "in", "value": list(names)}
+        case Compared(field, "exists", _, _):
+            return {"field": field, "operator": "exists", "value": True}
+        case Compared(field, operator, _, value):
+            return {"field": field, "operator": operator, "value": value}
+        case During(time, start, end):
+            return {"field": time, "from": _iso(start), "before": _iso(end)}
+        case Every(parts):
+            return {"all": [_plain(part) for part in parts]}
+        case Either(parts):
+            return {"any": [_plain(part) for part in parts]}
+        case Negated(part):
+            return {"not": _plain(part)}
+
+
+def _iso(time_us: int | None) -> str | None:
+    return None if time_us is None else to_datetime(time_us).isoformat()

@@ -1,0 +1,15 @@
+"""When a frame was made: as it says itself, else when it was recorded."""
+
+from typing import Final
+
+import numpy as np
+
+from .columns import I64
+
+NO_TIME: Final = -(1 << 63)
+"""In a column of times: none given. On disk: never renumber."""
+
+
+def made_times(created: I64, recorded: I64) -> I64:
+    """Return the times of creation, in microseconds since 1970 UTC."""
+    return np.where(created == NO_TIME, recorded, created)

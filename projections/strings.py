@@ -1,0 +1,212 @@
+"""Strings by number, without a Python object each: a dictionary in order of first occurrence.
+
+Owns codes, from 1, for strings of which there may be as many as frames (URIs, titles, what
+metadata holds), and their order: code points, which is the order of their UTF-8. Bytes stand in
+whole words of 8, the first byte highest, so that a word compares as its bytes do.
+"""
+
+from typing import Final, NamedTuple, TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+
+from .columns import I64, U32, U64, AnyColumn, Column, Columns, Mask, damaged, require, rows_up_to
+from .hash_index import HashIndex, hash_bytes64
+from .names import check_seqs
+
+_KEPT_MAX: Final = 1 << 16
+"""Strings whose code is remembered while folding: about 10 MB. Beyond, the memory starts anew."""
+
+_WORD: Final = 8
+
+Signs: TypeAlias = npt.NDArray[np.int8]
+
+
+class Strings:
+    """Strings and their codes. One thread adds; any thread may read what was there.
+
+    - The string with code i + 1 takes the words ``[starts[i], ends[i])`` and ``sizes[i]`` bytes.
+    - ``seqs[i]`` is the event that brought it; ascending.
+    - ``_kept`` has every string with a code above ``_forgotten``.
+    """
+
+    def __init__(self) -> None:
+        self._words, self._hashes = Column(np.uint64), Column(np.uint64)
+        self._ends, self._seqs = Column(np.int64), Column(np.int64)
+        self._sizes = Column(np.uint32)
+        self._index = HashIndex()
+        self._kept: dict[str, int] = {}
+        self._new: list[tuple[str, int]] = []
+        self._forgotten = 0
+
+    def __len__(self) -> int:
+        """Return how many strings were settled."""
+        return len(self._sizes)
+
+    # --- adding ----------------------------------------------------------------------------------
+
+    def code(self, text: str, seq: int) -> int:
+        """Return the code of a string, a new one if event ``seq`` is the first to have it.
+
+        A new string can be read after `settle`. Cost: 0.1 us for one seen lately.
+        """
+        code = self._kept.get(text)
+        if code is None:
+            code = self.find(text) if self._forgotten else None
+            if code is None:
+                self._new.append((text, seq))
+                code = len(self) + len(self._new)
+            self._kept[text] = code
+        return code
+
+    def settle(self) -> None:
+        """Append the new strings to the columns."""
+        if not self._new:
+            return
+        pieces = [text.encode() for text, _ in self._new]
+        words = b"".join(piece.ljust(-(-len(piece) // _WORD) * _WORD, b"\0") for piece in pieces)
+        self._append(
+            LoadedStrings(
+                words=np.frombuffer(words, ">u8").astype(np.uint64),
+                sizes=np.array([len(piece) for piece in pieces], np.uint32),
+                seqs=np.array([seq for _, seq in self._new], np.int64),
+                hashes=np.array([hash_bytes64(piece) for piece in pieces], np.uint64),
+            )
+        )
+        self._new.clear()
+        if len(self._kept) > _KEPT_MAX:
+            self._forget()
+
+    def _append(self, added: "LoadedStrings") -> None:
+        base = int(self._ends.view()[-1]) if len(self) else 0
+        self._words.extend(added.words)
+        self._hashes.extend(added.hashes)
+        self._seqs.extend(added.seqs)
+        self._ends.extend(np.cumsum(_word_counts(added.sizes)) + base)
+        # Last: readers go by it.
+        self._sizes.extend(added.sizes)
+
+    def _forget(self) -> None:
+        self._kept.clear()
+        self._forgotten = len(self)
+
+    # --- reading ---------------------------------------------------------------------------------
+
+    def find(self, text: str) -> int | None:
+        """Return the code of a string, or None; about 10 us."""
+        wanted = text.encode()
+        count = len(self)
+        for row in self._index.find(self._hashes.view()[:count], hash_bytes64(wanted)):
+            if self._bytes(row) == wanted:
+                return row + 1
+        return None
+
+    def text(self, code: int) -> str:
+        """Return the string with a code."""
+        return self._bytes(code - 1).decode()
+
+    def _bytes(self, row: int) -> bytes:
+        ends = self._ends.view()
+        start = int(ends[row - 1]) if row else 0
+        words = self._words.view()[start : int(ends[row])]
+        return words.astype(">u8").tobytes()[: int(self._sizes.view()[row])]
+
+    def compare(self, codes: I64, bound: bytes) -> Signs:
+        """Return −1, 0 or 1 for each code: its string comes before, is, or comes after a bound.
+
+        Cost: a pass over the codes for each word that the strings share with the bound.
+        """
+        ends, sizes = self._ends.view(), self._sizes.view()
+        counts = _word_counts(sizes[codes - 1])
+        starts = ends[codes - 1] - counts
+        words = self._words.view()
+        signs = np.zeros(len(codes), np.int8)
+        open_ = np.arange(len(codes))
+        padded = bound.ljust(-(-len(bound) // _WORD) * _WORD, b"\0")
+        for place, word in enumerate(np.frombuffer(padded, ">u8").astype(np.uint64)):
+            ended = counts[open_] <= place
+            # Equal so far, and shorter.
+            signs[open_[ended]] = -1
+            open_ = open_[~ended]
+            found = words[starts[open_] + place]
+            signs[open_[found < word]] = -1
+            signs[open_[found > word]] = 1
+            open_ = open_[found == word]
+        # Equal but for zeros at the end, which only the size tells from what pads a word.
+        signs[open_] = np.sign(sizes[codes[open_] - 1].astype(np.int64) - len(bound))
+        return signs
+
+    def starting(self, codes: I64, prefix: bytes) -> Mask:
+        """Return which of the codes have strings that start with a prefix."""
+        if not prefix:
+            return np.ones(len(codes), np.bool_)
+        # No byte of UTF-8 is 255, so the next prefix of the same length is one byte higher.
+        after = prefix[:-1] + bytes([prefix[-1] + 1])
+        return (self.compare(codes, prefix) >= 0) & (self.compare(codes, after) < 0)
+
+    # --- effects ---------------------------------------------------------------------------------
+
+    def effects(self, after: int, through: int) -> dict[str, AnyColumn]:
+        """Return the columns of the strings that events ``after + 1`` … ``through`` brought."""
+        start, end = self._range(after, through)
+        ends = self._ends.view()
+        first, last = (int(ends[at - 1]) if at else 0 for at in (start, end))
+        return {
+            "strings.seq": self._seqs.view()[start:end],
+            "strings.size": self._sizes.view()[start:end],
+            "strings.words": self._words.view()[first:last],
+        }
+
+    def hashes(self, after: int, through: int) -> U64:
+        """Return the hashes of those strings, which a chunk holds so that loading hashes none."""
+        start, end = self._range(after, through)
+        return self._hashes.view()[start:end]
+
+    def _range(self, after: int, through: int) -> tuple[int, int]:
+        seqs = self._seqs.view()
+        return rows_up_to(seqs, after), rows_up_to(seqs, through)
+
+    def read(self, columns: Columns, after: int, through: int) -> "LoadedStrings":
+        """Check the strings of a chunk without changing anything. Raises `Corrupt`."""
+        seqs, sizes = columns.i64("strings.seq"), columns.u32("strings.size")
+        words, hashes = columns.u64("strings.words"), columns.u64("strings.hashes")
+        check_seqs(seqs, after, through, "strings.seq", strict=False)
+        require(len(seqs) == len(sizes) == len(hashes), "its strings differ in length")
+        counts = _word_counts(sizes)
+        ends = np.cumsum(counts)
+        require((int(ends[-1]) if len(ends) else 0) == len(words), "its strings have other sizes")
+        ends, padding = ends[counts > 0], (counts * _WORD - sizes)[counts > 0].astype(np.uint64)
+        unused = words[ends - 1] & ((np.uint64(1) << (padding * np.uint64(8))) - np.uint64(1))
+        require(not unused.any(), "a string is not padded with zeros")
+        # The first byte of a string is never one that continues a character.
+        first = words[ends - counts[counts > 0]] >> np.uint64(56)
+        require(not ((first & np.uint64(0xC0)) == 0x80).any(), "a string is not UTF-8")
+        try:
+            words.astype(">u8").tobytes().decode()
+        except UnicodeDecodeError as error:
+            raise damaged(f"a string is not UTF-8 ({error.reason})") from error
+        return LoadedStrings(words, sizes, seqs, hashes)
+
+    def load(self, loaded: "LoadedStrings") -> None:
+        """Append strings that `read` checked."""
+        self._append(loaded)
+        self._forget()
+
+    @property
+    def size_bytes(self) -> int:
+        """Memory held by the columns and the index, remembered strings left out."""
+        columns = (self._words, self._hashes, self._ends, self._seqs, self._sizes)
+        return sum(column.size_bytes for column in columns) + self._index.size_bytes
+
+
+class LoadedStrings(NamedTuple):
+    """Strings about to be appended, and their hashes."""
+
+    words: U64
+    sizes: U32
+    seqs: I64
+    hashes: U64
+
+
+def _word_counts(sizes: U32) -> I64:
+    return (sizes.astype(np.int64) + (_WORD - 1)) // _WORD

@@ -1,0 +1,52 @@
+"""Times: from what a caller says to microseconds since 1970 UTC, and back.
+
+A time is an aware datetime or an ISO string; a date is its 00:00 UTC.
+"""
+
+from datetime import UTC, datetime, timedelta
+from typing import Final
+
+from cerata.engine.errors import InvalidInput
+
+_EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
+_MICROSECOND: Final = timedelta(microseconds=1)
+_TIME_MIN: Final = (datetime.min.replace(tzinfo=UTC) - _EPOCH) // _MICROSECOND
+_TIME_MAX: Final = (datetime.max.replace(tzinfo=UTC) - _EPOCH) // _MICROSECOND
+
+
+def to_microseconds(value: datetime | str) -> int:
+    """Return a time in microseconds since 1970 UTC; a date is its 00:00 UTC.
+
+    Raises:
+        InvalidInput: not an ISO time, or a time without a zone.
+    """
+    if not isinstance(value, datetime | str):
+        raise InvalidInput(
+            f"A time cannot be a {type(value).__name__}",
+            remedy="Give an aware datetime or an ISO string.",
+        )
+    when = value
+    if isinstance(when, str):
+        try:
+            when = datetime.fromisoformat(when)
+        except ValueError as error:
+            raise InvalidInput(
+                f"{value!r} is not an ISO time",
+                remedy="Write a time as 2026-03-01 or 2026-03-01T12:00:00+00:00.",
+            ) from error
+        if len(str(value)) == len("2026-03-01"):
+            when = when.replace(tzinfo=UTC)
+    if when.tzinfo is None:
+        raise InvalidInput(
+            f"The time {value} has no zone", remedy="Add one, for example +00:00 for UTC."
+        )
+    time_us = (when - _EPOCH) // _MICROSECOND
+    if not _TIME_MIN <= time_us <= _TIME_MAX:
+        raise InvalidInput(f"The time {value} lies outside the years 1 to 9999 of UTC")
+    return time_us
+
+
+def to_datetime(time_us: int) -> datetime:
+    """Return microseconds since 1970 UTC as an aware datetime."""
+    # An event of a faulty writer may lie outside what a datetime can hold; it must not stop a read.
+    return _EPOCH + timedelta(microseconds=min(max(time_us, _TIME_MIN), _TIME_MAX))

@@ -1,0 +1,110 @@
+"""Typed values: what metadata holds, as a type and one u64 that ascends as numbers do.
+
+Owns which values compare with which. A value compares with values of its own family only: null,
+bool, number or string. Numbers compare exactly, whether whole or not: one that a float64 holds
+exactly is kept as one (`ValueType.NUMBER`), a larger whole one as itself. The key of a string is
+given by whoever keeps strings.
+"""
+
+import math
+import struct
+from enum import IntEnum
+from typing import Final, TypeAlias
+
+KEY_MAX: Final = (1 << 64) - 1
+_BIAS: Final = 1 << 63
+
+KeyRange: TypeAlias = tuple["ValueType", int, int]
+"""A type, and the least and greatest key of the values of that type."""
+
+
+class ValueType(IntEnum):
+    """How a key is to be read. On disk: never renumber, and stay below 8."""
+
+    NULL = 0
+    BOOL = 1
+    NUMBER = 2
+    """A number that float64 holds exactly; the key is its bits, made to ascend."""
+    LARGE = 3
+    """A whole number above 2^53 that no float64 holds; the key is the number."""
+    LARGE_NEGATIVE = 4
+    """A whole number below −2^53 that no float64 holds; the key is the number + 2^63."""
+    STRING = 5
+    TIME = 6
+    """Microseconds since 1970 UTC; the key is the number + 2^63."""
+    OTHER = 7
+    """A list or a map, which compares with nothing."""
+
+
+def number_key(value: float) -> tuple[ValueType, int]:
+    """Return type and key of a number, bools left out."""
+    try:
+        number = float(value)
+    except OverflowError:
+        return ValueType.OTHER, 0
+    if number == value and math.isfinite(number):
+        return ValueType.NUMBER, _ascending(number)
+    if isinstance(value, int) and 0 < value <= KEY_MAX:
+        return ValueType.LARGE, value
+    if isinstance(value, int) and -_BIAS <= value < 0:
+        return ValueType.LARGE_NEGATIVE, value + _BIAS
+    # Only a faulty writer's: JSON has neither infinity nor numbers as large.
+    return ValueType.OTHER, 0
+
+
+def time_key(time_us: int) -> int:
+    """Return the key of a time in microseconds since 1970 UTC."""
+    return time_us + _BIAS
+
+
+def key_time(key: int) -> int:
+    """Return the time behind a key, in microseconds since 1970 UTC."""
+    return key - _BIAS
+
+
+def number_ranges(operator: str, bound: float) -> list[KeyRange]:
+    """Return the keys of the numbers that compare so with a finite bound, exactly.
+
+    ``operator`` is one of ``=``, ``<``, ``<=``, ``>``, ``>=``.
+    """
+    if operator == "=":
+        kind, key = number_key(bound)
+        return [] if kind is ValueType.OTHER else [(kind, key, key)]
+    upward = operator[0] == ">"
+    edge = _edge(operator, bound)
+    whole = math.ceil(bound) if operator in (">=", "<") else math.floor(bound)
+    whole += {">=": 0, "<": -1, "<=": 0, ">": 1}[operator]
+    ranges = [
+        (ValueType.NUMBER, edge, _ascending(math.inf)),
+        (ValueType.LARGE, whole, KEY_MAX),
+        (ValueType.LARGE_NEGATIVE, whole + _BIAS, KEY_MAX),
+    ]
+    if not upward:
+        ranges = [(kind, 0, low) for kind, low, _ in ranges]
+    return [
+        (kind, max(low, 0), min(high, KEY_MAX))
+        for kind, low, high in ranges
+        if max(low, 0) <= min(high, KEY_MAX)
+    ]
+
+
+def _edge(operator: str, bound: float) -> int:
+    """Return the key of the float64 nearest to a bound that still compares so with it."""
+    toward = math.inf if operator[0] == ">" else -math.inf
+    try:
+        number = float(bound)
+    except OverflowError:
+        number = math.inf if bound > 0 else -math.inf
+    holds = {
+        ">=": number >= bound,
+        ">": number > bound,
+        "<=": number <= bound,
+        "<": number < bound,
+    }[operator]
+    return _ascending(number if holds else math.nextafter(number, toward))
+
+
+def _ascending(number: float) -> int:
+    """Return the bits of a float64, made to ascend with it; −0 counts as 0."""
+    bits = int.from_bytes(struct.pack("<d", number + 0.0), "little")
+    return KEY_MAX - bits if bits & _BIAS else bits | _BIAS

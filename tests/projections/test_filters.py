@@ -1,0 +1,212 @@
+"""Filters: exact, as of any event, and refused where they cannot mean anything."""
+
+from datetime import UTC, datetime
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from cerata.engine.errors import InvalidInput
+from cerata.engine.events import PutFrame
+from cerata.projections.filters import Filter
+from cerata.projections.frames import FramesProjection
+from cerata.projections.strings import Strings
+from cerata.projections.typed_values import ValueType, number_key, number_ranges
+
+from .filter_model import Pair, filters
+from .histories import Folded, events_of, fold, histories, metadata_values
+
+
+@given(histories, st.lists(filters, min_size=1, max_size=4))
+def test_a_filter_is_the_predicate_that_it_says_at_every_n(
+    events: list[Folded], pairs: list[Pair]
+) -> None:
+    # The reference is plain Python over the events themselves.
+    frames = FramesProjection()
+    frames.apply(events)
+    table = frames.snapshot()
+    puts = [event for event in events if event.type == "putFrame"]
+    for where, passes in pairs:
+        for n in range(len(events) + 1):
+            expected = [passes(put) for put in puts if put.seq <= n]
+            assert table.mask(where, n).tolist() == expected
+
+
+@given(histories, st.lists(st.integers(0, 40), max_size=3), filters, st.integers(0, 9))
+def test_sorted_postings_answer_as_a_scan_does_and_show_no_later_row(
+    events: list[Folded], cuts: list[int], pair: Pair, least: int
+) -> None:
+    # Sorting covers what the newest snapshot has; older ones ask afterwards.
+    where, frames = pair[0], FramesProjection()
+    snapshots = [frames.snapshot()]
+    for cut in sorted(cuts):
+        frames.apply(events[frames.seq : cut])
+        snapshots.append(frames.snapshot())
+    expected = [table.mask(where, table.seq).tolist() for table in snapshots]
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("cerata.projections.attributes.SORT_SIZE_MIN", least)
+        sorted_first = [table.mask(where, table.seq).tolist() for table in snapshots]
+        sorted_last = [table.mask(where, table.seq).tolist() for table in reversed(snapshots)]
+    assert sorted_first == expected
+    assert sorted_last == expected[::-1]
+
+
+def test_many_rows_are_sorted_piece_by_piece_and_still_all_found() -> None:
+    # Small histories stay below the size at which postings are sorted; this one passes it often.
+    bodies = [
+        PutFrame(text="", tags=(f"t{i % 7}",), metadata={"i": i, "name": f"n{i * 7919 % 5003}"})
+        for i in range(20_000)
+    ]
+    events, frames = events_of(bodies), FramesProjection()
+    for end in (3_000, 9_000, 9_010, 20_000):
+        frames.apply(events[frames.seq : end])
+        table = frames.snapshot()
+        for n in (end, end // 2):
+            number = np.arange(n)
+            assert table.mask(Filter(tags=["t3"]), n).tolist() == (number % 7 == 3).tolist()
+            where = Filter(metadata={"i": (">=", 1_000)}) & Filter(metadata={"i": ("<", 5_000.5)})
+            inside = (number >= 1_000) & (number <= 5_000)
+            assert table.mask(where, n).tolist() == inside.tolist()
+            named = [f"n{i * 7919 % 5003}" < "n2" for i in range(n)]
+            assert table.mask(Filter(metadata={"name": ("<", "n2")}), n).tolist() == named
+
+
+def test_what_an_erased_frame_said_passes_no_test_of_it() -> None:
+    frames = fold(events_of([PutFrame(text="a", kind="note")]))[0].snapshot()
+    assert frames.mask(Filter(), 1).tolist() == [True]
+    assert frames.mask(Filter(kind="note"), 0).tolist() == []
+
+
+def test_filters_are_values() -> None:
+    # A view keeps the masks of filters that it has met.
+    assert Filter(kind="note", tags=["a"]) == Filter(tags=("a",), kind=["note"])
+    assert hash(Filter(metadata={"n": 1})) == hash(Filter(metadata={"n": ("=", 1)}))
+    assert Filter(metadata={"n": 1}) != Filter(metadata={"n": True})
+    assert ~~Filter(kind="note") == Filter(kind="note")
+    assert Filter() & Filter(kind="note") == Filter(kind="note")
+    with pytest.raises(AttributeError):
+        Filter().expression = Filter().expression  # type: ignore[misc]
+
+
+def test_a_filter_as_plain_values_says_all_of_it() -> None:
+    where = Filter(
+        tags=["a"],
+        kind=("note", "text"),
+        scope={"tenant": "t"},
+        metadata={"year": (">=", 2024), "draft": ("exists", False), "lang": ("in", ["en", "el"])},
+        created=("2026-03-01", datetime(2026, 4, 1, tzinfo=UTC)),
+        uri_prefix="file:",
+    )
+    assert where.to_dict() == {
+        "all": [
+            {"field": "tag", "operator": "=", "value": "a"},
+            {"field": "kind", "operator": "in", "value": ["note", "text"]},
+            {"field": "scope.tenant", "operator": "=", "value": "t"},
+            {"field": "metadata.year", "operator": ">=", "value": 2024},
+            {"not": {"field": "metadata.draft", "operator": "exists", "value": True}},
+            {
+                "any": [
+                    {"field": "metadata.lang", "operator": "=", "value": "en"},
+                    {"field": "metadata.lang", "operator": "=", "value": "el"},
+                ]
+            },
+            {
+                "field": "created",
+                "from": "2026-03-01T00:00:00+00:00",
+                "before": "2026-04-01T00:00:00+00:00",
+            },
+            {"field": "uri", "operator": "prefix", "value": "file:"},
+        ]
+    }
+    assert Filter().to_dict() == {"all": []}
+
+
+@pytest.mark.parametrize(
+    ("said", "what"),
+    [
+        ({"tags": "a"}, "tags is one string"),
+        ({"tags": 3}, "must be a list"),
+        ({"labels": [3]}, "must be a string"),
+        ({"kind": []}, "nothing could match"),
+        ({"kind": 3}, "must be a list"),
+        ({"role": [None]}, "must be a string"),
+        ({"uri_prefix": b"x"}, "must be a string"),
+        ({"tags": ["\ud800"]}, "not valid Unicode"),
+        ({"scope": [("a", 1)]}, "must be a mapping"),
+        ({"scope": {"a": 1.5}}, "a string, a number or a bool"),
+        ({"metadata": {3: 1}}, "must be a string"),
+        ({"metadata": {"n": ("~", 1)}}, "one of =, !=, <, <=, >, >=, in, exists"),
+        ({"metadata": {"n": ("<",)}}, "operator, value"),
+        ({"metadata": {"n": ("<", None)}}, "has no order"),
+        ({"metadata": {"n": (">", True)}}, "has no order"),
+        ({"metadata": {"n": ("exists", 1)}}, "neither exists True nor False"),
+        ({"metadata": {"n": ("in", "abc")}}, "takes a list"),
+        ({"metadata": {"n": float("nan")}}, "cannot be compared"),
+        ({"metadata": {"n": datetime(2026, 3, 1, tzinfo=UTC)}}, "its ISO string"),
+        ({"metadata": {"n": [1]}}, "cannot be compared"),
+        ({"created": "2026"}, "Give (start, end)"),
+        ({"created": (datetime(2026, 3, 1), None)}, "has no zone"),  # noqa: DTZ001
+        ({"recorded": ("2026-03-01T10:00:00", None)}, "has no zone"),
+        ({"content": ("soon", None)}, "not an ISO time"),
+        ({"content": (1, None)}, "cannot be a int"),
+        ({"created": ("2026-03-02", "2026-03-01")}, "before it starts"),
+    ],
+)
+def test_what_means_nothing_is_refused_and_explained(said: dict[str, Any], what: str) -> None:
+    with pytest.raises(InvalidInput) as raised:
+        Filter(**said)
+    assert what in str(raised.value)
+
+
+numbers = metadata_values.filter(
+    lambda value: isinstance(value, int | float) and not isinstance(value, bool)
+)
+wide_numbers = (
+    numbers
+    | st.integers(-(2**66), 2**66)
+    | st.floats(allow_nan=False, allow_infinity=False)
+    | st.sampled_from((10**400, -(10**400)))
+)
+
+
+@given(numbers | st.integers(-(2**63), 2**64 - 1) | st.floats(-1e300, 1e300), wide_numbers)
+def test_numbers_compare_exactly_by_their_keys(value: float, bound: float) -> None:
+    # Python compares int and float exactly, without rounding the int.
+    kind, key = number_key(value)
+    assert kind is not ValueType.OTHER
+    for operator, expected in (
+        ("=", value == bound),
+        ("<", value < bound),
+        ("<=", value <= bound),
+        (">", value > bound),
+        (">=", value >= bound),
+    ):
+        ranges = number_ranges(operator, bound)
+        assert any(k is kind and low <= key <= high for k, low, high in ranges) is expected
+
+
+@given(st.lists(st.text(max_size=20), unique=True, min_size=1), st.text(max_size=20))
+def test_strings_compare_by_code_point(texts: list[str], bound: str) -> None:
+    strings = Strings()
+    codes = [strings.code(text, 1) for text in texts]
+    strings.settle()
+    assert [strings.text(code) for code in codes] == texts
+    assert [strings.find(text) for text in texts] == codes
+    expected = [(text > bound) - (text < bound) for text in texts]
+    assert strings.compare(np.array(codes), bound.encode()).tolist() == expected
+    starting = strings.starting(np.array(codes), bound.encode()).tolist()
+    assert starting == [text.startswith(bound) for text in texts]
+
+
+def test_strings_that_are_forgotten_keep_their_codes(monkeypatch: pytest.MonkeyPatch) -> None:
+    # The memory of codes is bounded; beyond, the columns themselves are asked.
+    monkeypatch.setattr("cerata.projections.strings._KEPT_MAX", 10)
+    strings = Strings()
+    texts = [f"text {i * 31 % 97}" for i in range(500)]
+    for text in texts:
+        strings.code(text, 1)
+        strings.settle()
+    assert len(strings) == len(set(texts))
+    assert [strings.text(strings.code(text, 2)) for text in texts] == texts
