@@ -33,12 +33,13 @@ if TYPE_CHECKING:
         Locked,
         NotFound,
         OutcomeUnknown,
+        ProjectionFailed,
         QuerySyntaxError,
         ReadOnly,
         StorageFailed,
         Unsupported,
     )
-    from cerata.engine.events import Draft, Event, EventBody, event
+    from cerata.engine.events import Draft, Event, EventBody, event, upcaster
     from cerata.engine.head import Head
     from cerata.memory.store import Store
     from cerata.memory.store import open_store as open  # noqa: A004 - the front door's own verb
@@ -46,6 +47,7 @@ if TYPE_CHECKING:
     from cerata.memory.values import Context, Frame, Hit, Receipt
     from cerata.memory.view import View
     from cerata.projections.filters import Filter
+    from cerata.projections.rows import RowProjection
     from cerata.retrieval.context import ContextItem
 
 __all__ = [
@@ -69,9 +71,11 @@ __all__ = [
     "Locked",
     "NotFound",
     "OutcomeUnknown",
+    "ProjectionFailed",
     "QuerySyntaxError",
     "ReadOnly",
     "Receipt",
+    "RowProjection",
     "StorageFailed",
     "Store",
     "Transaction",
@@ -80,6 +84,7 @@ __all__ = [
     "__version__",
     "event",
     "open",
+    "upcaster",
 ]
 
 __version__ = "0.1.0"
@@ -97,18 +102,20 @@ _HOMES = {
         "Locked",
         "NotFound",
         "OutcomeUnknown",
+        "ProjectionFailed",
         "QuerySyntaxError",
         "ReadOnly",
         "StorageFailed",
         "Unsupported",
     ),
-    "cerata.engine.events": ("Draft", "Event", "EventBody", "event"),
+    "cerata.engine.events": ("Draft", "Event", "EventBody", "event", "upcaster"),
     "cerata.engine.head": ("Head",),
     "cerata.memory.store": ("Store", "open"),
     "cerata.memory.transaction": ("Transaction",),
     "cerata.memory.values": ("Context", "Frame", "Hit", "Receipt"),
     "cerata.memory.view": ("View",),
     "cerata.projections.filters": ("Filter",),
+    "cerata.projections.rows": ("RowProjection",),
     "cerata.retrieval.context": ("ContextItem",),
 }
 _HOME_OF = {name: home for home, names in _HOMES.items() for name in names}

@@ -72,8 +72,8 @@ def run_verify(options: Namespace, output: Output) -> int:
         found = store.verify(moved)
     for problem in found.log.problems:
         output.line(Text.assemble(("damaged: ", "bold red"), str(problem)))
-    for name in found.diverging:
-        output.line(Text.assemble(("diverges: ", "bold red"), f"{name} is not what its log says"))
+    for divergence in found.divergences:
+        output.line(Text.assemble(("diverges: ", "bold red"), str(divergence)))
     for note in found.notes:
         output.line(Text.assemble(("rebuilt: ", "yellow"), note))
     if found.ok:

@@ -14,6 +14,7 @@ Classes are kinds that a caller acts on, and each is also the built-in that it s
     ├── Closed(ValueError)               the handle was closed, poisoned, or inherited by fork
     ├── Unsupported(NotImplementedError) a newer format, or a part that is not installed
     ├── HistoryPruned(LookupError)       the asked-for state was retired on purpose
+    ├── ProjectionFailed(RuntimeError)   the code of a user's own projection raised
     ├── StorageFailed(OSError)           the disk refused; nothing of this call was acknowledged
     └── OutcomeUnknown(OSError)          a sync failed: the batch may or may not survive
 
@@ -137,6 +138,28 @@ class HistoryPruned(CerataError, LookupError):
     """The asked-for state was retired on purpose and cannot be rebuilt."""
 
     exit_code = 10
+
+
+class ProjectionFailed(CerataError, RuntimeError):
+    """The code of a user's own projection raised; the store and its other reads go on.
+
+    ``projection`` is its name, ``seq`` the event that it could not fold.
+    """
+
+    exit_code = 13
+
+    def __init__(
+        self,
+        what: str,
+        *,
+        where: str | None = None,
+        remedy: str | None = None,
+        projection: str | None = None,
+        seq: int | None = None,
+    ) -> None:
+        self.projection = projection
+        self.seq = seq
+        super().__init__(what, where=where, remedy=remedy)
 
 
 class StorageFailed(CerataError, OSError):

@@ -10,7 +10,17 @@ A new kind of event is a subclass of `EventBody` with a wire name::
     class Spending(EventBody, frozen=True):
         cents: int
 
-Unknown kinds are carried unchanged and read back as `UnknownBody`.
+Unknown kinds are carried unchanged and read back as `UnknownBody`. When a body's fields change, its
+version goes up, and an `upcaster` lifts what is stored in the old one as it is read::
+
+    @event("spending", version=2)
+    class Spending(EventBody, frozen=True):
+        cents: int
+        currency: str
+
+    @upcaster("spending", 1)
+    def with_currency(fields):
+        return {**fields, "currency": "EUR"}
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -19,7 +29,7 @@ from typing import Any, ClassVar, Generic, TypeAlias, TypeVar
 
 import msgspec
 
-from .errors import Corrupt
+from .errors import Corrupt, Unsupported
 from .integrity import commitment_of, leaf_of
 
 JsonValue: TypeAlias = (
@@ -90,6 +100,62 @@ def event(
         return body
 
     return register
+
+
+Fields: TypeAlias = dict[str, Any]
+"""A body's fields by name, as they are stored."""
+
+Upcast: TypeAlias = Callable[[Fields], Fields]
+UpcastType = TypeVar("UpcastType", bound=Upcast)
+
+_UPCASTERS: dict[tuple[str, int], Upcast] = {}
+
+
+def upcaster(name: str, version: int) -> Callable[[UpcastType], UpcastType]:
+    """Register the decorated function: it lifts a body of ``version`` to the next one.
+
+    It is given the fields as they are stored and returns those of the next version; it must be
+    pure, since what it returns is folded. Stored bytes never change. A version without one is
+    read as it is. Who changes one raises the versions of the projections that it feeds.
+
+    Raises:
+        TypeError: another function already lifts this version.
+    """
+
+    def register(lift_fields: UpcastType) -> UpcastType:
+        known = _UPCASTERS.get((name, version))
+        if known is not None and known.__qualname__ != lift_fields.__qualname__:
+            raise TypeError(f"version {version} of {name!r} is lifted by {known.__qualname__}")
+        _UPCASTERS[name, version] = lift_fields
+        return lift_fields
+
+    return register
+
+
+def _lifted(header: "EventHeader", data: bytes, version: int) -> bytes:
+    """Return a stored body as one of ``version``.
+
+    Raises:
+        Unsupported: an upcaster raised.
+    """
+    steps = [
+        (step, _UPCASTERS[header.type, step])
+        for step in range(header.version, version)
+        if (header.type, step) in _UPCASTERS
+    ]
+    if not steps:
+        return data
+    fields: Fields = msgspec.msgpack.decode(data)
+    for step, lift_fields in steps:
+        try:
+            fields = lift_fields(fields)
+        except Exception as error:
+            raise Unsupported(
+                f"Event {header.seq:,} ({header.type}) cannot be lifted from version {step}: "
+                f"{type(error).__name__}: {error}",
+                remedy="Mend the upcaster; it must take every body of its version.",
+            ) from error
+    return msgspec.msgpack.encode(fields)
 
 
 def body_type(name: str) -> type[EventBody] | None:
@@ -380,6 +446,8 @@ def decode_body(header: EventHeader, data: bytes) -> EventBody:
     if kind is None or header.version > kind.wire_version:
         return UnknownBody(kind=header.type, kind_version=header.version, data=data)
     try:
+        if header.version < kind.wire_version:
+            data = _lifted(header, data, kind.wire_version)
         body = body_decoder(kind).decode(data)
     except (msgspec.DecodeError, RecursionError):
         return UnknownBody(kind=header.type, kind_version=header.version, data=data)

@@ -28,7 +28,16 @@ from .format.page import (
     stored_version,
 )
 from .format.record import EMPTY_SECTOR, sectors
-from .format.toc import Ref, RefList, Toc, decode_manifest, decode_toc, encode_manifest
+from .format.toc import (
+    LedgerEntry,
+    Ref,
+    RefList,
+    Toc,
+    decode_ledger,
+    decode_manifest,
+    decode_toc,
+    encode_manifest,
+)
 from .limits import PAGE_SIZE, SECTOR_SIZE
 from .segment import Segment, forget_oldest
 from .storage import Buffer, StorageFile
@@ -220,6 +229,10 @@ class LogFile:
             forget_oldest(self._manifests, _STRUCTURES_KEPT_MAX)
         return found
 
+    def ledger(self, ref: Ref) -> list[LedgerEntry]:
+        """Return the entries of a projection's ledger, oldest first."""
+        return decode_ledger(self.read_extent(ref, ExtentKind.LEDGER), ref.offset)
+
 
 def turned(page: HeaderPage) -> HeaderPage:
     """Return the page as it is written next: over the older of the two."""
@@ -265,9 +278,10 @@ class Flip:
 
     def append(self, refs: RefList, ref: Ref) -> RefList:
         """Append to a list of references, adding manifest pages where one is full."""
-        return refs.append(ref, self._add_manifest)
+        return refs.append(ref, self.add_manifest)
 
-    def _add_manifest(self, refs: Sequence[Ref]) -> Ref:
+    def add_manifest(self, refs: Sequence[Ref]) -> Ref:
+        """Add a page of at most 256 references and return the reference to it."""
         return self.add(
             ExtentKind.MANIFEST, encode_manifest(refs), refs[0].first_seq, refs[-1].last_seq
         )

@@ -16,7 +16,7 @@ from .errors import CerataError, Corrupt
 from .file import LogFile, choose_page
 from .format.extent import ExtentKind, extent_is_whole
 from .format.page import HeaderPage
-from .format.toc import Ref, Toc
+from .format.toc import Ref, SavedProjection, Toc
 from .idempotency import KeyIndex
 from .integrity import Tree, chain_next, chain_start
 from .limits import PAGE_SIZE
@@ -205,26 +205,21 @@ class _Verifier:
 
     # --- extents ---
 
-    def _check_extent(self, log_file: LogFile, ref: Ref, *kinds: ExtentKind) -> bool:
+    def _check_extent(self, log_file: LogFile, ref: Ref, kind: ExtentKind) -> bool:
         self._extents += 1
-        failed: Corrupt | None = None
-        for kind in kinds:
-            try:
-                header = log_file.extent_header(ref, kind)
-            except Corrupt as error:
-                failed = error
-                continue
-            self._named_bytes += header.end - header.offset
-            if (header.first_seq, header.last_seq) != (ref.first_seq, ref.last_seq):
-                self._add(ref.offset, f"A {kind.name.lower()} extent covers other events")
-                return False
-            if not extent_is_whole(log_file.key, self._file, header):
-                self._add(ref.offset, f"The body of a {kind.name.lower()} extent is damaged")
-                return False
-            return True
-        if failed is not None:
-            self._add_error(failed)
-        return False
+        try:
+            header = log_file.extent_header(ref, kind)
+        except Corrupt as error:
+            self._add_error(error)
+            return False
+        self._named_bytes += header.end - header.offset
+        if (header.first_seq, header.last_seq) != (ref.first_seq, ref.last_seq):
+            self._add(ref.offset, f"A {kind.name.lower()} extent covers other events")
+            return False
+        if not extent_is_whole(log_file.key, self._file, header):
+            self._add(ref.offset, f"The body of a {kind.name.lower()} extent is damaged")
+            return False
+        return True
 
     def _check_spill(self, log_file: LogFile, spill: SpillRef) -> None:
         self._check_extent(log_file, Ref(spill.offset, spill.length, 0, 0), ExtentKind.SPILL)
@@ -245,9 +240,8 @@ class _Verifier:
             self._check_extent(log_file, ref, ExtentKind.KEYS)
         for ref in toc.quarantine:
             self._check_extent(log_file, ref, ExtentKind.QUARANTINE)
-        for entry in toc.projections.values():
-            for row in entry.get("chunks", ()):
-                self._check_extent(log_file, Ref(*row), ExtentKind.CHUNK, ExtentKind.MANIFEST)
+        for key in toc.projections:
+            self._check_projection(log_file, toc.saved(key))
         reader = Reader(log_file)
         reader.remember_toc(found.page, toc)
         snapshot = Snapshot(found.page, [], 0, found.page.sealed_seq, 0)
@@ -272,6 +266,14 @@ class _Verifier:
             self._add(found.page.toc_offset, "The events do not give the TOC's Merkle tree")
         self._chain, self._tree = self._chain and toc.chain, self._tree and toc.tree
         self._check_keys(log_file, toc)
+
+    def _check_projection(self, log_file: LogFile, saved: SavedProjection) -> None:
+        for page in saved.chunks:
+            if self._check_extent(log_file, page, ExtentKind.MANIFEST):
+                for ref in log_file.manifest(page):
+                    self._check_extent(log_file, ref, ExtentKind.CHUNK)
+        if saved.ledger is not None:
+            self._check_extent(log_file, saved.ledger, ExtentKind.LEDGER)
 
     def _check_segment(
         self, log_file: LogFile, reader: Reader, snapshot: Snapshot, ref: Ref

@@ -35,8 +35,8 @@ from .recovery import Found, RecoveryReport, examine, read_cut, spill_end
 from .ring import Cursor, End
 from .segment import SegmentDraft
 
-Build = Callable[[Flip, Toc], Mapping[str, Mapping[str, Any]]]
-"""Adds projections' chunks to a flip and returns their entries for the TOC."""
+Build = Callable[[Flip, Toc], Mapping[str, Mapping[str, Any] | None]]
+"""Adds projections' chunks to a flip and returns their entries for the TOC; None drops one."""
 
 _QUARANTINE_REFS_MAX = 16
 """Cuts that the TOC remembers; older ones stay in the file until compaction."""
@@ -165,9 +165,10 @@ class Writer:
             incarnation=incarnation,
         )
         if build is not None:
-            entries = build(flip, toc)
             # What this process does not know stays as it is.
-            toc = replace(toc, projections={**toc.projections, **entries})
+            merged = {**toc.projections, **build(flip, toc)}
+            entries = {key: entry for key, entry in merged.items() if entry is not None}
+            toc = replace(toc, projections=entries)
         flip.write(toc)
         try:
             page = flip.publish(incarnation=incarnation, clear=clear)

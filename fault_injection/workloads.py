@@ -15,7 +15,7 @@ from typing import Any
 from cerata.engine.events import Draft, PutFrame, PutTag
 from cerata.engine.file import Flip
 from cerata.engine.format.extent import ExtentKind
-from cerata.engine.format.toc import Toc
+from cerata.engine.format.toc import LedgerEntry, SavedProjection, Toc, encode_ledger
 from cerata.engine.head import Appended
 from cerata.engine.log import Log
 from cerata.engine.storage import Storage
@@ -149,7 +149,10 @@ def checkpoint(session: Session) -> None:
 
     def build(flip: Flip, _toc: Toc) -> dict[str, dict[str, Any]]:
         chunk = flip.add(ExtentKind.CHUNK, b"state" * 100, 1, head)
-        return {"model/1": {"seq": head, "chunks": [list(chunk)]}}
+        ledger = flip.add(ExtentKind.LEDGER, encode_ledger([LedgerEntry(head, bytes(32))]), 1, head)
+        page = flip.add_manifest([chunk])
+        saved = SavedProjection(seq=head, digest=bytes(32), chunks=(page,), ledger=ledger)
+        return {"model/1": saved.to_entry()}
 
     session.settle(partial(session.log.publish_projections, build))
 

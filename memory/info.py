@@ -3,6 +3,7 @@
 from cerata.engine.events import JsonValue
 from cerata.engine.log import Log
 from cerata.projections.times import to_datetime
+from cerata.replay.checkpoint import chunk_refs
 
 from .view import View
 
@@ -16,7 +17,7 @@ def info(log: Log, view: View) -> dict[str, JsonValue]:
         for key, entry in sorted(toc.projections.items())
     }
     chunk_bytes = sum(
-        int(row[1]) for entry in toc.projections.values() for row in entry.get("chunks", ())
+        ref.length for key in toc.projections for ref, _ in chunk_refs(log.file, toc.saved(key))
     )
     current, closed = view.count()
     head = view.head

@@ -11,7 +11,7 @@ from contextvars import ContextVar
 from datetime import datetime
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal, Self
+from typing import TYPE_CHECKING, Any, Literal, Self, overload
 
 from cerata.engine.environment import Environment
 from cerata.engine.errors import Conflict, Corrupt, InvalidInput, StorageFailed, Unsupported
@@ -29,9 +29,13 @@ from cerata.engine.events import (
 from cerata.engine.head import Appended, Head
 from cerata.engine.log import Log, SyncPolicy
 from cerata.engine.recovery import RecoveryReport
+from cerata.projections.registry import Registry
+from cerata.projections.row_fold import OwnProjection
+from cerata.projections.rows import RowProjection
 from cerata.projections.times import to_microseconds
 from cerata.replay.basis import resolve_basis
-from cerata.replay.fold import CLOSE_COST_MS, REPLAY_COST_MS, Fold, replayed_digests
+from cerata.replay.fold import Fold
+from cerata.replay.fold import replay as replayed
 
 from .drafting import (
     FrameFields,
@@ -44,7 +48,7 @@ from .drafting import (
 from .references import References
 from .transaction import Transaction
 from .values import Context, Frame, FrameId, Hit, Receipt, frame_id
-from .view import DOCUMENT_KIND, View
+from .view import DOCUMENT_KIND, OwnType, View
 
 if TYPE_CHECKING:
     from cerata.replay.verify import Verification
@@ -60,10 +64,10 @@ class Store:
     they began; `at` gives a view that stands still.
     """
 
-    def __init__(self, log: Log, scope: Scope | None) -> None:
+    def __init__(self, log: Log, scope: Scope | None, registry: Registry | None = None) -> None:
         self._log = log
         self._scope = scope
-        self._fold = Fold(log)
+        self._fold = Fold(log, registry)
         self._transaction: ContextVar[Transaction | None] = ContextVar("transaction", default=None)
 
     # --- the handle ------------------------------------------------------------------------------
@@ -116,16 +120,13 @@ class Store:
         State is saved for the next opener if that is worth it and the disk takes it.
         """
         try:
-            if self._can_save() and self._fold.is_worth_saving(CLOSE_COST_MS):
+            if self._log.is_writable and self._log.is_open and self._fold.is_worth_saving():
                 # A checkpoint saves time and nothing else. On a full disk, or over a damaged
                 # log, an error here would follow writes that were acknowledged and are there.
                 with suppress(StorageFailed, Corrupt):
                     self._fold.save()
         finally:
             self._log.close()
-
-    def _can_save(self) -> bool:
-        return self._log.is_writable and self._log.is_open
 
     def __enter__(self) -> Self:
         return self
@@ -203,6 +204,16 @@ class Store:
             include_superseded=include_superseded, include_chunks=include_chunks
         )
 
+    @overload
+    def projection(self, which: str) -> OwnProjection: ...
+
+    @overload
+    def projection(self, which: type[OwnType]) -> OwnType: ...
+
+    def projection(self, which: str | type[RowProjection[Any, Any]]) -> RowProjection[Any, Any]:
+        """Return one of your own projections, by name or class; see `View.projection`."""
+        return self._view().projection(which)
+
     def log(self, first: int = 1, last: int | None = None) -> Iterator[Event]:
         """Yield events in seq order; see `View.log`."""
         return self._view().log(first, last)
@@ -224,13 +235,30 @@ class Store:
         ignored: they are equal.
         """
         self._log.refresh()
-        return replayed_digests(self._log) if replay else self._fold.digests()
+        fold = replayed(self._log, registry=self._fold.registry) if replay else self._fold
+        return fold.digests()
 
     def verify(self, progress: Callable[[str, int, int], None] | None = None) -> "Verification":
         """Recompute every hash and projection from the log and compare; writes nothing."""
         from cerata.replay.verify import verify
 
         return verify(self._log, self._fold, progress)
+
+    def rebuild(
+        self,
+        projection: str | None = None,
+        progress: Callable[[str, int, int], None] | None = None,
+    ) -> None:
+        """Fold a projection anew from the log, by default every one; the old one serves meanwhile.
+
+        A rebuild that was killed goes on from where it was saved. Durable on return.
+
+        Raises:
+            NotFound: no projection has this name.
+        """
+        names = self._fold.registry.names if projection is None else (projection,)
+        for name in names:
+            self._fold.rebuild(name, progress)
 
     # --- writing ---------------------------------------------------------------------------------
 
@@ -481,14 +509,8 @@ class Store:
         appended = self._log.append(
             drafts, expect=expect, key=key, arguments=arguments, validate=validate, known=known
         )
+        self._fold.save_if_due()
         return _receipt(drafts, appended)
-
-    def maintain(self) -> bool:
-        """Do what was put off: save projections if replaying would take long. True if it did."""
-        if self._can_save() and self._fold.is_worth_saving(REPLAY_COST_MS):
-            self._fold.save()
-            return True
-        return False
 
 
 def _receipt(drafts: Sequence[Draft], appended: Appended) -> Receipt:
@@ -517,6 +539,7 @@ def open_store(
     ring_bytes: int | None = None,
     salvage: bool = False,
     environment: Environment | None = None,
+    projections: Sequence[Callable[[], RowProjection[Any, Any]]] = (),
 ) -> Store:
     """Open the memory in a file; a missing one is created, unless ``mode="r"``.
 
@@ -525,6 +548,7 @@ def open_store(
     proves it with a second sync, a number of bytes syncs only that often. ``lock_timeout`` is in
     seconds: 0 fails at once, None waits. ``ring_bytes`` sizes a new file's ring. ``salvage``
     reads what a damaged file still holds. ``environment`` stands in for disk, clock and chance.
+    ``projections`` are your own folds, subclasses of `cerata.RowProjection`.
 
     Raises:
         NotFound: no such file (mode "r"), naming the nearest. Corrupt: acknowledged data is
@@ -535,6 +559,7 @@ def open_store(
     name = os.fspath(path)
     if not isinstance(name, str) or not name or "\0" in name:
         raise InvalidInput(f"{path!r} is not a path")
+    registry = Registry(projections)
     log = Log.open(
         name,
         mode=mode,
@@ -544,4 +569,4 @@ def open_store(
         ring_bytes=ring_bytes,
         salvage=salvage,
     )
-    return Store(log, None if scope is None else full_scope(scope, None))
+    return Store(log, None if scope is None else full_scope(scope, None), registry)

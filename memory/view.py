@@ -8,17 +8,20 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from datetime import datetime
 from functools import cached_property
+from typing import Any, TypeVar, overload
 
 import numpy as np
 import numpy.typing as npt
 
-from cerata.engine.errors import InvalidInput, NotFound
+from cerata.engine.errors import InvalidInput, NotFound, Unsupported
 from cerata.engine.events import Event, PutFrame, Scope
 from cerata.engine.head import Head
 from cerata.engine.log import Log
 from cerata.projections import text as words
 from cerata.projections.frame_table import Frames
 from cerata.projections.ranking import FulltextView
+from cerata.projections.row_fold import OwnProjection
+from cerata.projections.rows import RowProjection
 from cerata.projections.times import to_datetime
 from cerata.replay.fold import Fold
 from cerata.retrieval.context import Entry, fill
@@ -26,6 +29,8 @@ from cerata.retrieval.span import best_span
 
 from .references import is_within
 from .values import Context, Frame, FrameId, Hit, frame_id
+
+OwnType = TypeVar("OwnType", bound=RowProjection[Any, Any])
 
 DOCUMENT_KIND = "document"
 """The kind of a frame that was split: its chunks are searched, not it."""
@@ -227,6 +232,32 @@ class View:
         then = self if closing is None else replace(self, basis=closing.seq - 1)
         bodies = (self._log.event(chunk).body for chunk in then.chunks(document).values())
         return "".join(body.text or "" for body in bodies if isinstance(body, PutFrame))
+
+    # --- users' own projections ------------------------------------------------------------------
+
+    @overload
+    def projection(self, which: str) -> OwnProjection: ...
+
+    @overload
+    def projection(self, which: type[OwnType]) -> OwnType: ...
+
+    def projection(self, which: str | type[RowProjection[Any, Any]]) -> RowProjection[Any, Any]:
+        """Return one of your own projections as this view sees it, by name or class.
+
+        Its rows are those of the view's basis, and do not change. Cost: see `Fold.own`.
+
+        Raises:
+            NotFound: it was not passed to ``open(projections=…)``. ProjectionFailed: its code
+            raised at or before the basis. Unsupported: the view is narrowed to a scope, and a
+            projection's rows are of all.
+        """
+        if self.scope is not None:
+            raise Unsupported(
+                "A projection's rows are not narrowed to a scope",
+                remedy="Read it from a store without one; keep the scope in the rows' keys.",
+            )
+        name = which if isinstance(which, str) else which.name
+        return self._fold.own(name, self.basis)
 
     # --- questions -------------------------------------------------------------------------------
 

@@ -72,6 +72,7 @@ class Projection(Protocol):
 
         Raises:
             ValueError: the events do not follow the last one folded.
+            ProjectionFailed: a user's own code raised; every event before it is folded.
         """
         ...
 
@@ -79,11 +80,16 @@ class Projection(Protocol):
         """Return 32 bytes that say what the state at ``seq`` is; O(events since the last call)."""
         ...
 
+    def digest_at(self, seq: int) -> bytes:
+        """Return the digest at the last complete range (see `ranges`), or at ``seq``."""
+        ...
+
     def chunk(self, after: int, through: int | None = None) -> bytes:
         """Return canonical bytes of the effects of events ``after + 1`` … ``through``.
 
         They depend on the events alone, never on how they were folded. ``through`` is by default
-        ``seq``. Chunks loaded in order give the state back.
+        ``seq``. Chunks loaded in order give the state back. What is asked for is a range of the
+        layout at ``seq`` (see `ranges`), or what follows the last one.
         """
         ...
 

@@ -1,50 +1,54 @@
 """Folding: projections restored from checkpoints, brought up to the log, and saved again.
 
-Owns when and over what the folds run; the folds themselves are pure (`cerata.projections`).
-Nothing is folded until somebody asks: opening and appending touch the log alone. A checkpoint is
-a list of chunks whose sizes grow geometrically, so that it has O(log n) of them and saving costs
-O(new events · log n) in all. Any chunk that does not verify is folded again from its own events.
+Owns when and over what the folds run; the folds themselves are pure (`cerata.projections`), and
+what a checkpoint looks like is `checkpoint`'s. Nothing is folded until somebody asks: opening and
+appending touch the log alone. Any chunk that does not verify is folded again from its own events.
 """
 
 import threading
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
-import zstandard
-
-from cerata.engine.errors import Corrupt
+from cerata.engine.errors import (
+    Corrupt,
+    InvalidInput,
+    Locked,
+    OutcomeUnknown,
+    ProjectionFailed,
+    StorageFailed,
+)
 from cerata.engine.events import Event
 from cerata.engine.file import Flip
-from cerata.engine.format.extent import ExtentKind
-from cerata.engine.format.toc import Ref, Toc
-from cerata.engine.integrity import HASH_SIZE, hash_bytes
+from cerata.engine.format.toc import SavedProjection, Toc
 from cerata.engine.log import Log
 from cerata.projections.frame_table import Frames
 from cerata.projections.frames import FramesProjection
 from cerata.projections.fulltext import FulltextProjection
-from cerata.projections.projection import Projection, salt_of
+from cerata.projections.projection import Projection
+from cerata.projections.ranges import RANGE_SEQS, RANGE_SEQS_MAX
 from cerata.projections.ranking import Fulltext
+from cerata.projections.registry import Registry, projection_key
+from cerata.projections.row_fold import OwnProjection, RowFold
+
+from .checkpoint import Plan, chunk_refs, plan_checkpoint, read_chunk
 
 _STEP_EVENTS: Final = 4096
-_COMPRESSION_LEVEL: Final = 3
-_CHUNK_SIZE_MAX: Final = 1 << 32
 
 _EVENTS_PER_MS: Final = 40
 """Events that a fold takes in a millisecond, for policy only: costs are estimated, not clocked."""
 CLOSE_COST_MS: Final = 5
-REPLAY_COST_MS: Final = 100
+_DUE_SEQS: Final = RANGE_SEQS * 8
+"""Events that fold in about 100 ms, and are one range: an automatic checkpoint is one chunk."""
 
+_OWN_KEPT_MAX: Final = 8
+"""States of users' own projections that are kept for whoever asks again."""
 
-def projection_key(projection: Projection) -> str:
-    """Return the name of a projection in the TOC: other parameters are another projection."""
-    salt = salt_of(projection.name, projection.version, projection.parameters)
-    return f"{projection.name}/{projection.version}/{salt[:8].hex()}"
+REBUILDING: Final = "~"
+"""Ends the key of a state that is being rebuilt beside one that serves. On disk."""
 
-
-def new_projections() -> tuple[FramesProjection, FulltextProjection]:
-    """Return the projections of a store, with nothing folded."""
-    return FramesProjection(), FulltextProjection()
+Progress = Callable[[str, int, int], None]
+"""Called with what is being done, how many events are done, and how many there are."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,20 +61,34 @@ class FoldReport:
 
 
 class Fold:
-    """The projections of one open log. Any thread may ask; one folds at a time."""
+    """The projections of one open log. Any thread may ask; one folds at a time.
 
-    def __init__(self, log: Log) -> None:
+    ``last`` ends the log early: the fold is then that of the log as it was at that event.
+    Without ``use_checkpoints`` every state comes from the events alone.
+    """
+
+    def __init__(
+        self,
+        log: Log,
+        registry: Registry | None = None,
+        *,
+        last: int | None = None,
+        use_checkpoints: bool = True,
+    ) -> None:
         self._log = log
+        self.registry = registry or Registry()
+        self._last = last
+        self._use_checkpoints = use_checkpoints
         self._mutex = threading.RLock()
-        self._frames, self._fulltext = new_projections()
+        self._projections = {name: self.registry.make(name) for name in self.registry.names}
         self._restored: set[str] = set()
         self._bad_chunks: dict[str, set[int]] = {}
+        self._failed: set[str] = set()
+        self._seen: tuple[Toc | None, int] = None, 0
+        self._own: dict[tuple[str, int], OwnProjection] = {}
         self.reports: dict[str, FoldReport] = {}
 
-    @property
-    def projections(self) -> tuple[Projection, ...]:
-        """Every projection, folded or not."""
-        return self._frames, self._fulltext
+    # --- reading ---------------------------------------------------------------------------------
 
     def frames(self, through: int | None = None) -> Frames:
         """Return frames folded at least through an event, by default the log's head.
@@ -79,8 +97,9 @@ class Fold:
             Corrupt: the log is damaged before that event.
         """
         with self._mutex:
-            self._advance(self._frames, through)
-            return self._frames.snapshot()
+            projection = self.folded(FramesProjection.name, through)
+            assert isinstance(projection, FramesProjection)
+            return projection.snapshot()
 
     def fulltext(self, through: int | None = None) -> Fulltext:
         """Return the full text folded at least through an event, by default the log's head.
@@ -89,148 +108,305 @@ class Fold:
             Corrupt: the log is damaged before that event.
         """
         with self._mutex:
-            self._advance(self._fulltext, through)
-            return self._fulltext.snapshot()
+            projection = self.folded(FulltextProjection.name, through)
+            assert isinstance(projection, FulltextProjection)
+            return projection.snapshot()
+
+    def own(self, name: str, seq: int) -> OwnProjection:
+        """Return a user's own projection as it was at event ``seq``; its rows do not change.
+
+        Cost: at the head a copy of its rows; in the past the rows of the ranges before ``seq``,
+        and the events since the last of these, at most 32,768.
+
+        Raises:
+            NotFound: no projection has this name. ProjectionFailed: it raised before ``seq``.
+            Corrupt: the log is damaged before ``seq``.
+        """
+        with self._mutex:
+            found = self._own.pop((name, seq), None)
+            if found is None:
+                found = self._own_at(name, seq)
+            self._own[name, seq] = found
+            while len(self._own) > _OWN_KEPT_MAX:
+                del self._own[next(iter(self._own))]
+            return found
+
+    def _own_at(self, name: str, seq: int) -> OwnProjection:
+        projection = self.folded(name, seq)
+        if not isinstance(projection, RowFold):
+            raise InvalidInput(
+                f"The projection {name!r} is a built-in one",
+                remedy="Read it through search, frames and the like.",
+            )
+        return self._row_fold_at(projection, seq).snapshot()
+
+    def _row_fold_at(self, projection: RowFold, seq: int) -> RowFold:
+        if projection.seq > seq:
+            projection = projection.at_range(seq)
+            apply_events(projection, self._log.read(projection.seq + 1, seq))
+        return projection
 
     def digests(self) -> dict[str, bytes]:
-        """Return every projection's digest at the log's head."""
+        """Return every projection's digest at the log's head.
+
+        Raises:
+            ProjectionFailed: a user's own raised on the way.
+        """
         with self._mutex:
-            for projection in self.projections:
-                self._advance(projection)
-            return {projection.name: projection.digest() for projection in self.projections}
+            self._advance_together()
+            return {name: self.folded(name).digest() for name in self._projections}
+
+    def digest_at(self, name: str, seq: int) -> bytes:
+        """Return a projection's digest at an event; of a user's own in the past, by replay."""
+        with self._mutex:
+            projection = self.folded(name, seq)
+            if isinstance(projection, RowFold):
+                projection = self._row_fold_at(projection, seq)
+            return projection.digest_at(seq)
+
+    def folded(self, name: str, through: int | None = None) -> Projection:
+        """Return a projection folded at least through an event, by default the head.
+
+        Who holds it must be the only one who folds.
+        """
+        with self._mutex:
+            projection = self._projections.get(name) or self.registry.make(name)
+            self._advance(projection, through)
+            return projection
 
     # --- restoring and folding -------------------------------------------------------------------
 
-    def _advance(self, projection: Projection, through: int | None = None) -> None:
-        """Fold to the head; damage on the way is an error only if it lies before ``through``."""
-        if projection.name not in self._restored:
-            self._restore(projection)
+    @property
+    def _end(self) -> int:
+        """The last event that this fold goes by."""
         head = self._log.head.seq
-        wanted = head if through is None else through
-        if projection.seq >= wanted:
-            return
+        return head if self._last is None else min(head, self._last)
+
+    def _advance(self, projection: Projection, through: int | None = None) -> None:
+        """Fold to the end; a fault on the way is an error only if it lies before ``through``."""
+        self._restore(projection)
+        end = self._end
+        wanted = end if through is None else through
         try:
-            apply_events(projection, self._log.read(projection.seq + 1, head))
+            while projection.seq < end and projection.seq < wanted:
+                stop = min(end, _next_whole(projection.seq))
+                apply_events(projection, self._log.read(projection.seq + 1, stop))
+                if stop < end:
+                    # A long way: what is folded need not be folded again if we are killed.
+                    self._save_quietly([projection])
         except Corrupt as error:
             if projection.seq < wanted:
                 raise _hole(error, projection.seq) from error
+        except ProjectionFailed:
+            self._failed.add(projection.name)
+            if projection.seq < wanted:
+                raise
+
+    def _advance_together(self) -> None:
+        """Fold those that stand at one event in one pass over the log, which decodes it once."""
+        every = list(self._projections.values())
+        for projection in every:
+            self._restore(projection)
+        first = min(projection.seq for projection in every)
+        together = [projection for projection in every if projection.seq == first]
+        try:
+            for batch in batches(self._log.read(first + 1, self._end)):
+                for projection in list(together):
+                    try:
+                        projection.apply(batch)
+                    except ProjectionFailed:
+                        together.remove(projection)
+        except Corrupt:
+            # Whoever asks for what lies beyond is told.
+            return
 
     def _restore(self, projection: Projection) -> None:
+        """Load the projection's checkpoint, once."""
+        if projection.name in self._restored:
+            return
+        if self._use_checkpoints:
+            saved = self._log.toc().saved(projection_key(projection))
+            self.reports[projection.name] = self._load(saved, projection)
+        self._restored.add(projection.name)
+
+    def _load(self, saved: SavedProjection, projection: Projection) -> FoldReport:
+        """Load a checkpoint's chunks; fold the events of those that cannot be used."""
         bad: list[str] = []
         replayed = 0
-        for ref in saved_chunks(self._log.toc(), projection_key(projection)):
+        for ref, damage in chunk_refs(self._log.file, saved):
+            if ref.last_seq > self._end:
+                break
             try:
-                projection.load(self._read_chunk(ref))
+                if damage is not None:
+                    raise damage
+                projection.load(read_chunk(self._log.file, ref))
             except Corrupt as error:
                 bad.append(str(error))
                 self._bad_chunks.setdefault(projection.name, set()).add(ref.first_seq)
                 before = projection.seq
                 try:
                     apply_events(projection, self._log.read(before + 1, ref.last_seq))
-                except Corrupt:
+                except (Corrupt, ProjectionFailed):
                     # The log is damaged there too; whoever asks for what lies beyond is told.
                     break
                 finally:
                     replayed += projection.seq - before
-        self._restored.add(projection.name)
-        self.reports[projection.name] = FoldReport(projection.seq - replayed, replayed, tuple(bad))
-
-    def _read_chunk(self, ref: Ref) -> bytes:
-        body = self._log.file.read_extent(ref, ExtentKind.CHUNK)
-        try:
-            size = zstandard.frame_content_size(body[HASH_SIZE:])
-            if not 0 <= size <= _CHUNK_SIZE_MAX:
-                raise Corrupt("A projection's chunk has a wrong size", offset=ref.offset)
-            data = zstandard.ZstdDecompressor().decompress(body[HASH_SIZE:])
-        except zstandard.ZstdError as error:
-            raise Corrupt(
-                f"A projection's chunk cannot be decoded: {error}", offset=ref.offset
-            ) from error
-        if hash_bytes(data) != body[:HASH_SIZE]:
-            raise Corrupt("A projection's chunk is not the one named", offset=ref.offset)
-        return data
+        return FoldReport(projection.seq - replayed, replayed, tuple(bad))
 
     # --- saving ----------------------------------------------------------------------------------
 
     def pending_events(self) -> int:
         """Return how many events the next opener would have to fold."""
-        entries = self._log.toc().projections
-        saved = min(
-            (entries.get(projection_key(one), {}).get("seq", 0) for one in self.projections),
-            default=0,
-        )
-        return int(self._log.head.seq - saved)
+        return self._log.head.seq - self._saved_seq()
 
-    def is_worth_saving(self, cost_ms: float) -> bool:
-        """Tell whether folding what no checkpoint has would cost more than this."""
-        return self.pending_events() > cost_ms * _EVENTS_PER_MS
+    def _saved_seq(self) -> int:
+        """Return the seq that every projection is saved up to, those left out whose code raised."""
+        toc = self._log.toc()
+        if toc is not self._seen[0]:
+            saved = [
+                toc.saved(projection_key(projection)).seq
+                for name, projection in self._projections.items()
+                if name not in self._failed
+            ]
+            self._seen = toc, min(saved)
+        return self._seen[1]
+
+    def is_worth_saving(self) -> bool:
+        """Tell whether folding what no checkpoint has would cost more than 5 ms."""
+        return self.pending_events() > CLOSE_COST_MS * _EVENTS_PER_MS
+
+    def is_due(self) -> bool:
+        """Tell whether 4,096 events more are complete: folding so many takes about 100 ms."""
+        return self._log.head.seq // _DUE_SEQS > self._saved_seq() // _DUE_SEQS
 
     def save(self) -> None:
         """Write a checkpoint of every projection at the head. Durable on return.
 
-        Chunks are computed and compressed before the writer lock is taken.
+        Chunks are computed and compressed before the writer lock is taken. A projection whose
+        code raised is saved up to there.
         """
         with self._mutex:
             self._log.refresh()
-            toc = self._log.toc()
-            plans = [self._plan(projection, toc) for projection in self.projections]
+            self._save(self._all_folded(), tail=True)
 
-            def build(flip: Flip, toc: Toc) -> Mapping[str, Mapping[str, Any]]:
-                return {
-                    plan.key: plan.entry(flip)
-                    for plan in plans
-                    if plan.found == saved_chunks(toc, plan.key)
-                }
+    def save_if_due(self) -> bool:
+        """Save the complete ranges of every projection, if it is due; return whether it was.
 
-            self._log.publish_projections(build)
-            self._bad_chunks.clear()
+        What stands in the way (a full disk, a lock) is left to the next time.
+        """
+        if not self._may_save() or not self.is_due():
+            return False
+        with self._mutex:
+            self._save_quietly(self._all_folded())
+        return True
 
-    def _plan(self, projection: Projection, toc: Toc) -> "_Plan":
-        """Make one chunk of the events since the last checkpoint and of smaller chunks before."""
-        self._advance(projection)
-        key = projection_key(projection)
-        found = saved_chunks(toc, key)
-        kept = list(found)
-        bad = self._bad_chunks.get(projection.name, set())
-        while bad and kept and kept[-1].last_seq >= min(bad):
-            kept.pop()
-        end = projection.seq
-        start = min(kept[-1].last_seq if kept else 0, end)
-        body = None
-        if start < end:
-            while kept and kept[-1].last_seq - kept[-1].first_seq + 1 <= 2 * (end - start):
-                start = kept.pop().first_seq - 1
-            data = projection.chunk(start, end)
-            body = hash_bytes(data) + zstandard.compress(data, _COMPRESSION_LEVEL)
-        return _Plan(key, found, kept, start + 1, end, projection.digest(), body)
+    def _all_folded(self) -> list[Projection]:
+        self._advance_together()
+        for projection in self._projections.values():
+            try:
+                self._advance(projection)
+            except ProjectionFailed:
+                # Whoever reads it is told; the others go on.
+                continue
+        return list(self._projections.values())
+
+    def _may_save(self) -> bool:
+        is_whole = self._use_checkpoints and self._last is None
+        return is_whole and self._log.is_writable and self._log.is_open
+
+    def _save_quietly(self, projections: Sequence[Projection]) -> None:
+        """Save complete ranges where nobody asked for it: it must not fail what somebody did."""
+        if not self._may_save():
+            return
+        try:
+            self._save(projections, tail=False)
+        except (StorageFailed, Locked, OutcomeUnknown):
+            # Nothing is lost by it. A poisoned handle says so at its next call.
+            return
+
+    def _save(self, projections: Sequence[Projection], *, tail: bool) -> None:
+        toc, plans = self._log.toc(), dict[str, Plan]()
+        for projection in projections:
+            key = projection_key(projection)
+            bad = frozenset(self._bad_chunks.get(projection.name, ()))
+            plan = plan_checkpoint(projection, self._log.file, toc.saved(key), tail=tail, bad=bad)
+            if plan is not None:
+                plans[key] = plan
+            self._bad_chunks.pop(projection.name, None)
+        if plans:
+            self.publish(plans)
+
+    def publish(self, plans: Mapping[str, Plan], moves: Mapping[str, str] | None = None) -> None:
+        """Write planned checkpoints, each unless another process has saved its own meanwhile.
+
+        ``moves`` gives keys other names, in place of what had those.
+        """
+
+        def build(flip: Flip, toc: Toc) -> dict[str, Mapping[str, Any] | None]:
+            entries: dict[str, Mapping[str, Any] | None] = {}
+            for key, plan in plans.items():
+                if toc.saved(key) == plan.found:
+                    entry = plan.entry(flip).to_entry()
+                    # Names of later versions stay.
+                    entries[key] = {**toc.projections.get(key, {}), **entry}
+            for key, name in (moves or {}).items():
+                entries[name] = entries.get(key, toc.projections.get(key))
+                entries[key] = None
+            return entries
+
+        self._log.publish_projections(build)
+
+    # --- rebuilding ------------------------------------------------------------------------------
+
+    def rebuild(self, name: str, progress: Progress | None = None) -> None:
+        """Fold a projection anew from the first event, on the side, and put it in its place.
+
+        Meanwhile the old state serves, here and in other processes. Every 32,768 events the new
+        one is saved beside it, and a later call goes on from there: a kill costs little.
+
+        Raises:
+            NotFound: no projection has this name. ProjectionFailed: it raised.
+            Corrupt: the log is damaged. ReadOnly: the log was opened for reading.
+        """
+        fresh = self.registry.make(name)
+        key = projection_key(fresh)
+        self._log.refresh()
+        toc = self._log.toc()
+        # Where nothing is saved under the key, there is nothing to stand beside.
+        side = key + REBUILDING if key in toc.projections else key
+        self._load(toc.saved(side), fresh)
+        report = progress or silent
+        while fresh.seq < (end := self._log.head.seq):
+            stop = min(end, _next_whole(fresh.seq))
+            apply_events(fresh, self._log.read(fresh.seq + 1, stop))
+            if stop < end:
+                self._write_side(fresh, side, {})
+            report(f"rebuilding {name}", fresh.seq, end)
+        with self._mutex:
+            apply_events(fresh, self._log.read(fresh.seq + 1, self._log.head.seq))
+            self._write_side(fresh, side, {} if side == key else {side: key})
+            self._projections[name] = fresh
+            self._restored.add(name)
+            for kept in (self.reports, self._bad_chunks):
+                kept.pop(name, None)
+            self._failed.discard(name)
+            self._own.clear()
+
+    def _write_side(self, fresh: Projection, side: str, moves: Mapping[str, str]) -> None:
+        """Save what a rebuild has; with ``moves`` it is done."""
+        saved = self._log.toc().saved(side)
+        plan = plan_checkpoint(fresh, self._log.file, saved, tail=bool(moves))
+        if plan is not None or moves:
+            self.publish({} if plan is None else {side: plan}, moves)
 
 
-@dataclass(frozen=True, slots=True)
-class _Plan:
-    """A checkpoint of one projection: chunks kept, and the new one's bytes.
-
-    It holds only while the TOC still names the chunks ``found``: if another process saved its
-    own meanwhile, that one stands.
-    """
-
-    key: str
-    found: list[Ref]
-    kept: list[Ref]
-    first_seq: int
-    seq: int
-    digest: bytes
-    body: bytes | None
-
-    def entry(self, flip: Flip) -> Mapping[str, Any]:
-        refs = self.kept
-        if self.body is not None:
-            refs = [*refs, flip.add(ExtentKind.CHUNK, self.body, self.first_seq, self.seq)]
-        return {"seq": self.seq, "digest": self.digest, "chunks": [list(ref) for ref in refs]}
+def silent(doing: str, done: int, total: int) -> None:
+    """Report nothing."""
 
 
-def saved_chunks(toc: Toc, key: str) -> list[Ref]:
-    """Return the chunks of a projection's checkpoint, oldest first."""
-    return [Ref(*row) for row in toc.projections.get(key, {}).get("chunks", ())]
+def _next_whole(seq: int) -> int:
+    """Return the end of the largest range that event ``seq + 1`` lies in."""
+    return seq - seq % RANGE_SEQS_MAX + RANGE_SEQS_MAX
 
 
 def apply_events(projection: Projection, events: Iterator[Event]) -> None:
@@ -238,12 +414,13 @@ def apply_events(projection: Projection, events: Iterator[Event]) -> None:
 
     Raises:
         Corrupt: reading met damage; every event before it is folded.
+        ProjectionFailed: the user's code raised; every event before that one is folded.
     """
-    for batch in _batches(events):
+    for batch in batches(events):
         projection.apply(batch)
 
 
-def _batches(events: Iterator[Event]) -> Iterator[list[Event]]:
+def batches(events: Iterator[Event]) -> Iterator[list[Event]]:
     """Yield events in lists; where reading meets damage, first those read before it."""
     batch: list[Event] = []
     try:
@@ -253,9 +430,11 @@ def _batches(events: Iterator[Event]) -> Iterator[list[Event]]:
                 yield batch
                 batch = []
     except Corrupt:
-        yield batch
+        if batch:
+            yield batch
         raise
-    yield batch
+    if batch:
+        yield batch
 
 
 def _hole(error: Corrupt, last_seq: int) -> Corrupt:
@@ -268,13 +447,9 @@ def _hole(error: Corrupt, last_seq: int) -> Corrupt:
     )
 
 
-def replayed_digests(log: Log, projections: Sequence[Projection] | None = None) -> dict[str, bytes]:
-    """Fold the whole log from its first event, ignoring every checkpoint; return the digests.
+def replay(log: Log, n: int | None = None, registry: Registry | None = None) -> Fold:
+    """Return the state after the first ``n`` events, by default all, from these alone.
 
-    Cost: one pass over all events.
+    No checkpoint is used. It folds when it is asked; `cerata.memory.view.View` reads it.
     """
-    fresh = list(new_projections() if projections is None else projections)
-    for batch in _batches(log.read()):
-        for projection in fresh:
-            projection.apply(batch)
-    return {projection.name: projection.digest() for projection in fresh}
+    return Fold(log, registry, last=n, use_checkpoints=False)

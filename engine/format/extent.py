@@ -60,6 +60,9 @@ class ExtentKind(IntEnum):
     KEYS = 6
     """A sorted run of idempotency keys."""
 
+    LEDGER = 7
+    """A projection's digests at earlier checkpoints."""
+
 
 class ExtentHeader(msgspec.Struct, frozen=True):
     """The 64 bytes before an extent's body, verified; ``offset`` is where it stands."""

@@ -6,6 +6,7 @@ process does not know are carried unchanged. docs/format.md gives the CDDL.
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from itertools import pairwise
 from typing import Annotated, Any, NamedTuple, TypeAlias, TypeVar, cast
 
 import cbor2
@@ -18,6 +19,7 @@ from .checks import CHECK_SIZE
 from .page import HeaderPage
 
 MANIFEST_ENTRIES_MAX = 256
+LEDGER_ENTRIES_MAX = 64
 _FANOUT = 64
 """Entries of a list kept in the TOC before they move to a manifest page: 64 are about 1.5 KB."""
 
@@ -115,13 +117,58 @@ def decode_manifest(body: bytes, offset: int) -> list[Ref]:
     return refs
 
 
+class LedgerEntry(NamedTuple):
+    """What a projection's digest was at an event, when a checkpoint was saved."""
+
+    seq: _Number
+    digest: _Hash
+
+
+def encode_ledger(entries: Sequence[LedgerEntry]) -> bytes:
+    """Return the body of a ledger: at most 64 entries, seqs ascending."""
+    assert len(entries) <= LEDGER_ENTRIES_MAX
+    return cbor2.dumps([list(entry) for entry in entries], canonical=True)
+
+
+def decode_ledger(body: bytes, offset: int) -> list[LedgerEntry]:
+    """Decode a ledger. Raises `Corrupt` where it is not one."""
+    entries = _converted(_loads(body, offset), list[LedgerEntry], "A ledger", offset)
+    if len(entries) > LEDGER_ENTRIES_MAX:
+        raise Corrupt(f"A ledger has {len(entries):,} entries", offset=offset)
+    if any(later.seq <= earlier.seq for earlier, later in pairwise(entries)):
+        raise Corrupt("The seqs of a ledger do not ascend", offset=offset)
+    return entries
+
+
+class SavedProjection(msgspec.Struct, frozen=True):
+    """A projection's entry in the TOC, as far as the engine reads it: it follows the references.
+
+    ``chunks`` are manifest pages of at most 256 chunks each, in order of seq; ``ledger`` holds
+    the digests of earlier checkpoints. ``seq`` and ``digest`` say what the chunks give.
+    """
+
+    seq: _Number = 0
+    digest: bytes = b""
+    chunks: tuple[Ref, ...] = ()
+    ledger: Ref | None = None
+
+    def to_entry(self) -> dict[str, Any]:
+        """Return the entry as it stands in the TOC."""
+        entry: dict[str, Any] = {
+            "seq": self.seq,
+            "digest": self.digest,
+            "chunks": [list(ref) for ref in self.chunks],
+        }
+        return entry if self.ledger is None else {**entry, "ledger": list(self.ledger)}
+
+
 class Toc(msgspec.Struct, frozen=True):
     """The decoded TOC.
 
     ``tree`` has ``sealed_seq`` leaves; ``chain`` and ``recorded`` are those of the sealed seq.
     The features are the header page's, so that a page made from a footer has them too.
-    ``projections`` maps a projection's key to its own entry, which the engine does not read
-    except for ``chunks``, the references that a walk must find whole.
+    ``projections`` maps a projection's key to its own entry, of which the engine reads no more
+    than `SavedProjection` says: a walk must find what it references whole.
     """
 
     file_id: bytes
@@ -206,9 +253,17 @@ class Toc(msgspec.Struct, frozen=True):
             yield from level
         yield from self.keys
         yield from self.quarantine
-        for entry in self.projections.values():
-            for row in entry.get("chunks", ()):
-                yield Ref(*row)
+        for key in self.projections:
+            saved = self.saved(key)
+            yield from saved.chunks
+            if saved.ledger is not None:
+                yield saved.ledger
+
+    def saved(self, key: str) -> SavedProjection:
+        """Return what is saved of a projection; nothing, if it has no entry."""
+        return msgspec.convert(
+            self.projections.get(key, {}), SavedProjection, builtin_types=(bytes,)
+        )
 
 
 class _Fields(msgspec.Struct, frozen=True):
@@ -236,8 +291,7 @@ def decode_toc(data: bytes, offset: int) -> Toc:
     if set(map(type, names)) != {str}:
         raise Corrupt("The TOC is malformed: a name in it is not text", offset=offset)
     for entry in fields.projections.values():
-        # The engine reads no more of an entry than this: it follows them.
-        _converted(entry.get("chunks", []), list[Ref], "A projection in the TOC", offset)
+        _converted(entry, SavedProjection, "A projection in the TOC", offset)
     sealed_seq, recorded, chain, link = fields.sealed
     if len(fields.peaks) != sealed_seq.bit_count():
         raise Corrupt("The TOC's tree does not fit its sealed seq", offset=offset)

@@ -128,7 +128,7 @@ VERBS = {
     "show": (["show", "1"], {"basis", "frames"}),
     "frames": (["frames"], {"basis", "frames"}),
     "log": (["log"], {"basis", "events"}),
-    "verify": (["verify"], {"ok", "log", "digests", "diverging", "notes"}),
+    "verify": (["verify"], {"ok", "log", "digests", "diverging", "divergences", "notes"}),
     "remember": (
         ["remember", "notes"],
         {"file", "added", "frames", "unchanged", "skipped", "head"},

@@ -17,9 +17,10 @@ from random import Random
 
 from cerata.engine import Draft, Log, PutFrame
 from cerata.engine.file import Flip
-from cerata.engine.format.extent import ExtentKind
 from cerata.engine.format.toc import Toc
 from cerata.engine.verify import verify_log
+
+from .words import one_chunk
 
 RING = 64 << 10
 PAGE = 25
@@ -49,9 +50,9 @@ class Tally:
         )
 
 
-def one_chunk(flip: Flip, toc: Toc) -> dict[str, dict[str, object]]:
+def saved(flip: Flip, toc: Toc) -> dict[str, dict[str, object]]:
     """Return a projection's entry with one chunk."""
-    return {"p": {"chunks": [list(flip.add(ExtentKind.CHUNK, b"c" * 999, 1, toc.sealed_seq))]}}
+    return {"p": one_chunk(flip, toc.sealed_seq, b"c" * 999)}
 
 
 def write_until_killed(path: str, pipe: int, name: str, seed: int) -> None:
@@ -80,7 +81,7 @@ def write_until_killed(path: str, pipe: int, name: str, seed: int) -> None:
             say("! 0 0")
         elif kind == "projections":
             say("? projections")
-            log.publish_projections(one_chunk)
+            log.publish_projections(saved)
             say("! 0 0")
         elif kind == "reopen":
             log.close()

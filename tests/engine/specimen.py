@@ -6,13 +6,13 @@ from unittest import mock
 from cerata.engine import Embedding
 from cerata.engine.events import Attachment, Draft, PutFrame
 from cerata.engine.format import toc as toc_module
-from cerata.engine.format.extent import ExtentKind, extent_size
+from cerata.engine.format.extent import extent_size
 from cerata.engine.format.record import decode_record_header, sectors
 from cerata.engine.format.toc import Ref
 from cerata.engine.integrity import hash_bytes
 from cerata.engine.log import Log
 
-from .words import Disk, blob, other, put, stored
+from .words import Disk, blob, one_chunk, other, put, stored
 
 
 @dataclass(frozen=True)
@@ -75,11 +75,7 @@ def _filled(disk: Disk) -> Log:
     filler = [put("f" * 14_000)]
     while log.page.ring_end - log._position.cursor.offset > 15_000:
         log.append(filler)
-    log.publish_projections(
-        lambda flip, _: {
-            "frames": {"chunks": [list(flip.add(ExtentKind.CHUNK, b"c" * 40, 1, 9))], "n": 9}
-        }
-    )
+    log.publish_projections(lambda flip, _: {"frames": {**one_chunk(flip, 9, b"c" * 40), "n": 9}})
     log.append([put("p" * 9_000)])
     log.append([put("wraps " * 1000)], key="four")
     log.append([put("another large " * 2000)])
@@ -109,7 +105,9 @@ def _places(log: Log, data: bytes) -> list[Place]:
                 places.append(extent("spill", Ref(row.spill.offset, row.spill.length, 0, 0)))
     places += [extent("keys", ref) for ref in toc.keys]
     places += [extent("quarantine", ref) for ref in toc.quarantine]
-    places += [extent("chunk", Ref(*row)) for row in toc.projections["frames"]["chunks"]]
+    saved = toc.saved("frames")
+    places += [extent("chunk", ref) for page in saved.chunks for ref in manifest(page)]
+    places += [extent("ledger", saved.ledger)] if saved.ledger is not None else []
     for batch in log._position.tail:
         if batch.spill:
             spill = batch.spill

@@ -26,7 +26,7 @@ def test_a_whole_file_has_no_problems(specimen: Specimen) -> None:
     assert (found.chain, found.root) == (specimen.chain, specimen.root)
     assert (found.events, found.torn_bytes) == (len(specimen.events), 0)
     assert found.extents == sum(
-        place.name in ("segment", "spill", "keys", "manifest", "quarantine", "chunk")
+        place.name in ("segment", "spill", "keys", "manifest", "quarantine", "chunk", "ledger")
         for place in specimen.places
     )
     assert seen[-1] == ("done", found.events, found.events)
@@ -34,7 +34,9 @@ def test_a_whole_file_has_no_problems(specimen: Specimen) -> None:
     assert found.to_dict()["problems"] == []
 
 
-@pytest.mark.parametrize("name", ["page 0", "page 1", "chunk", "quarantine", "keys", "TOC"])
+@pytest.mark.parametrize(
+    "name", ["page 0", "page 1", "chunk", "ledger", "quarantine", "keys", "TOC"]
+)
 def test_a_problem_names_the_structure_and_its_offset(specimen: Specimen, name: str) -> None:
     """Damage that no reader met is found where it is."""
     place = next(place for place in specimen.places if place.name == name)

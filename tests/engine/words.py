@@ -12,6 +12,10 @@ from typing import Any
 from cerata.engine.environment import Environment
 from cerata.engine.errors import CerataError
 from cerata.engine.events import Draft, Event, PutFrame, UnknownBody
+from cerata.engine.file import Flip
+from cerata.engine.format.extent import ExtentKind
+from cerata.engine.format.toc import LedgerEntry, SavedProjection, encode_ledger
+from cerata.engine.integrity import hash_bytes
 from cerata.engine.log import Log
 from cerata.engine.storage import MemoryNode, MemoryStorage
 
@@ -118,3 +122,15 @@ def stored(events: Iterable[Event]) -> list[tuple[object, ...]]:
 def refusal(error: CerataError) -> str:
     """Return what is wrong and what to do, which every error must say."""
     return f"{error.what} {error.remedy}"
+
+
+def one_chunk(flip: Flip, last_seq: int, body: bytes) -> dict[str, Any]:
+    """Add a projection's checkpoint with one chunk to a flip, and return its entry."""
+    chunk = flip.add(ExtentKind.CHUNK, body, 1, last_seq)
+    ledger = encode_ledger([LedgerEntry(last_seq, hash_bytes(body))])
+    return SavedProjection(
+        seq=last_seq,
+        digest=hash_bytes(body),
+        chunks=(flip.add_manifest([chunk]),),
+        ledger=flip.add(ExtentKind.LEDGER, ledger, 1, last_seq),
+    ).to_entry()

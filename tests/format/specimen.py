@@ -41,7 +41,7 @@ from cerata.engine.codec import Prepared, WireEvent, prepare
 from cerata.engine.file import Flip
 from cerata.engine.format.checks import file_key
 from cerata.engine.format.extent import ExtentKind
-from cerata.engine.format.toc import Toc
+from cerata.engine.format.toc import LedgerEntry, SavedProjection, Toc, encode_ledger
 from cerata.engine.integrity import commitment_of, hash_bytes
 
 GOLDEN = Path(__file__).parent / "golden"
@@ -216,9 +216,18 @@ def _spill(log: Log, word: str) -> None:
     log.append(drafts, key=f"spill-{word}")
 
 
-def _save_chunk(flip: Flip, toc: Toc) -> Mapping[str, Mapping[str, Any]]:
-    ref = flip.add(ExtentKind.CHUNK, b"opaque to the engine", 1, toc.sealed_seq)
-    return {"specimen-1": {"seq": toc.sealed_seq, "chunks": [list(ref)]}}
+def _save_chunk(flip: Flip, _toc: Toc) -> Mapping[str, Mapping[str, Any]]:
+    """Two chunks on a page, and a ledger; what the chunks hold is the projection's."""
+    body = hash_bytes(b"opaque") + zstandard.compress(b"opaque")
+    refs = [flip.add(ExtentKind.CHUNK, body, first, last) for first, last in ((1, 64), (65, 70))]
+    ledger = [LedgerEntry(64, hash_bytes(b"64")), LedgerEntry(70, hash_bytes(b"70"))]
+    saved = SavedProjection(
+        seq=70,
+        digest=ledger[-1].digest,
+        chunks=(flip.add_manifest(refs),),
+        ledger=flip.add(ExtentKind.LEDGER, encode_ledger(ledger), 1, 70),
+    )
+    return {"specimen-1": saved.to_entry()}
 
 
 def _tear(place: Environment) -> None:

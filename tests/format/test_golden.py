@@ -52,7 +52,7 @@ def test_golden_file_holds_every_structure() -> None:
     """What does not occur in it, a later change could break unseen."""
     data = specimen.golden_file()
     kinds = {data[at + 8] for at in range(0, len(data), 512) if data.startswith(b"CERAXTNT", at)}
-    assert kinds == {1, 2, 3, 4, 5, 6}
+    assert kinds == {1, 2, 3, 4, 5, 6, 7}
     reader = Reader(data)
     assert spaces_of(reader) == [["small", "space-0", "space-1"], ["space-2"]]
     assert len(reader.toc["segments"]) == 2

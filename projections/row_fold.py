@@ -1,0 +1,295 @@
+"""The fold around a user's own projection: chunks, digests, the past, and its errors.
+
+Owns `RowFold`, which makes of a `RowProjection` what `cerata.projections.projection` promises. A
+chunk holds the rows that differ between the two ends of each 512 events of its range, with their
+last value. So chunks are small where few rows change, and their sum is the state at their end.
+
+The digest at n is H(salt ‖ n u64 ‖ s), where s is the sum mod 2^512 of BLAKE3-512(row) over all
+rows, little-endian. It does not depend on how the rows came about, and costs what changed.
+"""
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, ClassVar, TypeAlias
+
+import numpy as np
+from blake3 import blake3
+
+from cerata.engine.errors import CerataError, Corrupt, ProjectionFailed
+from cerata.engine.events import Erased, UnknownBody
+
+from .columns import AnyColumn, Columns, decode_columns, encode_columns, require
+from .projection import (
+    FoldedEvent,
+    Parameters,
+    check_follows,
+    check_head,
+    check_range,
+    chunk_head,
+    salt_of,
+)
+from .ranges import RANGE_SEQS, Range, is_range, joins
+from .rows import RowProjection
+
+OwnProjection: TypeAlias = RowProjection[Any, Any]
+MakeOwn: TypeAlias = Callable[[], OwnProjection]
+
+_SUM_SIZE = 64
+_MODULUS = 1 << (8 * _SUM_SIZE)
+
+
+@dataclass(frozen=True, slots=True)
+class _Saved:
+    """A complete range: the rows that it changed, and the sum over all rows at its end."""
+
+    range: Range
+    rows: Mapping[bytes, bytes]
+    total: int
+
+
+class RowFold:
+    """Folds the events that a user's own projection handles; `row_fold` makes one.
+
+    - ``_saved`` are the ranges of the layout at ``seq``; ``_before`` marks the rows at their end.
+    """
+
+    name: ClassVar[str]
+    version: ClassVar[int]
+
+    def __init__(self, make: MakeOwn) -> None:
+        self._make = make
+        self._own = make()
+        self._handled = frozenset(
+            kind if isinstance(kind, str) else kind.wire_name for kind in self._own.handles
+        )
+        self._salt = salt_of(self.name, self.version, self.parameters)
+        self._seq = 0
+        self._saved: list[_Saved] = []
+        self._before = self._own.rows.mark()
+
+    @property
+    def parameters(self) -> Parameters:
+        return self._own.parameters
+
+    @property
+    def seq(self) -> int:
+        return self._seq
+
+    def snapshot(self) -> OwnProjection:
+        """Return the user's projection with the rows at ``seq``, frozen; O(rows)."""
+        own = self._make()
+        own.rows.copy_of(self._own.rows)
+        own.rows.freeze()
+        return own
+
+    def at_range(self, seq: int) -> "RowFold":
+        """Return a fold that stands at the end of the last range that ends at or before ``seq``.
+
+        Cost: the rows that the ranges before it changed.
+        """
+        earlier = type(self)(self._make)
+        for saved in self._saved:
+            if saved.range[1] <= seq:
+                earlier._take(saved)
+        return earlier
+
+    # --- folding ---------------------------------------------------------------------------------
+
+    def apply(self, events: Sequence[FoldedEvent]) -> None:
+        if not events:
+            return
+        check_follows(self._seq, events)
+        start = 0
+        while start < len(events):
+            room = RANGE_SEQS - self._seq % RANGE_SEQS
+            step = events[start : start + room]
+            self._fold(step)
+            start += len(step)
+            if self._seq % RANGE_SEQS == 0:
+                self._complete()
+
+    def _fold(self, events: Sequence[FoldedEvent]) -> None:
+        """Fold events of one range; if the user's code raises, those before the one at fault."""
+        handled = [event for event in events if self._is_for_user(event)]
+        if handled and self._try(handled) is not None:
+            for event in handled:
+                error = self._try([event])
+                if error is not None:
+                    self._seq = event.seq - 1
+                    raise ProjectionFailed(
+                        f"The projection {self.name!r} cannot fold event {event.seq:,} "
+                        f"({event.type}): {type(error).__name__}: {error}",
+                        remedy=f"Mend its apply(); until then read it at({event.seq - 1}).",
+                        projection=self.name,
+                        seq=event.seq,
+                    ) from error
+        self._seq = events[-1].seq
+
+    def _is_for_user(self, event: FoldedEvent) -> bool:
+        return event.type in self._handled and not isinstance(event.body, Erased | UnknownBody)
+
+    def _try(self, events: Sequence[FoldedEvent]) -> Exception | None:
+        """Let the user's code fold events; return what it raised, the rows as they were."""
+        rows = self._own.rows
+        before = rows.mark()
+        try:
+            self._own.apply(events)
+        except Exception as error:  # noqa: BLE001 - the code is a user's
+            rows.undo(before)
+            return error
+        except BaseException:
+            rows.undo(before)
+            raise
+        finally:
+            rows.unmark(before)
+        return None
+
+    def _complete(self) -> None:
+        """Close a range of 512 events, and join eight of a size."""
+        changes = self._own.rows.changes(self._before)
+        rows = {key: now for key, _, now in changes}
+        span = (self._seq - RANGE_SEQS, self._seq)
+        self._append(_Saved(span, rows, self._total(changes)))
+        self._remark()
+
+    def _append(self, saved: _Saved) -> None:
+        whole = joins(saved.range, saved.range[1])
+        while whole is not None:
+            parts = [saved]
+            while parts[0].range[0] > saved.range[1] - whole:
+                parts.insert(0, self._saved.pop())
+            rows = {key: value for part in parts for key, value in part.rows.items()}
+            saved = _Saved((parts[0].range[0], saved.range[1]), rows, saved.total)
+            whole = joins(saved.range, saved.range[1])
+        self._saved.append(saved)
+
+    def _remark(self) -> None:
+        self._own.rows.unmark(self._before)
+        self._before = self._own.rows.mark()
+
+    # --- digest ----------------------------------------------------------------------------------
+
+    def digest(self) -> bytes:
+        return self._digest(self._seq, self._total(self._own.rows.changes(self._before)))
+
+    def digest_at(self, seq: int) -> bytes:
+        if seq == self._seq:
+            return self.digest()
+        if seq != self._base:
+            raise ValueError(f"no digest at {seq:,}: the fold stands at {self._seq:,}")
+        return self._digest(seq, self._saved[-1].total if self._saved else 0)
+
+    def _digest(self, seq: int, total: int) -> bytes:
+        data = self._salt + seq.to_bytes(8, "little") + total.to_bytes(_SUM_SIZE, "little")
+        return blake3(data).digest()
+
+    def _total(self, changes: Sequence[tuple[bytes, bytes, bytes]]) -> int:
+        """Return the sum over all rows, given what changed since the last complete range."""
+        total = self._saved[-1].total if self._saved else 0
+        for key, then, now in changes:
+            total += _row_hash(key, now) - _row_hash(key, then)
+        return total % _MODULUS
+
+    @property
+    def _base(self) -> int:
+        return self._saved[-1].range[1] if self._saved else 0
+
+    # --- chunks ----------------------------------------------------------------------------------
+
+    def chunk(self, after: int, through: int | None = None) -> bytes:
+        last = self._seq if through is None else through
+        check_range(after, last, self._seq)
+        for saved in self._saved:
+            if saved.range == (after, last):
+                return self._encode(after, last, saved.rows, saved.total)
+        if (after, last) != (self._base, self._seq):
+            raise ValueError(f"events {after + 1:,} to {last:,} are no range at {self._seq:,}")
+        changes = self._own.rows.changes(self._before)
+        rows = {key: now for key, _, now in changes}
+        return self._encode(after, last, rows, self._total(changes))
+
+    def _encode(self, after: int, through: int, rows: Mapping[bytes, bytes], total: int) -> bytes:
+        keys = sorted(rows)
+        columns: dict[str, AnyColumn] = {
+            **chunk_head(self._salt, after, through),
+            "sum": np.frombuffer(total.to_bytes(_SUM_SIZE, "little"), np.uint8),
+            **dict(_strings("keys", keys)),
+            **dict(_strings("values", [rows[key] for key in keys])),
+        }
+        return encode_columns(columns)
+
+    def load(self, chunk: bytes) -> None:
+        columns = decode_columns(chunk)
+        through = check_head(columns, self._salt, self._seq)
+        total = columns.u8("sum").tobytes()
+        keys, values = _read(columns, "keys"), _read(columns, "values")
+        require(is_range(self._seq, through), f"no chunk is from {self._seq:,} to {through:,}")
+        require(len(total) == _SUM_SIZE, "its sum has another size")
+        require(len(keys) == len(values), "its keys and values differ in number")
+        require(all(map(bytes.__lt__, keys, keys[1:])), "its keys do not ascend")
+        saved = _Saved(
+            (self._seq, through),
+            dict(zip(keys, values, strict=True)),
+            int.from_bytes(total, "little"),
+        )
+        before = self._own.rows.mark()
+        try:
+            self._take(saved)
+        except (CerataError, ValueError, TypeError) as error:
+            self._own.rows.undo(before)
+            raise Corrupt(f"The chunk is damaged: a row cannot be decoded ({error})") from error
+        finally:
+            self._own.rows.unmark(before)
+
+    def _take(self, saved: _Saved) -> None:
+        """Take over the rows of a range that follows the last one."""
+        for key, value in saved.rows.items():
+            self._own.rows.take(key, value)
+        self._seq = saved.range[1]
+        if self._seq % RANGE_SEQS == 0:
+            self._append(saved)
+            self._remark()
+
+    def value(self, key: bytes) -> bytes:
+        """Return an encoded row's value by its encoded key; empty if there is none."""
+        return self._own.rows.encoded(key)
+
+
+def row_fold(make: MakeOwn) -> RowFold:
+    """Return the fold around what ``make`` makes."""
+    made = make()
+
+    class Named(RowFold):
+        name = made.name
+        version = made.version
+
+    return Named(make)
+
+
+def differing_rows(one: bytes, other: bytes) -> frozenset[bytes]:
+    """Return the encoded keys whose rows differ between two chunks. Raises `Corrupt`."""
+    rows = [
+        set(zip(_read(columns, "keys"), _read(columns, "values"), strict=True))
+        for columns in map(decode_columns, (one, other))
+    ]
+    return frozenset(key for key, _ in rows[0] ^ rows[1])
+
+
+def _row_hash(key: bytes, value: bytes) -> int:
+    """Return 512 bits of BLAKE3 over a row, or 0 for a row that is not there."""
+    if not value:
+        return 0
+    data = len(key).to_bytes(4, "little") + key + value
+    return int.from_bytes(blake3(data).digest(_SUM_SIZE), "little")
+
+
+def _strings(name: str, strings: Sequence[bytes]) -> Iterator[tuple[str, AnyColumn]]:
+    yield f"{name}.sizes", np.array([len(string) for string in strings], np.uint32)
+    yield f"{name}.bytes", np.frombuffer(b"".join(strings), np.uint8)
+
+
+def _read(columns: Columns, name: str) -> list[bytes]:
+    sizes, data = columns.u32(f"{name}.sizes"), columns.u8(f"{name}.bytes").tobytes()
+    ends = np.cumsum(sizes, dtype=np.int64)
+    require((int(ends[-1]) if len(ends) else 0) == len(data), f"its {name} have other sizes")
+    return [data[end - size : end] for end, size in zip(ends.tolist(), sizes.tolist(), strict=True)]

@@ -1,0 +1,195 @@
+"""Checkpoints: projections' chunks in the file, what names them, and when they are worth it.
+
+Owns the stored form (a chunk's body is its id, the BLAKE3-256 of its canonical bytes, and these
+bytes in one zstd frame; pages of at most 256 references to chunks; the ledger of earlier digests)
+and `Plan`, which decides what a checkpoint writes. Leaves out folding (`fold`).
+
+Which ranges chunks cover is a function of the seq (`cerata.projections.ranges`); only where a
+caller asked for the rest to be saved too, a partial range follows. So a checkpoint writes what is
+new, and joins what is complete: each event's effects are written at most four times in all.
+"""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Final
+
+import zstandard
+
+from cerata.engine.errors import Corrupt
+from cerata.engine.file import Flip, LogFile
+from cerata.engine.format.extent import ExtentKind
+from cerata.engine.format.toc import (
+    LEDGER_ENTRIES_MAX,
+    MANIFEST_ENTRIES_MAX,
+    LedgerEntry,
+    Ref,
+    SavedProjection,
+    encode_ledger,
+)
+from cerata.engine.integrity import HASH_SIZE, hash_bytes
+from cerata.projections.projection import Projection
+from cerata.projections.ranges import Range, complete_ranges, last_complete
+
+_COMPRESSION_LEVEL: Final = 3
+_CHUNK_SIZE_MAX: Final = 1 << 32
+
+
+# --- reading -------------------------------------------------------------------------------------
+
+
+def read_chunk(log_file: LogFile, ref: Ref) -> bytes:
+    """Return a chunk's canonical bytes. Raises `Corrupt`."""
+    body = log_file.read_extent(ref, ExtentKind.CHUNK)
+    try:
+        size = zstandard.frame_content_size(body[HASH_SIZE:])
+        if not 0 <= size <= _CHUNK_SIZE_MAX:
+            raise Corrupt("A projection's chunk has a wrong size", offset=ref.offset)
+        data = zstandard.ZstdDecompressor().decompress(body[HASH_SIZE:])
+    except zstandard.ZstdError as error:
+        raise Corrupt(
+            f"A projection's chunk cannot be decoded: {error}", offset=ref.offset
+        ) from error
+    if hash_bytes(data) != body[:HASH_SIZE]:
+        raise Corrupt("A projection's chunk is not the one named", offset=ref.offset)
+    return data
+
+
+def chunk_body(data: bytes) -> bytes:
+    """Return what is stored of a chunk with these canonical bytes."""
+    return hash_bytes(data) + zstandard.compress(data, _COMPRESSION_LEVEL)
+
+
+def chunk_refs(log_file: LogFile, saved: SavedProjection) -> Iterator[tuple[Ref, Corrupt | None]]:
+    """Yield the chunks of a checkpoint in order; in place of a damaged page's, it and its error."""
+    for page in saved.chunks:
+        try:
+            refs = log_file.manifest(page)
+        except Corrupt as error:
+            yield page, error
+        else:
+            for ref in refs:
+                yield ref, None
+
+
+def ledger_of(log_file: LogFile, saved: SavedProjection) -> list[LedgerEntry]:
+    """Return the digests of earlier checkpoints, oldest first; none where it is damaged."""
+    if saved.ledger is None:
+        return []
+    try:
+        return log_file.ledger(saved.ledger)
+    except Corrupt:
+        return []
+
+
+# --- saving --------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """A checkpoint of one projection, computed: chunks kept, and the bytes of new ones.
+
+    It holds only while the TOC still has the entry ``found``: if another process saved its own
+    meanwhile, that one stands.
+    """
+
+    found: SavedProjection
+    seq: int
+    digest: bytes
+    chunks: tuple[Ref | tuple[Range, bytes], ...]
+    ledger: tuple[LedgerEntry, ...]
+    pages: tuple[tuple[Ref, ...], ...]
+
+    def entry(self, flip: Flip) -> SavedProjection:
+        """Add what is new to a flip, and return the entry that names it all."""
+        refs = [
+            chunk
+            if isinstance(chunk, Ref)
+            else flip.add(ExtentKind.CHUNK, chunk[1], chunk[0][0] + 1, chunk[0][1])
+            for chunk in self.chunks
+        ]
+        known = dict(zip(self.pages, self.found.chunks, strict=True))
+        ledger = flip.add(ExtentKind.LEDGER, encode_ledger(self.ledger), 1, self.seq)
+        return SavedProjection(
+            seq=self.seq,
+            digest=self.digest,
+            chunks=tuple(known.get(page) or flip.add_manifest(page) for page in _in_pages(refs)),
+            ledger=ledger,
+        )
+
+
+def plan_checkpoint(
+    projection: Projection,
+    log_file: LogFile,
+    saved: SavedProjection,
+    *,
+    tail: bool,
+    bad: frozenset[int] = frozenset(),
+) -> Plan | None:
+    """Return what a checkpoint of a projection would write, or None if nothing.
+
+    ``tail`` asks for the events after the last complete range too. ``bad`` are the first seqs of
+    chunks that are to be made anew.
+    """
+    seq, end = projection.seq, last_complete(projection.seq)
+    pages = _pages(log_file, saved)
+    kept = {
+        (ref.first_seq - 1, ref.last_seq): ref
+        for page in pages
+        for ref in page
+        if ref.first_seq not in bad
+    }
+    wanted = complete_ranges(seq)
+    partial = next((span for span in kept if span[0] == end), None)
+    if tail and end < seq:
+        wanted.append((end, seq))
+    elif partial is not None and partial[1] <= seq:
+        wanted.append(partial)
+    reached = wanted[-1][1] if wanted else 0
+    if reached < saved.seq or (reached == saved.seq and all(span in kept for span in wanted)):
+        return None
+    digest = saved.digest if reached == saved.seq else projection.digest_at(reached)
+    return Plan(
+        found=saved,
+        seq=reached,
+        digest=digest,
+        chunks=tuple(
+            kept.get(span) or (span, chunk_body(projection.chunk(*span))) for span in wanted
+        ),
+        ledger=thinned(ledger_of(log_file, saved), LedgerEntry(reached, digest)),
+        pages=pages,
+    )
+
+
+def _pages(log_file: LogFile, saved: SavedProjection) -> tuple[tuple[Ref, ...], ...]:
+    """Return the references on each page of a checkpoint; of a damaged page none."""
+    found: list[tuple[Ref, ...]] = []
+    for page in saved.chunks:
+        try:
+            found.append(log_file.manifest(page))
+        except Corrupt:
+            found.append(())
+    return tuple(found)
+
+
+def _in_pages(refs: Sequence[Ref]) -> Iterator[tuple[Ref, ...]]:
+    for start in range(0, len(refs), MANIFEST_ENTRIES_MAX):
+        yield tuple(refs[start : start + MANIFEST_ENTRIES_MAX])
+
+
+def thinned(ledger: Sequence[LedgerEntry], newest: LedgerEntry) -> tuple[LedgerEntry, ...]:
+    """Return a ledger with one more entry, and one less where there are 64.
+
+    The one that goes is the one whose neighbours are nearest to each other for their age, so that
+    what stays is dense near the end and ever sparser towards the start.
+    """
+    entries = [entry for entry in ledger if entry.seq < newest.seq]
+    entries.append(newest)
+    if len(entries) > LEDGER_ENTRIES_MAX:
+        seqs = [entry.seq for entry in entries]
+
+        def loneliness(place: int) -> int:
+            before, after = seqs[place - 1], seqs[place + 1]
+            return ((after - before) << 32) // (newest.seq - before)
+
+        del entries[min(range(1, len(entries) - 1), key=loneliness)]
+    return tuple(entries)

@@ -1,0 +1,162 @@
+"""A user's own projection: folded, saved, carried by others, at any basis, never trusted."""
+
+from collections.abc import Sequence
+from pathlib import Path
+
+import pytest
+
+import cerata
+from cerata.engine.errors import InvalidInput, NotFound, ProjectionFailed, ReadOnly, Unsupported
+from cerata.memory.store import Store
+from cerata.projections.projection import FoldedEvent
+from cerata.projections.rows import RowProjection
+
+from .spending import Spending, Spent
+
+TAGS = ("tea", "books", "rent", "tea")
+
+
+def spend(store: Store, count: int, start: int = 0) -> None:
+    """Append ``count`` spendings in batches of 100."""
+    drafts = [
+        cerata.Draft(Spent(tag=TAGS[n % 4] + str(n % 7), cents=1 + n % 5))
+        for n in range(start, start + count)
+    ]
+    for at in range(0, count, 100):
+        store.write(drafts[at : at + 100])
+
+
+def expected(store: Store, n: int) -> dict[str, int]:
+    """The rows at n, straight from the log."""
+    rows: dict[str, int] = {}
+    for event in store.log(1, n):
+        if isinstance(event.body, Spent):
+            rows[event.body.tag] = rows.get(event.body.tag, 0) + event.body.cents
+    return {tag: cents for tag, cents in rows.items() if cents}
+
+
+def test_it_is_read_at_any_basis(tmp_path: Path) -> None:
+    """Time travel for free: before, at and after the ends of ranges."""
+    with cerata.open(tmp_path / "a.cera", projections=[Spending]) as store:
+        spend(store, 1_300)
+        for n in (0, 1, 511, 512, 513, 1_024, 1_299, 1_300):
+            assert dict(store.at(n).projection("spending").rows) == expected(store, n)
+        assert store.projection(Spending).rows["tea0"] == expected(store, 1_300)["tea0"]
+        assert store.verify().ok
+
+
+def test_it_comes_back_from_its_checkpoint(tmp_path: Path) -> None:
+    """The rows of complete ranges and of the rest, without folding an event again."""
+    path = tmp_path / "a.cera"
+    with cerata.open(path, projections=[Spending]) as store:
+        spend(store, 1_300)
+        store.write(
+            [cerata.Draft(Spent(tag="tea0", cents=-store.projection(Spending).rows["tea0"]))]
+        )
+        store.checkpoint()
+        digests = store.digests()
+    with cerata.open(path, projections=[Spending]) as store:
+        assert "tea0" not in store.projection(Spending).rows
+        assert dict(store.projection(Spending).rows) == expected(store, 1_301)
+        report = store._fold.reports["spending"]
+        assert (report.restored_events, report.replayed_events) == (1_301, 0)
+        spend(store, 300, 7)
+        assert dict(store.projection(Spending).rows) == expected(store, 1_601)
+        assert store.digests() == store.digests(replay=True)
+        assert store.digests() != digests
+        assert store.verify().ok
+
+
+def test_who_does_not_know_it_carries_it(tmp_path: Path) -> None:
+    """A file goes through the hands of others, who save their own; its chunks still serve."""
+    path = tmp_path / "a.cera"
+    with cerata.open(path, projections=[Spending]) as store:
+        spend(store, 700)
+        store.checkpoint()
+    with cerata.open(path) as store:
+        store.put_frames([f"text {n}" for n in range(600)])
+        store.checkpoint()
+        with pytest.raises(NotFound, match="'spending'"):
+            store.projection("spending")
+    with cerata.open(path, projections=[Spending]) as store:
+        assert dict(store.projection("spending").rows) == expected(store, 700)
+        report = store._fold.reports["spending"]
+        assert (report.restored_events, report.replayed_events) == (700, 0)
+        assert store.verify().ok
+
+
+def test_code_that_raises_is_named_and_harms_nothing_else(tmp_path: Path) -> None:
+    """The event is named; the store, other reads, and the past of the projection go on."""
+    path = tmp_path / "a.cera"
+    with cerata.open(path, projections=[Spending]) as store:
+        spend(store, 30)
+        store.write(
+            [cerata.Draft(Spent(tag="tea", cents=5)), cerata.Draft(Spent(tag="bad", cents=1))]
+        )
+        store.put_frame("still here")
+        for _ in range(2):
+            with pytest.raises(ProjectionFailed, match=r"event 32 .*cannot divide") as caught:
+                store.projection("spending")
+            assert (caught.value.projection, caught.value.seq) == ("spending", 32)
+            assert isinstance(caught.value.__cause__, ZeroDivisionError)
+        assert dict(store.at(31).projection("spending").rows) == expected(store, 31)
+        assert store.search("still here")
+        store.checkpoint()
+        found = store.verify()
+        assert not found.divergences
+        assert any("event 32" in note for note in found.notes)
+    with cerata.open(path, projections=[Spending]) as store:
+        assert dict(store.at(31).projection("spending").rows) == expected(store, 31)
+    with cerata.open(path) as store:
+        assert store.verify().ok
+
+
+def test_rows_of_a_view_do_not_change() -> None:
+    """Whoever holds a view may not write into it."""
+    with cerata.open(":memory:", projections=[Spending]) as store:
+        spend(store, 3)
+        view = store.at("HEAD").projection(Spending)
+        with pytest.raises(ReadOnly):
+            view.rows["tea"] = 1
+        with pytest.raises(ReadOnly):
+            view.rows.pop("tea0")
+        spend(store, 3)
+        assert sum(view.rows.values()) < sum(store.projection(Spending).rows.values())
+
+
+class _Named(RowProjection[str, int]):
+    def apply(self, events: Sequence[FoldedEvent]) -> None:
+        """Fold nothing."""
+
+
+@pytest.mark.parametrize("name", ["frames", "", "Spending!", "x" * 64])
+def test_a_name_must_be_free_and_plain(name: str) -> None:
+    """Its saved state goes by the name."""
+
+    class Own(_Named):
+        pass
+
+    Own.name = name
+    with pytest.raises(InvalidInput, match="taken" if name == "frames" else "named"):
+        cerata.open(":memory:", projections=[Own])
+
+
+def test_what_is_no_projection_is_refused() -> None:
+    """The message says what to pass."""
+    with pytest.raises(InvalidInput, match=r"cerata\.RowProjection"):
+        cerata.open(":memory:", projections=[str])  # type: ignore[list-item]
+    with pytest.raises(InvalidInput, match="taken"):
+        cerata.open(":memory:", projections=[Spending, Spending])
+
+
+def test_a_scope_does_not_see_the_rows_of_all() -> None:
+    """What is narrowed may not be widened by a projection."""
+    store = cerata.open(":memory:", scope={"tenant": "a"}, projections=[Spending])
+    with store, pytest.raises(Unsupported):
+        store.projection("spending")
+
+
+def test_a_built_in_one_has_its_own_reads() -> None:
+    """It has no rows."""
+    with cerata.open(":memory:") as store, pytest.raises(InvalidInput, match="built-in"):
+        store.projection("frames")
