@@ -127,7 +127,7 @@ def examine(
         found = replace(again, batches=found.batches)
         cursor = found.cursor
         head = cursor.next_seq - 1
-    damage = _lost_spill(found.batches, size)
+    damage = _lost_spill(found.batches, log_file.file)
     report = RecoveryReport(alone=alone, bad_pages=bad_pages, adopted_footer=adopted)
     if damage is not None:
         pass
@@ -151,10 +151,13 @@ def examine(
     return Found(page, toc, found.batches, cursor, found.end, beyond, proven, damage, report)
 
 
-def _lost_spill(batches: list[Batch], size: int) -> Corrupt | None:
-    """Say which large batch lies past the file's end, if one does."""
+def _lost_spill(batches: list[Batch], file: StorageFile) -> Corrupt | None:
+    """Say which large batch lies past the file's end, if one does.
+
+    Asked after the ring was read: others may write, and a large batch is there before its record.
+    """
     for batch in batches:
-        if batch.spill is not None and spill_end(batch.spill) > size:
+        if batch.spill is not None and spill_end(batch.spill) > (size := file.size()):
             return Corrupt(
                 f"The file is {size:,} bytes; events {batch.first_seq:,} to {batch.last_seq:,} "
                 f"stand at offset {batch.spill.offset:,}",

@@ -23,7 +23,7 @@ from cerata.engine.errors import (
     Unsupported,
 )
 from cerata.engine.format.page import MAGIC
-from cerata.engine.storage import OsStorage
+from cerata.engine.storage import MemoryFile, OsStorage
 
 from .words import PATH, RING, Disk, put, texts
 
@@ -159,6 +159,27 @@ def test_reading_writes_no_byte(tmp_path: Path) -> None:
                 continue
         assert state(path) == before
         assert os.listdir(tmp_path) == ["a.cera"]
+
+
+def test_a_large_batch_that_comes_while_a_reader_opens_is_no_truncation(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """The reader asked for the size before the file grew, and met the batch's record after."""
+    disk = Disk()
+    writer = disk.open()
+    writer.append([put("small")])
+    ask = MemoryFile.size
+    large = "x" * (RING // 2)
+
+    def ask_then_grow(file: MemoryFile) -> int:
+        size = ask(file)
+        monkeypatch.undo()
+        writer.append([put(large)])
+        return size
+
+    monkeypatch.setattr(MemoryFile, "size", ask_then_grow)
+    with disk.open(mode="r") as reader:
+        assert texts(reader) == ["small", large]
 
 
 def test_a_read_only_file_in_a_read_only_folder_is_read(tmp_path: Path) -> None:
