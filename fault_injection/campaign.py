@@ -5,7 +5,7 @@ how a log is opened: an `Opener` does that, so a toy can stand in for the engine
 """
 
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass, field
 from typing import TypeAlias
 
@@ -15,7 +15,7 @@ from .disk import SimulatedDisk, SimulatedProcess
 from .epochs import Epoch, epochs
 from .model import Model
 from .operations import AnyOperation
-from .oracle import Finding, LogLike, Oracle
+from .oracle import Finding, LogLike, Oracle, Outcome
 from .states import CrashState, Plan, crash_states
 from .world import World
 
@@ -24,6 +24,22 @@ Opener: TypeAlias = Callable[[World, SimulatedProcess, str], LogLike]
 
 UNPUBLISHED_STATES = 4
 """States tried of an epoch in which the file had no name yet: what is in it can hardly matter."""
+
+
+@dataclass(slots=True)
+class Memory:
+    """What recovery made of the images and epochs of other stories.
+
+    Recovery is a function of the image alone, and the chain hash binds every event, so what was
+    recovered once can be judged against another story's model and bounds without doing it again.
+    An epoch with the same start, writes and bounds has the same states: it is judged by the
+    outcomes that those had, each with the highest bound that it met.
+    """
+
+    images: dict[Hashable, Outcome] = field(default_factory=dict[Hashable, Outcome])
+    epochs: dict[Hashable, dict[Outcome, int]] = field(
+        default_factory=dict[Hashable, dict[Outcome, int]]
+    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,6 +60,8 @@ class Tally:
 
     traces: int = 0
     epochs: int = 0
+    repeated: int = 0
+    """Epochs that equal one of another story, whose states were not enumerated again."""
     states: int = 0
     distinct: int = 0
     opened: int = 0
@@ -56,6 +74,7 @@ class Tally:
     def add(self, other: "Tally") -> None:
         self.traces += other.traces
         self.epochs += other.epochs
+        self.repeated += other.repeated
         self.states += other.states
         self.distinct += other.distinct
         self.opened += other.opened
@@ -95,7 +114,7 @@ Life: TypeAlias = Callable[[CrashState, Story, int], Tally]
 
 
 class Campaign:
-    """Checks stories, remembering which images it has seen.
+    """Checks stories, remembering which images of a story it has seen; with ``memory``, of all.
 
     ``life`` is called on every ``life_every``-th distinct image after it was recovered, at most
     ``lives_max`` times a story. ``failures_max`` ends a story early: one bug breaks thousands of
@@ -111,6 +130,7 @@ class Campaign:
         life_every: int = 50,
         lives_max: int = 8,
         failures_max: int = 5,
+        memory: Memory | None = None,
     ) -> None:
         self.opener = opener
         self.plan = plan or Plan()
@@ -118,6 +138,7 @@ class Campaign:
         self.life_every = life_every
         self.lives_max = lives_max
         self.failures_max = failures_max
+        self.memory = memory
         self.tally = Tally()
 
     def check(self, story: Story) -> Tally:
@@ -125,14 +146,13 @@ class Campaign:
         tally = Tally(traces=1)
         started = time.process_time()
         oracle = Oracle(story.model)
-        # What recovery makes of an image does not change, but the bound it must meet does.
-        recovered: dict[tuple[int, int, str], int] = {}
+        memory = self.memory or Memory()
         names = {story.path: story.node} if story.existing else {}
         for epoch in epochs(
             story.trace, story.node, base=story.base, acked=story.acked, names=names
         ):
             tally.epochs += 1
-            self._check_epoch(epoch, story, oracle, recovered, tally)
+            self._check_epoch(epoch, story, oracle, memory, tally)
             if len(tally.failures) >= self.failures_max:
                 break
         tally.seconds = time.process_time() - started
@@ -140,55 +160,66 @@ class Campaign:
         return tally
 
     def _check_epoch(
-        self,
-        epoch: Epoch,
-        story: Story,
-        oracle: Oracle,
-        recovered: dict[tuple[int, int, str], int],
-        tally: Tally,
+        self, epoch: Epoch, story: Story, oracle: Oracle, memory: Memory, tally: Tally
     ) -> None:
         published = story.path in epoch.names
+        # Without a memory of other stories no epoch is met twice.
+        likeness = epoch.likeness if published and self.memory is not None else None
+        earlier = None if likeness is None else memory.epochs.get(likeness)
+        if earlier is not None and all(map(oracle.allows, earlier, earlier.values())):
+            tally.repeated += 1
+            return
+        outcomes: dict[Outcome, int] = {}
         for number, state in enumerate(crash_states(epoch, self.plan)):
             if not published and number >= UNPUBLISHED_STATES:
                 return
             tally.states += 1
-            key = state.key
-            seq = recovered.get(key) if published else None
             try:
-                if seq is None:
+                if not published:
                     tally.distinct += 1
                     tally.opened += 1
-                    seq = self._recover(state, story, oracle, published=published)
-                    if published:
-                        recovered[key] = seq
-                        self._live_on(state, story, seq, tally)
-                elif seq < state.acked:
-                    raise Finding("O1", f"seq {state.acked} was acknowledged; {seq} recovered")
+                    self._check_unpublished(state, story)
+                    continue
+                outcome = memory.images.get(state.key)
+                if outcome is None:
+                    tally.distinct += 1
+                    tally.opened += 1
+                    outcome = memory.images[state.key] = self._recover(state, story, oracle)
+                    self._live_on(state, story, outcome.seq, tally)
+                else:
+                    oracle.check_known(outcome, acked=state.acked)
+                outcomes[outcome] = max(state.acked, outcomes.get(outcome, 0))
             except Finding as finding:
                 tally.failures.append(Failure(state, finding, story.name))
                 if len(tally.failures) >= self.failures_max:
                     return
+        if likeness is not None and not tally.failures:
+            memory.epochs[likeness] = outcomes
 
-    def _recover(self, state: CrashState, story: Story, oracle: Oracle, *, published: bool) -> int:
+    def _recover(self, state: CrashState, story: Story, oracle: Oracle) -> Outcome:
         world = crashed_world(state, story.path)
         process = world.disk.process("after")
         try:
-            if published:
-                return oracle.check_legal(
-                    lambda: self.opener(world, process, story.path), acked=state.acked
-                )
-            try:
-                found = self.opener(world, process, story.path).head.seq
-            except NotFound:
-                found = 0  # Who only reads creates nothing.
-            if found or state.acked:
-                raise Finding(
-                    "O1", f"{state.acked} acknowledged in a file without a name; {found} found"
-                )
-            return 0
+            return oracle.check_legal(
+                lambda: self.opener(world, process, story.path), acked=state.acked
+            )
         finally:
             # Its open files hold the disk: without this each image waits for the collector.
             process.kill()
+
+    def _check_unpublished(self, state: CrashState, story: Story) -> None:
+        world = crashed_world(state, story.path)
+        process = world.disk.process("after")
+        try:
+            found = self.opener(world, process, story.path).head.seq
+        except NotFound:
+            found = 0  # Who only reads creates nothing.
+        finally:
+            process.kill()
+        if found or state.acked:
+            raise Finding(
+                "O1", f"{state.acked} acknowledged in a file without a name; {found} found"
+            )
 
     def _live_on(self, state: CrashState, story: Story, seq: int, tally: Tally) -> None:
         if self.life is None or tally.opened % self.life_every or tally.lives >= self.lives_max:

@@ -10,7 +10,7 @@ Leaves out which combinations are tried (`states`) and lost directory entries: a
 the names that its file had at the end, and the namespace operations in flight, unused so far.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from blake3 import blake3
@@ -86,6 +86,16 @@ class Epoch:
     @property
     def write_count(self) -> int:
         return len(self.labels)
+
+    @property
+    def likeness(self) -> Hashable:
+        """Equal for two epochs of any traces if they have the same images and bounds.
+
+        The digests stand for what the sectors hold.
+        """
+        sectors = tuple((one.number, one.deltas, one.writes) for one in self.sectors)
+        bounds = self.acked, self.acked_at, self.labels
+        return self.base_digest, len(self.base), self.sizes, sectors, bounds, self.names
 
     @property
     def combinations(self) -> int:

@@ -15,7 +15,7 @@ computed from them are the recomputation.
 
 from collections.abc import Callable, Iterator
 from operator import attrgetter
-from typing import Protocol
+from typing import NamedTuple, Protocol
 
 from cerata.engine.errors import Corrupt
 
@@ -55,6 +55,13 @@ class Finding(AssertionError):
         self.rule = rule
         self.what = what
         super().__init__(f"{rule}: {what}")
+
+
+class Outcome(NamedTuple):
+    """What an image was recovered to. The model's chain hash at ``seq`` binds every event."""
+
+    seq: int
+    chain: bytes
 
 
 _FIELDS = attrgetter("seq", "recorded", "clock", "type", "version", "index", "count", "causation")
@@ -114,14 +121,31 @@ class Oracle:
             return f"event {place + 1} has another salt than it was appended with"
         return f"event {place + 1} has the payload {event.payload_bytes!r}, not {payload!r}"
 
-    def check_legal(self, opener: Callable[[], LogLike], *, acked: int) -> int:
+    def check_legal(self, opener: Callable[[], LogLike], *, acked: int) -> Outcome:
         """Open a legal crash state and check it; any error is a false alarm (O5)."""
         try:
-            return self.check(opener(), acked=acked)
+            seq = self.check(opener(), acked=acked)
+            return Outcome(seq, self.model.chains[seq])
         except Finding:
             raise
         except Exception as error:
             raise Finding("O5", f"a legal crash does not open: {error!r}") from error
+
+    def check_known(self, outcome: Outcome, *, acked: int) -> None:
+        """Check what was recovered from an image before, maybe against another model."""
+        seq, chain = outcome
+        if seq not in self._ends or self.model.chains[seq] != chain:
+            raise Finding("O2", f"{seq} events were recovered that are not the history's beginning")
+        if seq < acked:
+            raise Finding("O1", f"seq {acked} was acknowledged; {seq} were recovered")
+
+    def allows(self, outcome: Outcome, acked: int) -> bool:
+        """Tell whether `check_known` finds nothing."""
+        try:
+            self.check_known(outcome, acked=acked)
+        except Finding:
+            return False
+        return True
 
     def check_damaged(
         self, opener: Callable[[], LogLike], *, acked: int, proven: int, erased: bool = False

@@ -1,49 +1,82 @@
-"""Several simulated processes on one store, under every schedule with few preemptions.
+"""Several simulated processes on one store: what they do, and what must hold whatever the schedule.
 
-Owns the programs (writers, a reader), what must hold after each schedule, and the crash states of
-its trace. What a reader has seen counts as acknowledged: it must survive every later crash.
+Owns the worlds that they meet in, the programs (each a few operations of the alphabet in
+`workloads`, or a reader's look), and the judgement of one finished run: everybody was told the
+truth, and the run's trace makes a `Story` whose crash states can be tried. Leaves out which
+schedules are run (`interleavings`).
 """
 
-import time
-from collections.abc import Sequence
 from dataclasses import dataclass, field
+from typing import TypeAlias, cast
 
 from cerata.engine.log import Log
 
 from .afterlife import recover
-from .campaign import Campaign, Story, Tally
-from .disk import SimulatedDisk
+from .campaign import Story
+from .disk import ProcessKilled, SimulatedDisk, SimulatedProcess
+from .drafts import expected_payload
 from .geometry import FileGeometry
-from .model import ModelEvent
+from .model import Model, ModelEvent
 from .monitor import OrderingMonitor, OrderViolation
 from .oracle import Finding
-from .schedule import Actor, Program, Run, explore
-from .states import Plan
-from .workloads import PATH, frame, fresh_image, model_from, open_log
+from .schedule import Actor, Program, Run
+from .workloads import ALPHABET, PATH, Session, Told, append_small, fresh_image, model_from
 from .world import World
 
-CRASH_PLAN = Plan(exhaustive=64, samples=8, tears=16, pair_drops=8)
+
+@dataclass(slots=True)
+class Seat(Session):
+    """A session whose process is given, and lives on when the store is opened again in it."""
+
+    given: SimulatedProcess = field(kw_only=True)
+
+    def begin(self) -> SimulatedProcess:
+        return self.given
+
+    def end(self) -> None:
+        """Nothing dies."""
+
+
+@dataclass(frozen=True, slots=True)
+class Seen:
+    """What a reader was shown: all events, at one look. It must survive every later crash."""
+
+    events: tuple[ModelEvent, ...]
+
+
+Witness: TypeAlias = tuple[Told | Seen, ...]
+"""What a program returns: everything that it was told or shown, in order."""
 
 
 class SharedWorld(World):
-    """A world with one store and one monitor for all its processes."""
+    """A world with one store and one monitor for all its processes; they open it themselves."""
 
     existing = True
     """Whether the store is there when the processes start."""
 
     def __init__(self) -> None:
         super().__init__()
+        # Looking at the clock is not an event here: schedules that differ in nothing else leave
+        # the same bytes.
+        self.clock.step_us = 0
         self.monitor = OrderingMonitor(FileGeometry())
         if self.existing:
             self.disk.put(PATH, fresh_image())
+        self.base = fresh_image() if self.existing else b""
+        self.acked = 0
 
-    @property
-    def node(self) -> int:
-        return self.disk.names[PATH].number
+    def seat(self, actor: Actor) -> Seat:
+        """Return the session of a writing actor: opened for it here."""
+        return Seat(self, self.monitor, given=actor.process)
 
-    def open(self, actor: Actor) -> Log:
-        storage = self.monitor.storage(actor.process)
-        return open_log(self, actor.process, PATH, storage=storage)
+    def log(self, actor: Actor) -> Log:
+        """Return the log of a reading actor: opened for it here."""
+        return self.open_log(actor.process)
+
+    def open_log(self, process: SimulatedProcess) -> Log:
+        """Open the store for reading in a process, watched by the monitor."""
+        environment = self.environment(process, self.monitor.storage(process))
+        return Log.open(PATH, mode="r", environment=environment)
 
 
 class EmptyWorld(SharedWorld):
@@ -52,130 +85,174 @@ class EmptyWorld(SharedWorld):
     existing = False
 
 
-def _world(actor: Actor) -> SharedWorld:
-    if not isinstance(actor.world, SharedWorld):
-        raise TypeError("these programs need a SharedWorld")
-    return actor.world
+class OpenWorld(SharedWorld):
+    """A world in which two writers and a reader, P0 to P2, have the store open already.
 
-
-def writer(actor: Actor) -> int:
-    """Open, append one event, close."""
-    world = _world(actor)
-    log = world.open(actor)
-    appended = log.append([frame(f"by {actor.index}")])
-    actor.acknowledge(appended.last_seq)
-    world.monitor.acknowledge((1, world.node), appended.last_seq)
-    log.close()
-    return appended.last_seq
-
-
-def large_writer(actor: Actor) -> int:
-    """Open and append more than a quarter of the ring, whose payload is written unlocked."""
-    world = _world(actor)
-    log = world.open(actor)
-    appended = log.append([frame(f"{actor.index}" * 17_000)])
-    actor.acknowledge(appended.last_seq)
-    world.monitor.acknowledge((1, world.node), appended.last_seq)
-    log.close()
-    return appended.last_seq
-
-
-def sealer(actor: Actor) -> int:
-    """Open, append one event, seal, close."""
-    world = _world(actor)
-    log = world.open(actor)
-    appended = log.append([frame(f"by {actor.index}")])
-    actor.acknowledge(appended.last_seq)
-    log.seal()
-    log.close()
-    return appended.last_seq
-
-
-def reader(actor: Actor) -> None:
-    """Open for reading, look twice; whatever is seen must stay."""
-    log = Log.open(PATH, mode="r", environment=actor.environment())
-    for _ in range(2):
-        actor.acknowledge(sum(1 for _ in log.read()))
-        # Others get their turn here without a preemption: then it looks again.
-        actor.world.clock.sleep(1e-3)
-        log.refresh()
-    actor.acknowledge(sum(1 for _ in log.read()))
-    log.close()
-
-
-@dataclass(slots=True)
-class ScheduleTally:
-    """What an exploration did. ``problems`` are messages, each with a schedule that shows it."""
-
-    runs: int = 0
-    points: int = 0
-    seconds: float = 0.0
-    crash: Tally = field(default_factory=Tally)
-    problems: dict[str, tuple[int, ...]] = field(default_factory=dict[str, tuple[int, ...]])
-
-
-def explore_programs(
-    programs: Sequence[Program],
-    *,
-    preemptions: int = 2,
-    kill: int | None = None,
-    limit: int | None = None,
-    crash_every: int = 10,
-    problems_max: int = 3,
-    world: type[SharedWorld] = SharedWorld,
-) -> ScheduleTally:
-    """Run every schedule, check what it left, and crash every ``crash_every``-th one's trace."""
-    # Every world starts from the same bytes, made outside any schedule.
-    fresh_image()
-    tally = ScheduleTally()
-    campaign = Campaign(recover, CRASH_PLAN, failures_max=1)
-    started = time.perf_counter()
-    for run in explore(world, programs, preemptions=preemptions, kill=kill, limit=limit):
-        tally.runs += 1
-        tally.points += len(run.points)
-        try:
-            run.check()
-            story = _story(run, kill=kill)
-            if tally.runs % crash_every == 1 or crash_every == 1:
-                for failure in campaign.check(story).failures:
-                    tally.problems.setdefault(str(failure.finding), run.schedule)
-        except Exception as error:  # noqa: BLE001 - told, whatever it is
-            tally.problems.setdefault(f"{type(error).__name__}: {error}", run.schedule)
-        if len(tally.problems) >= problems_max:
-            break
-    tally.crash = campaign.tally
-    tally.seconds = time.perf_counter() - started
-    return tally
-
-
-def _story(run: Run, *, kill: int | None) -> Story:
-    """Check the file that a schedule left and return its story.
-
-    Raises:
-        Finding: an acknowledged event is missing, or two writers were given one seq.
+    The first has appended an event since the others looked: they have something to catch up with.
     """
-    world = run.world
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._processes = [self.disk.process(f"P{index}") for index in range(3)]
+        first, second, third = self._processes
+        self._seats = [Seat(self, self.monitor, given=process) for process in (first, second)]
+        self._log = self.open_log(third)
+        append_small(self._seats[0])
+        self.disk.trace.clear()
+        self.base = bytes(self.disk.names[PATH].data)
+        self.acked = 1
+
+    def process(self, index: int) -> SimulatedProcess:
+        return self._processes[index]
+
+    def seat(self, actor: Actor) -> Seat:
+        return self._seats[actor.index]
+
+    def log(self, actor: Actor) -> Log:
+        return self._log
+
+
+def shared_world(world: World) -> SharedWorld:
+    """Return the world as one that these programs can live in."""
     if not isinstance(world, SharedWorld):
         raise TypeError("these programs need a SharedWorld")
+    return world
+
+
+def _shared(actor: Actor) -> SharedWorld:
+    return shared_world(actor.world)
+
+
+def does(act: str) -> Program:
+    """Return a program that does one operation of the alphabet with a store that is open."""
+
+    def program(actor: Actor) -> Witness:
+        seat = _shared(actor).seat(actor)
+        before = len(seat.told)
+        ALPHABET[act](seat)
+        return tuple(seat.told[before:])
+
+    return program
+
+
+def lives(*acts: str) -> Program:
+    """Return a program that opens, does operations of the alphabet, and closes."""
+
+    def program(actor: Actor) -> Witness:
+        seat = _shared(actor).seat(actor)
+        for act in acts:
+            ALPHABET[act](seat)
+        seat.log.close()
+        return tuple(seat.told)
+
+    return program
+
+
+def look(actor: Actor) -> Witness:
+    """Take in what others wrote, with a log that is open, and read all of it."""
+    log = _shared(actor).log(actor)
+    log.refresh()
+    return (_look(actor, log),)
+
+
+def open_and_look(actor: Actor) -> Witness:
+    """Open for reading and read all."""
+    return (_look(actor, _shared(actor).open_log(actor.process)),)
+
+
+def read_on(actor: Actor) -> Witness:
+    """Open for reading and look three times."""
+    log = _shared(actor).log(actor)
+    seen = [_look(actor, log)]
+    for _ in range(2):
+        # Others get their turn here without a preemption.
+        actor.world.clock.sleep(1e-3)
+        log.refresh()
+        seen.append(_look(actor, log))
+    log.close()
+    return tuple(seen)
+
+
+def _look(actor: Actor, log: Log) -> Seen:
+    """Read everything. Who was shown an event may act on it: it counts as acknowledged."""
+    events = tuple(ModelEvent.of(event) for event in log.read())
+    actor.acknowledge(len(events))
+    _shared(actor).monitor.acknowledge(log.file.file.identity(), len(events))
+    return Seen(events)
+
+
+def story_of(run: Run) -> Story:
+    """Recover the file that a run left, and return the run as a story.
+
+    Raises:
+        Finding: something was cut, though nothing died.
+    """
+    world = shared_world(run.world)
     aside = World(disk=SimulatedDisk(record=False))
     aside.disk.put(PATH, bytes(world.disk.names[PATH].data))
     log = recover(aside, aside.disk.process(), PATH)
-    events = [ModelEvent.of(event) for event in log.read()]
-    given = [result for result in run.results if isinstance(result, int)]
-    if len(set(given)) != len(given):
-        raise Finding("O2", f"seqs {given} were given to the writers")
-    if given and len(events) < max(given):
-        raise Finding("O1", f"seq {max(given)} was acknowledged; {len(events)} are there")
-    if kill is None and log.report.cut_bytes:
+    if log.report.cut_bytes and not _died(run):
         raise Finding("O5", f"nothing died, yet {log.report.cut_bytes} bytes were cut")
-    if world.monitor.violations:
-        raise OrderViolation(world.monitor.violations[0])
     return Story(
         trace=list(world.disk.trace),
-        node=world.node,
+        node=world.disk.names[PATH].number,
         path=PATH,
-        model=model_from(log.log_id, events),
+        model=model_from(log.log_id, [ModelEvent.of(event) for event in log.read()]),
         name=f"schedule {run.schedule}",
         existing=world.existing,
-        base=fresh_image() if world.existing else b"",
+        base=world.base,
+        acked=world.acked,
     )
+
+
+def check_told(run: Run, model: Model) -> None:
+    """Hold what a run left against all that its programs were told and shown.
+
+    Raises:
+        Finding: an acknowledged event is missing or changed, one was invented, two writers were
+        given one seq, or a reader was shown what is not there.
+        OrderViolation: a write or sync came in an order that a crash could expose.
+    """
+    world = shared_world(run.world)
+    if world.monitor.violations:
+        raise OrderViolation(world.monitor.violations[0])
+    given = set(range(1, world.acked + 1))
+    for index, result in enumerate(run.results):
+        shown = 0
+        witnesses = cast("Witness", result) if isinstance(result, tuple) else ()
+        for witness in witnesses:
+            if isinstance(witness, Told):
+                _check_batch(model, witness)
+                seqs = range(witness.first_seq, witness.first_seq + len(witness.batch.drafts))
+                if not given.isdisjoint(seqs):
+                    raise Finding("O2", f"seq {seqs[0]} was given out twice")
+                given.update(seqs)
+            else:
+                _check_seen(model, witness, shown, f"P{index}")
+                shown = len(witness.events)
+    if len(model.events) > len(given) and not _died(run):
+        raise Finding("O2", f"{len(model.events)} events are there; {len(given)} were appended")
+
+
+def _died(run: Run) -> bool:
+    return any(isinstance(error, ProcessKilled) for error in run.errors)
+
+
+def _check_seen(model: Model, seen: Seen, shown: int, name: str) -> None:
+    count = len(seen.events)
+    if count < shown:
+        raise Finding("O1", f"the view of {name} went back from {shown} to {count}")
+    if seen.events != tuple(model.events[:count]):
+        raise Finding("O2", f"{name} was shown {count} events that are not there")
+    if count not in model.ends:
+        raise Finding("O3", f"{name} was shown a batch in part, up to seq {count}")
+
+
+def _check_batch(model: Model, told: Told) -> None:
+    first, batch = told.first_seq, told.batch
+    if first - 1 not in model.ends or first - 1 + len(batch.drafts) not in model.ends:
+        raise Finding("O1", f"the batch that was acknowledged at seq {first} is not there whole")
+    for place, draft in enumerate(batch.drafts):
+        expected = expected_payload(draft, None if place else batch.key, None)
+        if model.events[first - 1 + place].payload != expected:
+            raise Finding("O1", f"seq {first + place} is not what was acknowledged there")

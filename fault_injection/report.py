@@ -1,7 +1,7 @@
 """The crash test as one call: run the stories, the damage and the schedules, and count.
 
 Owns the smoke plan, the detectors that planted bugs are held against, and the printed report.
-``python -m cerata.fault_injection.report`` runs it; ``cerata crash-test`` calls `run`.
+``python -m cerata.fault_injection.report`` runs it.
 """
 
 import argparse
@@ -18,37 +18,22 @@ from .campaign import Campaign, Failure, Story, Tally
 from .cases import case_of, encode_case
 from .damage import check_leavings, check_rot, check_strangers
 from .geometry import FileGeometry
+from .interleavings import (
+    LIVES,
+    MEETING_PLAN,
+    Meeting,
+    ScheduleTally,
+    explore_all,
+    explore_meeting,
+)
 from .monitor import OrderingMonitor
 from .oracle import Finding
 from .plants import PLANTS, Plant
-from .processes import (
-    EmptyWorld,
-    ScheduleTally,
-    SharedWorld,
-    explore_programs,
-    large_writer,
-    reader,
-    sealer,
-    writer,
-)
-from .schedule import Program
 from .states import Plan
 from .workloads import STORIES, fresh_image, record, record_creation, sequences
 
 SMOKE_PLAN = Plan(exhaustive=1_024, samples=24, tears=48, pair_drops=24)
 FULL_PLAN = Plan(exhaustive=4_096, samples=4_096)
-
-SCHEDULES: tuple[tuple[str, tuple[Program, ...], int | None, type[SharedWorld]], ...] = (
-    ("two writers", (writer, writer), None, SharedWorld),
-    ("a writer and a reader", (writer, reader), None, SharedWorld),
-    ("two writers and a reader", (writer, writer, reader), None, SharedWorld),
-    ("a sealer and a reader", (sealer, reader), None, SharedWorld),
-    ("a large writer and a sealer", (large_writer, sealer), None, SharedWorld),
-    ("a writer that may die and a sealer", (writer, sealer), 0, SharedWorld),
-    ("a large writer that may die and a writer", (large_writer, writer), 0, SharedWorld),
-    ("two creators of which one may die", (writer, writer), 0, EmptyWorld),
-)
-"""Name, programs, the one that may be killed, and the world that they start in."""
 
 
 @dataclass(slots=True)
@@ -57,7 +42,8 @@ class Report:
 
     stories: Tally = field(default_factory=Tally)
     judged: Tally = field(default_factory=Tally)
-    schedules: ScheduleTally = field(default_factory=ScheduleTally)
+    operations: ScheduleTally = field(default_factory=ScheduleTally)
+    lives: ScheduleTally = field(default_factory=ScheduleTally)
     problems: list[str] = field(default_factory=list[str])
     seconds: float = 0.0
     skipped: int = 0
@@ -74,8 +60,12 @@ class Report:
             "images_per_second": round(self.stories.images_per_second),
             "judged_states": self.judged.states,
             "judged_states_per_second": round(self.judged.states_per_second),
-            "schedules": self.schedules.runs,
-            "schedule_crash_states": self.schedules.crash.states,
+            "schedules_of_operations": self.operations.runs,
+            "schedules_of_operations_traces": self.operations.traces,
+            "schedules_of_operations_crash_states": self.operations.crash.states,
+            "schedules_of_lives": self.lives.runs,
+            "schedules_of_lives_traces": self.lives.traces,
+            "schedules_of_lives_crash_states": self.lives.crash.states,
             "stories_skipped_for_time": self.skipped,
             "seconds": round(self.seconds, 1),
             "problems": self.problems,
@@ -83,7 +73,8 @@ class Report:
 
     def __str__(self) -> str:
         left_out = f"; {self.skipped} stories left out for time" if self.skipped else ""
-        stories, judged, schedules = self.stories, self.judged, self.schedules
+        stories, judged = self.stories, self.judged
+        operations, lives = self.operations, self.lives
         counts = (
             ("traces", stories.traces),
             ("crash states recovered and checked", stories.states),
@@ -94,8 +85,14 @@ class Report:
             ("crash states judged without writing", judged.states),
             ("  states/s/core", judged.states_per_second),
             ("  images/s/core", judged.images_per_second),
-            ("schedules of several processes", schedules.runs),
-            ("  crash states of their traces", schedules.crash.states),
+            ("schedules of three operations of two writers and a reader", operations.runs),
+            ("  traces that differ", operations.traces),
+            ("  crash states of their epochs that differ", operations.crash.states),
+            ("  distinct images", operations.crash.distinct),
+            ("schedules of whole lives of processes", lives.runs),
+            ("  traces that differ", lives.traces),
+            ("  crash states of their epochs that differ", lives.crash.states),
+            ("  distinct images", lives.crash.distinct),
             ("problems", len(self.problems)),
         )
         lines = [f"{count:>12,.0f}  {what}" for what, count in counts]
@@ -127,20 +124,24 @@ def run(
     *,
     length: int = 2,
     budget_seconds: float | None = None,
-    plan: Plan | None = None,
+    full: bool = False,
+    seed: int = 0,
     cases: Path | None = None,
     life_every: int = 50,
-    schedules: int = 200,
+    schedules: int | None = 60,
     preemptions: int = 1,
+    jobs: int = 1,
 ) -> Report:
     """Run the crash test; ``budget_seconds`` stops taking up new stories after that time.
 
-    ``cases``: a folder for the case files of failures. ``schedules`` bounds the runs of each set
-    of programs, 0 leaves them out.
+    ``full`` tries all states of an epoch of at most 4,096, and of larger ones the structured set
+    and 4,096 samples. ``seed``: of the samples. ``cases``: a folder for the case files of
+    failures. ``schedules`` bounds the runs of each meeting; None runs all, 0 none. ``jobs`` of
+    them are explored at a time.
     """
     report = Report()
     started = time.perf_counter()
-    plan = plan or SMOKE_PLAN
+    plan = replace(FULL_PLAN if full else SMOKE_PLAN, seed=seed)
     writing = Campaign(recover, plan, life=live_on, life_every=life_every, failures_max=2)
     judging = Campaign(read_only, plan, failures_max=2)
     fresh_image()
@@ -161,23 +162,18 @@ def run(
     report.stories, report.judged = writing.tally, judging.tally
     for check in DAMAGE:
         report.problems += [f"damage: {problem}" for problem in _damage(check)]
-    if schedules:
-        for name, programs, kill, world in SCHEDULES:
-            tally = explore_programs(
-                programs, preemptions=preemptions, kill=kill, limit=schedules, world=world
-            )
-            _add(report, name, tally)
+    if schedules != 0:
+        for name, tally in explore_all(
+            preemptions=preemptions,
+            limit=schedules,
+            plan=replace(FULL_PLAN if full else MEETING_PLAN, seed=seed),
+            jobs=jobs,
+        ):
+            (report.lives if name in LIVES else report.operations).add(tally)
+            for problem, schedule in tally.problems.items():
+                report.problems.append(f"{name}: {problem} [schedule {list(schedule)}]")
     report.seconds = time.perf_counter() - started
     return report
-
-
-def _add(report: Report, name: str, tally: ScheduleTally) -> None:
-    report.schedules.runs += tally.runs
-    report.schedules.points += tally.points
-    report.schedules.seconds += tally.seconds
-    report.schedules.crash.add(tally.crash)
-    for problem, schedule in tally.problems.items():
-        report.problems.append(f"{name}: {problem} [schedule {list(schedule)}]")
 
 
 def _save(failure: Failure, story: Story, folder: Path, number: int) -> None:
@@ -228,18 +224,8 @@ def _damage(check: Callable[[], Iterator[Finding]]) -> list[str]:
         return [repr(error)]
 
 
-def _schedules(
-    programs: Sequence[Program], kill: int | None, world: type[SharedWorld]
-) -> list[str]:
-    tally = explore_programs(
-        programs,
-        preemptions=1,
-        kill=kill,
-        limit=40,
-        crash_every=1,
-        problems_max=1,
-        world=world,
-    )
+def _schedules(meeting: Meeting) -> list[str]:
+    tally = explore_meeting(meeting, preemptions=1, limit=40, problems_max=1)
     return list(tally.problems)
 
 
@@ -249,7 +235,7 @@ Part: TypeAlias = Callable[[], list[str]]
 _PARTS: dict[str, Callable[[], list[Part]]] = {
     "stories": lambda: [partial(_story, recording) for recording in recordings(1).values()],
     "damage": lambda: [partial(_damage, check) for check in DAMAGE],
-    "schedules": lambda: [partial(_schedules, *entry[1:]) for entry in SCHEDULES],
+    "schedules": lambda: [partial(_schedules, meeting) for meeting in LIVES.values()],
 }
 
 
@@ -265,8 +251,14 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--seconds", type=float, help="take up no new story after this time")
     parser.add_argument("--seed", type=int, default=0, help="of all sampled choices")
     parser.add_argument("--cases", type=Path, help="folder for case files of failures")
-    parser.add_argument("--schedules", type=int, default=200, help="runs of each set of programs")
+    parser.add_argument(
+        "--schedules",
+        type=lambda text: None if text == "all" else int(text),
+        default=60,
+        help="schedules of each meeting of processes, or all (default 60)",
+    )
     parser.add_argument("--preemptions", type=int, default=1, help="most preemptions of a schedule")
+    parser.add_argument("--jobs", type=int, default=1, help="meetings explored at a time")
     parser.add_argument("--plants", action="store_true", help="plant every bug instead")
     options = parser.parse_args(arguments)
     write = sys.stdout.write
@@ -277,14 +269,15 @@ def main(arguments: Sequence[str] | None = None) -> int:
             missed += noticed is None
             write(f"{plant.name}: {noticed or 'NOT NOTICED'}\n")
         return 1 if missed else 0
-    plan = replace(FULL_PLAN if options.full else SMOKE_PLAN, seed=options.seed)
     report = run(
         length=options.length,
         budget_seconds=options.seconds,
-        plan=plan,
+        full=options.full,
+        seed=options.seed,
         cases=options.cases,
         schedules=options.schedules,
         preemptions=options.preemptions,
+        jobs=options.jobs,
     )
     write(f"{report}\n")
     return 1 if report.problems else 0

@@ -18,7 +18,8 @@ Invariants:
 
 import threading
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field
+from concurrent.futures import Executor, ThreadPoolExecutor
+from dataclasses import dataclass
 from typing import TypeAlias
 
 from cerata.engine.environment import Environment
@@ -106,7 +107,6 @@ class _Strand:
     done: bool = False
     result: object = None
     error: BaseException | None = None
-    thread: threading.Thread | None = field(default=None)
 
     def blocked(self) -> bool:
         """Tell whether it waits for locks of which none has changed hands since it tried."""
@@ -117,7 +117,10 @@ class _Strand:
 
 
 class Scheduler:
-    """Runs programs once, following a schedule and its default beyond."""
+    """Runs programs once, following a schedule and its default beyond.
+
+    ``threads`` must have one free for each program.
+    """
 
     def __init__(
         self,
@@ -125,10 +128,12 @@ class Scheduler:
         programs: Sequence[Program],
         schedule: Sequence[int] = (),
         *,
+        threads: Executor,
         kill: int | None = None,
         steps_max: int = STEPS_MAX,
     ) -> None:
         self._world = world
+        self._threads = threads
         self._schedule = tuple(schedule)
         self._kill = kill
         self._steps_max = steps_max
@@ -139,7 +144,7 @@ class Scheduler:
         self._strands: list[_Strand] = []
         self._by_process: dict[SimulatedProcess, int] = {}
         for index, program in enumerate(programs):
-            process = world.disk.process(f"P{index}")
+            process = world.process(index)
             baton = threading.Lock()
             baton.acquire()
             self._strands.append(_Strand(Actor(world, process, index), program, baton))
@@ -152,15 +157,12 @@ class Scheduler:
         self._finished.acquire()
         disk.turn, clock.nap = self._turn, self._nap
         try:
-            for strand in self._strands:
-                strand.thread = threading.Thread(target=self._body, args=(strand,), daemon=True)
-                strand.thread.start()
+            bodies = [self._threads.submit(self._body, strand) for strand in self._strands]
             self._current = self._choose(None, "start")
             self._strands[self._current].baton.release()
             self._finished.acquire()
-            for strand in self._strands:
-                assert strand.thread is not None
-                strand.thread.join()
+            for body in bodies:
+                body.result()
         finally:
             disk.turn = clock.nap = None
         return Run(
@@ -283,7 +285,10 @@ def replay(
     steps_max: int = STEPS_MAX,
 ) -> Run:
     """Run ``programs`` in a new world under one schedule; the same vector is the same run."""
-    return Scheduler(setup(), programs, schedule, kill=kill, steps_max=steps_max).run()
+    with ThreadPoolExecutor(len(programs)) as threads:
+        return Scheduler(
+            setup(), programs, schedule, threads=threads, kill=kill, steps_max=steps_max
+        ).run()
 
 
 def explore(
@@ -301,24 +306,33 @@ def explore(
     its own, whose disk's trace gives its crash states. ``limit`` bounds the runs, in the order
     of fewest preemptions first.
     """
-    made = 0
-    # One bucket per number of preemptions: schedules near the default come first.
-    buckets: list[list[tuple[int, ...]]] = [[()], *([] for _ in range(preemptions))]
-    while any(buckets):
-        bucket = next(bucket for bucket in buckets if bucket)
-        prefix = bucket.pop()
-        run = replay(setup, programs, prefix, kill=kill, steps_max=steps_max)
-        yield run
-        made += 1
-        if limit is not None and made >= limit:
-            return
-        spent = 0
-        for place, point in enumerate(run.points):
-            if place >= len(prefix):
-                cost = spent + point.preempts
-                for choice in range(1, len(point.options) + point.kill):
-                    # A death is not a preemption.
-                    price = spent if choice == len(point.options) else cost
-                    if price <= preemptions:
-                        buckets[price].append((*run.schedule[:place], choice))
-            spent += point.preempts and 0 < point.chosen < len(point.options)
+    # Starting threads anew would cost a third of a run.
+    with ThreadPoolExecutor(len(programs)) as threads:
+        made = 0
+        # One bucket per number of preemptions: schedules near the default come first.
+        buckets: list[list[tuple[int, ...]]] = [[()], *([] for _ in range(preemptions))]
+        while any(buckets):
+            prefix = next(bucket for bucket in buckets if bucket).pop()
+            run = Scheduler(
+                setup(), programs, prefix, threads=threads, kill=kill, steps_max=steps_max
+            ).run()
+            yield run
+            made += 1
+            if limit is not None and made >= limit:
+                return
+            for price, schedule in _branches(run, len(prefix)):
+                if price <= preemptions:
+                    buckets[price].append(schedule)
+
+
+def _branches(run: Run, first: int) -> Iterator[tuple[int, tuple[int, ...]]]:
+    """Yield the schedules that leave a run's at a point from ``first`` on, with their price."""
+    spent = 0
+    for place, point in enumerate(run.points):
+        if place >= first:
+            cost = spent + point.preempts
+            for choice in range(1, len(point.options) + point.kill):
+                # A death is not a preemption.
+                price = spent if choice == len(point.options) else cost
+                yield price, (*run.schedule[:place], choice)
+        spent += point.preempts and 0 < point.chosen < len(point.options)

@@ -11,7 +11,7 @@ Models (a state carries those it used):
 """
 
 import random
-from collections.abc import Iterator, Sequence
+from collections.abc import Hashable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from enum import Flag, auto
 from functools import cache
@@ -66,7 +66,7 @@ class CrashState:
     """One legal content of the disk after a crash in ``epoch``.
 
     ``versions`` has one entry per sector of the epoch. ``acked`` is the least seq that recovery
-    must find. Two states with the same ``key`` have the same image.
+    must find. Two states with the same ``key``, of any epochs, have the same image and names.
     """
 
     epoch: Epoch
@@ -79,11 +79,18 @@ class CrashState:
     tears: tuple[Tear, ...] = ()
 
     @property
-    def key(self) -> tuple[int, int, str]:
+    def key(self) -> Hashable:
+        names = self.epoch.names
         if self.gap == "zero":
-            return self.digest, self.size, self.gap
-        # Garbage stands where version 0 was chosen: the digest cannot see it.
-        return self.digest, self.size, f"{self.gap}/{self.epoch.index}/{self.versions}"
+            return self.digest, self.size, names
+        # Garbage stands beyond the old end where version 0 was chosen: the digest cannot see it.
+        base_size = len(self.epoch.base)
+        written = tuple(
+            history.number
+            for history, version in zip(self.epoch.sectors, self.versions, strict=True)
+            if version and (history.number + 1) * SECTOR > base_size
+        )
+        return self.digest, self.size, names, base_size, written
 
     def image(self) -> bytearray:
         """Build the file's content; about 10 us for 75 KiB and a few patches."""

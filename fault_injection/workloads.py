@@ -31,6 +31,14 @@ PATH = "store.cera"
 RING_SIZE = 64 << 10
 
 
+@dataclass(frozen=True, slots=True)
+class Told:
+    """What a caller was told: this batch stands in the log from ``first_seq`` on, durably."""
+
+    first_seq: int
+    batch: Written
+
+
 @dataclass(slots=True)
 class Session:
     """One simulated process at work on the store: what operations act on."""
@@ -39,6 +47,7 @@ class Session:
     monitor: OrderingMonitor | None = None
     sync: str | int = "commit"
     written: list[Written] = field(default_factory=list[Written])
+    told: list[Told] = field(default_factory=list[Told])
     process: SimulatedProcess = field(init=False)
     log: Log = field(init=False)
 
@@ -47,18 +56,28 @@ class Session:
 
     def open(self) -> None:
         """Start a process and open the store in it."""
-        self.process = self.world.disk.process()
+        self.process = self.begin()
         storage: Storage = self.process
         if self.monitor is not None:
             storage = self.monitor.storage(storage)
         self.log = open_log(self.world, self.process, PATH, storage=storage, sync=self.sync)
 
+    def begin(self) -> SimulatedProcess:
+        """Return the process to open the store in."""
+        return self.world.disk.process()
+
+    def end(self) -> None:
+        """Let the process die: it closed the store, or never will."""
+        self.process.kill()
+
     def append(self, drafts: Sequence[Draft], *, key: str | None = None) -> Appended:
         """Append a batch, and note its acknowledgement where it is durable."""
         # Noted first: a batch that was never acknowledged may survive all the same.
-        self.written.append(Written(tuple(drafts), key))
+        written = Written(tuple(drafts), key)
+        self.written.append(written)
         appended = self.log.append(drafts, key=key)
         if appended.durable:
+            self.told.append(Told(appended.first_seq, written))
             self.acknowledge(appended.last_seq)
         return appended
 
@@ -160,13 +179,13 @@ def checkpoint(session: Session) -> None:
 def reopen(session: Session) -> None:
     """Close cleanly and open again."""
     session.settle(session.log.close)
-    session.process.kill()
+    session.end()
     session.open()
 
 
 def kill(session: Session) -> None:
     """Die without closing, and open in a new process."""
-    session.process.kill()
+    session.end()
     session.open()
 
 

@@ -25,15 +25,16 @@ class VirtualClock:
 
     def __init__(self) -> None:
         self.elapsed_us = 0
+        self.step_us = 1
+        """How far one look moves it: a loop that waits for time without sleeping ends."""
         self.nap: Callable[[float], None] | None = None
 
     def now_us(self) -> int:
-        # One microsecond a look: a loop that waits for time to pass without sleeping ends.
-        self.elapsed_us += 1
+        self.elapsed_us += self.step_us
         return EPOCH_US + self.elapsed_us
 
     def monotonic(self) -> float:
-        self.elapsed_us += 1
+        self.elapsed_us += self.step_us
         return self.elapsed_us / 1e6
 
     def sleep(self, seconds: float) -> None:
@@ -61,6 +62,10 @@ class World:
         self.seed = seed
         self.disk = disk or SimulatedDisk()
         self.clock = VirtualClock()
+
+    def process(self, index: int) -> SimulatedProcess:
+        """Return the process of a scheduler's program ``index``: a new one."""
+        return self.disk.process(f"P{index}")
 
     def environment(self, process: SimulatedProcess, storage: Storage | None = None) -> Environment:
         """Return the environment of one process; ``storage`` may wrap the process's own."""

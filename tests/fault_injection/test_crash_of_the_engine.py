@@ -1,10 +1,12 @@
 """The engine on the simulated disk: every legal crash leaves a prefix with all that was told."""
 
+from dataclasses import replace
+
 import pytest
 
 from cerata.engine.events import Draft, PutFrame
 from cerata.fault_injection.afterlife import live_on, read_only, recover
-from cerata.fault_injection.campaign import Campaign, Story
+from cerata.fault_injection.campaign import Campaign, Memory, Story
 from cerata.fault_injection.cases import case_of, decode_case, encode_case, replay_case
 from cerata.fault_injection.damage import (
     check_leavings,
@@ -22,6 +24,7 @@ from cerata.fault_injection.workloads import (
     ALPHABET,
     PATH,
     STORIES,
+    model_from,
     open_log,
     record,
     record_creation,
@@ -64,6 +67,22 @@ def test_a_crash_during_a_longer_story(acts: tuple[str, ...], sync: str | int) -
 def test_a_group_that_lost_its_first_record_is_cut_whole() -> None:
     """What is left of the group must not be found, and cut, at a later open."""
     survives(record(UNSYNCED_GROUP, sync=1 << 20))
+
+
+def test_what_was_recovered_before_is_judged_by_the_story_at_hand() -> None:
+    """A memory of images and epochs saves recoveries, and must never save a judgement."""
+    story = record(["small", "long"])
+    campaign = Campaign(recover, SMOKE_PLAN, memory=Memory())
+    first = campaign.check(story)
+    assert first.failures == []
+    again = campaign.check(story)
+    assert (again.failures, again.states, again.repeated) == ([], 0, first.epochs)
+    last = story.model.events[-1]
+    other = model_from(
+        story.model.log_id, [*story.model.events[:-1], replace(last, salt=bytes(16))]
+    )
+    assert campaign.check(replace(story, model=other)).failures[0].finding.rule == "O2"
+    assert campaign.check(replace(story, acked=2)).failures[0].finding.rule == "O1"
 
 
 def test_rot_is_refused_with_its_place_or_harmless() -> None:

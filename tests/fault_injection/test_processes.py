@@ -1,30 +1,73 @@
-"""Several processes of the engine on one file, under every schedule with one preemption."""
+"""Several processes of the engine on one file: a share of the schedules that the report runs."""
 
 import pytest
 
-from cerata.fault_injection.processes import SharedWorld, explore_programs, writer
-from cerata.fault_injection.report import SCHEDULES
-from cerata.fault_injection.schedule import Program, replay
-
-
-@pytest.mark.parametrize(
-    ("name", "programs", "kill", "world"), SCHEDULES, ids=[row[0] for row in SCHEDULES]
+from cerata.fault_injection.interleavings import (
+    LIVES,
+    OPERATIONS,
+    Meeting,
+    explore_all,
+    explore_meeting,
 )
-def test_every_schedule_keeps_what_was_told(
-    name: str, programs: tuple[Program, ...], kill: int | None, world: type[SharedWorld]
-) -> None:
+from cerata.fault_injection.plants import PLANTS
+from cerata.fault_injection.processes import OpenWorld, SharedWorld, lives
+from cerata.fault_injection.schedule import replay
+
+
+@pytest.mark.parametrize("meeting", LIVES.values(), ids=LIVES)
+def test_every_schedule_keeps_what_was_told(meeting: Meeting) -> None:
     """No deadlock, no lost or doubled seq, no wrong order of writes, no crash that loses."""
-    tally = explore_programs(
-        programs, preemptions=1, kill=kill, limit=80, crash_every=8, world=world
-    )
+    tally = explore_meeting(meeting, preemptions=1, limit=80)
     assert tally.problems == {}
     assert tally.runs > 30
-    assert tally.crash.states > 50
+    assert tally.crash.states > 30
+
+
+@pytest.mark.parametrize("meeting", OPERATIONS.values(), ids=OPERATIONS)
+def test_three_operations_of_two_writers_and_a_reader(meeting: Meeting) -> None:
+    """Every pair of operations with a reader that follows, or opens meanwhile."""
+    tally = explore_meeting(meeting, preemptions=1, limit=16)
+    assert tally.problems == {}
+    assert tally.runs == 16
+    assert tally.traces > 3
+
+
+def test_all_schedules_of_one_meeting() -> None:
+    """One of the meetings whole, as the report runs all of them: with two preemptions."""
+    tally = explore_meeting(OPERATIONS["small and small, open"], preemptions=2)
+    assert tally.problems == {}
+    assert tally.runs > 1_000
+    # Others differ in nothing that a disk, or a caller, ever sees.
+    assert 50 < tally.traces < tally.runs / 10
+    assert tally.crash.repeated > tally.crash.epochs / 2
+
+
+@pytest.mark.parametrize("name", ["write without the writer lock", "show records before they are"])
+def test_the_schedules_notice_what_they_are_there_for(name: str) -> None:
+    """The writer lock keeps two writers apart; a reader syncs what it is about to show."""
+    plant = next(plant for plant in PLANTS if plant.name.startswith(name))
+    # Worlds start from a store that was made by a whole engine.
+    OpenWorld()
+    with plant.planted():
+        tally = explore_meeting(OPERATIONS["small and small, look"], preemptions=2, problems_max=1)
+    assert len(tally.problems) == 1
 
 
 def test_a_schedule_of_the_engine_replays_byte_for_byte() -> None:
     """Clock and randomness are the world's, so the same vector gives the same trace."""
-    first = replay(SharedWorld, [writer, writer], [0] * 12 + [1])
-    again = replay(SharedWorld, [writer, writer], first.schedule)
+    programs = [lives("small"), lives("small")]
+    first = replay(SharedWorld, programs, [0] * 12 + [1])
+    again = replay(SharedWorld, programs, first.schedule)
     assert first.world.disk.trace == again.world.disk.trace
     first.check()
+
+
+def test_workers_find_what_one_process_finds() -> None:
+    """Meetings are explored on all cores; what is counted does not depend on how many."""
+    names = ["seal and seal, look", "two writers"]
+    alone = list(explore_all(names, preemptions=0))
+    shared = list(explore_all(names, preemptions=0, jobs=2))
+    for (name, one), (other, two) in zip(alone, shared, strict=True):
+        assert (name, one.runs, one.traces) == (other, two.runs, two.traces)
+        assert (one.crash.states, one.crash.distinct) == (two.crash.states, two.crash.distinct)
+        assert (one.problems, two.problems) == ({}, {})

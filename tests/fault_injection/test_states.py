@@ -1,6 +1,7 @@
 """Crash states are exactly what a disk may leave behind, and each can be printed and rebuilt."""
 
 import time
+from collections.abc import Hashable
 
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -159,7 +160,7 @@ def test_equal_keys_mean_equal_images(script: list[tuple[str, int, int]]) -> Non
             file.set_size(offset)
         else:
             file.sync()
-    by_key: dict[tuple[int, int, str], bytes] = {}
+    by_key: dict[Hashable, bytes] = {}
     plan = Plan(exhaustive=64, samples=8, tears=24, pair_drops=8)
     for epoch in epochs(disk.trace, 1):
         assert epoch.base_digest == image_digest(epoch.base)
