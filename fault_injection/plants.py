@@ -101,6 +101,19 @@ PLANTS: tuple[Plant, ...] = (
         (Edit(_LOG + "_file_sync", "self._position.log_file.file.sync()", "pass"),),
     ),
     Plant(
+        "acknowledge before the record is written",
+        "stories",
+        (
+            Edit(
+                _WRITER + "write_record",
+                "file.write_at(offset, record + EMPTY_SECTOR)",
+                "earlier = getattr(self, '_late', None)"
+                "; self._late = offset, record + EMPTY_SECTOR"
+                "; earlier and file.write_at(*earlier)",
+            ),
+        ),
+    ),
+    Plant(
         "sync every second commit",
         "stories",
         (
@@ -296,3 +309,5 @@ PLANTS: tuple[Plant, ...] = (
     ),
 )
 """The catalogue. Grows with the engine; reliability.md asks for at least 25."""
+
+BY_NAME = {plant.name: plant for plant in PLANTS}

@@ -1,12 +1,13 @@
 """Real kills of real writers: what was acknowledged is there, and nothing that was not said.
 
-A child process appends, seals, saves projections and reopens, telling a pipe what it is about to
-do and what was acknowledged; the parent kills it at a random instant, opens the file and
-compares. ``python -m tests.engine.kills 2000`` prints the figures.
+A child process puts frames, batches and large frames, supersedes, seals, saves the projections and
+reopens its store, telling a pipe what it is about to do and what was acknowledged; the parent
+kills it at a random instant, opens the file and compares.
+``python -m tests.engine.kills 2000`` prints the figures.
 """
 
 import os
-import select
+import re
 import signal
 import sys
 import tempfile
@@ -15,16 +16,27 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from random import Random
 
-from cerata.engine import Draft, Log, PutFrame
-from cerata.engine.file import Flip
-from cerata.engine.format.toc import Toc
+import cerata
+from cerata.engine import PutFrame
+from cerata.engine.events import SupersedeFrame
 from cerata.engine.verify import verify_log
-
-from .words import one_chunk
 
 RING = 64 << 10
 PAGE = 25
 """Kills of one file before the next is begun: long enough to wrap the ring and seal often."""
+
+AWAITED_MAX = 12
+"""Acknowledgements that the parent waits for before a kill, at most."""
+
+WEIGHTS = {
+    "append": 45,
+    "batch": 20,
+    "large": 5,
+    "supersede": 8,
+    "seal": 7,
+    "checkpoint": 10,
+    "reopen": 5,
+}
 
 
 @dataclass
@@ -32,12 +44,16 @@ class Tally:
     """What was done and seen."""
 
     kills: int = 0
+    awaited: int = 0
+    """Acknowledgements that were waited for before killing: no fewer can have been given."""
     acknowledged: int = 0
     unacknowledged: int = 0
     events: int = 0
     sealed: int = 0
     cut: int = 0
     adopted: int = 0
+    replayed: int = 0
+    """Reopenings after which every projection was folded again from the log, and compared."""
     during: dict[str, int] = field(default_factory=dict[str, int])
 
     def __str__(self) -> str:
@@ -46,13 +62,9 @@ class Tally:
             f"{self.kills:,} kills ({during}); {self.acknowledged:,} batches acknowledged, 0 lost; "
             f"{self.unacknowledged:,} whole batches more, 0 invented; {self.events:,} events; "
             f"{self.kills:,} reopened without repair ({self.sealed:,} sealed a tail, "
-            f"{self.cut:,} cut one, {self.adopted:,} finished a flip)"
+            f"{self.cut:,} cut one, {self.adopted:,} finished a flip); "
+            f"projections equal to a replay after {self.replayed:,} of them"
         )
-
-
-def saved(flip: Flip, toc: Toc) -> dict[str, dict[str, object]]:
-    """Return a projection's entry with one chunk."""
-    return {"p": one_chunk(flip, toc.sealed_seq, b"c" * 999)}
 
 
 def write_until_killed(path: str, pipe: int, name: str, seed: int) -> None:
@@ -62,61 +74,87 @@ def write_until_killed(path: str, pipe: int, name: str, seed: int) -> None:
     def say(what: str) -> None:
         os.write(pipe, what.encode() + b"\n")
 
-    def opened() -> Log:
+    def opened() -> cerata.Store:
         say("? open")
-        log = Log.open(path, ring_bytes=RING, sync=random.choice(["commit", "always"]))
+        store = cerata.open(path, ring_bytes=RING, sync=random.choice(["commit", "always"]))
         say("! 0 0")
-        return log
+        return store
 
-    log = opened()
-    number = 0
-    while True:
-        kind = random.choices(
-            ["append", "batch", "large", "seal", "projections", "reopen"], [50, 20, 5, 8, 8, 4]
-        )[0]
-        number += 1
+    store = opened()
+    current: list[int] = []
+    for number in range(1, sys.maxsize):
+        (kind,) = random.choices(list(WEIGHTS), list(WEIGHTS.values()))
+        operation = f"{name}.{number}"
+        text = f"{operation} 0 {random.randbytes(random.randrange(450)).hex()}"
         if kind == "seal":
             say("? seal")
-            log.seal()
+            store._log.seal()
             say("! 0 0")
-        elif kind == "projections":
-            say("? projections")
-            log.publish_projections(saved)
+        elif kind == "checkpoint":
+            say("? checkpoint")
+            store.checkpoint()
             say("! 0 0")
         elif kind == "reopen":
-            log.close()
-            log = opened()
+            say("? close")
+            store.close()
+            say("! 0 0")
+            store = opened()
+        elif kind == "supersede" and current:
+            say(f"? supersede {operation} 2")
+            receipt = store.supersede(current.pop(random.randrange(len(current))), text)
+            say(f"! {receipt.seqs[0]} {receipt.seqs[-1]}")
+        elif kind == "batch":
+            count = random.randrange(2, 30)
+            say(f"? batch {operation} {count}")
+            texts = [f"{operation} {index} {text[:150]}" for index in range(count)]
+            receipt = store.put_frames(texts)
+            say(f"! {receipt.seqs[0]} {receipt.seqs[-1]}")
+            current += receipt.ids
         else:
-            count = random.randrange(2, 30) if kind == "batch" else 1
-            least, most = {"append": (0, 450), "batch": (0, 150), "large": (30_000, 60_000)}[kind]
-            operation = f"{name}.{number}"
-            text = random.randbytes(random.randrange(least, most)).hex()
-            say(f"? {kind} {operation} {count}")
-            texts = [f"{operation} {index} {text}" for index in range(count)]
-            done = log.append([Draft(PutFrame(text=text)) for text in texts])
-            say(f"! {done.first_seq} {done.last_seq}")
+            if kind == "large":
+                text += random.randbytes(random.randrange(30_000, 60_000)).hex()
+            say(f"? {kind} {operation} 1")
+            receipt = store.put_frame(text)
+            say(f"! {receipt.seqs[0]} {receipt.seqs[-1]}")
+            current.append(receipt.id)
 
 
-def start(path: str, name: str, seed: int) -> tuple[int, int]:
-    """Fork a writer; returns its process id and the pipe's reading end."""
-    reading, writing = os.pipe()
-    child = os.fork()
-    if child == 0:
-        try:
-            os.close(reading)
-            write_until_killed(path, writing, name, seed)
-        except BaseException as error:  # noqa: BLE001
-            # Whatever it was, the parent hears of it, and the child ends here.
-            os.write(writing, f"X {type(error).__name__}: {error}\n".encode())
-        finally:
-            os._exit(1)
-    os.close(writing)
-    return child, reading
+class Victim:
+    """A forked writer, and what it has said so far."""
 
+    def __init__(self, path: str, name: str, seed: int) -> None:
+        self._pipe, writing = os.pipe()
+        self._said = b""
+        self.process = os.fork()
+        if self.process == 0:
+            try:
+                os.close(self._pipe)
+                write_until_killed(path, writing, name, seed)
+            except BaseException as error:  # noqa: BLE001
+                # Whatever it was, the parent hears of it, and the child ends here.
+                os.write(writing, f"X {type(error).__name__}: {error}\n".encode())
+            finally:
+                os._exit(1)
+        os.close(writing)
 
-def read_all(pipe: int) -> list[str]:
-    with os.fdopen(pipe, "rb") as held:
-        return held.read().decode().splitlines()
+    def await_acknowledgements(self, count: int) -> None:
+        """Listen until so many batches were acknowledged."""
+        while len(re.findall(rb"\n! [1-9]", self._said)) < count and self._listen():
+            pass
+
+    def _listen(self) -> bool:
+        heard = os.read(self._pipe, 1 << 16)
+        self._said += heard
+        return bool(heard)
+
+    def kill(self) -> list[str]:
+        """Kill it, and return all that it ever said."""
+        os.kill(self.process, signal.SIGKILL)
+        os.waitpid(self.process, 0)
+        while self._listen():
+            pass
+        os.close(self._pipe)
+        return self._said.decode().splitlines()
 
 
 class Killer:
@@ -132,22 +170,19 @@ class Killer:
 
     def kill_once(self) -> None:
         random = self._random
-        writers: list[tuple[int, int]] = []
+        victims: list[Victim] = []
         for _ in range(random.choice([1, 1, 2])):
             self._writers += 1
-            writers.append(start(self._path, str(self._writers), random.randrange(1 << 30)))
-        if random.random() < 0.8:
-            # Most kills come while it works, the others while it opens.
-            select.select([writers[0][1]], [], [], 5)
-        time.sleep(random.random() ** 2 * 0.03)
-        for child, _ in writers:
-            os.kill(child, signal.SIGKILL)
-        for child, _ in writers:
-            os.waitpid(child, 0)
+            victims.append(Victim(self._path, str(self._writers), random.randrange(1 << 30)))
+        # Some are killed while they open, most in the middle of their work.
+        awaited = random.choice([0, *range(AWAITED_MAX + 1)])
+        victims[0].await_acknowledgements(awaited)
+        time.sleep(random.random() ** 2 * 0.01)
         acknowledged: dict[str, tuple[int, int]] = {}
-        for _, pipe in writers:
-            acknowledged.update(self._heard(read_all(pipe)))
+        for victim in victims:
+            acknowledged.update(self._heard(victim.kill()))
         self._tally.kills += 1
+        self._tally.awaited += awaited
         self._check(acknowledged)
 
     def _heard(self, lines: list[str]) -> dict[str, tuple[int, int]]:
@@ -173,18 +208,23 @@ class Killer:
             assert not acknowledged
             assert not self._seen
             return
-        if self._random.random() < 0.3:
-            with Log.open(self._path, mode="r") as log:
-                self._compare(log, acknowledged)
-        with Log.open(self._path, ring_bytes=RING) as log:
-            report = log.report
+        random = self._random
+        if random.random() < 0.3:
+            with cerata.open(self._path, mode="r") as store:
+                self._compare(store, acknowledged)
+        with cerata.open(self._path, ring_bytes=RING) as store:
+            report = store.report
             assert report.alone
             assert not report.bad_pages
             assert not report.rebuilt_toc
             assert os.listdir(os.path.dirname(self._path)) == ["a.cera"]
-            texts = self._compare(log, acknowledged)
-            if self._random.random() < 0.1:
-                assert verify_log(log).problems == ()
+            texts = self._compare(store, acknowledged)
+            if random.random() < 0.1:
+                assert verify_log(store._log).problems == ()
+            if random.random() < 0.2:
+                # From the checkpoint that was left, and from the log alone.
+                assert store.digests() == store.digests(replay=True)
+                self._tally.replayed += 1
         tally = self._tally
         new = {text.split(" ", 1)[0] for text in texts[len(self._seen) :]}
         tally.acknowledged += len(acknowledged)
@@ -195,12 +235,18 @@ class Killer:
         tally.adopted += report.adopted_footer
         self._seen = texts
 
-    def _compare(self, log: Log, acknowledged: dict[str, tuple[int, int]]) -> list[str]:
+    def _compare(
+        self, store: cerata.Store, acknowledged: dict[str, tuple[int, int]]
+    ) -> list[str]:
         """Hold the file against what was said: O1 durability, O2 prefix, O3 whole batches."""
         texts: list[str] = []
-        for event in log.read():
-            assert isinstance(event.body, PutFrame)
-            text = event.body.text or ""
+        for event in store.log():
+            if isinstance(event.body, SupersedeFrame):
+                operation = texts[-1].split(" ", 1)[0]
+                text = f"{operation} 1 instead of {event.body.old}"
+            else:
+                assert isinstance(event.body, PutFrame)
+                text = event.body.text or ""
             operation, index = text.split(" ")[:2]
             assert self._issued[operation] == event.header.count, f"{operation} was not issued so"
             assert int(index) == event.header.index, f"{operation} is not whole"
@@ -208,7 +254,8 @@ class Killer:
         assert texts[: len(self._seen)] == self._seen, "what was there has changed"
         operations = [text.split(" ", 1)[0] for text in texts]
         for operation, (first, last) in acknowledged.items():
-            assert operations[first - 1 : last] == [operation] * (last - first + 1), operation
+            there = operations[first - 1 : last] == [operation] * (last - first + 1)
+            assert there, f"{operation} was acknowledged and is lost"
         counts = {operation: operations.count(operation) for operation in set(operations)}
         assert all(self._issued[operation] == count for operation, count in counts.items())
         return texts

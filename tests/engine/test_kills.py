@@ -4,14 +4,30 @@ import sys
 
 import pytest
 
-from .kills import kill
+from cerata.fault_injection.plants import BY_NAME
+
+from .kills import AWAITED_MAX, kill
+
+pytestmark = [
+    pytest.mark.slow,
+    pytest.mark.filterwarnings("ignore::DeprecationWarning"),
+]
 
 
-@pytest.mark.slow
-@pytest.mark.filterwarnings("ignore::DeprecationWarning")
 def test_killed_writers_lose_nothing_acknowledged(seed: int) -> None:
-    """At random instants of append, batch, seal, checkpoint and opening, one writer or two."""
+    """At random instants of append, batch, supersede, seal, checkpoint and opening."""
     tally = kill(100, seed)
     sys.stdout.write(f"\n{tally}\n")
     assert tally.kills == 100
-    assert tally.acknowledged > 100
+    assert tally.acknowledged >= tally.awaited > 100 * AWAITED_MAX / 4
+    assert tally.replayed > 5
+
+
+def test_a_writer_that_acknowledges_before_it_writes_is_caught(seed: int) -> None:
+    """The kills prove that a record is written before it is acknowledged; here it is not."""
+    lost = r"was acknowledged and is lost"
+    with (
+        BY_NAME["acknowledge before the record is written"].planted(),
+        pytest.raises(AssertionError, match=lost),
+    ):
+        kill(100, seed)

@@ -9,7 +9,7 @@ from cerata.fault_injection.interleavings import (
     explore_all,
     explore_meeting,
 )
-from cerata.fault_injection.plants import PLANTS
+from cerata.fault_injection.plants import BY_NAME
 from cerata.fault_injection.processes import OpenWorld, SharedWorld, lives
 from cerata.fault_injection.schedule import replay
 
@@ -42,13 +42,12 @@ def test_all_schedules_of_one_meeting() -> None:
     assert tally.crash.repeated > tally.crash.epochs / 2
 
 
-@pytest.mark.parametrize("name", ["write without the writer lock", "show records before they are"])
+@pytest.mark.parametrize("name", ["write without the writer lock", "show records before they are synced"])
 def test_the_schedules_notice_what_they_are_there_for(name: str) -> None:
     """The writer lock keeps two writers apart; a reader syncs what it is about to show."""
-    plant = next(plant for plant in PLANTS if plant.name.startswith(name))
     # Worlds start from a store that was made by a whole engine.
     OpenWorld()
-    with plant.planted():
+    with BY_NAME[name].planted():
         tally = explore_meeting(OPERATIONS["small and small, look"], preemptions=2, problems_max=1)
     assert len(tally.problems) == 1
 
