@@ -7,32 +7,27 @@ Owns the smoke plan, the detectors that planted bugs are held against, and the p
 import argparse
 import sys
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
-from functools import partial
 from pathlib import Path
-from typing import TypeAlias
 
 from .afterlife import live_on, read_only, recover
 from .campaign import Campaign, Failure, Story, Tally
 from .cases import case_of, encode_case
-from .damage import check_leavings, check_rot, check_strangers
+from .detectors import DAMAGE, SMOKE_PLAN, damaged, detect, recordings
+from .documents import record_documents, remember_again, sectioned
 from .geometry import FileGeometry
 from .interleavings import (
     LIVES,
     MEETING_PLAN,
-    Meeting,
     ScheduleTally,
     explore_all,
-    explore_meeting,
 )
 from .monitor import OrderingMonitor
-from .oracle import Finding
-from .plants import PLANTS, Plant
+from .plants import PLANTS
 from .states import Plan
-from .workloads import STORIES, fresh_image, record, record_creation, sequences
+from .workloads import fresh_image
 
-SMOKE_PLAN = Plan(exhaustive=1_024, samples=24, tears=48, pair_drops=24)
 FULL_PLAN = Plan(exhaustive=4_096, samples=4_096)
 
 
@@ -42,6 +37,7 @@ class Report:
 
     stories: Tally = field(default_factory=Tally)
     judged: Tally = field(default_factory=Tally)
+    documents: Tally = field(default_factory=Tally)
     operations: ScheduleTally = field(default_factory=ScheduleTally)
     lives: ScheduleTally = field(default_factory=ScheduleTally)
     problems: list[str] = field(default_factory=list[str])
@@ -60,6 +56,8 @@ class Report:
             "images_per_second": round(self.stories.images_per_second),
             "judged_states": self.judged.states,
             "judged_states_per_second": round(self.judged.states_per_second),
+            "document_states": self.documents.states,
+            "documents_remembered_again": self.documents.lives,
             "schedules_of_operations": self.operations.runs,
             "schedules_of_operations_traces": self.operations.traces,
             "schedules_of_operations_crash_states": self.operations.crash.states,
@@ -85,6 +83,8 @@ class Report:
             ("crash states judged without writing", judged.states),
             ("  states/s/core", judged.states_per_second),
             ("  images/s/core", judged.images_per_second),
+            ("crash states of remembering documents", self.documents.states),
+            ("  in which they were remembered again", self.documents.lives),
             ("schedules of three operations of two writers and a reader", operations.runs),
             ("  traces that differ", operations.traces),
             ("  crash states of their epochs that differ", operations.crash.states),
@@ -99,25 +99,6 @@ class Report:
         lines.append(f"{self.seconds:>12.1f}  seconds{left_out}")
         lines += [f"  - {problem}" for problem in self.problems]
         return "\n".join(lines)
-
-
-Recording: TypeAlias = Callable[[], Story]
-"""Records one story afresh, under the ordering monitor; raises what breaks meanwhile."""
-
-
-def recordings(length_max: int) -> dict[str, Recording]:
-    """Return how to record every story of the smoke, by its name."""
-
-    def creation() -> Story:
-        return record_creation(monitor=OrderingMonitor(FileGeometry()))
-
-    def acting(acts: Sequence[str], sync: str | int) -> Story:
-        return record(acts, sync=sync, monitor=OrderingMonitor(FileGeometry()))
-
-    found: dict[str, Recording] = {"creation": creation}
-    for acts, sync in (*STORIES, *((acts, "commit") for acts in sequences(length_max))):
-        found[f"{' '.join(acts)} (sync={sync})"] = partial(acting, acts, sync)
-    return found
 
 
 def run(
@@ -160,8 +141,9 @@ def run(
                 if cases is not None:
                     _save(failure, story, cases, len(report.problems))
     report.stories, report.judged = writing.tally, judging.tally
+    report.documents = _documents(report, plan, lives_max=100 if full else 10)
     for check in DAMAGE:
-        report.problems += [f"damage: {problem}" for problem in _damage(check)]
+        report.problems += [f"damage: {problem}" for problem in damaged(check)]
     if schedules != 0:
         for name, tally in explore_all(
             preemptions=preemptions,
@@ -176,6 +158,22 @@ def run(
     return report
 
 
+def _documents(report: Report, plan: Plan, *, lives_max: int) -> Tally:
+    """Crash the remembering of two documents of two full batches each, one for the other."""
+    texts = [sectioned(title, 300) for title in ("old", "new")]
+    campaign = Campaign(
+        recover,
+        plan,
+        life=lambda state, story, _seq: remember_again(state, story, texts[-1]),
+        life_every=10,
+        lives_max=lives_max,
+        failures_max=2,
+    )
+    story = record_documents(texts, OrderingMonitor(FileGeometry()))
+    report.problems += [str(failure) for failure in campaign.check(story).failures]
+    return campaign.tally
+
+
 def _save(failure: Failure, story: Story, folder: Path, number: int) -> None:
     case = case_of(
         failure.state,
@@ -185,58 +183,6 @@ def _save(failure: Failure, story: Story, folder: Path, number: int) -> None:
         workload=failure.workload,
     )
     (folder / f"{number:04}.case").write_bytes(encode_case(case))
-
-
-def detect(plant: Plant) -> str | None:
-    """Plant a bug and return what notices it first, or None where nothing does.
-
-    What the engine gets wrong without the bug does not count.
-    """
-    # The stores that everything starts from are made before anything is planted.
-    fresh_image()
-    fresh_image(7)
-    for part in _PARTS[plant.detector]():
-        with plant.planted():
-            noticed = part()
-        if noticed:
-            known = part()
-            new = [problem for problem in noticed if problem not in known]
-            if new:
-                return new[0]
-    return None
-
-
-def _story(recording: Recording) -> list[str]:
-    try:
-        story = recording()
-    except Exception as error:  # noqa: BLE001 - told, whatever it is
-        return [repr(error)]
-    campaign = Campaign(
-        recover, SMOKE_PLAN, life=live_on, life_every=20, lives_max=4, failures_max=1
-    )
-    return [str(failure.finding) for failure in campaign.check(story).failures]
-
-
-def _damage(check: Callable[[], Iterator[Finding]]) -> list[str]:
-    try:
-        return [str(finding) for finding in check()]
-    except Exception as error:  # noqa: BLE001 - told, whatever it is
-        return [repr(error)]
-
-
-def _schedules(meeting: Meeting) -> list[str]:
-    tally = explore_meeting(meeting, preemptions=1, limit=40, problems_max=1)
-    return list(tally.problems)
-
-
-DAMAGE = (check_rot, check_strangers, check_leavings)
-
-Part: TypeAlias = Callable[[], list[str]]
-_PARTS: dict[str, Callable[[], list[Part]]] = {
-    "stories": lambda: [partial(_story, recording) for recording in recordings(1).values()],
-    "damage": lambda: [partial(_damage, check) for check in DAMAGE],
-    "schedules": lambda: [partial(_schedules, meeting) for meeting in LIVES.values()],
-}
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

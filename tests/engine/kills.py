@@ -179,20 +179,25 @@ class Killer:
         victims[0].await_acknowledgements(awaited)
         time.sleep(random.random() ** 2 * 0.01)
         acknowledged: dict[str, tuple[int, int]] = {}
+        failures: list[str] = []
         for victim in victims:
-            acknowledged.update(self._heard(victim.kill()))
+            acknowledged.update(self._heard(victim.kill(), failures))
         self._tally.kills += 1
         self._tally.awaited += awaited
-        self._check(acknowledged)
+        try:
+            self._check(acknowledged)
+        except cerata.CerataError as error:
+            raise AssertionError(f"it does not open as it should: {error}") from error
+        assert not failures, f"a writer failed: {failures}"
 
-    def _heard(self, lines: list[str]) -> dict[str, tuple[int, int]]:
+    def _heard(self, lines: list[str], failures: list[str]) -> dict[str, tuple[int, int]]:
         acknowledged: dict[str, tuple[int, int]] = {}
         doing, operation = "start", ""
         for line in lines:
             mark, *said = line.split(" ")
             if mark == "X":
-                raise AssertionError(f"the writer failed: {line}")
-            if mark == "?":
+                failures.append(line)
+            elif mark == "?":
                 doing, operation = said[0], said[1] if len(said) > 1 else ""
                 if operation:
                     self._issued[operation] = int(said[2])
@@ -235,9 +240,7 @@ class Killer:
         tally.adopted += report.adopted_footer
         self._seen = texts
 
-    def _compare(
-        self, store: cerata.Store, acknowledged: dict[str, tuple[int, int]]
-    ) -> list[str]:
+    def _compare(self, store: cerata.Store, acknowledged: dict[str, tuple[int, int]]) -> list[str]:
         """Hold the file against what was said: O1 durability, O2 prefix, O3 whole batches."""
         texts: list[str] = []
         for event in store.log():

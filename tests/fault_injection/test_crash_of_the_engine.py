@@ -14,12 +14,12 @@ from cerata.fault_injection.damage import (
     check_strangers,
     final_image,
 )
+from cerata.fault_injection.detectors import SMOKE_PLAN
 from cerata.fault_injection.disk import SimulatedDisk
 from cerata.fault_injection.drafts import expected_payload
 from cerata.fault_injection.geometry import FileGeometry
 from cerata.fault_injection.monitor import OrderingMonitor
 from cerata.fault_injection.oracle import Finding, LogLike
-from cerata.fault_injection.report import SMOKE_PLAN
 from cerata.fault_injection.workloads import (
     ALPHABET,
     PATH,

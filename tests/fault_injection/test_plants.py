@@ -4,8 +4,8 @@ import sys
 
 import pytest
 
+from cerata.fault_injection.detectors import detect
 from cerata.fault_injection.plants import PLANTS, Edit, Plant, PlantOutdated
-from cerata.fault_injection.report import detect
 
 
 @pytest.mark.parametrize("plant", PLANTS, ids=lambda plant: plant.name)

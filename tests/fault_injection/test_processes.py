@@ -42,7 +42,9 @@ def test_all_schedules_of_one_meeting() -> None:
     assert tally.crash.repeated > tally.crash.epochs / 2
 
 
-@pytest.mark.parametrize("name", ["write without the writer lock", "show records before they are synced"])
+@pytest.mark.parametrize(
+    "name", ["write without the writer lock", "show records before they are synced"]
+)
 def test_the_schedules_notice_what_they_are_there_for(name: str) -> None:
     """The writer lock keeps two writers apart; a reader syncs what it is about to show."""
     # Worlds start from a store that was made by a whole engine.

@@ -1,0 +1,93 @@
+"""The parts of the harness that may notice a bug, and planted bugs held against them.
+
+Owns how every story is recorded afresh, the damage checks, and `detect`. Leaves out what the bugs
+are (`plants`) and running everything once and counting (`report`).
+"""
+
+from collections.abc import Callable, Iterator, Sequence
+from functools import partial
+from typing import Final, TypeAlias
+
+from .afterlife import live_on, recover
+from .campaign import Campaign, Story
+from .damage import check_leavings, check_rot, check_strangers
+from .geometry import FileGeometry
+from .interleavings import LIVES, Meeting, explore_meeting
+from .monitor import OrderingMonitor
+from .oracle import Finding
+from .plants import Plant
+from .states import Plan
+from .workloads import STORIES, fresh_image, record, record_creation, sequences
+
+SMOKE_PLAN: Final = Plan(exhaustive=1_024, samples=24, tears=48, pair_drops=24)
+
+Recording: TypeAlias = Callable[[], Story]
+"""Records one story afresh, under the ordering monitor; raises what breaks meanwhile."""
+
+
+def recordings(length_max: int) -> dict[str, Recording]:
+    """Return how to record every story of the smoke, by its name."""
+
+    def creation() -> Story:
+        return record_creation(monitor=OrderingMonitor(FileGeometry()))
+
+    def acting(acts: Sequence[str], sync: str | int) -> Story:
+        return record(acts, sync=sync, monitor=OrderingMonitor(FileGeometry()))
+
+    found: dict[str, Recording] = {"creation": creation}
+    for acts, sync in (*STORIES, *((acts, "commit") for acts in sequences(length_max))):
+        found[f"{' '.join(acts)} (sync={sync})"] = partial(acting, acts, sync)
+    return found
+
+
+def detect(plant: Plant) -> str | None:
+    """Plant a bug and return what notices it first, or None where nothing does.
+
+    What the engine gets wrong without the bug does not count.
+    """
+    # The stores that everything starts from are made before anything is planted.
+    fresh_image()
+    fresh_image(7)
+    for part in _PARTS[plant.detector]():
+        with plant.planted():
+            noticed = part()
+        if noticed:
+            known = part()
+            new = [problem for problem in noticed if problem not in known]
+            if new:
+                return new[0]
+    return None
+
+
+def _story(recording: Recording) -> list[str]:
+    try:
+        story = recording()
+    except Exception as error:  # noqa: BLE001 - told, whatever it is
+        return [repr(error)]
+    campaign = Campaign(
+        recover, SMOKE_PLAN, life=live_on, life_every=20, lives_max=4, failures_max=1
+    )
+    return [str(failure.finding) for failure in campaign.check(story).failures]
+
+
+def damaged(check: Callable[[], Iterator[Finding]]) -> list[str]:
+    """Run a damage check and return its problems, whatever they are."""
+    try:
+        return [str(finding) for finding in check()]
+    except Exception as error:  # noqa: BLE001 - told, whatever it is
+        return [repr(error)]
+
+
+def _schedules(meeting: Meeting) -> list[str]:
+    tally = explore_meeting(meeting, preemptions=1, limit=40, problems_max=1)
+    return list(tally.problems)
+
+
+DAMAGE = (check_rot, check_strangers, check_leavings)
+
+Part: TypeAlias = Callable[[], list[str]]
+_PARTS: dict[str, Callable[[], list[Part]]] = {
+    "stories": lambda: [partial(_story, recording) for recording in recordings(1).values()],
+    "damage": lambda: [partial(damaged, check) for check in DAMAGE],
+    "schedules": lambda: [partial(_schedules, meeting) for meeting in LIVES.values()],
+}

@@ -1,0 +1,85 @@
+"""Crashes in the middle of remembering a document: called again, it goes on where it stopped.
+
+Owns the story of documents under one URI, each in place of the one before and of several batches,
+and what must hold after any crash in it: remembering the last one again leaves each of its
+passages there once, the others closed, and the projections equal to a replay of the log.
+"""
+
+from collections import Counter
+from collections.abc import Sequence
+from typing import Final
+
+from cerata.memory.store import Store, open_store
+from cerata.retrieval.passages import split_passages
+
+from .campaign import Failure, Story, Tally, crashed_world
+from .disk import SimulatedProcess
+from .model import ModelEvent
+from .monitor import OrderingMonitor
+from .oracle import Finding
+from .states import CrashState
+from .workloads import PATH, RING_SIZE, fresh_image, model_from
+from .world import World
+
+URI: Final = "notes/plan.md"
+
+
+def sectioned(title: str, count: int) -> str:
+    """Return a Markdown text of so many passages."""
+    return "".join(f"# {title} {number}\n\nWhat {title} says.\n" for number in range(count))
+
+
+def record_documents(texts: Sequence[str], monitor: OrderingMonitor) -> Story:
+    """Remember one text after the other under one URI, in a store of its own."""
+    world = World()
+    world.disk.put(PATH, fresh_image())
+    process = world.disk.process()
+    node = world.disk.names[PATH].number
+    with _open(world, process, monitor) as store:
+        for number, text in enumerate(texts, start=1):
+            world.disk.step = f"document {number}"
+            seq = max(store.remember(text, uri=URI).seqs)
+            world.disk.acknowledge(seq, process.name)
+            monitor.acknowledge((1, node), seq)
+        trace = list(world.disk.trace)
+        events = [ModelEvent.of(event) for event in store.log()]
+        model = model_from(store.head.log_id, events)
+    return Story(trace, node, PATH, model, "documents", existing=True, base=fresh_image())
+
+
+def remember_again(state: CrashState, story: Story, text: str) -> Tally:
+    """Open what a crash left, remember the last document once more, and look at the memory."""
+    tally = Tally()
+    world = crashed_world(state, story.path)
+    try:
+        with _open(world, world.disk.process("after")) as store:
+            store.remember(text, uri=URI)
+            _check(store, text)
+            if store.remember(text, uri=URI).added:
+                raise Finding("O2", "what was remembered already was stored again")
+    except Exception as error:  # noqa: BLE001 - whatever it is, the document is not there
+        finding = error if isinstance(error, Finding) else Finding("O5", repr(error))
+        tally.failures.append(Failure(state, finding, f"{story.name}, remembered again"))
+    return tally
+
+
+def _open(world: World, process: SimulatedProcess, monitor: OrderingMonitor | None = None) -> Store:
+    storage = None if monitor is None else monitor.storage(process)
+    return open_store(PATH, environment=world.environment(process, storage), ring_bytes=RING_SIZE)
+
+
+def _check(store: Store, text: str) -> None:
+    documents = list(store.frames())
+    if len(documents) != 1 or documents[0].uri != URI:
+        raise Finding("O2", f"{len(documents)} documents are current, not one")
+    passages = [text[passage.start : passage.end] for passage in split_passages(text)]
+    chunks = [frame for frame in store.frames(include_chunks=True) if frame.parent is not None]
+    there = Counter((frame.chunk_index, frame.text) for frame in chunks)
+    if there != Counter(enumerate(passages)):
+        raise Finding("O1", f"{len(passages)} passages were remembered; there are {len(chunks)}")
+    if any(chunk.parent != documents[0].id for chunk in chunks):
+        raise Finding("O2", "a chunk of another document is current")
+    if store.content(documents[0].id).decode() != text:
+        raise Finding("O2", "the document's text is another than was remembered")
+    if store.digests() != store.digests(replay=True):
+        raise Finding("O6", "the projections differ from a replay of the log")
