@@ -24,8 +24,9 @@ from cerata.engine.limits import STRING_SIZE_MAX
 from cerata.retrieval.passages import Passage, split_passages
 
 from .drafting import FrameFields, content_hash, frame_draft, is_unicode
+from .layer import DOCUMENT_KIND
 from .values import Receipt
-from .view import DOCUMENT_KIND, View
+from .view import View
 
 if TYPE_CHECKING:
     from .store import Store
@@ -155,12 +156,14 @@ class _Ingest:
 
     def _view(self) -> View:
         """Return the memory within this document's scope: others' is not ours to replace."""
-        return replace(self._store.at("HEAD"), scope=self._scope)
+        return self._store.view().within(self._scope)
 
     def _put(self, view: View, expect: int | None) -> Receipt:
         known = self._find_same(view)
         if known is not None and not known.missing:
-            return Receipt(known.id, known.ids, (), view.head, durable=True, added=False)
+            inside = self._store.in_transaction
+            head = None if inside else view.head
+            return Receipt(known.id, known.ids, (), head, durable=not inside, added=False)
         replaced = self._find_replaced(view)
         if known is not None:
             return self._put_chunks(known.id, known.ids, known.missing, replaced, expect)

@@ -77,6 +77,8 @@ class References:
             if isinstance(body, SupersedeFrame):
                 if body.new == old:
                     raise Conflict(f"Frame {old:,} cannot supersede itself")
+                if body.new in closing:
+                    raise Conflict(f"Frame {body.new} is closed in the same batch")
                 _check_still_open(body.new, frames)
         if delta:
             self._check_delta(frames, delta)

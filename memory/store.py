@@ -45,10 +45,11 @@ from .drafting import (
     frame_fields,
     full_scope,
 )
+from .layer import DOCUMENT_KIND
 from .references import References
 from .transaction import Transaction
 from .values import Context, Frame, FrameId, Hit, Receipt, frame_id
-from .view import DOCUMENT_KIND, OwnType, View
+from .view import OwnType, View
 
 if TYPE_CHECKING:
     from cerata.replay.verify import Verification
@@ -176,31 +177,40 @@ class Store:
                 remedy="Give a seq, or what this store has returned.",
             )
 
-    def _view(self) -> View:
+    def view(self) -> View:
+        """Return the memory as a read sees it now: the newest, as ``at("HEAD")`` gives it.
+
+        Inside a transaction it is the memory as it stood at the block's first read, and over it
+        what the block has gathered. Cost: that of folding the drafts that came since the last.
+        """
+        transaction = self._transaction.get()
+        return self._newest() if transaction is None else transaction.view(self._newest)
+
+    def _newest(self) -> View:
         now = self._log.environment.clock.now_us()
         return View(self._log, self._fold, self._log.refresh().seq, self._scope, now)
 
     def search(self, query: str, *, k: int = 10, include_superseded: bool = False) -> list[Hit]:
         """Return the best ``k`` frames for a plain-language question; see `View.search`."""
-        return self._view().search(query, k=k, include_superseded=include_superseded)
+        return self.view().search(query, k=k, include_superseded=include_superseded)
 
     def recall(self, query: str, *, max_tokens: int = 1500) -> Context:
         """Return what to tell a model about a question within a budget; see `View.recall`."""
-        return self._view().recall(query, max_tokens=max_tokens)
+        return self.view().recall(query, max_tokens=max_tokens)
 
     def frame(self, frame: FrameId) -> Frame:
         """Return a frame, current or not; see `View.frame`."""
-        return self._view().frame(frame)
+        return self.view().frame(frame)
 
     def content(self, frame: FrameId) -> bytes:
         """Return a frame's content as bytes; see `View.content`."""
-        return self._view().content(frame)
+        return self.view().content(frame)
 
     def frames(
         self, *, include_superseded: bool = False, include_chunks: bool = False
     ) -> Iterator[Frame]:
         """Yield frames, newest first; see `View.frames`."""
-        return self._view().frames(
+        return self.view().frames(
             include_superseded=include_superseded, include_chunks=include_chunks
         )
 
@@ -212,21 +222,21 @@ class Store:
 
     def projection(self, which: str | type[RowProjection[Any, Any]]) -> RowProjection[Any, Any]:
         """Return one of your own projections, by name or class; see `View.projection`."""
-        return self._view().projection(which)
+        return self.view().projection(which)
 
     def log(self, first: int = 1, last: int | None = None) -> Iterator[Event]:
         """Yield events in seq order; see `View.log`."""
-        return self._view().log(first, last)
+        return self.view().log(first, last)
 
     def __len__(self) -> int:
         """Return how many frames are current."""
-        return len(self._view())
+        return len(self.view())
 
     def info(self) -> dict[str, JsonValue]:
         """Return what is in the file and where it stands, as plain values; folds frames."""
         from .info import info
 
-        return info(self._log, self._view())
+        return info(self._log, self.view())
 
     def digests(self, *, replay: bool = False) -> dict[str, bytes]:
         """Return each projection's digest (32 bytes) at the head.
@@ -437,8 +447,10 @@ class Store:
         """Gather the writes of this thread or task into one batch: all of them or none.
 
         Inside, receipts carry ids −1, −2, …, which later calls inside may name; afterwards
-        ``tx.receipt`` has the real ones. Reads see the store as it was. No lock is held while
-        the block runs; an exception in it writes nothing.
+        ``tx.receipt`` has the real ones. Reads see what the block has gathered over the memory
+        as it stood at the first of them; `at` gives what is in the log alone. No lock is held
+        while the block runs; an exception in it writes nothing. What others closed meanwhile,
+        or ``expect``, is a `Conflict` at the end.
         """
         if self._transaction.get() is not None:
             raise Conflict("A transaction is open already", remedy="Use the open one.")
@@ -465,10 +477,7 @@ class Store:
 
     def _fields_of(self, frame: int) -> tuple[FrameFields, Scope]:
         """Return what a new version takes over from a frame, there or about to be put."""
-        transaction = self._transaction.get()
-        if frame < 0 and transaction is not None:
-            return transaction.fields_of(frame)
-        found = self._view().frame(frame)
+        found = self.view().frame(frame)
         fields = FrameFields(
             kind="text" if found.kind == DOCUMENT_KIND else found.kind,
             role=found.role,
@@ -478,7 +487,7 @@ class Store:
             labels=found.labels,
             metadata=found.metadata,
         )
-        return fields, self._log.event(found.id).scope
+        return fields, tuple(found.scope.items())
 
     def write(
         self, drafts: Sequence[Draft], *, expect: int | None = None, key: str | None = None

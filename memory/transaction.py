@@ -1,13 +1,14 @@
 """Transactions: writes gathered, to be appended as one batch when the block ends."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
-from cerata.engine.errors import InvalidInput, NotFound
-from cerata.engine.events import Draft, PutFrame, Scope
+from cerata.engine.errors import InvalidInput
+from cerata.engine.events import Draft, PutFrame
 from cerata.engine.limits import BATCH_EVENTS_MAX
 
-from .drafting import FrameFields
+from .gathered import Gathering
 from .values import Receipt
+from .view import View
 
 
 class Transaction:
@@ -16,6 +17,8 @@ class Transaction:
     def __init__(self) -> None:
         self.drafts: list[Draft] = []
         self.receipt: Receipt | None = None
+        self._base: View | None = None
+        self._gathering: Gathering | None = None
 
     def add(self, drafts: Sequence[Draft]) -> Receipt:
         """Gather events; their receipt names them by −place in the batch, from 1."""
@@ -36,18 +39,10 @@ class Transaction:
             id=made[0] if made else places[0], ids=made, seqs=places, head=None, durable=False
         )
 
-    def fields_of(self, place: int) -> tuple[FrameFields, Scope]:
-        """Return fields and scope of the frame that this batch will put at −``place``."""
-        body = self.drafts[-place - 1].body if -place <= len(self.drafts) else None
-        if not isinstance(body, PutFrame):
-            raise NotFound(f"There is no frame {place} in this transaction")
-        fields = FrameFields(
-            kind=body.kind,
-            role=body.role,
-            uri=body.uri,
-            title=body.title,
-            tags=body.tags,
-            labels=body.labels,
-            metadata=body.metadata,
-        )
-        return fields, self.drafts[-place - 1].scope
+    def view(self, newest: Callable[[], View]) -> View:
+        """Return what reads in the block see; ``newest`` gives the log's view for the first."""
+        if self._base is None or self._gathering is None:
+            self._base = newest()
+            recorded = self._base.now_us or 0
+            self._gathering = Gathering(self._base.base, recorded)
+        return self._base.over(self._gathering.through(self.drafts))

@@ -7,7 +7,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING, TypeAlias
 
 from cerata.engine.errors import InvalidInput
-from cerata.engine.events import JsonValue
+from cerata.engine.events import JsonValue, ScopeValue
 from cerata.engine.head import Head
 from cerata.retrieval.context import ContextItem
 
@@ -58,7 +58,7 @@ class Frame:
     tags: tuple[str, ...]
     labels: tuple[str, ...]
     metadata: Mapping[str, JsonValue]
-    scope: Mapping[str, JsonValue]
+    scope: Mapping[str, ScopeValue]
     created: datetime
     recorded: datetime
     parent: int | None

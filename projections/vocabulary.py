@@ -42,6 +42,10 @@ class VocabularyView:
         self._form_terms = form_terms
         self._form_rows = form_rows
 
+    def __len__(self) -> int:
+        """Return how many terms there are."""
+        return self._terms.count
+
     def find(self, term: str) -> int | None:
         """Return the id of a term, or None."""
         return self._terms.find(term.encode())

@@ -1,0 +1,100 @@
+"""Layers: the frames of one fold, as a view reads them.
+
+A view has one layer, the log's; inside a transaction a second lies over it, of what the block has
+gathered. Owns masks over the rows of a layer within a scope, and what is kept of them; what a
+transaction closes is no layer's business but the view's.
+"""
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Protocol
+
+import numpy as np
+
+from cerata.engine.events import Scope
+from cerata.projections.columns import I64, Mask
+from cerata.projections.frame_table import Frames
+from cerata.projections.ranking import Fulltext
+
+from .references import is_within
+
+DOCUMENT_KIND = "document"
+"""The kind of a frame that was split: its chunks are searched, not it."""
+
+
+class Folds(Protocol):
+    """The projections of a log, or of drafts."""
+
+    def frames(self, through: int | None = None) -> Frames: ...
+
+    def fulltext(self, through: int | None = None) -> Fulltext: ...
+
+
+@dataclass(frozen=True)
+class Layer:
+    """The frames of a fold at its event ``n``, of which ``scope`` lets some be seen.
+
+    ``sign`` is 1 where a frame's id is its seq, −1 where it is minus its place in a batch.
+    """
+
+    folds: Folds
+    n: int
+    scope: Scope | None
+    sign: int = 1
+
+    @cached_property
+    def frames(self) -> Frames:
+        """The frames, folded at least through ``n``."""
+        return self.folds.frames(self.n)
+
+    @cached_property
+    def fulltext(self) -> Fulltext:
+        """The full text, folded at least through ``n``."""
+        return self.folds.fulltext(self.n)
+
+    @cached_property
+    def rows(self) -> int:
+        """How many rows there are at ``n``; masks have one item each."""
+        return self.frames.rows_at(self.n)
+
+    def row_of(self, frame: int) -> int | None:
+        """Return the row of a frame that is there and within the scope, or None."""
+        row = self.frames.row_of(frame * self.sign)
+        if row is None or row >= self.rows:
+            return None
+        if self.scope is not None:
+            found = self.frames.frame(frame * self.sign)
+            if found is None or not is_within(found.scope, self.scope):
+                return None
+        return row
+
+    def ids(self, rows: I64) -> I64:
+        """Return the ids of the frames in rows."""
+        return self.frames.ids[rows] * self.sign
+
+    def rows_of(self, frames: I64) -> I64:
+        """Return the rows of frames that are there."""
+        return np.searchsorted(self.frames.ids, frames * self.sign)
+
+    @cached_property
+    def visible(self) -> Mask:
+        """Rows within the scope, current or not."""
+        wanted = self.scope
+        if wanted is None:
+            return np.ones(self.rows, np.bool_)
+        return self.frames.scope_mask(lambda scope: is_within(scope, wanted), self.n)
+
+    @cached_property
+    def active(self) -> Mask:
+        """Rows within the scope that are current."""
+        return self.frames.alive(self.n) & self.visible
+
+    @cached_property
+    def searched(self) -> Mask:
+        """Rows that a search looks at: a split document is found by its chunks."""
+        return ~self.frames.kind_mask({DOCUMENT_KIND}, self.n)
+
+    @cached_property
+    def is_chunk(self) -> Mask:
+        """Rows that are parts of documents."""
+        return self.frames.chunk_mask(self.n)

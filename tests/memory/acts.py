@@ -1,0 +1,109 @@
+"""Random acts on a store, and every read of a view as plain values.
+
+An act is a few small numbers; what they mean depends on what is there, so that every list of acts
+is a history that a store accepts.
+"""
+
+import re
+from collections.abc import Mapping, Sequence
+from typing import TypeAlias
+
+from hypothesis import strategies as st
+
+import cerata
+from cerata.engine.events import JsonValue
+from cerata.memory.drafting import content_hash
+
+Act: TypeAlias = tuple[str, int, int]
+
+KINDS = ("put", "put", "below", "remember", "long", "supersede", "replace", "delete", "bytes")
+WORDS = ("harbour", "bridges", "bridge", "opens", "in", "May", "tea", "日本")
+URIS = ("a.md", "b.md")
+
+ACTS: st.SearchStrategy[Act] = st.tuples(
+    st.sampled_from(KINDS), st.integers(0, 60), st.integers(0, 60)
+)
+
+
+def text_of(number: int) -> str:
+    """A short text; few of them, so that some are the same."""
+    first, second = WORDS[number % len(WORDS)], WORDS[number // 7 % len(WORDS)]
+    return f"{first} {second} {number % 3}"
+
+
+def long_text(number: int) -> str:
+    """A document of several passages."""
+    return "\n\n".join(f"## Part {part}\n{text_of(number + part)} " * 80 for part in range(3))
+
+
+def perform(store: cerata.Store, act: Act) -> cerata.Receipt | None:
+    """Do one act, as far as there is something to do it to."""
+    kind, i, j = act
+    current = [frame.id for frame in store.frames(include_chunks=True)]
+    every = [frame.id for frame in store.frames(include_superseded=True, include_chunks=True)]
+    text = text_of(i)
+    if kind == "remember":
+        return store.remember(text, uri=URIS[j % 2], created="2026-03-01")
+    if kind == "long":
+        return store.remember(long_text(i % 5), uri=URIS[j % 2], created="2026-03-01")
+    if kind == "below" and every:
+        return store.put_frame(text, parent=every[j % len(every)], created="2026-03-01")
+    if kind == "supersede" and current:
+        return store.supersede(current[j % len(current)], text)
+    if kind == "replace" and len(current) > 1:
+        old, new = current[i % len(current)], current[j % len(current)]
+        return store.supersede(old, new) if old != new else None
+    if kind == "delete" and current:
+        return store.delete(current[j % len(current)])
+    if kind == "bytes":
+        return store.put_frame(
+            bytes([i % 4]), search_text=text_of(j), title="Harbour", created="2026-03-01"
+        )
+    return store.put_frame(text, tags=[WORDS[j % 4]], created="2026-03-01")
+
+
+def everything(view: cerata.View | cerata.Store) -> dict[str, JsonValue]:
+    """Return what every read says."""
+    if isinstance(view, cerata.Store):
+        view = view.view()
+    frames = list(view.frames(include_superseded=True, include_chunks=True))
+    contents = {content_hash(frame.text) for frame in frames}
+    said: dict[str, JsonValue] = {
+        "count": list(view.count()),
+        "every": [frame.to_dict() for frame in frames],
+        "current": [frame.id for frame in view.frames()],
+        "parts": [frame.id for frame in view.frames(include_chunks=True)],
+        "named": [view.frame(frame.id).to_dict() for frame in frames],
+        "content": [view.content(frame.id).hex() for frame in frames],
+        "children": [list(view.children(frame.id)) for frame in frames],
+        "chunks": [list(view.chunks(frame.id).values()) for frame in frames],
+        "same": [list(view.find_content(one)) for one in sorted(contents)],
+        "uris": [list(view.find_uri(uri)) for uri in URIS],
+    }
+    for word in ("harbour", "bridge tea", "opens in May", "日本", "none such"):
+        for closed in (False, True):
+            hits = view.search(word, k=7, include_superseded=closed)
+            said[f"search {word} {closed}"] = [[hit.id, hit.score, *hit.span] for hit in hits]
+        context = view.recall(word, max_tokens=1_000_000)
+        said[f"recall {word}"] = [[item.id, item.source, item.text] for item in context.items]
+    return said
+
+
+def renamed(said: JsonValue, ids: Mapping[int, int]) -> JsonValue:
+    """Return what was said with other ids, and without when it was recorded or taken over."""
+    if isinstance(said, Mapping):
+        return {
+            name: renamed(value, ids)
+            for name, value in said.items()
+            if name not in ("recorded", "created")
+        }
+    if isinstance(said, str):
+        without_day = re.sub(r" · \d{4}-\d\d-\d\d$", "", said)
+        return re.sub(r"^#(-?\d+)", lambda found: f"#{_named(int(found[1]), ids)}", without_day)
+    if isinstance(said, Sequence):
+        return [renamed(value, ids) for value in said]
+    return _named(said, ids) if isinstance(said, int) and not isinstance(said, bool) else said
+
+
+def _named(number: int, ids: Mapping[int, int]) -> int:
+    return ids.get(number, number)
