@@ -266,9 +266,11 @@ class Store:
         Raises:
             NotFound: no projection has this name.
         """
+        from cerata.replay.rebuild import rebuild
+
         names = self._fold.registry.names if projection is None else (projection,)
         for name in names:
-            self._fold.rebuild(name, progress)
+            rebuild(self._log, self._fold, name, progress)
 
     # --- writing ---------------------------------------------------------------------------------
 

@@ -15,7 +15,7 @@ from typing import Any, ClassVar, TypeAlias
 import numpy as np
 from blake3 import blake3
 
-from cerata.engine.errors import CerataError, Corrupt, ProjectionFailed
+from cerata.engine.errors import CerataError, Corrupt, ProjectionFailed, Unsupported
 from cerata.engine.events import Erased, UnknownBody
 
 from .columns import AnyColumn, Columns, decode_columns, encode_columns, require
@@ -110,23 +110,39 @@ class RowFold:
 
     def _fold(self, events: Sequence[FoldedEvent]) -> None:
         """Fold events of one range; if the user's code raises, those before the one at fault."""
-        handled = [event for event in events if self._is_for_user(event)]
+        handled, fault = self._for_user(events)
         if handled and self._try(handled) is not None:
             for event in handled:
                 error = self._try([event])
                 if error is not None:
-                    self._seq = event.seq - 1
-                    raise ProjectionFailed(
-                        f"The projection {self.name!r} cannot fold event {event.seq:,} "
-                        f"({event.type}): {type(error).__name__}: {error}",
-                        remedy=f"Mend its apply(); until then read it at({event.seq - 1}).",
-                        projection=self.name,
-                        seq=event.seq,
-                    ) from error
+                    fault = event, error
+                    break
+        if fault is not None:
+            event, error = fault
+            self._seq = event.seq - 1
+            raise ProjectionFailed(
+                f"The projection {self.name!r} cannot fold event {event.seq:,} "
+                f"({event.type}): {type(error).__name__}: {error}",
+                remedy=f"Mend its apply(); until then read it at({event.seq - 1}).",
+                projection=self.name,
+                seq=event.seq,
+            ) from error
         self._seq = events[-1].seq
 
-    def _is_for_user(self, event: FoldedEvent) -> bool:
-        return event.type in self._handled and not isinstance(event.body, Erased | UnknownBody)
+    def _for_user(
+        self, events: Sequence[FoldedEvent]
+    ) -> tuple[list[FoldedEvent], tuple[FoldedEvent, Exception] | None]:
+        """Return the events that the user's code is given, up to one that cannot be lifted."""
+        found: list[FoldedEvent] = []
+        for event in events:
+            if event.type in self._handled:
+                try:
+                    body = event.body
+                except Unsupported as error:
+                    return found, (event, error)
+                if not isinstance(body, Erased | UnknownBody):
+                    found.append(event)
+        return found, None
 
     def _try(self, events: Sequence[FoldedEvent]) -> Exception | None:
         """Let the user's code fold events; return what it raised, the rows as they were."""

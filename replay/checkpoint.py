@@ -9,9 +9,9 @@ caller asked for the rest to be saved too, a partial range follows. So a checkpo
 new, and joins what is complete: each event's effects are written at most four times in all.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Final
+from typing import Any, Final
 
 import zstandard
 
@@ -24,9 +24,11 @@ from cerata.engine.format.toc import (
     LedgerEntry,
     Ref,
     SavedProjection,
+    Toc,
     encode_ledger,
 )
 from cerata.engine.integrity import HASH_SIZE, hash_bytes
+from cerata.engine.log import Log
 from cerata.projections.projection import Projection
 from cerata.projections.ranges import Range, complete_ranges, last_complete
 
@@ -193,3 +195,24 @@ def thinned(ledger: Sequence[LedgerEntry], newest: LedgerEntry) -> tuple[LedgerE
 
         del entries[min(range(1, len(entries) - 1), key=loneliness)]
     return tuple(entries)
+
+
+def publish(log: Log, plans: Mapping[str, Plan], moves: Mapping[str, str] | None = None) -> None:
+    """Write planned checkpoints, each unless another process has saved its own meanwhile.
+
+    ``moves`` gives keys other names, in place of what had those. Durable on return.
+    """
+
+    def build(flip: Flip, toc: Toc) -> dict[str, Mapping[str, Any] | None]:
+        entries: dict[str, Mapping[str, Any] | None] = {}
+        for key, plan in plans.items():
+            if toc.saved(key) == plan.found:
+                entry = plan.entry(flip).to_entry()
+                # Names of later versions stay.
+                entries[key] = {**toc.projections.get(key, {}), **entry}
+        for key, name in (moves or {}).items():
+            entries[name] = entries.get(key, toc.projections.get(key))
+            entries[key] = None
+        return entries
+
+    log.publish_projections(build)

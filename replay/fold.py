@@ -6,9 +6,10 @@ appending touch the log alone. Any chunk that does not verify is folded again fr
 """
 
 import threading
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
-from typing import Any, Final
+from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager
+from dataclasses import dataclass, replace
+from typing import Final
 
 from cerata.engine.errors import (
     Corrupt,
@@ -18,22 +19,19 @@ from cerata.engine.errors import (
     ProjectionFailed,
     StorageFailed,
 )
-from cerata.engine.events import Event
-from cerata.engine.file import Flip
 from cerata.engine.format.toc import SavedProjection, Toc
 from cerata.engine.log import Log
 from cerata.projections.frame_table import Frames
 from cerata.projections.frames import FramesProjection
 from cerata.projections.fulltext import FulltextProjection
 from cerata.projections.projection import Projection
-from cerata.projections.ranges import RANGE_SEQS, RANGE_SEQS_MAX
+from cerata.projections.ranges import RANGE_SEQS
 from cerata.projections.ranking import Fulltext
 from cerata.projections.registry import Registry, projection_key
 from cerata.projections.row_fold import OwnProjection, RowFold
 
-from .checkpoint import Plan, chunk_refs, plan_checkpoint, read_chunk
-
-_STEP_EVENTS: Final = 4096
+from .checkpoint import Plan, chunk_refs, plan_checkpoint, publish, read_chunk
+from .events import apply_events, batches, hole, next_stop
 
 _EVENTS_PER_MS: Final = 40
 """Events that a fold takes in a millisecond, for policy only: costs are estimated, not clocked."""
@@ -43,9 +41,6 @@ _DUE_SEQS: Final = RANGE_SEQS * 8
 
 _OWN_KEPT_MAX: Final = 8
 """States of users' own projections that are kept for whoever asks again."""
-
-REBUILDING: Final = "~"
-"""Ends the key of a state that is being rebuilt beside one that serves. On disk."""
 
 Progress = Callable[[str, int, int], None]
 """Called with what is being done, how many events are done, and how many there are."""
@@ -189,14 +184,14 @@ class Fold:
         wanted = end if through is None else through
         try:
             while projection.seq < end and projection.seq < wanted:
-                stop = min(end, _next_whole(projection.seq))
+                stop = min(end, next_stop(projection.seq))
                 apply_events(projection, self._log.read(projection.seq + 1, stop))
                 if stop < end:
                     # A long way: what is folded need not be folded again if we are killed.
                     self._save_quietly([projection])
         except Corrupt as error:
             if projection.seq < wanted:
-                raise _hole(error, projection.seq) from error
+                raise hole(error, projection.seq) from error
         except ProjectionFailed:
             self._failed.add(projection.name)
             if projection.seq < wanted:
@@ -226,10 +221,10 @@ class Fold:
             return
         if self._use_checkpoints:
             saved = self._log.toc().saved(projection_key(projection))
-            self.reports[projection.name] = self._load(saved, projection)
+            self.reports[projection.name] = self.load(saved, projection)
         self._restored.add(projection.name)
 
-    def _load(self, saved: SavedProjection, projection: Projection) -> FoldReport:
+    def load(self, saved: SavedProjection, projection: Projection) -> FoldReport:
         """Load a checkpoint's chunks; fold the events of those that cannot be used."""
         bad: list[str] = []
         replayed = 0
@@ -332,119 +327,34 @@ class Fold:
             plan = plan_checkpoint(projection, self._log.file, toc.saved(key), tail=tail, bad=bad)
             if plan is not None:
                 plans[key] = plan
-            self._bad_chunks.pop(projection.name, None)
         if plans:
-            self.publish(plans)
+            publish(self._log, plans)
+            for projection in projections:
+                self._forget_damage(projection.name)
 
-    def publish(self, plans: Mapping[str, Plan], moves: Mapping[str, str] | None = None) -> None:
-        """Write planned checkpoints, each unless another process has saved its own meanwhile.
+    def _forget_damage(self, name: str) -> None:
+        """What was damaged of a projection has been written anew."""
+        self._bad_chunks.pop(name, None)
+        if name in self.reports:
+            self.reports[name] = replace(self.reports[name], bad_chunks=())
 
-        ``moves`` gives keys other names, in place of what had those.
-        """
+    # --- for a rebuild ---------------------------------------------------------------------------
 
-        def build(flip: Flip, toc: Toc) -> dict[str, Mapping[str, Any] | None]:
-            entries: dict[str, Mapping[str, Any] | None] = {}
-            for key, plan in plans.items():
-                if toc.saved(key) == plan.found:
-                    entry = plan.entry(flip).to_entry()
-                    # Names of later versions stay.
-                    entries[key] = {**toc.projections.get(key, {}), **entry}
-            for key, name in (moves or {}).items():
-                entries[name] = entries.get(key, toc.projections.get(key))
-                entries[key] = None
-            return entries
+    def exclusive(self) -> AbstractContextManager[bool]:
+        """Return what keeps every other thread from folding while it is entered."""
+        return self._mutex
 
-        self._log.publish_projections(build)
-
-    # --- rebuilding ------------------------------------------------------------------------------
-
-    def rebuild(self, name: str, progress: Progress | None = None) -> None:
-        """Fold a projection anew from the first event, on the side, and put it in its place.
-
-        Meanwhile the old state serves, here and in other processes. Every 32,768 events the new
-        one is saved beside it, and a later call goes on from there: a kill costs little.
-
-        Raises:
-            NotFound: no projection has this name. ProjectionFailed: it raised.
-            Corrupt: the log is damaged. ReadOnly: the log was opened for reading.
-        """
-        fresh = self.registry.make(name)
-        key = projection_key(fresh)
-        self._log.refresh()
-        toc = self._log.toc()
-        # Where nothing is saved under the key, there is nothing to stand beside.
-        side = key + REBUILDING if key in toc.projections else key
-        self._load(toc.saved(side), fresh)
-        report = progress or silent
-        while fresh.seq < (end := self._log.head.seq):
-            stop = min(end, _next_whole(fresh.seq))
-            apply_events(fresh, self._log.read(fresh.seq + 1, stop))
-            if stop < end:
-                self._write_side(fresh, side, {})
-            report(f"rebuilding {name}", fresh.seq, end)
-        with self._mutex:
-            apply_events(fresh, self._log.read(fresh.seq + 1, self._log.head.seq))
-            self._write_side(fresh, side, {} if side == key else {side: key})
-            self._projections[name] = fresh
-            self._restored.add(name)
-            for kept in (self.reports, self._bad_chunks):
-                kept.pop(name, None)
-            self._failed.discard(name)
-            self._own.clear()
-
-    def _write_side(self, fresh: Projection, side: str, moves: Mapping[str, str]) -> None:
-        """Save what a rebuild has; with ``moves`` it is done."""
-        saved = self._log.toc().saved(side)
-        plan = plan_checkpoint(fresh, self._log.file, saved, tail=bool(moves))
-        if plan is not None or moves:
-            self.publish({} if plan is None else {side: plan}, moves)
+    def replace(self, fresh: Projection) -> None:
+        """Let a projection that was folded elsewhere serve from here on."""
+        self._projections[fresh.name] = fresh
+        self._restored.add(fresh.name)
+        self._failed.discard(fresh.name)
+        self._own.clear()
+        self._forget_damage(fresh.name)
 
 
 def silent(doing: str, done: int, total: int) -> None:
     """Report nothing."""
-
-
-def _next_whole(seq: int) -> int:
-    """Return the end of the largest range that event ``seq + 1`` lies in."""
-    return seq - seq % RANGE_SEQS_MAX + RANGE_SEQS_MAX
-
-
-def apply_events(projection: Projection, events: Iterator[Event]) -> None:
-    """Fold events in batches.
-
-    Raises:
-        Corrupt: reading met damage; every event before it is folded.
-        ProjectionFailed: the user's code raised; every event before that one is folded.
-    """
-    for batch in batches(events):
-        projection.apply(batch)
-
-
-def batches(events: Iterator[Event]) -> Iterator[list[Event]]:
-    """Yield events in lists; where reading meets damage, first those read before it."""
-    batch: list[Event] = []
-    try:
-        for event in events:
-            batch.append(event)
-            if len(batch) == _STEP_EVENTS:
-                yield batch
-                batch = []
-    except Corrupt:
-        if batch:
-            yield batch
-        raise
-    if batch:
-        yield batch
-
-
-def _hole(error: Corrupt, last_seq: int) -> Corrupt:
-    """Return the error of a read beyond damage in the log."""
-    return Corrupt(
-        f"The log is damaged after event {last_seq:,}: {error.what}",
-        where=error.where,
-        remedy=f"Read the memory before it with at({last_seq}); run 'cerata verify' for the rest.",
-        offset=error.offset,
-    )
 
 
 def replay(log: Log, n: int | None = None, registry: Registry | None = None) -> Fold:

@@ -20,7 +20,8 @@ from cerata.projections.registry import projection_key
 from cerata.projections.row_fold import RowFold, differing_rows
 
 from .checkpoint import chunk_refs, ledger_of, read_chunk
-from .fold import Fold, Progress, batches, silent
+from .events import batches
+from .fold import Fold, Progress, silent
 
 if TYPE_CHECKING:
     from cerata.engine.events import Event, JsonValue

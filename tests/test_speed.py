@@ -64,7 +64,11 @@ def test_one_append_syncs_once() -> None:
 
 @pytest.mark.parametrize(
     ("module", "last"),
-    [("append_bench", "open, mode="), ("fulltext_bench", "hash of all answers")],
+    [
+        ("append_bench", "open, mode="),
+        ("checkpoint_bench", "200 checkpoints: TOC"),
+        ("fulltext_bench", "hash of all answers"),
+    ],
 )
 def test_benchmarks_run(checkout: Path, module: str, last: str) -> None:
     """A benchmark that nobody runs stops running."""

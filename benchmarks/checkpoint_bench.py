@@ -1,0 +1,116 @@
+"""What checkpoints cost: bytes written by one, the TOC, and how much of ingest is saving.
+
+    python benchmarks/checkpoint_bench.py           # 100,000 documents, and 1,000,000 frames
+    python benchmarks/checkpoint_bench.py --tiny    # 3,000 and 20,000, for continuous integration
+
+A document is 40 words from a vocabulary of 20,000, put in batches of 100, through the store, into
+a file; automatic checkpoints are on, as always. Sizes are the file's, read with `stat`.
+"""
+
+import argparse
+import platform
+import random
+import sys
+import tempfile
+import time
+from dataclasses import dataclass
+from pathlib import Path
+from unittest import mock
+
+import cerata
+from cerata.engine.log import Log
+from cerata.memory.store import Store
+from cerata.replay.fold import Fold
+
+SEED = 20_240_607
+WORDS = 40
+BATCH = 100
+
+
+def put_documents(store: Store, count: int, source: random.Random) -> None:
+    """Put documents in batches of 100."""
+    words = [f"{stem}{n}" for n in range(2_500) for stem in "abcdefgh"]
+    for start in range(0, count, BATCH):
+        size = min(BATCH, count - start)
+        store.put_frames([" ".join(source.choices(words, k=WORDS)) for _ in range(size)])
+
+
+@dataclass(frozen=True, slots=True)
+class CheckpointCost:
+    """Bytes of a file with documents, and what checkpoints after 100 more each wrote to it."""
+
+    documents: int
+    file_size: int
+    written_bytes: tuple[int, ...]
+
+    @property
+    def shares(self) -> list[float]:
+        """The share of the file that each checkpoint wrote, ascending."""
+        return sorted(written / self.file_size for written in self.written_bytes)
+
+
+def checkpoint_cost(path: Path, documents: int, checkpoints: int) -> CheckpointCost:
+    """Put documents and save; then put 100 more and save, again and again.
+
+    Automatic checkpoints are off in these rounds, so that all is counted where it is asked for.
+    """
+    source = random.Random(SEED)
+    written: list[int] = []
+    with cerata.open(path) as store:
+        put_documents(store, documents, source)
+        store.checkpoint()
+        file_size = path.stat().st_size
+        with mock.patch.object(Fold, "save_if_due", return_value=False):
+            for _ in range(checkpoints):
+                put_documents(store, BATCH, source)
+                with Log.open(str(path)) as log:
+                    log.seal()
+                sealed = path.stat().st_size
+                store.checkpoint()
+                written.append(path.stat().st_size - sealed)
+    return CheckpointCost(documents, file_size, tuple(written))
+
+
+def toc_size(path: Path, frames: int, checkpoints: int) -> tuple[int, int]:
+    """Return the bytes of the TOC after so many frames and checkpoints, and of the file."""
+    with cerata.open(path, sync=1 << 30) as store:
+        each = frames // checkpoints
+        for number in range(checkpoints):
+            for start in range(0, each, 5_000):
+                size = min(5_000, each - start)
+                store.put_frames([f"note {number}"] * size)
+            store.checkpoint()
+    with Log.open(str(path), mode="r") as log:
+        return len(log.toc().encode()), path.stat().st_size
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n", maxsplit=1)[0])
+    parser.add_argument("--tiny", action="store_true", help="few documents, to see that it runs")
+    tiny = parser.parse_args().tiny
+    documents, frames = (3_000, 20_000) if tiny else (100_000, 1_000_000)
+    say = sys.stdout.write
+    say(f"{platform.platform()}, Python {platform.python_version()}, seed {SEED}\n")
+    with tempfile.TemporaryDirectory() as folder:
+        started = time.monotonic()
+        cost = checkpoint_cost(Path(folder) / "documents.cera", documents, 10 if tiny else 400)
+        elapsed = time.monotonic() - started
+        shares = cost.shares
+        say(
+            f"{documents:,} documents: {cost.file_size / 1e6:,.1f} MB, {elapsed:.1f} s in all\n"
+            f"a checkpoint after 100 more writes "
+            f"median {shares[len(shares) // 2]:.2%} of it, "
+            f"mean {sum(shares) / len(shares):.2%}, "
+            f"largest {shares[-1]:.2%} ({len(shares)} of them)\n"
+        )
+        started = time.monotonic()
+        size, file_size = toc_size(Path(folder) / "frames.cera", frames, 200)
+        elapsed = time.monotonic() - started
+        say(
+            f"{frames:,} frames and 200 checkpoints: TOC {size:,} bytes, "
+            f"file {file_size / 1e6:,.1f} MB, {elapsed:.1f} s\n"
+        )
+
+
+if __name__ == "__main__":
+    main()

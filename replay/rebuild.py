@@ -1,0 +1,57 @@
+"""Rebuilding: a projection folded anew on the side, while the old one serves.
+
+What is done is saved every 32,768 events beside the old state, under its key with a ``~``, so a
+rebuild that was killed at any byte goes on from there. When it is whole, one flip puts it in the
+old one's place. Where nothing stands under the key (a new version, other parameters), it is saved
+there at once, as any fold of a long way is; those who run the older version go on with its entry.
+"""
+
+from collections.abc import Mapping
+from typing import Final
+
+from cerata.engine.log import Log
+from cerata.projections.projection import Projection
+from cerata.projections.registry import projection_key
+
+from .checkpoint import plan_checkpoint, publish
+from .events import apply_events, next_stop
+from .fold import Fold, Progress, silent
+
+REBUILDING: Final = "~"
+"""Ends the key of a state that is being rebuilt beside one that serves. On disk."""
+
+
+def rebuild(log: Log, fold: Fold, name: str, progress: Progress | None = None) -> None:
+    """Fold a projection anew from the first event, and put it in the old one's place.
+
+    Durable on return.
+
+    Raises:
+        NotFound: no projection has this name. ProjectionFailed: it raised.
+        Corrupt: the log is damaged. ReadOnly: the log was opened for reading.
+    """
+    fresh = fold.registry.make(name)
+    key = projection_key(fresh)
+    log.refresh()
+    toc = log.toc()
+    side = key + REBUILDING if key in toc.projections else key
+    fold.load(toc.saved(side), fresh)
+    report = progress or silent
+    while fresh.seq < (end := log.head.seq):
+        stop = min(end, next_stop(fresh.seq))
+        apply_events(fresh, log.read(fresh.seq + 1, stop))
+        if stop < end:
+            _save(log, fresh, side, {})
+        report(f"rebuilding {name}", fresh.seq, end)
+    with fold.exclusive():
+        apply_events(fresh, log.read(fresh.seq + 1, log.head.seq))
+        _save(log, fresh, side, {} if side == key else {side: key}, tail=True)
+        fold.replace(fresh)
+
+
+def _save(
+    log: Log, fresh: Projection, side: str, moves: Mapping[str, str], *, tail: bool = False
+) -> None:
+    plan = plan_checkpoint(fresh, log.file, log.toc().saved(side), tail=tail)
+    if plan is not None or moves:
+        publish(log, {} if plan is None else {side: plan}, moves)
