@@ -49,6 +49,7 @@ if TYPE_CHECKING:
     from cerata.projections.filters import Filter
     from cerata.projections.rows import RowProjection
     from cerata.retrieval.context import ContextItem
+    from cerata.retrieval.query import query
 
 __all__ = [
     "CerataError",
@@ -84,6 +85,7 @@ __all__ = [
     "__version__",
     "event",
     "open",
+    "query",
     "upcaster",
 ]
 
@@ -117,6 +119,7 @@ _HOMES = {
     "cerata.projections.filters": ("Filter",),
     "cerata.projections.rows": ("RowProjection",),
     "cerata.retrieval.context": ("ContextItem",),
+    "cerata.retrieval.query": ("query",),
 }
 _HOME_OF = {name: home for home, names in _HOMES.items() for name in names}
 

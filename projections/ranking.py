@@ -1,29 +1,39 @@
 """BM25 over postings, as of any event.
 
+    view = projection.snapshot().view(frames.alive(n))     # what was current at n
+    view.search("which index", k=10, among=mask)           # plain language
+    view.search(query, filters=filters)                    # a tree (`query`), and what filters mean
+    view.highlights(text, query)                           # what to mark in a frame's text
+
 Owns the scores and their order (Robertson and Zaragoza, *The Probabilistic Relevance Framework*,
 2009, section 3; idf as in Lucene, never negative):
 
     idf(t)    = float32(log(1 + (N − df + 0.5) / (df + 0.5)))
     score(d)  = Σ_t idf(t) · tf · (k1 + 1) / (tf + k1 · (1 − b + b · length(d) / average length))
 
-N, df and the average length count the frames that are current in the view and have tokens. Sums
-are taken in order of term id, in float64, and rounded to 9 decimals; equal scores are in order of
-frame. So a view at n ranks exactly as a store that stopped at n.
+Occurrences and lengths count as their fields weigh (`fields`). All words that match one pattern
+are one t; in a field, t occurs in that field alone. N, df and the average length count the frames
+that are current in the view and have tokens. Sums are taken in order of term id, in float64, and
+rounded to 9 decimals; equal scores are in order of frame. So a view at n ranks exactly as a store
+that stopped at n.
 """
 
 import math
 from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cached_property
-from itertools import accumulate
 from typing import Final
 
 import numpy as np
 
 from . import text
-from .columns import F64, I64, U32, Mask, concatenate
-from .fields import FieldLengths
+from .columns import F64, I64, U32, Mask
+from .fields import Field, FieldLengths
+from .highlighting import Highlight, highlights
+from .matching import Filters, Group, Matching
+from .occurrences import Occurrences
 from .postings import Piece
+from .query import AnyWord, Query, plain
 from .vocabulary import VocabularyView
 
 K1: Final = 1.2
@@ -81,9 +91,8 @@ class FulltextView:
     def __init__(self, fulltext: Fulltext, alive: Mask) -> None:
         self._vocabulary = fulltext.vocabulary
         self._rows = len(alive)
-        self._pieces = [piece for piece in fulltext.pieces if piece.first_row < self._rows]
-        self._fields = fulltext.lengths.part(0, self._rows)
-        self._lengths = self._fields.weighted()
+        self._occurrences = Occurrences(fulltext.pieces, fulltext.lengths, self._rows)
+        self._lengths = self._occurrences.fields.weighted()
         self._alive = alive
         self._dead = np.flatnonzero(~alive)
         counted = self._lengths[alive] if len(self._dead) else self._lengths
@@ -101,15 +110,54 @@ class FulltextView:
         """What a term that occurs once adds, before its idf, a row each: most occur once."""
         return (K1 + 1.0) / (1.0 + self._norms)
 
-    def search(self, query: str, *, k: int = 10, among: Mask | None = None) -> Ranking:
-        """Rank by the words of a plain-language question, any of which may match."""
-        return self.rank(text.terms(query), k=k, among=among)
+    def search(
+        self,
+        query: str | Query,
+        *,
+        k: int = 10,
+        among: Mask | None = None,
+        filters: Filters | None = None,
+    ) -> Ranking:
+        """Return the best ``k`` rows that a question in plain language, or a query, finds.
+
+        ``among`` (rows,) says which rows may be returned, by default those that are current; it
+        changes no score, and neither does what the query's ``filters`` let through.
+
+        Raises:
+            InvalidInput: a pattern is not one word. Unsupported: the query has a filter, and no
+                ``filters`` came.
+        """
+        tree = plain(query) if isinstance(query, str) else query
+        if isinstance(tree, AnyWord) and tree.field is None:
+            return self.rank(text.terms(tree.text), k=k, among=among)
+        matching = Matching(self._occurrences, self._vocabulary, filters)
+        found = matching.mask(tree)
+        scores = self._scores(matching.groups(tree))
+        # A query of which no part decides finds what its words are in.
+        found = scores > 0 if found is None else found
+        rows = np.flatnonzero(found & (self._alive if among is None else among))
+        return _best(rows, scores[rows], k) if k > 0 else _NOTHING
+
+    def highlights(
+        self, content: str, query: str | Query, field: Field = Field.TEXT
+    ) -> list[Highlight]:
+        """Return what to mark in the text of a field: characters [start, end), ascending."""
+        tree = plain(query) if isinstance(query, str) else query
+        return highlights(content, tree, self._vocabulary, self._rows, field)
+
+    def _scores(self, groups: Iterable[Group]) -> F64:
+        """Return every row's score, (rows,), 0 where none of the words is."""
+        scores = np.zeros(self._rows)
+        for group in groups:
+            idf = self._idf(int(np.count_nonzero(self._alive[group.rows])))
+            saturated = group.weights * (K1 + 1.0) / (group.weights + self._norms[group.rows])
+            scores[group.rows] += saturated * idf
+        return scores
 
     def rank(self, terms: Iterable[str], *, k: int = 10, among: Mask | None = None) -> Ranking:
         """Return the best ``k`` rows that hold any of the terms; none if no term matches.
 
-        ``among`` (rows,) says which rows may be returned, by default those that are current; it
-        changes no score. Cost: about 10 ns a posting of the terms.
+        Cost: about 10 ns a posting of the terms.
         """
         found = [self._vocabulary.find(term) for term in set(terms)]
         ids = np.array(sorted(i for i in found if i is not None), np.uint32)
@@ -133,14 +181,14 @@ class FulltextView:
         found = self._vocabulary.find(term)
         if found is None:
             return 0
-        rows = self._gather(np.array([found], np.uint32))[0]
+        rows = self._occurrences.gather(np.array([found], np.uint32))[0]
         return int(np.count_nonzero(self._alive[rows]))
 
     def _weights(self, ids: U32) -> tuple[I64, F64]:
         """Return the rows that hold each term, term after term, and what each adds."""
-        rows, ends, repeated, counts = self._gather(ids)
+        rows, ends, heavy, counts = self._occurrences.gather(ids)
         weights = self._weights_of_one[rows]
-        weights[repeated] = counts * (K1 + 1.0) / (counts + self._norms[rows[repeated]])
+        weights[heavy] = counts * (K1 + 1.0) / (counts + self._norms[rows[heavy]])
         alive = self._alive[rows] if len(self._dead) else None
         start = 0
         for end in ends:
@@ -154,48 +202,6 @@ class FulltextView:
         odds = (self.document_count - frequency + 0.5) / (frequency + 0.5)
         # libm may differ in the last bit from machine to machine; float32 has none of it left.
         return float(np.float32(math.log(1.0 + odds)))
-
-    def _gather(self, ids: U32) -> tuple[I64, list[int], I64, F64]:
-        """Return the postings of terms from all pieces, term after term, rows ascending.
-
-        That is: rows; where each term's end; which postings occur more than once; how often.
-        """
-        slices = [
-            (piece, start, end)
-            for term in zip(*(self._slices(piece, ids) for piece in self._pieces), strict=True)
-            for piece, start, end in term
-        ]
-        sizes = [end - start for _, start, end in slices]
-        rows = np.empty(sum(sizes), np.int64)
-        repeated: list[I64] = []
-        counts: list[F64] = []
-        filled = 0
-        for (piece, start, end), size in zip(slices, sizes, strict=True):
-            if not size:
-                continue
-            target = rows[filled : filled + size]
-            target[:] = piece.rows[start:end]
-            if piece.first_row:
-                target += piece.first_row
-            part = piece.weights[start:end]
-            more = np.flatnonzero(part > 1)
-            repeated.append(more + filled)
-            counts.append(part[more].astype(np.float64))
-            filled += size
-        pieces = len(self._pieces)
-        ends = list(accumulate(sizes))[pieces - 1 :: pieces] if pieces else []
-        return rows, ends, concatenate(repeated, np.int64), concatenate(counts, np.float64)
-
-    def _slices(self, piece: Piece, ids: U32) -> list[tuple[Piece, int, int]]:
-        """Return where the postings of each term lie in a piece, up to the view's last row."""
-        starts, ends = _places(piece, ids)
-        if piece.end_row > self._rows:
-            limit = self._rows - piece.first_row
-            ends = [
-                start + int(np.searchsorted(piece.rows[start:end], limit))
-                for start, end in zip(starts, ends, strict=True)
-            ]
-        return [(piece, start, end) for start, end in zip(starts, ends, strict=True)]
 
 
 def _totals(rows: I64, weights: F64, size: int) -> F64:
@@ -216,17 +222,6 @@ def _candidates(scores: F64, k: int) -> I64:
     least = float(np.partition(maxima, len(maxima) - k)[len(maxima) - k])
     # A score this little below may round to the same value.
     return np.flatnonzero(scores >= max(least - 10.0**-SCORE_DECIMALS, _SCORE_MIN))
-
-
-def _places(piece: Piece, ids: U32) -> tuple[list[int], list[int]]:
-    """Return where the postings of each term start and end in a piece."""
-    if not len(piece.terms):
-        return [0] * len(ids), [0] * len(ids)
-    index = np.minimum(np.searchsorted(piece.terms, ids), len(piece.terms) - 1)
-    present = piece.terms[index] == ids
-    starts: list[int] = piece.starts[index].tolist()
-    ends: list[int] = np.where(present, piece.starts[index + 1], piece.starts[index]).tolist()
-    return starts, ends
 
 
 def _best(rows: I64, scores: F64, k: int) -> Ranking:

@@ -75,7 +75,19 @@ def feed(
 
 
 # Few words, so that they meet; a stop word, an inflected one, and three scripts among them.
-WORDS = ("index", "indexes", "memory", "the", "recall", "HNSW", "café", "東京", "ελλάδα", "x1")
+WORDS = (
+    "index",
+    "indexes",
+    "decision",
+    "memory",
+    "the",
+    "recall",
+    "HNSW",
+    "café",
+    "東京",
+    "ελλάδα",
+    "x1",
+)
 
 _texts = st.lists(st.sampled_from(WORDS), max_size=6).map(" ".join)
 _ids = st.integers(0, 45)
@@ -142,6 +154,8 @@ class Model:
     def __init__(self) -> None:
         self.tokens: dict[int, list[str]] = {}
         self.parts: dict[int, list[list[str]]] = {}
+        self.in_order: dict[int, list[str]] = {}
+        self.texts: dict[int, str] = {}
         self.bodies: dict[int, PutFrame] = {}
         self.closed: dict[int, tuple[int, int | None]] = {}
         self.direct: dict[int, int] = {}
@@ -158,6 +172,8 @@ class Model:
             parts = searchable(body) if isinstance(body, PutFrame) else ("", "", "")
             self.parts[seq] = [terms(part) for part in parts]
             self.tokens[seq] = weighed(self.parts[seq])
+            self.in_order[seq] = [term for part in self.parts[seq] for term in part]
+            self.texts[seq] = "\n".join(parts)
             self.bodies[seq] = body if isinstance(body, PutFrame) else PutFrame()
         elif isinstance(body, DeleteFrame):
             self._close(body.frame, seq, None)

@@ -1,0 +1,215 @@
+"""What a query finds: trees of words and filters, over postings as of a row.
+
+Owns the meaning of each kind of node (docs/search.md has the table). Each group of words is
+gathered once, whether it decides which frames are found, or their order, or both. Leaves out
+scores (`ranking`), and what filters mean: whoever searches brings their masks.
+"""
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from functools import reduce
+from typing import TypeAlias
+
+import numpy as np
+
+from cerata.engine.errors import InvalidInput, Unsupported
+
+from . import text
+from .columns import I64, U32, Mask
+from .fields import Field
+from .occurrences import Occurrences
+from .query import (
+    And,
+    AnyWord,
+    FilterLeaf,
+    Maybe,
+    Not,
+    Or,
+    Phrase,
+    Prefix,
+    Query,
+    Term,
+    Wildcard,
+    Words,
+    words_of,
+)
+from .vocabulary import VocabularyView
+
+Filters: TypeAlias = Callable[[FilterLeaf], Mask]
+"""Gives the rows, current or not, that pass a test: a mask over all rows of the view."""
+
+GroupKey: TypeAlias = tuple[int, int | str, int]
+"""What tells groups of words apart and puts them in order: kind, term or pattern, field.
+
+A term's id is its place in the log, so the order is that of a store that stopped earlier."""
+
+
+@dataclass(frozen=True, slots=True)
+class Group:
+    """Words that count as one: ``rows`` (p,) that hold any, ascending, and ``weights`` (p,)."""
+
+    rows: I64
+    weights: I64
+
+
+class Matching:
+    """Evaluates one query. Not shared between threads."""
+
+    def __init__(
+        self, occurrences: Occurrences, vocabulary: VocabularyView, filters: Filters | None = None
+    ) -> None:
+        self._occurrences = occurrences
+        self._vocabulary = vocabulary
+        self._filters = filters
+        self._groups: dict[GroupKey, Group] = {}
+
+    def groups(self, query: Query) -> list[Group]:
+        """Return the groups of words that count for a query's score, in their order."""
+        found = {
+            key: self._group(key, ids, field)
+            for words in words_of(query)
+            for key, ids, field in self._keys(words)
+        }
+        return [group for _, group in sorted(found.items(), key=lambda item: _order(item[0]))]
+
+    def mask(self, query: Query) -> Mask | None:
+        """Return the rows that a query finds, current or not; None where it decides nothing.
+
+        Raises:
+            InvalidInput: a pattern is not one word. Unsupported: a filter, and no filters given.
+        """
+        match query:
+            case Term(word, field):
+                return self._phrase(word, field)
+            case AnyWord():
+                found = [self._rows(*key) for key in self._keys(query)]
+                return reduce(np.logical_or, found) if found else None
+            case Phrase(words, field):
+                return self._phrase(words, field)
+            case Prefix() | Wildcard():
+                [key] = self._keys(query)
+                return self._rows(*key)
+            case And(parts):
+                return self._joined(np.logical_and, parts)
+            case Or(parts):
+                return self._joined(np.logical_or, parts)
+            case Not(part):
+                inner = self.mask(part)
+                return None if inner is None else ~inner
+            case Maybe():
+                return None
+            case FilterLeaf():
+                return self._filtered(query)
+
+    def _joined(self, join: np.ufunc, parts: tuple[Query, ...]) -> Mask | None:
+        masks = [mask for mask in map(self.mask, parts) if mask is not None]
+        return join.reduce(masks) if masks else None
+
+    def _filtered(self, leaf: FilterLeaf) -> Mask:
+        if self._filters is None:
+            raise Unsupported(f"This search has no filters, and was asked for {leaf.name!r}")
+        return self._filters(leaf)
+
+    # --- groups of words -------------------------------------------------------------------------
+
+    def _keys(self, words: Words) -> Iterator[tuple[GroupKey, U32, Field | None]]:
+        """Yield the groups of a leaf: which they are, the ids of their terms, their field."""
+        field = words.field
+        which = -1 if field is None else int(field)
+        match words:
+            case Prefix(start):
+                ids = self._vocabulary.starting_with(one_word(start), self._occurrences.rows)
+                yield (1, start, which), ids, field
+            case Wildcard(pattern):
+                ids = self._vocabulary.matching(folded_pattern(pattern), self._occurrences.rows)
+                yield (2, pattern, which), ids, field
+            case Term(cut) | AnyWord(cut) | Phrase(cut):
+                for term in text.terms(cut):
+                    found = self._vocabulary.find(term)
+                    if found is not None:
+                        yield (0, found, which), np.array([found], np.uint32), field
+                    else:
+                        yield (0, term, which), np.empty(0, np.uint32), field
+
+    def _group(self, key: GroupKey, ids: U32, field: Field | None) -> Group:
+        group = self._groups.get(key)
+        if group is None:
+            group = self._groups[key] = Group(*self._occurrences.of(ids, field))
+        return group
+
+    def _rows(self, key: GroupKey, ids: U32, field: Field | None) -> Mask:
+        mask = np.zeros(self._occurrences.rows, np.bool_)
+        mask[self._group(key, ids, field).rows] = True
+        return mask
+
+    # --- phrases ---------------------------------------------------------------------------------
+
+    def _phrase(self, words: str, field: Field | None) -> Mask | None:
+        terms = text.terms(words)
+        if not terms:
+            return None
+        if len(terms) == 1:
+            [key] = self._keys(Term(words, field))
+            return self._rows(*key)
+        mask = np.zeros(self._occurrences.rows, np.bool_)
+        ids = [self._vocabulary.find(term) for term in terms]
+        known = [found for found in ids if found is not None]
+        if len(known) < len(ids):
+            return mask
+        starts = self._starts(known)
+        rows, first = starts >> 32, starts & 0xFFFF_FFFF
+        of_first = self._occurrences.fields_within(rows, first)
+        whole = of_first == self._occurrences.fields_within(rows, first + len(ids) - 1)
+        if field is not None:
+            whole &= of_first == field
+        mask[rows[whole]] = True
+        return mask
+
+    def _starts(self, ids: list[int]) -> I64:
+        """Return where terms stand one after the other: row · 2^32 + position of the first."""
+        places = {term: self._occurrences.places(term) for term in set(ids)}
+        shifted = [(places[term], offset) for offset, term in enumerate(ids)]
+        # The rarest first: it leaves the fewest to look up in the others.
+        shifted.sort(key=lambda item: len(item[0]))
+        (rarest, offset), *others = shifted
+        starts: I64 = rarest - offset
+        for wanted, offset in others:
+            kept: Mask = np.isin(starts + offset, wanted, assume_unique=True)
+            starts = starts[kept]
+        return starts
+
+
+def _order(key: GroupKey) -> tuple[int, int, str, int]:
+    kind, which, field = key
+    return (kind, which, "", field) if isinstance(which, int) else (kind, -1, which, field)
+
+
+def one_word(start: str) -> str:
+    """Return the start of a word as folded.
+
+    Raises:
+        InvalidInput: it is not exactly one word.
+    """
+    found = text.words(start)
+    if len(found) != 1:
+        raise InvalidInput(
+            f"{start!r} is {len(found)} words", remedy="A prefix is the start of one word."
+        )
+    return found[0].decode()
+
+
+def folded_pattern(pattern: str) -> str:
+    """Return a pattern with what stands between its wildcards folded as words are.
+
+    Raises:
+        InvalidInput: it spans more than one word, or has no letter.
+    """
+    parts = [text.words(part) for part in pattern.replace("?", "*").split("*")]
+    blank = all(not found for found in parts)
+    if blank or any(len(found) > 1 for found in parts):
+        raise InvalidInput(
+            f"The pattern {pattern!r} is not one word", remedy="Use letters, digits, * and ?."
+        )
+    signs = [character for character in pattern if character in "*?"]
+    pieces = [found[0].decode() if found else "" for found in parts]
+    return "".join(piece + sign for piece, sign in zip(pieces, [*signs, ""], strict=True))

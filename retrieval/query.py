@@ -1,0 +1,212 @@
+"""The full query language: `cerata.query` makes a tree of a string, or says where it is wrong.
+
+Built on Whoosh's query parser, loaded on first use (50 ms), which is lenient: what it cannot read
+becomes words. So its flat list of tokens is checked first (`query_check`), with places; then its
+groups become the tree of `cerata.projections.query`, and nothing of Whoosh leaks.
+
+docs/search.md has the language; this is all of it at a glance::
+
+    index memory            both words, anywhere          index OR memory, NOT annoy, (…)
+    "event log"             these words in this order     title:"event log"  text:x  tags:x
+    inde*  h?sw             words that start, or match
+    tag:x  label:x  kind:x  role:x  track:x  uri:file:    exactly this; the start of a URI
+    scope.user_id:u1        metadata.price:>=5            metadata.n:[1 TO 5]
+    created:2026-01         created:[2026-01-01 TO 2026-02-01}   recorded:>2026-01-05
+"""
+
+import json
+from collections.abc import Sequence
+from datetime import UTC, datetime, timedelta
+from functools import cache
+from typing import Final, Protocol, cast
+
+from cerata.engine.errors import InvalidInput
+from cerata.projections.fields import Field
+from cerata.projections.matching import folded_pattern, one_word
+from cerata.projections.query import (
+    And,
+    FilterLeaf,
+    Not,
+    Operator,
+    Or,
+    Phrase,
+    Prefix,
+    Query,
+    Term,
+    Wildcard,
+)
+
+from .query_check import FIELDS, TIMES, Node, check_tokens, is_filter, kind_of, wrong
+
+QUERY_SIZE_MAX: Final = 4_096
+"""Most characters of a query: its parsing takes time that grows with their square."""
+
+_EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
+_MICROSECOND: Final = timedelta(microseconds=1)
+
+
+def query(text: str) -> Query:
+    """Return the query that a string in the full language means.
+
+    All parts must hold unless OR stands between them. Cost: about 0.5 ms; the first call loads
+    Whoosh's parser.
+
+    >>> query("index OR inde*")
+    Or(parts=(Term(word='index', field=None), Prefix(start='inde', field=None)))
+
+    Raises:
+        QuerySyntaxError: it cannot be parsed; the message names the place.
+    """
+    if not isinstance(text, str):
+        raise InvalidInput(f"A query must be a string, not {type(text).__name__}")
+    if len(text) > QUERY_SIZE_MAX:
+        raise wrong(text, 0, f"The query has {len(text):,} characters", f"{QUERY_SIZE_MAX:,} fit.")
+    parser = _parser()
+    tokens = parser.tag(text)
+    check_tokens(text, tokens)
+    return _Reader(text).read(parser.filterize(tokens))
+
+
+class _Parser(Protocol):
+    """What is used of Whoosh's parser, which has no types."""
+
+    def tag(self, text: str) -> Node: ...
+    def filterize(self, nodes: Node) -> Node: ...
+
+
+@cache
+def _parser() -> _Parser:
+    from whoosh import qparser
+    from whoosh.qparser import plugins
+
+    parser: object = qparser.QueryParser(
+        "",
+        None,
+        plugins=[
+            # A name starts a word, so that 12:30 and file:a stay whole.
+            plugins.FieldsPlugin(r"(?:^|(?<=[\s(]))(?P<text>[A-Za-z_][\w.]*):"),
+            plugins.WildcardPlugin(),
+            plugins.PhrasePlugin(r'"(?P<text>[^"]*)"(?P<slop>)'),
+            plugins.RangePlugin(),
+            plugins.GroupPlugin(),
+            plugins.OperatorsPlugin(AndNot="", AndMaybe="", Require=""),
+            plugins.GtLtPlugin(r"(?<=:)(?P<rel><=|>=|<|>)"),
+        ],
+    )
+    return cast("_Parser", parser)
+
+
+class _Reader:
+    """Turns Whoosh's nodes, which `check_tokens` accepted, into a tree."""
+
+    def __init__(self, text: str) -> None:
+        self._text = text
+
+    def read(self, node: Node) -> Query:
+        kind = kind_of(node)
+        if kind in ("AndGroup", "OrGroup"):
+            return _joined([self.read(part) for part in node], And if kind == "AndGroup" else Or)
+        if kind == "NotGroup":
+            return Not(self.read(node[0]))
+        name = node.fieldname
+        if name is not None and is_filter(name):
+            return self._filter(name, kind, node)
+        field = None if name is None else FIELDS[name]
+        return self._words(field, kind, node)
+
+    def _words(self, field: Field | None, kind: str, node: Node) -> Query:
+        text: str = node.text or ""
+        try:
+            if kind == "PrefixNode":
+                one_word(text)
+                return Prefix(text, field)
+            if kind == "WildcardNode":
+                folded_pattern(text)
+                return Wildcard(text, field)
+        except InvalidInput as error:
+            raise wrong(self._text, node.startchar, error.what, error.remedy) from error
+        return Phrase(text, field) if kind == "PhraseNode" else Term(text, field)
+
+    # --- filters ---------------------------------------------------------------------------------
+
+    def _filter(self, name: str, kind: str, node: Node) -> Query:
+        place: int = node.startchar
+        if kind == "RangeNode":
+            return self._range(name, node)
+        if name in TIMES:
+            start, end = self._period(node.text, place)
+            return _joined([FilterLeaf(name, ">=", start), FilterLeaf(name, "<", end)])
+        if kind == "PrefixNode" and name != "uri":
+            raise wrong(self._text, place, f"{name} is exact, and takes no *", "Give all of it.")
+        if kind == "WildcardNode":
+            raise wrong(self._text, place, f"{name} takes no wildcards", 'Quote it: "a*b".')
+        if name == "uri":
+            return FilterLeaf(name, "prefix", node.text)
+        quoted = kind == "PhraseNode"
+        return FilterLeaf(name, "=", node.text if quoted else _value(name, node.text))
+
+    def _range(self, name: str, node: Node) -> Query:
+        place: int = node.startchar
+        parts: list[FilterLeaf] = []
+        if name in TIMES:
+            if node.start:
+                start, end = self._period(node.start, place)
+                parts.append(FilterLeaf(name, ">=", end if node.startexcl else start))
+            if node.end:
+                start, end = self._period(node.end, place)
+                parts.append(FilterLeaf(name, "<", start if node.endexcl else end))
+        else:
+            above: Operator = ">" if node.startexcl else ">="
+            below: Operator = "<" if node.endexcl else "<="
+            if node.start:
+                parts.append(FilterLeaf(name, above, _value(name, node.start)))
+            if node.end:
+                parts.append(FilterLeaf(name, below, _value(name, node.end)))
+        if not parts:
+            raise wrong(self._text, place, "The range has no end", "Write [a TO b].")
+        return _joined(parts)
+
+    def _period(self, text: str, place: int) -> tuple[int, int]:
+        """Return the microseconds [start, end) that a year, month, day or instant stands for."""
+        try:
+            if len(text) == len("2026"):
+                start = datetime(int(text), 1, 1, tzinfo=UTC)
+                end = start.replace(year=start.year + 1)
+            elif len(text) == len("2026-01"):
+                start = datetime.strptime(text, "%Y-%m").replace(tzinfo=UTC)
+                end = (start + timedelta(days=31)).replace(day=1)
+            else:
+                start = datetime.fromisoformat(text)
+                is_day = len(text) == len("2026-01-01")
+                start = start.replace(tzinfo=UTC) if is_day else start
+                end = start + (timedelta(days=1) if is_day else _MICROSECOND)
+            if start.tzinfo is None:
+                raise ValueError("no zone")
+        except (ValueError, OverflowError) as error:
+            raise wrong(
+                self._text,
+                place,
+                f"{text!r} is not a time",
+                'Write 2026, 2026-01, 2026-01-31 or "2026-01-31T12:00:00+00:00".',
+            ) from error
+        return (start - _EPOCH) // _MICROSECOND, (end - _EPOCH) // _MICROSECOND
+
+
+def _joined(parts: Sequence[Query], group: type[And | Or] = And) -> Query:
+    """Return one group of parts; those of groups of the same kind are its own."""
+    flat: list[Query] = []
+    for part in parts:
+        flat += part.parts if isinstance(part, group) else [part]
+    return flat[0] if len(flat) == 1 else group(tuple(flat))
+
+
+def _value(name: str, text: str) -> str | int | float | bool:
+    """Return what an unquoted value stands for: a number or a bool of JSON, else the string."""
+    if name.startswith(("scope.", "metadata.")):
+        try:
+            value = json.loads(text)
+        except ValueError:
+            return text
+        if isinstance(value, bool | int | float):
+            return value
+    return text
