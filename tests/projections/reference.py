@@ -26,7 +26,7 @@ from cerata.projections.query import (
     Words,
     words_of,
 )
-from cerata.projections.text import terms, words
+from cerata.projections.text import term_of, terms, words
 
 from .histories import Model, weighed
 
@@ -41,7 +41,7 @@ def passes(leaf: FilterLeaf, frame: int) -> bool:
 def expected(model: Model, query: Query, among: Collection[int]) -> list[tuple[int, float]]:
     """Return (frame, score) of all frames among some that a query finds, best first."""
     seen = {word for text in model.texts.values() for word in words(text)}
-    forms = {word.decode(): terms(word.decode()) for word in seen}
+    forms = {word.decode(): of.decode() for word in seen if (of := term_of(word)) is not None}
 
     def groups(leaf: Words) -> list[Group]:
         match leaf:
@@ -56,8 +56,7 @@ def expected(model: Model, query: Query, among: Collection[int]) -> list[tuple[i
         # The form and its term both count; neither fold nor brackets are in these tests.
         return frozenset(
             term
-            for form, of in forms.items()
-            for term in of
+            for form, term in forms.items()
             if fnmatchcase(form, pattern) or fnmatchcase(term, pattern)
         )
 
