@@ -17,6 +17,7 @@ from cerata.engine.errors import InvalidInput, Unsupported
 from . import text
 from .columns import I64, U32, Mask
 from .fields import Field
+from .filters import Filter
 from .occurrences import Occurrences
 from .query import (
     And,
@@ -35,8 +36,8 @@ from .query import (
 )
 from .vocabulary import VocabularyView
 
-Filters: TypeAlias = Callable[[FilterLeaf], Mask]
-"""Gives the rows, current or not, that pass a test: a mask over all rows of the view."""
+Filters: TypeAlias = Callable[[Filter], Mask]
+"""Gives the rows, current or not, that a filter lets pass: a mask over all rows of the view."""
 
 GroupKey: TypeAlias = tuple[int, int | str, int]
 """What tells groups of words apart and puts them in order: kind, term or pattern, field.
@@ -98,17 +99,17 @@ class Matching:
                 return None if inner is None else ~inner
             case Maybe():
                 return None
-            case FilterLeaf():
-                return self._filtered(query)
+            case FilterLeaf(where):
+                return self._filtered(where)
 
     def _joined(self, join: np.ufunc, parts: tuple[Query, ...]) -> Mask | None:
         masks = [mask for mask in map(self.mask, parts) if mask is not None]
         return join.reduce(masks) if masks else None
 
-    def _filtered(self, leaf: FilterLeaf) -> Mask:
+    def _filtered(self, where: Filter) -> Mask:
         if self._filters is None:
-            raise Unsupported(f"This search has no filters, and was asked for {leaf.name!r}")
-        return self._filters(leaf)
+            raise Unsupported(f"This search has no filters, and was asked for {where.to_dict()}")
+        return self._filters(where)
 
     # --- groups of words -------------------------------------------------------------------------
 

@@ -12,11 +12,10 @@ several terms (``put_frame``) is a phrase, and one that gives none (a stop word)
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Final, Literal, TypeAlias
+from typing import Final, TypeAlias
 
 from .fields import Field
-
-Operator: TypeAlias = Literal["=", "<", "<=", ">", ">=", "prefix"]
+from .filters import Filter
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,16 +88,9 @@ class Maybe:
 
 @dataclass(frozen=True, slots=True)
 class FilterLeaf:
-    """Frames of which something exact is true; whoever searches brings the test.
+    """Frames that a filter lets pass; whoever searches brings its mask."""
 
-    ``name`` is ``tag``, ``label``, ``kind``, ``role``, ``track``, ``uri`` (``prefix`` alone),
-    ``scope.NAME``, ``metadata.NAME``, or a time: ``created``, ``recorded`` or ``content``, in
-    microseconds since 1970 UTC (``>=`` and ``<`` alone).
-    """
-
-    name: str
-    operator: Operator
-    value: str | int | float | bool
+    where: Filter
 
 
 Words: TypeAlias = Term | AnyWord | Phrase | Prefix | Wildcard

@@ -2,7 +2,7 @@
 
     view = projection.snapshot().view(frames.alive(n))     # what was current at n
     view.search("which index", k=10, among=mask)           # plain language
-    view.search(query, filters=filters)                    # a tree (`query`), and what filters mean
+    view.search(tree, filters=lambda where: frames.mask(where, n))      # a tree (`query`)
     view.highlights(text, query)                           # what to mark in a frame's text
 
 Owns the scores and their order (Robertson and Zaragoza, *The Probabilistic Relevance Framework*,

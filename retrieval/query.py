@@ -20,14 +20,15 @@ from datetime import UTC, datetime, timedelta
 from functools import cache
 from typing import Final, Protocol, cast
 
-from cerata.engine.errors import InvalidInput
+from cerata.engine.errors import InvalidInput, QuerySyntaxError
+from cerata.engine.events import ScopeValue
 from cerata.projections.fields import Field
+from cerata.projections.filters import Filter
 from cerata.projections.matching import folded_pattern, one_word
 from cerata.projections.query import (
     And,
     FilterLeaf,
     Not,
-    Operator,
     Or,
     Phrase,
     Prefix,
@@ -41,7 +42,6 @@ from .query_check import FIELDS, TIMES, Node, check_tokens, is_filter, kind_of, 
 QUERY_SIZE_MAX: Final = 4_096
 """Most characters of a query: its parsing takes time that grows with their square."""
 
-_EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 _MICROSECOND: Final = timedelta(microseconds=1)
 
 
@@ -130,44 +130,50 @@ class _Reader:
     # --- filters ---------------------------------------------------------------------------------
 
     def _filter(self, name: str, kind: str, node: Node) -> Query:
-        place: int = node.startchar
+        try:
+            return FilterLeaf(self._where(name, kind, node))
+        except QuerySyntaxError:
+            raise
+        except InvalidInput as error:
+            raise wrong(self._text, node.startchar, error.what, error.remedy) from error
+
+    def _where(self, name: str, kind: str, node: Node) -> Filter:
+        place = node.startchar
         if kind == "RangeNode":
             return self._range(name, node)
         if name in TIMES:
-            start, end = self._period(node.text, place)
-            return _joined([FilterLeaf(name, ">=", start), FilterLeaf(name, "<", end)])
+            return _during(name, *self._period(node.text, place))
         if kind == "PrefixNode" and name != "uri":
             raise wrong(self._text, place, f"{name} is exact, and takes no *", "Give all of it.")
         if kind == "WildcardNode":
             raise wrong(self._text, place, f"{name} takes no wildcards", 'Quote it: "a*b".')
-        if name == "uri":
-            return FilterLeaf(name, "prefix", node.text)
-        quoted = kind == "PhraseNode"
-        return FilterLeaf(name, "=", node.text if quoted else _value(name, node.text))
+        value = node.text if kind == "PhraseNode" else _value(name, node.text)
+        return _equal(name, value)
 
-    def _range(self, name: str, node: Node) -> Query:
-        place: int = node.startchar
-        parts: list[FilterLeaf] = []
+    def _range(self, name: str, node: Node) -> Filter:
+        if not node.start and not node.end:
+            raise wrong(self._text, node.startchar, "The range has no end", "Write [a TO b].")
         if name in TIMES:
-            if node.start:
-                start, end = self._period(node.start, place)
-                parts.append(FilterLeaf(name, ">=", end if node.startexcl else start))
-            if node.end:
-                start, end = self._period(node.end, place)
-                parts.append(FilterLeaf(name, "<", start if node.endexcl else end))
-        else:
-            above: Operator = ">" if node.startexcl else ">="
-            below: Operator = "<" if node.endexcl else "<="
-            if node.start:
-                parts.append(FilterLeaf(name, above, _value(name, node.start)))
-            if node.end:
-                parts.append(FilterLeaf(name, below, _value(name, node.end)))
-        if not parts:
-            raise wrong(self._text, place, "The range has no end", "Write [a TO b].")
-        return _joined(parts)
+            start = self._period(node.start, node.startchar) if node.start else None
+            end = self._period(node.end, node.startchar) if node.end else None
+            # Half-open: what a period is left out of starts at its end, and ends at its start.
+            return _during(
+                name,
+                None if start is None else start[node.startexcl],
+                None if end is None else end[not node.endexcl],
+            )
+        key = name.removeprefix("metadata.")
+        found = Filter()
+        if node.start:
+            above = ">" if node.startexcl else ">="
+            found &= Filter(metadata={key: (above, _value(name, node.start))})
+        if node.end:
+            below = "<" if node.endexcl else "<="
+            found &= Filter(metadata={key: (below, _value(name, node.end))})
+        return found
 
-    def _period(self, text: str, place: int) -> tuple[int, int]:
-        """Return the microseconds [start, end) that a year, month, day or instant stands for."""
+    def _period(self, text: str, place: int) -> tuple[datetime, datetime]:
+        """Return the times [start, end) that a year, month, day or instant stands for."""
         try:
             if len(text) == len("2026"):
                 start = datetime(int(text), 1, 1, tzinfo=UTC)
@@ -189,7 +195,7 @@ class _Reader:
                 f"{text!r} is not a time",
                 'Write 2026, 2026-01, 2026-01-31 or "2026-01-31T12:00:00+00:00".',
             ) from error
-        return (start - _EPOCH) // _MICROSECOND, (end - _EPOCH) // _MICROSECOND
+        return start, end
 
 
 def _joined(parts: Sequence[Query], group: type[And | Or] = And) -> Query:
@@ -200,7 +206,39 @@ def _joined(parts: Sequence[Query], group: type[And | Or] = And) -> Query:
     return flat[0] if len(flat) == 1 else group(tuple(flat))
 
 
-def _value(name: str, text: str) -> str | int | float | bool:
+def _during(name: str, start: datetime | None, end: datetime | None) -> Filter:
+    match name:
+        case "created":
+            return Filter(created=(start, end))
+        case "recorded":
+            return Filter(recorded=(start, end))
+        case _:
+            return Filter(content=(start, end))
+
+
+def _equal(name: str, value: ScopeValue | float) -> Filter:
+    """Return the filter of a name and a value; only scope and metadata have other than strings."""
+    text = str(value)
+    match name.split(".", 1):
+        case ["scope", key]:
+            return Filter(scope={key: text if isinstance(value, float) else value})
+        case ["metadata", key]:
+            return Filter(metadata={key: value})
+        case ["tag"]:
+            return Filter(tags=[text])
+        case ["label"]:
+            return Filter(labels=[text])
+        case ["kind"]:
+            return Filter(kind=text)
+        case ["role"]:
+            return Filter(role=text)
+        case ["track"]:
+            return Filter(track=text)
+        case _:
+            return Filter(uri_prefix=text)
+
+
+def _value(name: str, text: str) -> ScopeValue | float:
     """Return what an unquoted value stands for: a number or a bool of JSON, else the string."""
     if name.startswith(("scope.", "metadata.")):
         try:

@@ -12,6 +12,7 @@ from cerata.engine.errors import InvalidInput, Unsupported
 from cerata.engine.events import PutFrame
 from cerata.projections.columns import I64, Mask
 from cerata.projections.fields import Field
+from cerata.projections.filters import Filter
 from cerata.projections.query import (
     And,
     AnyWord,
@@ -30,7 +31,7 @@ from cerata.projections.ranking import FulltextView
 from cerata.projections.text import terms, words
 
 from .histories import WORDS, Folded, Model, events_of, fold, histories
-from .reference import expected, passes
+from .reference import THIRDS, expected, passes
 
 _field = st.none() | st.sampled_from(Field)
 _word = st.sampled_from((*WORDS, "unseen", "put_index", "memory index"))
@@ -44,7 +45,7 @@ _leaves = st.one_of(
         Prefix, st.sampled_from(("i", "index", "indexe", "decisio", "mem", "東", "z")), _field
     ),
     st.builds(Wildcard, _pattern.filter(lambda pattern: pattern != "*"), _field),
-    st.builds(FilterLeaf, st.just("tag"), st.just("="), st.integers(0, 2)),
+    st.builds(FilterLeaf, st.sampled_from(THIRDS)),
 )
 queries: st.SearchStrategy[Query] = st.recursive(
     _leaves,
@@ -64,8 +65,8 @@ class Filters:
     def __init__(self, ids: I64) -> None:
         self._ids = ids.tolist()
 
-    def __call__(self, leaf: FilterLeaf) -> Mask:
-        return np.array([passes(leaf, frame) for frame in self._ids], np.bool_)
+    def __call__(self, where: Filter) -> Mask:
+        return np.array([passes(where, frame) for frame in self._ids], np.bool_)
 
 
 def found_by(
@@ -213,4 +214,4 @@ def test_a_pattern_is_one_word(query: Query) -> None:
 
 def test_a_filter_needs_somebody_who_knows_it() -> None:
     with pytest.raises(Unsupported, match="'tag'"):
-        view_of("a").search(FilterLeaf("tag", "=", "x"))
+        view_of("a").search(FilterLeaf(Filter(tags=["x"])))

@@ -3,6 +3,7 @@
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import given
@@ -10,6 +11,7 @@ from hypothesis import strategies as st
 
 from cerata.engine.errors import InvalidInput, QuerySyntaxError
 from cerata.projections.fields import Field
+from cerata.projections.filters import Filter
 from cerata.projections.query import (
     And,
     FilterLeaf,
@@ -23,17 +25,15 @@ from cerata.projections.query import (
 )
 from cerata.retrieval.query import QUERY_SIZE_MAX, query
 
-DAY = 86_400_000_000
-NEW_YEAR = 1_767_225_600_000_000
-"""2026-01-01, in microseconds since 1970 UTC."""
-
 A, B, C = Term("a"), Term("b"), Term("c")
 
 
-def created(start: int | None, end: int | None) -> Query:
-    leaves = [FilterLeaf("created", ">=", start)] if start is not None else []
-    leaves += [FilterLeaf("created", "<", end)] if end is not None else []
-    return leaves[0] if len(leaves) == 1 else And(tuple(leaves))
+def where(**parts: Any) -> Query:
+    return FilterLeaf(Filter(**parts))
+
+
+def created(start: str | None, end: str | None) -> Query:
+    return where(created=(start, end))
 
 
 MEANINGS: dict[str, Query] = {
@@ -56,34 +56,32 @@ MEANINGS: dict[str, Query] = {
         tuple(map(Term, ("put_frame", "12:30", "don't", "[x]", "a->b")))
     ),
     '"NOT" and': And((Phrase("NOT"), Term("and"))),
-    "tag:x": FilterLeaf("tag", "=", "x"),
-    'tag:"two words" label:y:z': And(
-        (FilterLeaf("tag", "=", "two words"), FilterLeaf("label", "=", "y:z"))
+    "tag:x": where(tags=["x"]),
+    'tag:"two words" label:y:z': And((where(tags=["two words"]), where(labels=["y:z"]))),
+    "kind:(note OR text)": Or((where(kind="note"), where(kind="text"))),
+    "role:user a": And((where(role="user"), A)),
+    "uri:file:///a": where(uri_prefix="file:///a"),
+    'uri:"file:///a b"*': where(uri_prefix="file:///a b"),
+    "scope.user_id:u1": where(scope={"user_id": "u1"}),
+    "metadata.n:5": where(metadata={"n": 5}),
+    'metadata.n:"5"': where(metadata={"n": "5"}),
+    "metadata.b:true": where(metadata={"b": True}),
+    "metadata.n:>=1.5": where(metadata={"n": (">=", 1.5)}),
+    "metadata.n:[1 TO 5}": FilterLeaf(
+        Filter(metadata={"n": (">=", 1)}) & Filter(metadata={"n": ("<", 5)})
     ),
-    "kind:(note OR text)": Or((FilterLeaf("kind", "=", "note"), FilterLeaf("kind", "=", "text"))),
-    "role:user a": And((FilterLeaf("role", "=", "user"), A)),
-    "uri:file:///a": FilterLeaf("uri", "prefix", "file:///a"),
-    'uri:"file:///a b"*': FilterLeaf("uri", "prefix", "file:///a b"),
-    "scope.user_id:u1": FilterLeaf("scope.user_id", "=", "u1"),
-    "metadata.n:5": FilterLeaf("metadata.n", "=", 5),
-    'metadata.n:"5"': FilterLeaf("metadata.n", "=", "5"),
-    "metadata.b:true": FilterLeaf("metadata.b", "=", True),
-    "metadata.n:>=1.5": FilterLeaf("metadata.n", ">=", 1.5),
-    "metadata.n:[1 TO 5}": And(
-        (FilterLeaf("metadata.n", ">=", 1), FilterLeaf("metadata.n", "<", 5))
-    ),
-    "metadata.s:{a TO}": FilterLeaf("metadata.s", ">", "a"),
-    "created:2026": created(NEW_YEAR, NEW_YEAR + 365 * DAY),
-    "created:2026-01": created(NEW_YEAR, NEW_YEAR + 31 * DAY),
-    "created:2026-01-01": created(NEW_YEAR, NEW_YEAR + DAY),
-    'created:"2026-01-01T00:00:00Z"': created(NEW_YEAR, NEW_YEAR + 1),
-    'created:<"2026-01-01T02:00:00+02:00"': created(None, NEW_YEAR),
-    "created:[2026-01-01 TO 2026-01-02]": created(NEW_YEAR, NEW_YEAR + 2 * DAY),
-    "created:{2026-01-01 TO 2026-01-03}": created(NEW_YEAR + DAY, NEW_YEAR + 2 * DAY),
-    "created:[2026-01-01 TO]": created(NEW_YEAR, None),
-    "created:[TO 2026-01-01}": created(None, NEW_YEAR),
-    "created:>2026-01-01": created(NEW_YEAR + DAY, None),
-    "created:<=2026-01-01": created(None, NEW_YEAR + DAY),
+    "metadata.s:{a TO}": where(metadata={"s": (">", "a")}),
+    "created:2026": created("2026-01-01", "2027-01-01"),
+    "created:2026-01": created("2026-01-01", "2026-02-01"),
+    "created:2026-01-01": created("2026-01-01", "2026-01-02"),
+    'created:"2026-01-01T00:00:00Z"': created("2026-01-01", "2026-01-01T00:00:00.000001Z"),
+    'created:<"2026-01-01T02:00:00+02:00"': created(None, "2026-01-01"),
+    "created:[2026-01-01 TO 2026-01-02]": created("2026-01-01", "2026-01-03"),
+    "created:{2026-01-01 TO 2026-01-03}": created("2026-01-02", "2026-01-03"),
+    "created:[2026-01-01 TO]": created("2026-01-01", None),
+    "created:[TO 2026-01-01}": created(None, "2026-01-01"),
+    "created:>2026-01-01": created("2026-01-02", None),
+    "created:<=2026-01-01": created(None, "2026-01-02"),
 }
 
 FAULTS = {
@@ -111,6 +109,9 @@ FAULTS = {
     "created:[a TO": ("not whole", "character 9"),
     "created:[a TO b]": ("'a' is not a time", "character 9"),
     "created:[TO]": ("no end", "character 9"),
+    "created:[2026 TO 2024]": ("before it starts", "character 9"),
+    "a metadata.n:NaN": ("cannot be compared", "character 14"),
+    "metadata.b:>true": ("no order", "character 13"),
     "created:>": ("comparison with nothing", "its end"),
     "created:2026-13": ("not a time", "character 9"),
     "created:9999": ("not a time", "character 9"),
