@@ -1,0 +1,147 @@
+"""Tokens: how many a text takes, exactly, and where to cut it.
+
+Owns the tokenizer: the byte pair encoding ``cl100k_base`` of OpenAI's GPT-4 and embedding models,
+from the package toktok, which carries the vocabulary (no network, no files) and is loaded when
+first needed. What it gives is checked against a fingerprint, so another version with other counts
+is refused rather than believed. Without the package, where there is no wheel of it, a token is one
+byte of UTF-8: more than any such encoding ever takes, so a budget is never passed.
+"""
+
+import functools
+import hashlib
+from collections.abc import Callable, Iterable
+from typing import Final, Protocol, cast
+
+from cerata.engine.errors import InvalidInput, Unsupported
+
+ENCODING: Final = "cl100k_base"
+
+_PROBE: Final = (
+    "It's 12345.67 o'CLOCK, isn't it?\r\n\r\n\tdef f(x):  return x**2  # naïve Straße\n"
+    "東京都の人口 안녕하세요 Привет мир हिन्दी ไทย مرحبا 🧠👩‍👩‍👧 ½ ﬁ K ‖ <|endoftext|> {}[]();   "
+)
+"""Every kind of piece that the encoding tells apart, scripts and runs of spaces among them."""
+
+_FINGERPRINT: Final = "16c9c8ce887469be5333e452ce44360d9308c290e2264a8ada61b22cca2fdba6"
+"""SHA-256 over the counts of all beginnings of the probe, as tiktoken 0.14.0 has them."""
+
+
+class Tokenizer(Protocol):
+    """Counts tokens and cuts at them. ``name`` goes into a context, with what it counted."""
+
+    @property
+    def name(self) -> str: ...
+
+    @property
+    def tokens_a_word(self) -> int:
+        """How many of these a token of cl100k_base is, roughly: 1, or 4 where they are bytes."""
+        ...
+
+    def count(self, text: str) -> int: ...
+
+    def count_many(self, texts: Iterable[str]) -> list[int]:
+        """Count each of many texts; faster than one by one."""
+        ...
+
+    def cut(self, text: str, tokens_max: int) -> int:
+        """Return the characters of a beginning that takes at most so many tokens.
+
+        It ends with a token, and never inside a character.
+        """
+        ...
+
+
+class Utf8Tokenizer:
+    """A token is one byte of UTF-8."""
+
+    name: str = "utf8_bytes"
+    tokens_a_word: int = 4
+
+    def count(self, text: str) -> int:
+        return len(_utf8(text))
+
+    def count_many(self, texts: Iterable[str]) -> list[int]:
+        return [self.count(text) for text in texts]
+
+    def cut(self, text: str, tokens_max: int) -> int:
+        return len(_utf8(text)[: max(0, tokens_max)].decode(errors="ignore"))
+
+
+class _Toktok(Protocol):
+    """What is used of the package, which has no types."""
+
+    __version__: str
+
+    @property
+    def batch_count(self) -> "Callable[[list[str], str, int], list[int]]": ...
+    @property
+    def truncate(self) -> "Callable[[str, int, str], tuple[str, int]]": ...
+
+
+class BpeTokenizer:
+    """A token is one of ``cl100k_base``; text that looks like a special token is text."""
+
+    tokens_a_word: int = 1
+
+    def __init__(self, package: _Toktok) -> None:
+        self._package = package
+        self.name: str = f"{ENCODING} (toktok {package.__version__})"
+
+    def count(self, text: str) -> int:
+        return self.count_many((text,))[0]
+
+    def count_many(self, texts: Iterable[str]) -> list[int]:
+        # On the calling thread: a pool of threads would not survive a fork.
+        try:
+            return self._package.batch_count(list(texts), ENCODING, 1)
+        except UnicodeEncodeError as error:
+            raise _not_unicode(error) from error
+
+    def cut(self, text: str, tokens_max: int) -> int:
+        wanted = max(0, tokens_max)
+        try:
+            piece, total = self._package.truncate(text, wanted, ENCODING)
+            # A beginning can be cut into other tokens than the whole, and so into more of them.
+            while total > tokens_max and self.count(piece) > tokens_max and wanted:
+                wanted -= 1
+                piece, total = self._package.truncate(text, wanted, ENCODING)
+        except UnicodeEncodeError as error:
+            raise _not_unicode(error) from error
+        return len(piece)
+
+
+@functools.cache
+def tokenizer() -> Tokenizer:
+    """Return the process's tokenizer; loading it takes 0.2 s and 40 MB, once.
+
+    Raises:
+        Unsupported: the installed toktok does not count as this version of Cerata does.
+    """
+    try:
+        import toktok
+    except ImportError:
+        return Utf8Tokenizer()
+    found = BpeTokenizer(cast("_Toktok", toktok))
+    if fingerprint(found) != _FINGERPRINT:
+        raise Unsupported(
+            f"{found.name} counts otherwise than {ENCODING}",
+            remedy="Install the version of toktok-rs that Cerata's requirements name.",
+        )
+    return found
+
+
+def fingerprint(counter: Tokenizer) -> str:
+    """Return the hash that two tokenizers share only if they count the probe alike."""
+    counts = counter.count_many(_PROBE[:size] for size in range(len(_PROBE) + 1))
+    return hashlib.sha256(repr(counts).encode()).hexdigest()
+
+
+def _utf8(text: str) -> bytes:
+    try:
+        return text.encode()
+    except UnicodeEncodeError as error:
+        raise _not_unicode(error) from error
+
+
+def _not_unicode(error: UnicodeEncodeError) -> InvalidInput:
+    return InvalidInput(f"The text is not valid Unicode: character {error.start:,}")
