@@ -44,7 +44,7 @@ if TYPE_CHECKING:
     from cerata.memory.store import Store
     from cerata.memory.store import open_store as open  # noqa: A004 - the front door's own verb
     from cerata.memory.transaction import Transaction
-    from cerata.memory.values import Context, Frame, Hit, Receipt
+    from cerata.memory.values import Context, Frame, Hit, Receipt, TimelineEntry, TimelinePage
     from cerata.memory.view import View
     from cerata.projections.filters import Filter
     from cerata.projections.rows import RowProjection
@@ -79,6 +79,8 @@ __all__ = [
     "RowProjection",
     "StorageFailed",
     "Store",
+    "TimelineEntry",
+    "TimelinePage",
     "Transaction",
     "Unsupported",
     "View",
@@ -114,7 +116,14 @@ _HOMES = {
     "cerata.engine.head": ("Head",),
     "cerata.memory.store": ("Store", "open"),
     "cerata.memory.transaction": ("Transaction",),
-    "cerata.memory.values": ("Context", "Frame", "Hit", "Receipt"),
+    "cerata.memory.values": (
+        "Context",
+        "Frame",
+        "Hit",
+        "Receipt",
+        "TimelineEntry",
+        "TimelinePage",
+    ),
     "cerata.memory.view": ("View",),
     "cerata.projections.filters": ("Filter",),
     "cerata.projections.rows": ("RowProjection",),

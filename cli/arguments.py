@@ -12,7 +12,7 @@ from cerata.engine.errors import InvalidInput
 
 from .history import run_log
 from .opening import Verb
-from .reads import run_frames, run_recall, run_search, run_show
+from .reads import run_frames, run_recall, run_search, run_show, run_timeline
 from .tour import run_tour
 from .upkeep import run_info, run_verify, run_welcome
 from .writes import run_put, run_remember
@@ -66,19 +66,35 @@ def parser() -> ArgumentParser:
     search = _verb(added, "search", "find frames by their words", run_search, lists=True)
     search.add_argument("query", nargs="+")
     search.add_argument("-k", type=int, default=10, help="how many (10)")
-    search.add_argument("--superseded", action="store_true", help="closed frames too")
+    _asking(search)
+    _filters(search, closed=True)
 
     recall = _verb(added, "recall", "what to tell a model", run_recall, reads=True)
     recall.add_argument("query", nargs="+")
     recall.add_argument("--max-tokens", type=int, default=1500, help="the budget (1500)")
+    _asking(recall)
+    _filters(recall, closed=False)
 
     show = _verb(added, "show", "show frames whole", run_show, lists=True)
     show.add_argument("ids", nargs="+", type=int, metavar="ID", help="as search and log show it")
 
     frames = _verb(added, "frames", "what there is, newest first", run_frames, lists=True)
     _count(frames)
-    frames.add_argument("--superseded", action="store_true", help="closed frames too")
     frames.add_argument("--chunks", action="store_true", help="the parts of documents too")
+    _filters(frames, closed=True)
+
+    timeline = _verb(added, "timeline", "frames by when they are about", run_timeline, lists=True)
+    _count(timeline)
+    timeline.add_argument(
+        "--by", choices=("content", "recorded"), default="content", help="which time (content)"
+    )
+    timeline.add_argument("--since", metavar="TIME", help="from this time on")
+    timeline.add_argument("--until", metavar="TIME", help="before this time")
+    timeline.add_argument("--oldest-first", action="store_true")
+    timeline.add_argument(
+        "--after", type=int, nargs=2, metavar=("TIME", "ID"), help="the next of the page before"
+    )
+    _filters(timeline, closed=True)
 
     _count(_verb(added, "log", "what happened, newest first", run_log, lists=True))
 
@@ -115,6 +131,21 @@ def _verb(
         verb.add_argument("--jsonl", action="store_true", help="print one JSON object an item")
     verb.set_defaults(run=run)
     return verb
+
+
+def _asking(verb: ArgumentParser) -> None:
+    verb.add_argument(
+        "--full", action="store_true", help='the full language: "a b", inde*, tag:x, OR, NOT'
+    )
+
+
+def _filters(verb: ArgumentParser, *, closed: bool) -> None:
+    verb.add_argument("--tag", action="append", default=[], help="may be given again: all of them")
+    verb.add_argument("--kind", help="what structure it has")
+    verb.add_argument("--role", help="who speaks")
+    if closed:
+        verb.add_argument("--superseded", action="store_true", help="superseded frames too")
+        verb.add_argument("--deleted", action="store_true", help="deleted frames too")
 
 
 def _count(verb: ArgumentParser) -> None:

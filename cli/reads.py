@@ -1,16 +1,21 @@
-"""The verbs that read the memory: search, recall, show and frames."""
+"""The verbs that read the memory: search, recall, show, frames and timeline."""
 
 import json
 import sys
 from argparse import Namespace
 from collections.abc import Iterator
+from datetime import datetime
 from itertools import islice
 from typing import Final
 
 from rich.text import Text
 
+import cerata
 from cerata.engine.errors import InvalidInput
 from cerata.memory.values import Frame, Hit
+from cerata.projections.filters import Filter
+from cerata.projections.query import Query
+from cerata.projections.timeline import Position
 
 from .opening import reading, view_of
 from .output import Output, bytes_text, clipped
@@ -23,7 +28,9 @@ def run_search(options: Namespace, output: Output) -> int:
     query = " ".join(options.query)
     with reading(options) as store:
         view = view_of(store, options)
-        hits = view.search(query, k=options.k, include_superseded=options.superseded)
+        hits = view.search(
+            _asked(query, options), k=options.k, where=_where(options), **_closed(options)
+        )
         for rank, hit in enumerate(hits, start=1):
             _print_hit(rank, hit, output)
         if not hits:
@@ -59,7 +66,9 @@ def run_recall(options: Namespace, output: Output) -> int:
     """Print a context, its last line saying what was shown."""
     query = " ".join(options.query)
     with reading(options) as store:
-        context = view_of(store, options).recall(query, max_tokens=options.max_tokens)
+        context = view_of(store, options).recall(
+            _asked(query, options), max_tokens=options.max_tokens, where=_where(options)
+        )
         if context.text:
             output.line(context.text)
             output.line()
@@ -111,26 +120,69 @@ def run_frames(options: Namespace, output: Output) -> int:
     count = count_of(options)
     with reading(options) as store:
         view = view_of(store, options)
-        every = view.frames(include_superseded=options.superseded, include_chunks=options.chunks)
+        every = view.frames(_where(options), include_chunks=options.chunks, **_closed(options))
         found = list(islice(every, count))
         for frame in found:
-            name = frame.title or frame.uri or ""
-            closed = "" if frame.active else "(closed) "
-            output.line(
-                Text.assemble(
-                    (f"{frame.id:>8,}  ", "yellow"),
-                    (f"{frame.created:%Y-%m-%d}  ", "dim"),
-                    (closed, "dim"),
-                    (f"{name}  " if name else "", "bold"),
-                    clipped(frame.text, 80) or f"({bytes_text(frame.size)})",
-                )
-            )
+            _print_frame(frame, frame.created, output)
         if not found:
             output.line("There are no frames.")
         output.result(
             {"basis": view.basis, "frames": [frame.to_dict() for frame in found]}, items="frames"
         )
     return 0
+
+
+def run_timeline(options: Namespace, output: Output) -> int:
+    """Print frames in order of time, a page of them."""
+    with reading(options) as store:
+        view = view_of(store, options)
+        page = view.timeline(
+            by=options.by,
+            start=options.since,
+            end=options.until,
+            where=_where(options),
+            after=None if options.after is None else Position(*options.after),
+            limit=count_of(options),
+            newest_first=not options.oldest_first,
+            **_closed(options),
+        )
+        for entry in page.entries:
+            _print_frame(entry.frame, entry.time, output)
+        if not page.entries:
+            output.line("There are no frames.")
+        if page.next is not None:
+            output.line(f"More: --after {page.next.time} {page.next.frame}", style="dim")
+        output.result({"basis": view.basis, **page.to_dict()}, items="entries")
+    return 0
+
+
+def _print_frame(frame: Frame, time: datetime, output: Output) -> None:
+    name = frame.title or frame.uri or ""
+    closed = "" if frame.active else "(closed) "
+    output.line(
+        Text.assemble(
+            (f"{frame.id:>8,}  ", "yellow"),
+            (f"{time:%Y-%m-%d}  ", "dim"),
+            (closed, "dim"),
+            (f"{name}  " if name else "", "bold"),
+            clipped(frame.text, 80) or f"({bytes_text(frame.size)})",
+        )
+    )
+
+
+def _asked(query: str, options: Namespace) -> str | Query:
+    return cerata.query(query) if options.full else query
+
+
+def _where(options: Namespace) -> Filter | None:
+    """Return the filter that was asked for, or None."""
+    if not (options.tag or options.kind or options.role):
+        return None
+    return Filter(tags=options.tag, kind=options.kind, role=options.role)
+
+
+def _closed(options: Namespace) -> dict[str, bool]:
+    return {"include_superseded": options.superseded, "include_deleted": options.deleted}
 
 
 def count_of(options: Namespace) -> int:

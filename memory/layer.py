@@ -85,11 +85,6 @@ class Layer:
         return self.frames.scope_mask(lambda scope: is_within(scope, wanted), self.n)
 
     @cached_property
-    def active(self) -> Mask:
-        """Rows within the scope that are current."""
-        return self.frames.alive(self.n) & self.visible
-
-    @cached_property
     def searched(self) -> Mask:
         """Rows that a search looks at: a split document is found by its chunks."""
         return ~self.frames.kind_mask({DOCUMENT_KIND}, self.n)

@@ -29,9 +29,12 @@ from cerata.engine.events import (
 from cerata.engine.head import Appended, Head
 from cerata.engine.log import Log, SyncPolicy
 from cerata.engine.recovery import RecoveryReport
+from cerata.projections.filters import Filter
+from cerata.projections.query import Query
 from cerata.projections.registry import Registry
 from cerata.projections.row_fold import OwnProjection
 from cerata.projections.rows import RowProjection
+from cerata.projections.timeline import Position, TimelineOrder
 from cerata.projections.times import to_microseconds
 from cerata.replay.basis import resolve_basis
 from cerata.replay.fold import Fold
@@ -48,7 +51,7 @@ from .drafting import (
 from .layer import DOCUMENT_KIND
 from .references import References
 from .transaction import Transaction
-from .values import Context, Frame, FrameId, Hit, Receipt, frame_id
+from .values import Context, Frame, FrameId, Hit, Receipt, TimelinePage, frame_id
 from .view import OwnType, View
 
 if TYPE_CHECKING:
@@ -190,13 +193,29 @@ class Store:
         now = self._log.environment.clock.now_us()
         return View(self._log, self._fold, self._log.refresh().seq, self._scope, now)
 
-    def search(self, query: str, *, k: int = 10, include_superseded: bool = False) -> list[Hit]:
-        """Return the best ``k`` frames for a plain-language question; see `View.search`."""
-        return self.view().search(query, k=k, include_superseded=include_superseded)
+    def search(
+        self,
+        query: str | Query,
+        *,
+        k: int = 10,
+        where: Filter | None = None,
+        include_superseded: bool = False,
+        include_deleted: bool = False,
+    ) -> list[Hit]:
+        """Return the best ``k`` frames for a question; see `View.search`."""
+        return self.view().search(
+            query,
+            k=k,
+            where=where,
+            include_superseded=include_superseded,
+            include_deleted=include_deleted,
+        )
 
-    def recall(self, query: str, *, max_tokens: int = 1500) -> Context:
+    def recall(
+        self, query: str | Query, *, max_tokens: int = 1500, where: Filter | None = None
+    ) -> Context:
         """Return what to tell a model about a question within a budget; see `View.recall`."""
-        return self.view().recall(query, max_tokens=max_tokens)
+        return self.view().recall(query, max_tokens=max_tokens, where=where)
 
     def frame(self, frame: FrameId) -> Frame:
         """Return a frame, current or not; see `View.frame`."""
@@ -207,11 +226,47 @@ class Store:
         return self.view().content(frame)
 
     def frames(
-        self, *, include_superseded: bool = False, include_chunks: bool = False
+        self,
+        where: Filter | None = None,
+        *,
+        include_superseded: bool = False,
+        include_deleted: bool = False,
+        include_chunks: bool = False,
     ) -> Iterator[Frame]:
         """Yield frames, newest first; see `View.frames`."""
         return self.view().frames(
-            include_superseded=include_superseded, include_chunks=include_chunks
+            where,
+            include_superseded=include_superseded,
+            include_deleted=include_deleted,
+            include_chunks=include_chunks,
+        )
+
+    def timeline(
+        self,
+        *,
+        by: TimelineOrder = "content",
+        start: datetime | str | None = None,
+        end: datetime | str | None = None,
+        where: Filter | None = None,
+        after: Position | None = None,
+        limit: int = 50,
+        newest_first: bool = True,
+        include_superseded: bool = False,
+        include_deleted: bool = False,
+        include_chunks: bool = False,
+    ) -> TimelinePage:
+        """Return a page of frames in order of time; see `View.timeline`."""
+        return self.view().timeline(
+            by=by,
+            start=start,
+            end=end,
+            where=where,
+            after=after,
+            limit=limit,
+            newest_first=newest_first,
+            include_superseded=include_superseded,
+            include_deleted=include_deleted,
+            include_chunks=include_chunks,
         )
 
     @overload

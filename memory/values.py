@@ -9,9 +9,12 @@ from typing import TYPE_CHECKING, TypeAlias
 from cerata.engine.errors import InvalidInput
 from cerata.engine.events import JsonValue, ScopeValue
 from cerata.engine.head import Head
+from cerata.projections.timeline import Position
 from cerata.retrieval.context import ContextItem
 
 if TYPE_CHECKING:
+    from cerata.projections.query import Query
+
     from .view import View
 
 
@@ -105,7 +108,7 @@ class Hit:
     score: float
     lanes: tuple[str, ...]
     _view: "View" = field(repr=False, compare=False)
-    _terms: frozenset[str] = field(repr=False, compare=False)
+    _query: "str | Query" = field(repr=False, compare=False)
 
     @cached_property
     def frame(self) -> Frame:
@@ -118,11 +121,16 @@ class Hit:
         return self.frame.text
 
     @cached_property
+    def highlights(self) -> list[tuple[int, int]]:
+        """Where the text says what was asked: characters [start, end), ascending, apart."""
+        return self._view.highlights(self.text, self._query)
+
+    @cached_property
     def span(self) -> tuple[int, int]:
         """The best span of the text for the query: characters [start, end)."""
         from cerata.retrieval.span import best_span
 
-        return best_span(self.text, self._terms)
+        return best_span(self.text, self.highlights)
 
     def to_dict(self) -> dict[str, JsonValue]:
         return {
@@ -130,8 +138,40 @@ class Hit:
             "score": self.score,
             "text": self.text,
             "span": list(self.span),
+            "highlights": [list(mark) for mark in self.highlights],
             "lanes": list(self.lanes),
             "frame": self.frame.to_dict(),
+        }
+
+
+@dataclass(frozen=True)
+class TimelineEntry:
+    """A frame at one of its times; ``id`` is the frame's, which is read when asked for."""
+
+    id: int
+    time: datetime
+    _view: "View" = field(repr=False, compare=False)
+
+    @cached_property
+    def frame(self) -> Frame:
+        """The frame as the view sees it."""
+        return self._view.frame(self.id)
+
+    def to_dict(self) -> dict[str, JsonValue]:
+        return {"id": self.id, "time": self.time.isoformat(), "frame": self.frame.to_dict()}
+
+
+@dataclass(frozen=True, slots=True)
+class TimelinePage:
+    """Entries in order of time; ``next`` is the ``after`` of the next page, None at the end."""
+
+    entries: tuple[TimelineEntry, ...]
+    next: Position | None
+
+    def to_dict(self) -> dict[str, JsonValue]:
+        return {
+            "entries": [entry.to_dict() for entry in self.entries],
+            "next": None if self.next is None else list(self.next),
         }
 
 

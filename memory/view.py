@@ -4,34 +4,35 @@ Owns `View` and every read. A view holds the log's snapshot and reads projection
 it never changes, whatever is written meanwhile, and any thread may use it.
 """
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 from functools import cached_property
 from itertools import islice
 from typing import Any, TypeVar, overload
 
-import numpy as np
-
 from cerata.engine.errors import InvalidInput, NotFound, Unsupported
 from cerata.engine.events import Event, PutFrame, Scope
 from cerata.engine.head import Head
 from cerata.engine.log import Log
-from cerata.projections import text as words
 from cerata.projections.columns import Mask
-from cerata.projections.frame_table import Closing
-from cerata.projections.ranking import FulltextView
+from cerata.projections.filters import Filter
+from cerata.projections.query import Query
 from cerata.projections.row_fold import OwnProjection
 from cerata.projections.rows import RowProjection
-from cerata.projections.times import to_datetime
+from cerata.projections.timeline import Position, TimelineOrder
+from cerata.projections.times import to_datetime, to_microseconds
 from cerata.replay.fold import Fold
 from cerata.retrieval.context import Entry, fill
 from cerata.retrieval.span import best_span
 
-from .gathered import Gathered, GatheredEvent
+from .drafting import is_unicode
+from .gathered import Gathered
 from .layer import Layer
+from .layers import Layers, both, end_to_end
+from .paging import Paging, page_of
 from .references import is_within
-from .values import Context, Frame, FrameId, Hit, frame_id
+from .values import Context, Frame, FrameId, Hit, TimelineEntry, TimelinePage, frame_id
 
 OwnType = TypeVar("OwnType", bound=RowProjection[Any, Any])
 
@@ -93,40 +94,13 @@ class View:
         return self._base or Layer(self._fold, self.basis, self.scope)
 
     @cached_property
-    def _layers(self) -> tuple[Layer, ...]:
-        gathered = self._gathered
-        if gathered is None:
-            return (self.base,)
-        return self.base, Layer(gathered.folds, gathered.count, self.scope, sign=-1)
-
-    def _layer(self, frame: int) -> Layer | None:
-        """Return the layer that has frames of such ids, or None."""
-        return self.base if frame > 0 else self._layers[1] if self._gathered else None
-
-    @cached_property
-    def _active(self) -> tuple[Mask, ...]:
-        """Rows within the scope that are current, by layer."""
-        masks = tuple(layer.active for layer in self._layers)
-        if self._gathered is not None and self._gathered.closings:
-            closed = np.array(list(self._gathered.closings), np.int64)
-            masks = tuple(mask.copy() for mask in masks)
-            for layer, mask in zip(self._layers, masks, strict=True):
-                mask[layer.rows_of(closed[closed * layer.sign > 0])] = False
-        return masks
-
-    @cached_property
-    def _ranking(self) -> FulltextView:
-        """The ranking, with the statistics of what is current; its rows are all layers'."""
-        fulltext = self.base.fulltext
-        if self._gathered is not None:
-            fulltext = self._gathered.folds.fulltext_over(fulltext, self.base.rows)
-        searched = _end_to_end([layer.searched for layer in self._layers])
-        return fulltext.view(_end_to_end(self._active) & searched)
+    def _layers(self) -> Layers:
+        return Layers(self._log, self.base, self._gathered)
 
     def count(self) -> tuple[int, int]:
         """Return how many frames are current and how many were closed, chunks left out."""
         current = every = 0
-        for layer, active in zip(self._layers, self._active, strict=True):
+        for layer, active in zip(self._layers.all, self._layers.active, strict=True):
             own = layer.visible & ~layer.is_chunk
             current += int((own & active).sum())
             every += int(own.sum())
@@ -145,7 +119,7 @@ class View:
             NotFound: no frame with this id at this basis, or it is outside the scope.
         """
         number = frame_id(frame)
-        if not self._is_there(number):
+        if not self._layers.has(number):
             raise NotFound(
                 f"There is no frame {number:,}",
                 where=f"basis {self.basis:,}",
@@ -155,14 +129,10 @@ class View:
             )
         return self._frame(number)
 
-    def _is_there(self, frame: int) -> bool:
-        layer = self._layer(frame)
-        return layer is not None and layer.row_of(frame) is not None
-
     def content(self, frame: FrameId) -> bytes:
         """Return a frame's content: the bytes of a blob, or its text as UTF-8."""
         found = self.frame(frame)
-        body = self._event(found.id).body
+        body = self._layers.event(found.id).body
         if not isinstance(body, PutFrame) or body.blob is None:
             return found.text.encode()
         if self._gathered is not None and found.id < 0:
@@ -170,62 +140,92 @@ class View:
         return self._log.attachment(found.id, body.blob)
 
     def frames(
-        self, *, include_superseded: bool = False, include_chunks: bool = False
+        self,
+        where: Filter | None = None,
+        *,
+        include_superseded: bool = False,
+        include_deleted: bool = False,
+        include_chunks: bool = False,
     ) -> Iterator[Frame]:
-        """Yield frames, newest first; those that were closed only on request.
+        """Yield the frames that a filter lets pass, newest first; closed ones only on request.
 
         A document that was split comes as one frame unless chunks are asked for.
+
+        Raises:
+            InvalidInput: ``where`` is no filter.
         """
-        for layer, active in reversed(list(zip(self._layers, self._active, strict=True))):
-            mask = layer.visible if include_superseded else active
-            if not include_chunks:
-                mask = mask & ~layer.is_chunk
-            for number in layer.ids(np.flatnonzero(mask)[::-1]).tolist():
-                yield self._frame(number)
+        layers = self._layers
+        masks = layers.admitted(
+            where, include_superseded=include_superseded, include_deleted=include_deleted
+        )
+        if not include_chunks:
+            masks = self._whole(masks)
+        return map(self._frame, layers.newest(masks))
+
+    def _whole(self, masks: Sequence[Mask]) -> tuple[Mask, ...]:
+        """Return rows without those of chunks."""
+        return tuple(
+            mask & ~layer.is_chunk for layer, mask in zip(self._layers.all, masks, strict=True)
+        )
+
+    def timeline(
+        self,
+        *,
+        by: TimelineOrder = "content",
+        start: datetime | str | None = None,
+        end: datetime | str | None = None,
+        where: Filter | None = None,
+        after: Position | None = None,
+        limit: int = 50,
+        newest_first: bool = True,
+        include_superseded: bool = False,
+        include_deleted: bool = False,
+        include_chunks: bool = False,
+    ) -> TimelinePage:
+        """Return a page of frames in order of time, start ≤ time < end.
+
+        By ``content`` a frame stands at each of its content dates, else at when it was created;
+        by ``recorded`` once. ``after`` is the ``next`` of the page before: pages are stable
+        whatever is written meanwhile. Cost: O(log n) and the page, at the head.
+
+        Raises:
+            InvalidInput: a time without a zone, an unknown order, a limit that is not positive.
+        """
+        masks = self._layers.admitted(
+            where, include_superseded=include_superseded, include_deleted=include_deleted
+        )
+        if not include_chunks:
+            masks = self._whole(masks)
+        paging = Paging(
+            by,
+            None if start is None else to_microseconds(start),
+            None if end is None else to_microseconds(end),
+            after,
+            limit,
+            newest_first,
+        )
+        page = page_of(self._layers, masks, paging)
+        entries = [TimelineEntry(one.frame, to_datetime(one.time), self) for one in page.entries]
+        return TimelinePage(tuple(entries), page.next)
 
     def children(self, frame: FrameId) -> list[int]:
         """Return the ids of the frames put directly below one, in order."""
-        number = frame_id(frame)
-        stored = self.base.frames.children(number, self.basis) if number > 0 else []
-        return stored if self._gathered is None else [*stored, *self._gathered.below(number)]
+        return self._layers.children(frame_id(frame))
 
     def chunks(self, document: FrameId) -> dict[int, int]:
         """Return the current chunks of a document: index to frame id, in order of the index.
 
         Of a document that was closed, those that it had until then.
         """
-        number = frame_id(document)
-        closed = self._closing(number)
-        found: dict[int, int] = {}
-        for child in self.children(number):
-            index, closing = self._chunk_index(child), self._closing(child)
-            is_there = closed is None or self._moment(child) < closed.seq
-            is_part = closing is None or (closed is not None and closing.seq >= closed.seq)
-            if index is not None and is_there and is_part:
-                found.setdefault(index, child)
-        return dict(sorted(found.items()))
-
-    def _chunk_index(self, frame: int) -> int | None:
-        layer = self._layer(frame)
-        row = None if layer is None else layer.frames.frame(frame * layer.sign)
-        return None if row is None else row.chunk_index
+        return self._layers.chunks(frame_id(document))
 
     def find_content(self, content_hash: bytes) -> list[int]:
         """Return the current frames with this content hash (16 bytes of BLAKE3)."""
-        return self._found(lambda layer: layer.frames.find_content(content_hash, layer.n))
+        return self._layers.current(lambda layer: layer.frames.find_content(content_hash, layer.n))
 
     def find_uri(self, uri: str) -> list[int]:
         """Return the current frames with this URI, chunks included."""
-        return self._found(lambda layer: layer.frames.find_uri(uri, layer.n))
-
-    def _found(self, find: Callable[[Layer], list[int]]) -> list[int]:
-        return [
-            number * layer.sign
-            for layer in self._layers
-            for number in find(layer)
-            if layer.row_of(number * layer.sign) is not None
-            and self._closing(number * layer.sign) is None
-        ]
+        return self._layers.current(lambda layer: layer.frames.find_uri(uri, layer.n))
 
     def log(self, first: int = 1, last: int | None = None) -> Iterator[Event]:
         """Yield the events of this view in seq order.
@@ -237,32 +237,10 @@ class View:
             if self.scope is None or is_within(event.scope, self.scope):
                 yield event
 
-    def _event(self, frame: int) -> Event | GatheredEvent:
-        if frame < 0 and self._gathered is not None:
-            return self._gathered.event(frame)
-        return self._log.event(frame)
-
-    def _moment(self, frame: int) -> int:
-        """Return the seq at which a frame came, or would come if nobody else wrote."""
-        return frame if frame > 0 else self.basis - frame
-
-    def _closing(self, frame: int) -> Closing | None:
-        """Return how a frame stopped being current, or None while it is."""
-        closed = None if self._gathered is None else self._gathered.closings.get(frame)
-        if closed is None and frame > 0:
-            closed = self.base.frames.closing_of(frame, self.basis)
-        return closed
-
-    def _supersedes(self, frame: int) -> tuple[int, ...]:
-        found = self.base.frames.supersedes_of(frame, self.basis) if frame > 0 else []
-        if self._gathered is not None:
-            found = sorted([*found, *self._gathered.replaced.get(frame, ())], key=self._moment)
-        return tuple(found)
-
     def _frame(self, number: int) -> Frame:
-        event = self._event(number)
+        layers = self._layers
+        event, closing = layers.event(number), layers.closing_of(number)
         body = event.body
-        closing = self._closing(number)
         recorded = to_datetime(event.recorded)
         if not isinstance(body, PutFrame):
             body = PutFrame(kind="erased")
@@ -284,7 +262,7 @@ class View:
             created=recorded if body.created is None else to_datetime(body.created),
             recorded=recorded,
             parent=body.parent,
-            supersedes=self._supersedes(number),
+            supersedes=layers.supersedes_of(number),
             superseded_by=None if closing is None else closing.by,
             active=closing is None,
             chunk_index=body.chunk_index,
@@ -294,7 +272,7 @@ class View:
         )
 
     def _joined(self, document: int) -> str:
-        bodies = (self._event(chunk).body for chunk in self.chunks(document).values())
+        bodies = (self._layers.event(one).body for one in self._layers.chunks(document).values())
         return "".join(body.text or "" for body in bodies if isinstance(body, PutFrame))
 
     # --- users' own projections ------------------------------------------------------------------
@@ -325,52 +303,70 @@ class View:
 
     # --- questions -------------------------------------------------------------------------------
 
-    def search(self, query: str, *, k: int = 10, include_superseded: bool = False) -> list[Hit]:
-        """Return the best ``k`` frames for a plain-language question, best first.
+    def search(
+        self,
+        query: str | Query,
+        *,
+        k: int = 10,
+        where: Filter | None = None,
+        include_superseded: bool = False,
+        include_deleted: bool = False,
+    ) -> list[Hit]:
+        """Return the best ``k`` frames for a question, best first.
 
-        Any of its words may match; ties go to the older frame. Scores are BM25 over the frames
-        that are current in this view, so they are what they were then.
+        Of plain language any word may match, and what stands in double quotes must; `cerata.query`
+        makes a query of the full language. Ties go to the older frame. Scores are BM25 over the
+        frames that are current in this view, so they are what they were then; ``where`` says
+        which of them may be returned, and changes no score.
 
         Raises:
-            InvalidInput: the query is not a string, or k is not positive.
+            InvalidInput: the query is neither text nor a query, or k is not positive.
         """
-        if not isinstance(query, str):
-            raise InvalidInput(f"A query must be a string, not {type(query).__name__}")
+        _check_query(query)
         if isinstance(k, bool) or not isinstance(k, int) or k <= 0:
             raise InvalidInput(f"k is {k!r}", remedy="Ask for 1 or more.")
-        terms = _terms_of(query)
-        among = None
-        if include_superseded:
-            among = _end_to_end([layer.visible & layer.searched for layer in self._layers])
-        ranked = self._ranking.rank(terms, k=k, among=among)
-        wanted = frozenset(terms)
+        layers, among = self._layers, None
+        if where is not None or include_superseded or include_deleted:
+            masks = layers.admitted(
+                where, include_superseded=include_superseded, include_deleted=include_deleted
+            )
+            among = end_to_end(masks) & end_to_end(layers.searched)
+        ranked = layers.ranking.search(query, k=k, among=among, filters=self._mask_of)
         return [
-            Hit(self._id_at(row), round(float(score), 9), ("text",), self, wanted)
+            Hit(layers.id_at(row), round(float(score), 9), ("text",), self, query)
             for row, score in zip(ranked.rows.tolist(), ranked.scores.tolist(), strict=True)
         ]
 
-    def _id_at(self, row: int) -> int:
-        """Return the id of a frame by its row among those of all layers."""
-        base = self.base.rows
-        layer, at = (self.base, row) if row < base else (self._layers[1], row - base)
-        return int(layer.frames.ids[at]) * layer.sign
+    def _mask_of(self, where: Filter) -> Mask:
+        """Return the rows that a query's filter lets pass, of all layers."""
+        return end_to_end(self._layers.passing(where))
 
-    def recall(self, query: str, *, max_tokens: int = 1500) -> Context:
+    def highlights(self, text: str, query: str | Query) -> list[tuple[int, int]]:
+        """Return where a text says what a query asks: characters [start, end), ascending."""
+        _check_query(query)
+        found = self._layers.ranking.highlights(text, query)
+        return [(mark.start, mark.end) for mark in found]
+
+    def recall(
+        self, query: str | Query, *, max_tokens: int = 1500, where: Filter | None = None
+    ) -> Context:
         """Return the best entries for a question that fit ``max_tokens``, with their sources.
 
-        Where nothing matches, the newest frames stand in, and the context says so. Bytes are
-        shown as their ``search_text``, or as how many there are. A token is one byte of UTF-8
-        for now.
+        Where nothing matches, the newest frames that ``where`` lets pass stand in, and the
+        context says so. Bytes are shown as their ``search_text``, or as how many there are. A
+        token is one byte of UTF-8 for now.
         """
-        hits = self.search(query, k=_CONTEXT_HITS)
-        wanted = frozenset(_terms_of(query))
-        if hits:
-            found = [hit.frame for hit in hits]
-        else:
-            found = [self._frame(number) for number in islice(self._newest(), _CONTEXT_HITS)]
+        hits = self.search(query, k=_CONTEXT_HITS, where=where)
+        found = [hit.frame for hit in hits]
+        if not hits:
+            masks = both(self._layers.admitted(where), self._layers.searched)
+            newest = islice(self._layers.newest(masks), _CONTEXT_HITS)
+            found = [self._frame(number) for number in newest]
         texts = [_shown(frame) for frame in found]
         entries = [
-            Entry(frame.id, self.source_of(frame), text, best_span(text, wanted))
+            Entry(
+                frame.id, self.source_of(frame), text, best_span(text, self.highlights(text, query))
+            )
             for frame, text in zip(found, texts, strict=True)
         ]
         items, text = fill(entries, max_tokens)
@@ -386,11 +382,6 @@ class View:
             fallback=not hits,
         )
 
-    def _newest(self) -> Iterator[int]:
-        """Yield what a search could find, newest first."""
-        for layer, active in reversed(list(zip(self._layers, self._active, strict=True))):
-            yield from layer.ids(np.flatnonzero(active & layer.searched)[::-1]).tolist()
-
     def source_of(self, frame: Frame) -> str:
         """Return the line that names where a frame comes from: id, title, place and day."""
         parts = [f"#{frame.id}"]
@@ -402,10 +393,6 @@ class View:
         return " · ".join(parts)
 
 
-def _end_to_end(masks: Sequence[Mask]) -> Mask:
-    return masks[0] if len(masks) == 1 else np.concatenate(masks)
-
-
 def _shown(frame: Frame) -> str:
     """Return what a context shows of a frame: everything that was found is shown or omitted."""
     for text in (frame.text, frame.search_text or ""):
@@ -414,10 +401,13 @@ def _shown(frame: Frame) -> str:
     return f"({frame.size:,} {'byte' if frame.size == 1 else 'bytes'})"
 
 
-def _terms_of(query: str) -> list[str]:
-    """Return the distinct terms of a question in order."""
-    try:
-        query.encode()
-    except UnicodeEncodeError as error:
-        raise InvalidInput(f"The query is not valid Unicode: {error.reason}") from error
-    return list(dict.fromkeys(words.terms(query)))
+def _check_query(query: object) -> None:
+    if isinstance(query, Query):
+        return
+    if not isinstance(query, str):
+        raise InvalidInput(
+            f"A query must be a string, not {type(query).__name__}",
+            remedy="Ask in plain language, or make one with cerata.query('…').",
+        )
+    if not is_unicode(query):
+        raise InvalidInput(f"The query is not valid Unicode: {query!r}")

@@ -1,5 +1,6 @@
-"""The best span of a text for a question: where to clip, and what to highlight."""
+"""The best span of a text for a question: where to clip, and what to show of a hit."""
 
+from collections.abc import Sequence
 from typing import Final
 
 from cerata.projections import text as words
@@ -8,20 +9,22 @@ _WINDOW: Final = 300
 """Characters of a span: about three lines, enough to see why it was found."""
 
 
-def best_span(text: str, terms: frozenset[str], *, size: int = _WINDOW) -> tuple[int, int]:
-    """Return the characters [start, end) of the window with the most distinct terms.
+def best_span(
+    text: str, marks: Sequence[tuple[int, int]], *, size: int = _WINDOW
+) -> tuple[int, int]:
+    """Return the characters [start, end) of the window with the most distinct marked words.
 
-    Ties go to the window with more words found, then to the earliest. (0, 0) if no term occurs.
+    ``marks`` are characters [start, end) of what a question asks, ascending. Ties go to the
+    window with more marks, then to the earliest. (0, 0) if there is none.
     """
-    found = [span for span in words.spans(text) if span.term in terms]
+    kinds = [tuple(words.terms(text[start:end])) for start, end in marks]
     best = (0, 0)
     best_rank = (0, 0)
     first = 0
-    for last, span in enumerate(found):
-        while span.end - found[first].start > size and first < last:
+    for last, (_, end) in enumerate(marks):
+        while end - marks[first][0] > size and first < last:
             first += 1
-        inside = found[first : last + 1]
-        rank = (len({one.term for one in inside}), len(inside))
+        rank = (len(set(kinds[first : last + 1])), last - first + 1)
         if rank > best_rank:
-            best_rank, best = rank, (inside[0].start, inside[-1].end)
+            best_rank, best = rank, (marks[first][0], end)
     return best

@@ -127,6 +127,7 @@ VERBS = {
     ),
     "show": (["show", "1"], {"basis", "frames"}),
     "frames": (["frames"], {"basis", "frames"}),
+    "timeline": (["timeline"], {"basis", "entries", "next"}),
     "log": (["log"], {"basis", "events"}),
     "verify": (["verify"], {"ok", "log", "digests", "diverging", "divergences", "notes"}),
     "remember": (
@@ -162,9 +163,12 @@ def test_json_is_one_object_and_nothing_else(run: Run, notes: Path, verb: str) -
         (["frames", "-n", "1"], [2]),
         (["frames", "--at", "1"], [1]),
         (["show", "2", "1"], [2, 1]),
+        (["timeline", "--oldest-first"], [1, 2]),
+        (["search", "--full", "soup AND lun*"], [1]),
+        (["search", "soup", "--tag", "none"], []),
         (["log"], [2, 1]),
     ],
-    ids=lambda value: " ".join(value) if isinstance(value[0], str) else None,
+    ids=lambda value: " ".join(map(str, value)),
 )
 def test_a_list_can_come_as_one_object_a_line(
     run: Run, notes: Path, arguments: list[str], ids: list[int]

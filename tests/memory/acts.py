@@ -5,7 +5,7 @@ is a history that a store accepts.
 """
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import TypeAlias
 
 from hypothesis import strategies as st
@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 import cerata
 from cerata.engine.events import JsonValue
 from cerata.memory.drafting import content_hash
+from cerata.projections.timeline import TimelineOrder
 
 Act: TypeAlias = tuple[str, int, int]
 
@@ -40,7 +41,7 @@ def perform(store: cerata.Store, act: Act) -> cerata.Receipt | None:
     """Do one act, as far as there is something to do it to."""
     kind, i, j = act
     current = [frame.id for frame in store.frames(include_chunks=True)]
-    every = [frame.id for frame in store.frames(include_superseded=True, include_chunks=True)]
+    every = [frame.id for frame in _every(store)]
     text = text_of(i)
     if kind == "remember":
         return store.remember(text, uri=URIS[j % 2], created="2026-03-01")
@@ -66,7 +67,7 @@ def everything(view: cerata.View | cerata.Store) -> dict[str, JsonValue]:
     """Return what every read says."""
     if isinstance(view, cerata.Store):
         view = view.view()
-    frames = list(view.frames(include_superseded=True, include_chunks=True))
+    frames = list(_every(view))
     contents = {content_hash(frame.text) for frame in frames}
     said: dict[str, JsonValue] = {
         "count": list(view.count()),
@@ -81,12 +82,38 @@ def everything(view: cerata.View | cerata.Store) -> dict[str, JsonValue]:
         "uris": [list(view.find_uri(uri)) for uri in URIS],
     }
     for word in ("harbour", "bridge tea", "opens in May", "日本", "none such"):
-        for closed in (False, True):
-            hits = view.search(word, k=7, include_superseded=closed)
-            said[f"search {word} {closed}"] = [[hit.id, hit.score, *hit.span] for hit in hits]
+        for old, gone in ((False, False), (True, False), (False, True), (True, True)):
+            hits = view.search(word, k=7, include_superseded=old, include_deleted=gone)
+            said[f"search {word} {old} {gone}"] = [[hit.id, hit.score, *hit.span] for hit in hits]
+        tagged = view.search(word, where=cerata.Filter(tags=["harbour"]), include_deleted=True)
+        said[f"search tagged {word}"] = [[hit.id, hit.score] for hit in tagged]
         context = view.recall(word, max_tokens=1_000_000)
         said[f"recall {word}"] = [[item.id, item.source, item.text] for item in context.items]
+    orders: tuple[TimelineOrder, ...] = ("content", "recorded")
+    for order in orders:
+        said[f"timeline {order}"] = _pages(view, order)
     return said
+
+
+def _every(view: cerata.View | cerata.Store) -> Iterator[cerata.Frame]:
+    return view.frames(include_superseded=True, include_deleted=True, include_chunks=True)
+
+
+def _pages(view: cerata.View, order: TimelineOrder) -> list[int]:
+    """Return the frames of the timeline, three a page, which must join without a seam."""
+    found: list[int] = []
+    after = None
+    while True:
+        page = view.timeline(by=order, after=after, limit=3, include_superseded=True)
+        found += [entry.id for entry in page.entries]
+        after = page.next
+        if after is None:
+            break
+    whole = view.timeline(by=order, limit=1_000, include_superseded=True)
+    back = view.timeline(by=order, limit=1_000, include_superseded=True, newest_first=False)
+    assert found == [entry.id for entry in whole.entries]
+    assert found == [entry.id for entry in back.entries][::-1]
+    return found
 
 
 def renamed(said: JsonValue, ids: Mapping[int, int]) -> JsonValue:

@@ -1,0 +1,200 @@
+"""What a view reads: the log's layer and, inside a transaction, that of what it has gathered.
+
+Owns the facts of frames over both: which are there, current, below or in place of others, and
+which a read admits. Rows of several layers laid end to end, the log's first, are the rows of the
+joint full text. Leaves out the values that a caller gets (`view`).
+"""
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+
+from cerata.engine.errors import InvalidInput
+from cerata.engine.events import Event
+from cerata.engine.log import Log
+from cerata.projections.columns import Mask
+from cerata.projections.filters import Filter
+from cerata.projections.frame_columns import ClosingKind
+from cerata.projections.frame_table import Closing
+from cerata.projections.ranking import FulltextView
+
+from .gathered import Gathered, GatheredEvent
+from .layer import Layer
+
+_DELETED = (ClosingKind.DELETE, ClosingKind.WITH_DELETED)
+
+
+@dataclass(frozen=True)
+class Layers:
+    """The layers of one view, immutable; a frame's id is negative where it is only gathered."""
+
+    log: Log
+    base: Layer
+    gathered: Gathered | None = None
+
+    @cached_property
+    def all(self) -> tuple[Layer, ...]:
+        """The layers, the log's first."""
+        gathered = self.gathered
+        if gathered is None:
+            return (self.base,)
+        return self.base, Layer(gathered.folds, gathered.count, self.base.scope, sign=-1)
+
+    # --- frames ----------------------------------------------------------------------------------
+
+    def layer_of(self, frame: int) -> Layer | None:
+        """Return the layer that has frames with such ids, or None."""
+        if frame > 0:
+            return self.base
+        return None if self.gathered is None else self.all[1]
+
+    def has(self, frame: int) -> bool:
+        """Tell whether a frame is there and within the scope, current or not."""
+        layer = self.layer_of(frame)
+        return layer is not None and layer.row_of(frame) is not None
+
+    def event(self, frame: int) -> Event | GatheredEvent:
+        """Return the event that put a frame, or its draft."""
+        if frame < 0 and self.gathered is not None:
+            return self.gathered.event(frame)
+        return self.log.event(frame)
+
+    def moment(self, frame: int) -> int:
+        """Return the seq at which a frame came, or would come if nobody else wrote."""
+        return frame if frame > 0 else self.base.n - frame
+
+    def closing_of(self, frame: int) -> Closing | None:
+        """Return how a frame stopped being current, or None while it is."""
+        closed = None if self.gathered is None else self.gathered.closings.get(frame)
+        if closed is None and frame > 0:
+            closed = self.base.frames.closing_of(frame, self.base.n)
+        return closed
+
+    def supersedes_of(self, frame: int) -> tuple[int, ...]:
+        """Return the frames that this one took the place of, in the order in which they came."""
+        found = self.base.frames.supersedes_of(frame, self.base.n) if frame > 0 else []
+        if self.gathered is not None:
+            found = sorted([*found, *self.gathered.replaced.get(frame, ())], key=self.moment)
+        return tuple(found)
+
+    def children(self, frame: int) -> list[int]:
+        """Return the frames put directly below one, in order."""
+        stored = self.base.frames.children(frame, self.base.n) if frame > 0 else []
+        return stored if self.gathered is None else [*stored, *self.gathered.below(frame)]
+
+    def chunks(self, document: int) -> dict[int, int]:
+        """Return the current chunks by index; of a closed document, those it had until then."""
+        closed = self.closing_of(document)
+        found: dict[int, int] = {}
+        for child in self.children(document):
+            index, closing = self._chunk_index(child), self.closing_of(child)
+            is_there = closed is None or self.moment(child) < closed.seq
+            is_part = closing is None or (closed is not None and closing.seq >= closed.seq)
+            if index is not None and is_there and is_part:
+                found.setdefault(index, child)
+        return dict(sorted(found.items()))
+
+    def _chunk_index(self, frame: int) -> int | None:
+        layer = self.layer_of(frame)
+        row = None if layer is None else layer.frames.frame(frame * layer.sign)
+        return None if row is None else row.chunk_index
+
+    def current(self, find: Callable[[Layer], Sequence[int]]) -> list[int]:
+        """Return the current frames within the scope among those found in each layer's fold."""
+        every = (seq * layer.sign for layer in self.all for seq in find(layer))
+        return [one for one in every if self.has(one) and self.closing_of(one) is None]
+
+    # --- masks -----------------------------------------------------------------------------------
+
+    @cached_property
+    def active(self) -> tuple[Mask, ...]:
+        """Rows within the scope that are current, by layer."""
+        return self._open(include_superseded=False, include_deleted=False)
+
+    def admitted(
+        self,
+        where: Filter | None = None,
+        *,
+        include_superseded: bool = False,
+        include_deleted: bool = False,
+    ) -> tuple[Mask, ...]:
+        """Return the rows that a read is about, by layer.
+
+        Raises:
+            InvalidInput: ``where`` is no filter.
+        """
+        if include_superseded or include_deleted:
+            masks = self._open(
+                include_superseded=include_superseded, include_deleted=include_deleted
+            )
+        else:
+            masks = self.active
+        return masks if where is None else both(masks, self.passing(where))
+
+    def passing(self, where: Filter) -> tuple[Mask, ...]:
+        """Return the rows that a filter lets pass, whatever else is true of them, by layer."""
+        if not isinstance(where, Filter):
+            raise InvalidInput(
+                f"where must be a Filter, not {type(where).__name__}",
+                remedy="Write where=cerata.Filter(tags=['decision']).",
+            )
+        return tuple(layer.frames.mask(where, layer.n) for layer in self.all)
+
+    def _open(self, *, include_superseded: bool, include_deleted: bool) -> tuple[Mask, ...]:
+        masks = tuple(
+            layer.visible
+            & layer.frames.alive(
+                layer.n, include_superseded=include_superseded, include_deleted=include_deleted
+            )
+            for layer in self.all
+        )
+        if self.gathered is not None:
+            closed = np.array(
+                [
+                    frame
+                    for frame, closing in self.gathered.closings.items()
+                    if not (include_deleted if closing.kind in _DELETED else include_superseded)
+                ],
+                np.int64,
+            )
+            for layer, mask in zip(self.all, masks, strict=True):
+                mask[layer.rows_of(closed[closed * layer.sign > 0])] = False
+        return masks
+
+    @cached_property
+    def searched(self) -> tuple[Mask, ...]:
+        """Rows that a search looks at, closed ones included, by layer."""
+        return tuple(layer.searched for layer in self.all)
+
+    def newest(self, masks: Sequence[Mask]) -> Iterator[int]:
+        """Yield the frames in rows, newest first."""
+        for layer, mask in zip(reversed(self.all), reversed(masks), strict=True):
+            yield from layer.ids(np.flatnonzero(mask)[::-1]).tolist()
+
+    # --- full text -------------------------------------------------------------------------------
+
+    @cached_property
+    def ranking(self) -> FulltextView:
+        """The ranking, with the statistics of what is current; its rows are all layers'."""
+        fulltext = self.base.fulltext
+        if self.gathered is not None:
+            fulltext = self.gathered.folds.fulltext_over(fulltext, self.base.rows)
+        return fulltext.view(end_to_end(both(self.active, self.searched)))
+
+    def id_at(self, row: int) -> int:
+        """Return the frame in a row of the ranking."""
+        base = self.base.rows
+        layer, own = (self.base, row) if row < base else (self.all[1], row - base)
+        return int(layer.frames.ids[own]) * layer.sign
+
+
+def end_to_end(masks: Sequence[Mask]) -> Mask:
+    """Return the masks of layers as one over all their rows."""
+    return masks[0] if len(masks) == 1 else np.concatenate(masks)
+
+
+def both(first: Sequence[Mask], second: Sequence[Mask]) -> tuple[Mask, ...]:
+    """Return the rows that are in both masks of each layer."""
+    return tuple(one & other for one, other in zip(first, second, strict=True))
