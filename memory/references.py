@@ -5,7 +5,8 @@ scope never changes, so it is checked before the lock; whether a frame is still 
 under it, against the folded frames and what others appended since. Nothing folds under the lock.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from typing import NamedTuple
 
 from cerata.engine.errors import Conflict, NotFound
 from cerata.engine.events import DeleteFrame, Draft, Event, PutFrame, Scope, SupersedeFrame
@@ -17,6 +18,13 @@ def is_within(scope: Scope, wanted: Scope) -> bool:
     """Tell whether an event's scope has every name of ``wanted`` with its value."""
     have = dict(scope)
     return all(have.get(name) == value for name, value in wanted)
+
+
+class _Closing(NamedTuple):
+    """What closes a frame: the place in the batch, and the frame that takes over, if any."""
+
+    place: int
+    new: int | None
 
 
 class References:
@@ -64,24 +72,49 @@ class References:
         Raises:
             Conflict: with the frame, and what closed it.
         """
-        closing: set[int] = set()
-        for draft in self._drafts:
+        closing: dict[int, _Closing] = {}
+        for place, draft in enumerate(self._drafts, start=1):
             body = draft.body
             if not isinstance(body, DeleteFrame | SupersedeFrame):
                 continue
             old = closed_by(body)
             if old in closing:
                 raise Conflict(f"Frame {old} is closed twice in one batch")
-            closing.add(old)
-            _check_still_open(old, frames)
+            self._check_still_open(old, frames, closing)
+            closing[old] = _Closing(place, None)
             if isinstance(body, SupersedeFrame):
                 if body.new == old:
                     raise Conflict(f"Frame {old:,} cannot supersede itself")
-                if body.new in closing:
-                    raise Conflict(f"Frame {body.new} is closed in the same batch")
-                _check_still_open(body.new, frames)
+                closing[old] = _Closing(place, body.new)
+                # Were it closed, in time a frame could take its own place by a detour.
+                self._check_still_open(body.new, frames, closing)
         if delta:
             self._check_delta(frames, delta)
+
+    def _check_still_open(
+        self, frame: int, frames: Frames, closing: Mapping[int, _Closing]
+    ) -> None:
+        """Refuse a frame that is closed, or is by what this batch closes before."""
+        _check_not_closed(frame, frames)
+        path = [frame]
+        above: int | None = frame
+        while above is not None:
+            found = closing.get(above)
+            # What takes a frame's place does not go with it, though it may stand below it, nor
+            # does what is put below it afterwards.
+            if found is not None and found.new not in path and -frame < found.place:
+                raise Conflict(
+                    f"Frame {frame:,} is closed in the same batch", where=f"with frame {above:,}"
+                )
+            above = self._parent(above, frames)
+            path += [] if above is None else [above]
+
+    def _parent(self, frame: int, frames: Frames) -> int | None:
+        if frame > 0:
+            row = frames.frame(frame)
+            return None if row is None else row.parent
+        body = self._drafts[-frame - 1].body
+        return body.parent if isinstance(body, PutFrame) else None
 
     def _check_delta(self, frames: Frames, delta: Sequence[Event]) -> None:
         concerned = {value for _, _, _, value in self._named}
@@ -105,7 +138,7 @@ def closed_by(body: DeleteFrame | SupersedeFrame) -> int:
     return body.frame if isinstance(body, DeleteFrame) else body.old
 
 
-def _check_still_open(frame: int, frames: Frames) -> None:
+def _check_not_closed(frame: int, frames: Frames) -> None:
     closing = frames.closing_of(frame, frames.seq)
     if closing is None:
         return

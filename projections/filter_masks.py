@@ -10,15 +10,18 @@ from collections.abc import Iterable, Iterator
 import numpy as np
 
 from .attributes import DATE, AttributeView, Posting
-from .columns import I64, U32, U64, Mask
+from .columns import I64, U32, U64, Mask, gather_ranges
 from .filters import Compared, During, Either, Every, Expression, Named, Negated
 from .frame_columns import FrameColumns
 from .frame_times import made_times
 from .names import Names
-from .strings import Strings
+from .string_order import bounds
 from .typed_values import ValueType, number_ranges, time_key
 
 _SCOPE = "scope."
+_BISECTION = 16
+"""Two bisections cost as much as passing over about this many keys in order."""
+
 _NUMBERS = (ValueType.NUMBER, ValueType.LARGE, ValueType.LARGE_NEGATIVE)
 
 
@@ -136,29 +139,22 @@ def _strings(attributes: AttributeView, test: Compared) -> Iterator[U32]:
             for posting in attributes.find(test.field, test.type):
                 yield posting.rows[posting.keys != code]
         return
+    codes = attributes.order.between(*bounds(test.operator, text)).astype(np.uint64)
     for posting in attributes.find(test.field, test.type):
-        if len(posting.keys):
-            yield posting.rows[_compares(attributes.strings, posting, test.operator, text)]
+        yield _with_keys(posting, codes)
 
 
-def _compares(strings: Strings, posting: Posting, operator: str, bound: str) -> Mask:
-    """Return which of the keys, codes of strings, compare so with a string."""
-    codes = posting.keys.astype(np.int64)
-    seen = np.zeros(int(codes.max()) + 1, np.bool_)
-    seen[codes] = True
-    distinct = np.flatnonzero(seen)
-    if operator == "prefix":
-        passing = strings.starting(distinct, bound.encode())
-    else:
-        signs = strings.compare(distinct, bound.encode())
-        passing = {
-            "<": signs < 0,
-            "<=": signs <= 0,
-            ">": signs > 0,
-            ">=": signs >= 0,
-        }[operator]
-    seen[distinct] = passing
-    return seen[codes]
+def _with_keys(posting: Posting, wanted: U64) -> U32:
+    """Return the rows of a posting that have one of the keys, which ascend."""
+    if not len(wanted):
+        return posting.rows[:0]
+    if len(wanted) * _BISECTION < len(posting.keys):
+        starts = posting.keys.searchsorted(wanted)
+        counts = posting.keys.searchsorted(wanted, side="right") - starts
+        return posting.rows[gather_ranges(starts, counts)]
+    places = wanted.searchsorted(posting.keys)
+    wanted_here: Mask = wanted.take(places, mode="clip") == posting.keys
+    return posting.rows[wanted_here]
 
 
 def _within(items: I64 | U64, start: int | None, end: int | None) -> Mask:

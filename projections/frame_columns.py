@@ -13,7 +13,7 @@ from typing import Final
 import msgspec
 import numpy as np
 
-from cerata.engine.events import PutFrame, Scope
+from cerata.engine.events import Scope
 
 from .attributes import Attributes
 from .columns import (
@@ -160,13 +160,6 @@ class FrameColumns:
     def _split_scope(self, code: int, seq: int, scope: Scope) -> None:
         for name, value in scope:
             self.scope_parts.add_value(code, seq, name, value)
-
-    def describe(self, place: int, seq: int, body: PutFrame) -> None:
-        """Take what few frames say of themselves, of the birth ``place`` rows after the last."""
-        row = len(self.seq) + place
-        self.attributes.add(row, seq, body)
-        if body.embedding is not None:
-            self.embed(row, seq, body.embedding.space)
 
     def embed(self, row: int, seq: int, space: str) -> None:
         """Remember until `keep_batch` that event ``seq`` gave a row an embedding in a space."""

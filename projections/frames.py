@@ -115,7 +115,18 @@ class FramesProjection:
         if body.content_hash is not None:
             flags |= FLAG_CONTENT_HASH
             content, content_low = hash_halves(body.content_hash)
-        columns.describe(place, seq, body)
+        if (
+            body.tags
+            or body.metadata
+            or body.uri is not None
+            or body.title is not None
+            or body.labels
+            or body.content_dates
+            or body.track is not None
+        ):
+            columns.attributes.add(len(columns.seq) + place, seq, body)
+        if body.embedding is not None:
+            columns.embed(len(columns.seq) + place, seq, body.embedding.space)
         return (
             seq,
             event.recorded,

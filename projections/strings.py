@@ -5,12 +5,13 @@ metadata holds), and their order: code points, which is the order of their UTF-8
 whole words of 8, the first byte highest, so that a word compares as its bytes do.
 """
 
+from collections.abc import Sequence
 from typing import Final, NamedTuple, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
 
-from .columns import I64, U32, U64, AnyColumn, Column, Columns, Mask, damaged, require, rows_up_to
+from .columns import I64, U32, U64, AnyColumn, Column, Columns, damaged, require, rows_up_to
 from .hash_index import HashIndex, hash_bytes64
 from .names import check_seqs
 
@@ -27,7 +28,7 @@ class Strings:
 
     - The string with code i + 1 takes the words ``[starts[i], ends[i])`` and ``sizes[i]`` bytes.
     - ``seqs[i]`` is the event that brought it; ascending.
-    - ``_kept`` has every string with a code above ``_forgotten``.
+    - ``_kept`` has every string with a code above ``_forgotten``, and the new ones.
     """
 
     def __init__(self) -> None:
@@ -46,36 +47,46 @@ class Strings:
     # --- adding ----------------------------------------------------------------------------------
 
     def code(self, text: str, seq: int) -> int:
-        """Return the code of a string, a new one if event ``seq`` is the first to have it.
+        """Return the code of a string that event ``seq`` has; 0.1 us for one seen lately.
 
-        A new string can be read after `settle`. Cost: 0.1 us for one seen lately.
+        Of another it returns −1, −2, …: `settle` says which codes these became.
         """
         code = self._kept.get(text)
         if code is None:
-            code = self.find(text) if self._forgotten else None
-            if code is None:
-                self._new.append((text, seq))
-                code = len(self) + len(self._new)
-            self._kept[text] = code
+            self._new.append((text, seq))
+            code = self._kept[text] = -len(self._new)
         return code
 
-    def settle(self) -> None:
-        """Append the new strings to the columns."""
+    def settle(self) -> list[int]:
+        """Append the strings that are new; return the codes of −1, −2, …, in this order."""
         if not self._new:
-            return
+            return []
         pieces = [text.encode() for text, _ in self._new]
-        words = b"".join(piece.ljust(-(-len(piece) // _WORD) * _WORD, b"\0") for piece in pieces)
+        hashes = np.array([hash_bytes64(piece) for piece in pieces], np.uint64)
+        known = self._find_all(pieces, hashes) if self._forgotten else {}
+        added = [place for place in range(len(pieces)) if place not in known]
+        codes = dict(known)
+        codes.update((place, code) for code, place in enumerate(added, start=len(self) + 1))
         self._append(
             LoadedStrings(
-                words=np.frombuffer(words, ">u8").astype(np.uint64),
-                sizes=np.array([len(piece) for piece in pieces], np.uint32),
-                seqs=np.array([seq for _, seq in self._new], np.int64),
-                hashes=np.array([hash_bytes64(piece) for piece in pieces], np.uint64),
+                words=_words(b"".join(_padded(pieces[place]) for place in added)),
+                sizes=np.array([len(pieces[place]) for place in added], np.uint32),
+                seqs=np.array([self._new[place][1] for place in added], np.int64),
+                hashes=hashes[added],
             )
         )
+        self._kept.update((text, codes[place]) for place, (text, _) in enumerate(self._new))
         self._new.clear()
         if len(self._kept) > _KEPT_MAX:
             self._forget()
+        return [codes[place] for place in range(len(pieces))]
+
+    def _find_all(self, pieces: Sequence[bytes], hashes: U64) -> dict[int, int]:
+        """Return the codes of those of the strings that are there, by place."""
+        places = {piece: place for place, piece in enumerate(pieces)}
+        rows = self._index.find_all(self._hashes.view(), hashes)
+        found = ((places.get(self.utf8(row + 1)), row + 1) for row in rows)
+        return {place: code for place, code in found if place is not None}
 
     def _append(self, added: "LoadedStrings") -> None:
         base = int(self._ends.view()[-1]) if len(self) else 0
@@ -97,52 +108,51 @@ class Strings:
         wanted = text.encode()
         count = len(self)
         for row in self._index.find(self._hashes.view()[:count], hash_bytes64(wanted)):
-            if self._bytes(row) == wanted:
+            if self.utf8(row + 1) == wanted:
                 return row + 1
         return None
 
     def text(self, code: int) -> str:
         """Return the string with a code."""
-        return self._bytes(code - 1).decode()
+        return self.utf8(code).decode()
 
-    def _bytes(self, row: int) -> bytes:
+    def utf8(self, code: int) -> bytes:
+        """Return the UTF-8 of the string with a code."""
         ends = self._ends.view()
-        start = int(ends[row - 1]) if row else 0
-        words = self._words.view()[start : int(ends[row])]
-        return words.astype(">u8").tobytes()[: int(self._sizes.view()[row])]
+        start = int(ends[code - 2]) if code > 1 else 0
+        words = self._words.view()[start : int(ends[code - 1])]
+        return words.astype(">u8").tobytes()[: int(self._sizes.view()[code - 1])]
+
+    def all_utf8(self, first: int, last: int) -> list[bytes]:
+        """Return the UTF-8 of the strings with codes ``first`` to ``last``."""
+        ends, sizes = self._ends.view()[first - 1 : last], self._sizes.view()[first - 1 : last]
+        counts = _word_counts(sizes)
+        base = int(ends[0] - counts[0])
+        data = self._words.view()[base : int(ends[-1])].astype(">u8").tobytes()
+        starts = (ends - counts - base) * _WORD
+        return [data[a:b] for a, b in zip(starts.tolist(), (starts + sizes).tolist(), strict=True)]
 
     def compare(self, codes: I64, bound: bytes) -> Signs:
         """Return −1, 0 or 1 for each code: its string comes before, is, or comes after a bound.
 
         Cost: a pass over the codes for each word that the strings share with the bound.
         """
-        ends, sizes = self._ends.view(), self._sizes.view()
-        counts = _word_counts(sizes[codes - 1])
-        starts = ends[codes - 1] - counts
-        words = self._words.view()
+        words, sizes = self._words.view(), self._sizes.view()[codes - 1].astype(np.int64)
+        counts = _word_counts(sizes)
+        starts = self._ends.view()[codes - 1] - counts
         signs = np.zeros(len(codes), np.int8)
-        open_ = np.arange(len(codes))
-        padded = bound.ljust(-(-len(bound) // _WORD) * _WORD, b"\0")
-        for place, word in enumerate(np.frombuffer(padded, ">u8").astype(np.uint64)):
-            ended = counts[open_] <= place
-            # Equal so far, and shorter.
-            signs[open_[ended]] = -1
-            open_ = open_[~ended]
-            found = words[starts[open_] + place]
-            signs[open_[found < word]] = -1
-            signs[open_[found > word]] = 1
-            open_ = open_[found == word]
+        level = np.arange(len(codes))
+        for place, word in enumerate(_words(bound)):
+            there = counts[level] > place
+            # A string that has ended counts as zeros.
+            found = np.zeros(len(level), np.uint64)
+            found[there] = words[starts[level[there]] + place]
+            signs[level[found < word]] = -1
+            signs[level[found > word]] = 1
+            level = level[found == word]
         # Equal but for zeros at the end, which only the size tells from what pads a word.
-        signs[open_] = np.sign(sizes[codes[open_] - 1].astype(np.int64) - len(bound))
+        signs[level] = np.sign(sizes[level] - len(bound))
         return signs
-
-    def starting(self, codes: I64, prefix: bytes) -> Mask:
-        """Return which of the codes have strings that start with a prefix."""
-        if not prefix:
-            return np.ones(len(codes), np.bool_)
-        # No byte of UTF-8 is 255, so the next prefix of the same length is one byte higher.
-        after = prefix[:-1] + bytes([prefix[-1] + 1])
-        return (self.compare(codes, prefix) >= 0) & (self.compare(codes, after) < 0)
 
     # --- effects ---------------------------------------------------------------------------------
 
@@ -208,5 +218,15 @@ class LoadedStrings(NamedTuple):
     hashes: U64
 
 
-def _word_counts(sizes: U32) -> I64:
+def _padded(data: bytes) -> bytes:
+    """Return bytes padded with zeros to whole words."""
+    return data.ljust(-(-len(data) // _WORD) * _WORD, b"\0")
+
+
+def _words(data: bytes) -> U64:
+    """Return bytes as words, the last one padded with zeros."""
+    return np.frombuffer(_padded(data), ">u8").astype(np.uint64)
+
+
+def _word_counts(sizes: U32 | I64) -> I64:
     return (sizes.astype(np.int64) + (_WORD - 1)) // _WORD

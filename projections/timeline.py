@@ -134,10 +134,12 @@ class Timeline:
         """
         if isinstance(limit, bool) or not isinstance(limit, int) or limit <= 0:
             raise InvalidInput(f"limit is {limit!r}", remedy="Ask for 1 or more.")
-        ranges: list[_Range] = []
-        for times, rows in self._pieces:
-            low, high = self._bounds(times, rows, start, end, after, newest_first=newest_first)
-            ranges.append(_Range(times, rows, low, high))
+        ranges = [_Range(times, rows) for times, rows in self._pieces]
+        row = None if after is None else self._row_of(after, newest_first=newest_first)
+        for one in ranges:
+            one.clip(start, end)
+            if after is not None and row is not None:
+                one.drop_through((after.time, row), newest_first=newest_first)
         found: list[Position] = []
         window = max(_WINDOW_MIN, limit)
         # One more than the page tells whether there is another.
@@ -147,86 +149,76 @@ class Timeline:
         entries = tuple(found[:limit])
         return Page(entries, entries[-1] if len(found) > limit else None)
 
-    def _bounds(
-        self,
-        times: I64,
-        rows: U32,
-        start: int | None,
-        end: int | None,
-        after: Position | None,
-        *,
-        newest_first: bool,
-    ) -> tuple[int, int]:
-        """Return the range of a piece that lies within the times, and after a position."""
-        low = 0 if start is None else int(times.searchsorted(start))
-        high = len(times) if end is None else int(times.searchsorted(end))
-        if after is not None:
-            first = int(times.searchsorted(after.time))
-            last = int(times.searchsorted(after.time, side="right"))
-            # Ids ascend with rows, also where a position names a frame that is not there.
-            row = int(np.searchsorted(self._ids, after.frame + (not newest_first)))
-            place = first + int(rows[first:last].searchsorted(row))
-            low, high = (low, min(high, place)) if newest_first else (max(low, place), high)
-        return low, high
+    def _row_of(self, position: Position, *, newest_first: bool) -> int:
+        """Return the last row that a page up to a position may have had.
+
+        Ids ascend with rows, also where the frame is not there.
+        """
+        side: Literal["left", "right"] = "left" if newest_first else "right"
+        row = int(self._ids.searchsorted(position.frame, side))
+        return row if newest_first else row - 1
 
     def _step(
         self, ranges: "list[_Range]", window: int, among: Mask | None, *, newest_first: bool
     ) -> list[Position]:
-        """Take the entries that surely come next, at most a window of each piece."""
-        heads = [one.head(window, newest_first=newest_first) for one in ranges]
-        times = concatenate([head.times for head in heads], np.int64)
-        rows = concatenate([head.rows for head in heads], np.uint32)
+        """Take the entries that surely come next: at most a window of each piece."""
+        # Where a piece goes on beyond its window, nothing after the window's end is sure.
+        edges = [edge for one in ranges if (edge := one.edge(window, newest_first=newest_first))]
+        edge = (max(edges) if newest_first else min(edges)) if edges else None
+        parts = [one.take(edge, newest_first=newest_first) for one in ranges]
+        times = concatenate([part[0] for part in parts], np.int64)
+        rows = concatenate([part[1] for part in parts], np.uint32)
+        admitted = rows < len(self._ids)
+        if among is not None and len(among):
+            admitted &= among.take(rows, mode="clip")
+        times, rows = times[admitted], rows[admitted]
         order = np.lexsort((rows, times))
         if newest_first:
             order = order[::-1]
-        # Where a piece goes on beyond its window, nothing after the window's end is sure.
-        edges = [head.edge for head in heads if head.edge is not None]
-        if edges:
-            time, row = max(edges) if newest_first else min(edges)
-            t, r = times[order], rows[order]
-            before = (t > time) if newest_first else (t < time)
-            level = (r >= row) if newest_first else (r <= row)
-            order = order[before | ((t == time) & level)]
-        piece = np.repeat(np.arange(len(heads)), [len(head.times) for head in heads])[order]
-        for index, count in enumerate(np.bincount(piece, minlength=len(heads)).tolist()):
-            ranges[index].drop(count, newest_first=newest_first)
-        times, rows = times[order], rows[order]
-        admitted = rows < len(self._ids)
-        if among is not None:
-            admitted[admitted] = among[rows[admitted]]
-        ids = self._ids[rows[admitted]]
-        return [Position(*one) for one in zip(times[admitted].tolist(), ids.tolist(), strict=True)]
-
-
-class _Head(NamedTuple):
-    """The next entries of a piece; ``edge`` is the last of them if the piece goes on."""
-
-    times: I64
-    rows: U32
-    edge: tuple[int, int] | None
+        ids = self._ids[rows[order]]
+        return [Position(*one) for one in zip(times[order].tolist(), ids.tolist(), strict=True)]
 
 
 class _Range:
-    """What of a piece has not been looked at: [low, high)."""
+    """What of a piece is still to be looked at: [low, high)."""
 
-    def __init__(self, times: I64, rows: U32, low: int, high: int) -> None:
+    def __init__(self, times: I64, rows: U32) -> None:
         self._times, self._rows = times, rows
-        self.low, self.high = low, high
+        self.low, self.high = 0, len(times)
 
-    def head(self, count: int, *, newest_first: bool) -> _Head:
-        """Return the next ``count`` entries, or all; in ascending order."""
-        low, high = self.low, max(self.low, self.high)
-        whole = high - low <= count
-        if not whole and newest_first:
-            low = high - count
-        elif not whole:
-            high = low + count
-        times, rows = self._times[low:high], self._rows[low:high]
-        last = 0 if newest_first else -1
-        return _Head(times, rows, None if whole else (int(times[last]), int(rows[last])))
+    def clip(self, start: int | None, end: int | None) -> None:
+        """Leave out the times outside [start, end)."""
+        if start is not None:
+            self.low = int(self._times.searchsorted(start))
+        if end is not None:
+            self.high = max(self.low, int(self._times.searchsorted(end)))
 
-    def drop(self, count: int, *, newest_first: bool) -> None:
+    def edge(self, count: int, *, newest_first: bool) -> tuple[int, int] | None:
+        """Return (time, row) of the last of the next ``count`` entries, if there are more."""
+        if self.high - self.low <= count:
+            return None
+        place = self.high - count if newest_first else self.low + count - 1
+        return int(self._times[place]), int(self._rows[place])
+
+    def take(self, edge: tuple[int, int] | None, *, newest_first: bool) -> tuple[I64, U32]:
+        """Return the next entries up to ``edge``, or all, in ascending order."""
+        low, high = self.low, self.high
+        if edge is None:
+            self.low = high
+            return self._times[low:high], self._rows[low:high]
+        self.drop_through(edge, newest_first=newest_first)
         if newest_first:
-            self.high -= count
+            return self._times[self.high : high], self._rows[self.high : high]
+        return self._times[low : self.low], self._rows[low : self.low]
+
+    def drop_through(self, edge: tuple[int, int], *, newest_first: bool) -> None:
+        """Leave out the entries up to ``edge``, and it, in the order that is read."""
+        time, row = edge
+        first = int(self._times.searchsorted(time))
+        last = int(self._times.searchsorted(time, side="right"))
+        side: Literal["left", "right"] = "left" if newest_first else "right"
+        place = first + int(self._rows[first:last].searchsorted(row, side))
+        if newest_first:
+            self.high = max(self.low, min(self.high, place))
         else:
-            self.low += count
+            self.low = min(self.high, max(self.low, place))

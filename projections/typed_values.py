@@ -13,6 +13,7 @@ from typing import Final, TypeAlias
 
 KEY_MAX: Final = (1 << 64) - 1
 _BIAS: Final = 1 << 63
+_pack: Final = struct.Struct("<d").pack
 
 KeyRange: TypeAlias = tuple["ValueType", int, int]
 """A type, and the least and greatest key of the values of that type."""
@@ -106,5 +107,5 @@ def _edge(operator: str, bound: float) -> int:
 
 def _ascending(number: float) -> int:
     """Return the bits of a float64, made to ascend with it; −0 counts as 0."""
-    bits = int.from_bytes(struct.pack("<d", number + 0.0), "little")
+    bits = int.from_bytes(_pack(number + 0.0), "little")
     return KEY_MAX - bits if bits & _BIAS else bits | _BIAS

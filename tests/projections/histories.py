@@ -21,9 +21,13 @@ from cerata.engine.events import (
     Scope,
     SupersedeFrame,
 )
+from cerata.projections.filters import Filter
 from cerata.projections.frames import FramesProjection
 from cerata.projections.fulltext import FulltextProjection, searchable
 from cerata.projections.text import terms
+
+ORIGIN = "1970-01-01T00:00:00.020000+00:00"
+"""When event 20 was recorded."""
 
 OTHER_SCOPE: Scope = (("tenant", "default"), ("session_id", "s1"))
 
@@ -177,19 +181,34 @@ class Model:
             self.bodies[seq] = body if isinstance(body, PutFrame) else PutFrame()
         elif isinstance(body, DeleteFrame):
             self._close(body.frame, seq, None)
-        elif isinstance(body, SupersedeFrame) and body.old != body.new:
-            if body.old in self.tokens and body.old not in self.closed:
+        elif isinstance(body, SupersedeFrame):
+            instead = [body.new, *self.successors(body.new)]
+            if body.old in self.tokens and body.old not in (*self.closed, *instead):
                 self.direct[body.old] = body.new
-            self._close(body.old, seq, body.new)
+                self._close(body.old, seq, body.new)
 
     def _close(self, frame: int, seq: int, by: int | None) -> None:
         if frame not in self.tokens or frame in self.closed:
             return
-        # The new version may stand below the old one; it and what is below it stay.
+        # What stands in its place may stand below it; it and what is below it stay.
+        instead = [] if by is None else [by, *self.successors(by)]
         below = [frame]
         for one in below:
             self.closed.setdefault(one, (seq, by or None))
-            below += [child for child in self.children(one) if child != by]
+            below += [child for child in self.children(one) if child not in instead]
+
+    def successors(self, frame: int) -> list[int]:
+        chain: list[int] = []
+        by = self.closed.get(frame, (0, None))[1]
+        while by is not None:
+            assert by not in chain
+            chain.append(by)
+            by = self.closed.get(by, (0, None))[1]
+        return chain
+
+    def predecessors(self, frame: int) -> set[int]:
+        found = {old for old, new in self.direct.items() if new == frame}
+        return found.union(*map(self.predecessors, found))
 
     def children(self, frame: int) -> list[int]:
         return [c for c, body in self.bodies.items() if body.parent == frame and frame < c]
@@ -213,6 +232,13 @@ class Model:
         return sorted(scores.items(), key=lambda hit: (-round(hit[1], 6), hit[0]))[:k]
 
 
+FILTERS = (
+    Filter(tags=["decision"], kind="note") | Filter(labels=["red"], track="main"),
+    Filter(metadata={"n": (">", 0)}) | Filter(metadata={"year": ("!=", "a")}, role="user"),
+    Filter(scope={"session_id": "s1"}, uri_prefix="file:///home") | ~Filter(created=(None, ORIGIN)),
+    Filter(content=(ORIGIN, None)),
+)
+
 QUERIES = ("index memory", "the recall of HNSW in tokyo 東京", "cafe x1 decision", "京", "of the")
 
 
@@ -227,8 +253,12 @@ def answers(frames: FramesProjection, fulltext: FulltextProjection, n: int) -> o
         [view.search(query, k=5).scores.tolist() for query in QUERIES],
         alive.tolist(),
         [(table.frame(i), table.closing_of(i, n), table.children(i, n)) for i in ids],
-        [table.supersedes_of(i, n) for i in ids],
+        [(table.successors(i, n), table.predecessors(i, n)) for i in ids],
         [table.find_content(b"a" * 16, n), table.find_uri("file:b", n)],
+        [table.find_stored(b"a" * 16, n, chunk_count=c, space="small") for c in (None, 1, 2)],
+        [table.embedded(n, space).tolist() for space in (None, "small", "none")],
+        [table.mask(where, n).tolist() for where in FILTERS],
+        [table.timeline(n, by).page(among=alive, limit=9) for by in ("content", "recorded")],
         table.oddities(n),
         table.kind_mask({"note"}, n).tolist(),
         table.scope_mask(lambda scope: len(scope) > 1, n).tolist(),

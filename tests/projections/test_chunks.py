@@ -6,18 +6,35 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from cerata.engine.errors import Corrupt
-from cerata.engine.events import DeleteFrame, PutFrame, SupersedeFrame
+from cerata.engine.events import (
+    Attachment,
+    DeleteFrame,
+    Embedding,
+    PutFrame,
+    SupersedeFrame,
+)
 from cerata.projections.columns import Column, decode_columns, encode_columns, narrow
+from cerata.projections.frame_table import Frames
 from cerata.projections.frames import FramesProjection
 from cerata.projections.fulltext import FulltextProjection
 from cerata.projections.hash_index import HashIndex
 
-from .histories import events_of, fold
+from .histories import FILTERS, events_of, fold
+
+EMBEDDING = Embedding("small", "f4", 1, Attachment(bytes(32), 4))
 
 EVENTS = events_of(
     [
-        PutFrame(text="the index of memory", uri="file:a", tags=("decision",)),
-        PutFrame(text="a chunk below", parent=1, chunk_index=0),
+        PutFrame(
+            text="the index of memory",
+            uri="file:a",
+            tags=("decision",),
+            metadata={"n": 1.5, "year": "a"},
+            content_dates=(20_000,),
+            content_hash=b"a" * 16,
+            chunk_count=2,
+        ),
+        PutFrame(text="a chunk below", parent=1, chunk_index=0, embedding=EMBEDDING),
         PutFrame(text="recall of an index index", role="user"),
         SupersedeFrame(old=1, new=3),
         DeleteFrame(frame=3),
@@ -47,8 +64,28 @@ def test_any_damaged_byte_is_refused_or_harmless(
                 refused += 1
                 assert (target.seq, target.digest()) == (0, empty_digest)
             else:
-                target.snapshot()
+                read = target.snapshot()
+                if isinstance(read, Frames):
+                    ask_everything(read)
     assert refused > len(chunk)
+
+
+def ask_everything(frames: Frames) -> None:
+    """Every read: what was accepted must answer, whatever it says."""
+    for n in (frames.seq // 2, frames.seq):
+        masks = [frames.mask(where, n) for where in FILTERS]
+        assert {len(mask) for mask in masks} == {frames.rows_at(n)}
+        for frame in frames.ids[: frames.rows_at(n)].tolist():
+            frames.frame(frame)
+            frames.children(frame, n)
+            frames.successors(frame, n)
+            frames.predecessors(frame, n)
+        frames.find_stored(b"a" * 16, n, chunk_count=2, space="small")
+        frames.find_uri("file:a", n)
+        frames.oddities(n)
+        frames.embedded(n, "small")
+        for by in ("content", "recorded"):
+            frames.timeline(n, by).page(limit=3)
 
 
 @pytest.mark.parametrize("kind", [FramesProjection, FulltextProjection])

@@ -1,6 +1,7 @@
 """Filters: exact, as of any event, and refused where they cannot mean anything."""
 
 from datetime import UTC, datetime
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -12,6 +13,7 @@ from cerata.engine.errors import InvalidInput
 from cerata.engine.events import PutFrame
 from cerata.projections.filters import Filter
 from cerata.projections.frames import FramesProjection
+from cerata.projections.string_order import StringOrder, bounds
 from cerata.projections.strings import Strings
 from cerata.projections.typed_values import ValueType, number_key, number_ranges
 
@@ -47,6 +49,7 @@ def test_sorted_postings_answer_as_a_scan_does_and_show_no_later_row(
     expected = [table.mask(where, table.seq).tolist() for table in snapshots]
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr("cerata.projections.attributes.SORT_SIZE_MIN", least)
+        patch.setattr("cerata.projections.string_order.SORT_SIZE_MIN", least)
         sorted_first = [table.mask(where, table.seq).tolist() for table in snapshots]
         sorted_last = [table.mask(where, table.seq).tolist() for table in reversed(snapshots)]
     assert sorted_first == expected
@@ -187,26 +190,52 @@ def test_numbers_compare_exactly_by_their_keys(value: float, bound: float) -> No
         assert any(k is kind and low <= key <= high for k, low, high in ranges) is expected
 
 
-@given(st.lists(st.text(max_size=20), unique=True, min_size=1), st.text(max_size=20))
-def test_strings_compare_by_code_point(texts: list[str], bound: str) -> None:
+_texts = st.text(max_size=20) | st.text("a\0\x01\xff", max_size=17)
+
+
+@given(st.lists(_texts, unique=True, min_size=1), _texts, st.lists(st.integers(0, 30), max_size=3))
+def test_strings_compare_by_code_point(texts: list[str], bound: str, cuts: list[int]) -> None:
+    # Asked while strings come, so that some are sorted in pieces and some not at all.
     strings = Strings()
-    codes = [strings.code(text, 1) for text in texts]
-    strings.settle()
-    assert [strings.text(code) for code in codes] == texts
-    assert [strings.find(text) for text in texts] == codes
-    expected = [(text > bound) - (text < bound) for text in texts]
-    assert strings.compare(np.array(codes), bound.encode()).tolist() == expected
-    starting = strings.starting(np.array(codes), bound.encode()).tolist()
-    assert starting == [text.startswith(bound) for text in texts]
+    order = StringOrder(strings)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("cerata.projections.string_order.SORT_SIZE_MIN", 3)
+        for start, end in pairwise([0, *sorted(cuts), len(texts)]):
+            for text in texts[start:end]:
+                strings.code(text, 1)
+            codes = strings.settle()
+            assert [strings.text(code) for code in codes] == texts[start:end]
+            order.between(b"", None)
+        every = list(range(1, len(texts) + 1))
+        assert [strings.find(text) for text in texts] == every
+        signs = [(text > bound) - (text < bound) for text in texts]
+        assert strings.compare(np.array(every), bound.encode()).tolist() == signs
+        for operator, expected in (
+            ("<", [sign < 0 for sign in signs]),
+            ("<=", [sign <= 0 for sign in signs]),
+            (">", [sign > 0 for sign in signs]),
+            (">=", [sign >= 0 for sign in signs]),
+            ("prefix", [text.startswith(bound) for text in texts]),
+        ):
+            codes = order.between(*bounds(operator, bound)).tolist()
+            assert codes == [code for code, one in zip(every, expected, strict=True) if one]
 
 
-def test_strings_that_are_forgotten_keep_their_codes(monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("batch", [1, 7, 60])
+def test_strings_that_are_forgotten_keep_their_codes(
+    monkeypatch: pytest.MonkeyPatch, batch: int
+) -> None:
     # The memory of codes is bounded; beyond, the columns themselves are asked.
     monkeypatch.setattr("cerata.projections.strings._KEPT_MAX", 10)
+    monkeypatch.setattr("cerata.projections.hash_index.SORT_SIZE_MIN", 20)
     strings = Strings()
-    texts = [f"text {i * 31 % 97}" for i in range(500)]
-    for text in texts:
-        strings.code(text, 1)
-        strings.settle()
-    assert len(strings) == len(set(texts))
-    assert [strings.text(strings.code(text, 2)) for text in texts] == texts
+    texts = [f"text {i * 31 % 197}" for i in range(500)]
+    codes: list[int] = []
+    for start in range(0, len(texts), batch):
+        given = [strings.code(text, 1) for text in texts[start : start + batch]]
+        settled = strings.settle()
+        codes += [code if code > 0 else settled[-code - 1] for code in given]
+    first = list(dict.fromkeys(texts))
+    assert codes == [first.index(text) + 1 for text in texts]
+    assert [strings.text(code) for code in codes] == texts
+    assert len(strings) == len(first)

@@ -2,12 +2,25 @@
 
 from concurrent.futures import ThreadPoolExecutor
 
-from cerata.engine.events import DeleteFrame, Erased, Gap, PutFrame, SupersedeFrame
+from hypothesis import given
+from hypothesis import strategies as st
+
+from cerata.engine.events import (
+    Attachment,
+    DeleteFrame,
+    Embedding,
+    Erased,
+    Gap,
+    PutEmbedding,
+    PutFrame,
+    SupersedeFrame,
+)
 from cerata.projections.frame_columns import ClosingKind, Oddity
+from cerata.projections.frame_table import Stored
 from cerata.projections.frames import FramesProjection
 from cerata.projections.fulltext import FulltextProjection
 
-from .histories import events_of, fold
+from .histories import Folded, Model, events_of, fold, histories
 
 
 def test_a_superseded_document_takes_its_chunks_along() -> None:
@@ -34,6 +47,121 @@ def test_the_first_closing_wins() -> None:
     assert closing is not None
     assert closing.kind is ClosingKind.DELETE
     assert frames.oddities(4) == {Oddity.ALREADY_CLOSED: 1}
+
+
+_few = st.integers(1, 7)
+_storms = st.tuples(
+    st.lists(st.none() | _few, min_size=7, max_size=7),
+    st.lists(st.builds(SupersedeFrame, old=_few, new=_few) | st.builds(DeleteFrame, frame=_few)),
+).map(lambda drawn: events_of([*(PutFrame(text="", parent=p) for p in drawn[0]), *drawn[1]]))
+
+
+@given(_storms)
+def test_no_frame_ever_takes_its_own_place_by_a_detour(events: list[Folded]) -> None:
+    # Seven frames below each other, closed in every order: chains end, and are the reference's.
+    frames = fold(events)[0].snapshot()
+    for n in range(7, len(events) + 1):
+        model = Model.of(events[:n])
+        for frame in range(1, 8):
+            closing = frames.closing_of(frame, n)
+            assert (closing and (closing.seq, closing.by)) == model.closed.get(frame)
+            chain = frames.successors(frame, n)
+            assert chain == model.successors(frame)
+            assert set(frames.predecessors(frame, n)) == model.predecessors(frame)
+            assert frame not in chain
+            assert not chain or frames.successors(chain[-1], n) == []
+
+
+def test_a_frame_superseded_by_what_it_replaced_is_an_oddity() -> None:
+    events = events_of(
+        [
+            PutFrame(text="a"),
+            PutFrame(text="b"),
+            SupersedeFrame(old=1, new=2),
+            SupersedeFrame(old=2, new=1),
+            SupersedeFrame(old=2, new=2),
+        ]
+    )
+    frames = fold(events)[0].snapshot()
+    assert frames.oddities(5) == {Oddity.CYCLE: 2}
+    assert frames.alive(5).tolist() == [False, True]
+    assert (frames.successors(1, 5), frames.predecessors(2, 5)) == ([2], [1])
+
+
+@given(histories)
+def test_a_row_says_what_its_event_said(events: list[Folded]) -> None:
+    frames = fold(events)[0].snapshot()
+    for event in events:
+        if event.type != "putFrame":
+            continue
+        body, row = event.body, frames.frame(event.seq)
+        assert row is not None
+        assert (row.frame, row.recorded, row.scope) == (event.seq, event.recorded, event.scope)
+        if not isinstance(body, PutFrame):
+            assert (row.kind, row.uri, row.tags, row.has_text) == (None, None, (), False)
+            continue
+        for name in _SAID:
+            assert getattr(row, name) == getattr(body, name), name
+        assert row.parent == (body.parent or None)
+        assert (row.has_text, row.has_blob) == (body.text is not None, body.blob is not None)
+        assert row.has_search_text == (body.search_text is not None)
+
+
+_SAID = (
+    *("kind", "role", "uri", "title", "tags", "labels", "track"),
+    *("chunk_index", "chunk_count", "content_dates", "created"),
+)
+
+
+def chunk(parent: int, index: int, space: str | None = None) -> PutFrame:
+    embedding = None if space is None else in_space(space)
+    return PutFrame(text="c", parent=parent, chunk_index=index, embedding=embedding)
+
+
+def in_space(space: str) -> Embedding:
+    return Embedding(space, "f4", 1, Attachment(bytes(32), 4))
+
+
+def test_the_probe_says_what_of_a_document_is_still_to_be_done() -> None:
+    # A crash left a document with two of three chunks; one of them has its embedding.
+    content = bytes(range(16))
+    events = events_of(
+        [
+            PutFrame(text="", content_hash=content, chunk_count=3),
+            chunk(1, 0, "small"),
+            chunk(1, 2),
+            PutEmbedding(frame=3, embedding=in_space("small")),
+            chunk(1, 1, "large"),
+            DeleteFrame(frame=2),
+            DeleteFrame(frame=1),
+        ]
+    )
+    frames = fold(events)[0].snapshot()
+
+    def probe(n: int, space: str | None = "small") -> Stored:
+        (found,) = frames.find_stored(content, n, chunk_count=3, space=space)
+        return found
+
+    assert probe(1) == Stored(1, {}, (0, 1, 2), ())
+    assert probe(3) == Stored(1, {0: 2, 2: 3}, (1,), (3,))
+    assert probe(4) == Stored(1, {0: 2, 2: 3}, (1,), ())
+    assert probe(5) == Stored(1, {0: 2, 1: 5, 2: 3}, (), (5,))
+    assert probe(5, None).is_complete
+    assert not probe(5, "unheard of").is_complete
+    assert probe(6) == Stored(1, {1: 5, 2: 3}, (0,), (5,))
+    assert frames.find_stored(content, 7, chunk_count=3) == []
+    # Cut otherwise, or not at all, it is not what is there.
+    assert frames.find_stored(content, 5, chunk_count=2) == []
+    assert frames.find_stored(content, 5) == []
+
+
+def test_the_probe_knows_contents_of_one_frame() -> None:
+    content = b"\x07" * 16
+    put = PutFrame(text="a", content_hash=content)
+    events = events_of([put, PutFrame(text="a", content_hash=content, embedding=in_space("s"))])
+    frames = fold(events)[0].snapshot()
+    assert frames.find_stored(content, 1) == [Stored(1, {}, (), ())]
+    assert [one.is_complete for one in frames.find_stored(content, 2, space="s")] == [False, True]
 
 
 def test_what_cannot_be_followed_is_counted_and_passed_over() -> None:

@@ -1,0 +1,96 @@
+"""Strings in order, so that a prefix or a bound is a bisection.
+
+Owns codes of strings sorted by code point, which is the order of their UTF-8, in pieces that grow
+geometrically; like postings they are sorted when first asked for. The newest are compared one by
+one, a word of 8 bytes at a time.
+"""
+
+import threading
+from bisect import bisect_left
+
+import numpy as np
+
+from .columns import I64, U32, concatenate
+from .hash_index import SORT_SIZE_MIN
+from .strings import Strings
+
+
+class StringOrder:
+    """The codes of strings, in order of their strings.
+
+    - Each piece has the codes of one range, [1, …) in all, and is more than twice as long as the
+      next; they are published together, so any thread may ask.
+    """
+
+    def __init__(self, strings: Strings) -> None:
+        self._strings = strings
+        self._pieces: tuple[U32, ...] = ()
+        self._lock = threading.Lock()
+
+    def between(self, low: bytes, high: bytes | None) -> U32:
+        """Return the codes, ascending, of the strings with low ≤ string < high, as UTF-8.
+
+        None is open. Cost: O(log² n) and the codes found; a sort once in a while, 1 us a string.
+        """
+        strings = self._strings
+        count = len(strings)
+        if count - self._covered(self._pieces) > SORT_SIZE_MIN:
+            self._cover(count)
+        pieces = self._pieces
+        found: list[U32] = []
+        for piece in pieces:
+            start = bisect_left(piece, low, key=strings.utf8)
+            end = len(piece) if high is None else bisect_left(piece, high, key=strings.utf8)
+            found.append(piece[start : max(start, end)])
+        tail: I64 = np.arange(self._covered(pieces) + 1, count + 1)
+        tail = tail[strings.compare(tail, low) >= 0]
+        if high is not None:
+            tail = tail[strings.compare(tail, high) < 0]
+        return np.sort(concatenate([*found, tail.astype(np.uint32)], np.uint32))
+
+    def _covered(self, pieces: tuple[U32, ...]) -> int:
+        return sum(map(len, pieces))
+
+    def _cover(self, count: int) -> None:
+        """Sort the strings that are not sorted yet."""
+        with self._lock:
+            pieces = list(self._pieces)
+            start = self._covered(self._pieces)
+            if start >= count:
+                return
+            codes: list[int] = [*range(start + 1, count + 1)]
+            while pieces and len(pieces[-1]) <= 2 * len(codes):
+                earlier: list[int] = pieces.pop().tolist()
+                codes = earlier + codes
+            first = min(codes)
+            texts = self._strings.all_utf8(first, count)
+            # Mostly two runs: one is in order already.
+            codes.sort(key=lambda code: texts[code - first])
+            self._pieces = (*pieces, np.array(codes, np.uint32))
+
+    @property
+    def size_bytes(self) -> int:
+        """Memory held by the order."""
+        return sum(piece.nbytes for piece in self._pieces)
+
+
+def bounds(operator: str, text: str) -> tuple[bytes, bytes | None]:
+    """Return the [low, high) of the strings that compare so with a text, None for no end.
+
+    ``operator`` is one of ``<``, ``<=``, ``>``, ``>=``, ``prefix``.
+    """
+    bound = text.encode()
+    # Nothing stands between a string and the same with a zero at its end.
+    after = bound + b"\0"
+    match operator:
+        case "<":
+            return b"", bound
+        case "<=":
+            return b"", after
+        case ">":
+            return after, None
+        case ">=":
+            return bound, None
+        case _:
+            # No byte of UTF-8 is 255, so the next prefix as long ends in a byte one higher.
+            return bound, bound[:-1] + bytes([bound[-1] + 1]) if bound else None
