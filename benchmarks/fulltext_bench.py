@@ -1,7 +1,7 @@
-"""Full text and frames: fold, ask, ask as of the past, load. Prints one line a figure.
+"""Full text: fold, ask, ask as of the past, in a store, beside SQLite FTS5. One line a figure.
 
-    python benchmarks/fulltext_bench.py            # 100,000 documents of 40 words
-    python benchmarks/fulltext_bench.py --tiny     # 2,000, for continuous integration
+    python -m benchmarks.fulltext_bench            # 100,000 documents of 40 words
+    python -m benchmarks.fulltext_bench --tiny     # 2,000, for continuous integration
 
 Words are drawn from a Zipf distribution over a made-up vocabulary, so common words are in a third
 of all documents and most words in few, as in prose. Events are made before the clock starts.
@@ -12,19 +12,25 @@ import gc
 import hashlib
 import platform
 import random
+import sqlite3
+import tempfile
 import time
 from collections import deque
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
 from itertools import accumulate
+from pathlib import Path
 
 import numpy as np
 
+import cerata
 from cerata.engine.events import DEFAULT_SCOPE, DeleteFrame, EventBody, PutFrame, Scope
 from cerata.projections.english import english
 from cerata.projections.frames import FramesProjection
 from cerata.projections.fulltext import FulltextProjection
+from cerata.projections.query import And, Phrase, Prefix, Query, Term, plain
+from cerata.projections.ranking import FulltextView
 
 WORDS_A_DOCUMENT = 40
 SEED = 20_240_607
@@ -97,15 +103,34 @@ def report(what: str, figure: str) -> None:
     print(f"{what:<44}{figure}")
 
 
+def questions_of(words: list[str], count: int) -> list[str]:
+    """Return questions of four words, drawn as those of documents are."""
+    source = random.Random(SEED + 1)
+    weights = list(accumulate(1 / (rank + 10) for rank in range(len(words))))
+    return [" ".join(source.choices(words, cum_weights=weights, k=4)) for _ in range(count)]
+
+
 def run(documents: int, queries: int, batch: int) -> None:
     events, words = corpus(documents)
+    questions = questions_of(words, queries)
     english()
     report(
         "machine",
-        f"{platform.machine()}, Python {platform.python_version()}, numpy {np.__version__}",
+        f"{platform.machine()}, Python {platform.python_version()}, numpy {np.__version__}, "
+        f"SQLite {sqlite3.sqlite_version}",
     )
     report("documents, words each, events a batch", f"{documents:,}, {WORDS_A_DOCUMENT}, {batch}")
+    frames, fulltext = folding(events, documents, batch)
+    live = searching(frames, fulltext, events, questions)
+    going_back(frames, fulltext, events, questions)
+    peer(events, questions, live)
+    in_a_store(events, questions, batch)
 
+
+def folding(
+    events: list[Folded], documents: int, batch: int
+) -> tuple[FramesProjection, FulltextProjection]:
+    """Fold everything; report rates, memory, digests and chunks."""
     frames, fulltext = FramesProjection(), FulltextProjection()
     batches = [events[i : i + batch] for i in range(0, len(events), batch)]
     frames_time = timed(lambda: deque(map(frames.apply, batches), maxlen=0))
@@ -114,51 +139,143 @@ def run(documents: int, queries: int, batch: int) -> None:
     report("fold frames", f"{documents / frames_time:,.0f} documents/s of processor time")
     report("fold fulltext", f"{documents / text_time:,.0f} documents/s of processor time")
     report("fold both", f"{documents / both:,.0f} documents/s of processor time")
-    memory = (frames.size_bytes + fulltext.size_bytes) / documents * 100_000 / 1e6
-    report("columns in memory", f"{memory:.1f} MB per 100,000 documents")
-
     digest_time = timed(lambda: (frames.digest(), fulltext.digest()))
     report("digests after the fold", f"{digest_time * 1e3:.2f} ms")
-    chunks: list[bytes] = []
-    chunk_time = timed(lambda: chunks.extend((frames.chunk(0), fulltext.chunk(0))))
-    report(
-        "chunks of everything", f"{chunk_time * 1e3:.1f} ms, {sum(map(len, chunks)) / 1e6:.1f} MB"
-    )
+    return frames, fulltext
 
-    source = random.Random(SEED + 1)
-    weights = list(accumulate(1 / (rank + 10) for rank in range(len(words))))
-    questions = [" ".join(source.choices(words, cum_weights=weights, k=4)) for _ in range(queries)]
+
+def searching(
+    frames: FramesProjection,
+    fulltext: FulltextProjection,
+    events: list[Folded],
+    questions: list[str],
+) -> list[float]:
+    """Report searches of the head, and what deletes and other shapes of query cost."""
+    alive = frames.snapshot().alive(len(events))
+    view = fulltext.snapshot().view(alive)
     result = hashlib.blake2b(digest_size=8)
-    medians: dict[str, float] = {}
-    for name, n in (("live", len(events)), ("as of half", len(events) // 2)):
-        view = fulltext.snapshot().view(frames.snapshot().alive(n))
-        times: list[float] = []
-        for question in ["warm up", *questions]:
-            start = time.process_time()
-            ranking = view.search(question)
-            times.append(time.process_time() - start)
-            result.update(ranking.rows.tobytes() + ranking.scores.tobytes())
-        medians[name] = sorted(times[1:])[queries // 2]
-        report(f"4 words, best 10, {name}", percentiles(times[1:]))
-    stopped_frames, stopped = FramesProjection(), FulltextProjection()
-    stopped_frames.apply(events[: len(events) // 2])
-    stopped.apply(events[: len(events) // 2])
-    view = stopped.snapshot().view(stopped_frames.snapshot().alive(len(events) // 2))
-    times = [timed_call(partial(view.search, question)) for question in questions]
-    ratio = medians["as of half"] / sorted(times)[queries // 2]
-    report("as of half, against a store that stopped", f"{ratio:.2f}x")
-
-    answers: list[int] = []
-
-    def reopen() -> None:
-        loaded_frames, loaded = FramesProjection(), FulltextProjection()
-        loaded_frames.load(chunks[0])
-        loaded.load(chunks[1])
-        again = loaded.snapshot().view(loaded_frames.snapshot().alive(len(events)))
-        answers.extend(again.search(questions[0]).rows.tolist())
-
-    report("load chunks to the first answer", f"{timed(reopen) * 1e3:.1f} ms")
+    view.search("warm up")
+    times: list[float] = []
+    for question in questions:
+        start = time.process_time()
+        ranking = view.search(question)
+        times.append(time.process_time() - start)
+        result.update(ranking.rows.tobytes() + ranking.scores.tobytes())
+    report("4 words, best 10, live", percentiles(times))
+    whole = fulltext.snapshot().view(np.ones(len(alive), np.bool_))
+    cost = side_by_side(view, whole, questions)
+    report("one document in fifty deleted, against none", f"{cost:.2f}x")
+    shapes: dict[str, Callable[[str], Query]] = {
+        "two words, both": lambda one: And(tuple(map(Term, one.split()[:2]))),
+        "phrase of two words": lambda one: Phrase(" ".join(one.split()[:2])),
+        "prefix of three letters": lambda one: Prefix(one[:3]),
+        "quoted word and three more": lambda one: plain('"{}" {}'.format(*one.split(" ", 1))),
+    }
+    for name, make in shapes.items():
+        asked = [make(question) for question in questions[: max(len(questions) // 5, 10)]]
+        report(name, percentiles([timed_call(partial(view.search, one)) for one in asked]))
+    memory = fulltext.size_bytes / len(alive) * 100_000 / 1e6
+    report("full text in memory", f"{memory:.1f} MB per 100,000 documents")
+    memory = frames.size_bytes / len(alive) * 100_000 / 1e6
+    report("frames in memory", f"{memory:.1f} MB per 100,000 documents")
     report("hash of all answers", result.hexdigest())
+    return times
+
+
+def side_by_side(one: FulltextView, other: FulltextView, questions: list[str]) -> float:
+    """Return how many times longer the median search of one view takes than of another.
+
+    Each question is asked of both in turn, so that other work on the machine slows both.
+    """
+    times: tuple[list[float], list[float]] = ([], [])
+    for question in questions:
+        for taken, view in zip(times, (one, other), strict=True):
+            taken.append(timed_call(partial(view.search, question)))
+    middle = len(questions) // 2
+    return sorted(times[0])[middle] / sorted(times[1])[middle]
+
+
+def going_back(
+    frames: FramesProjection,
+    fulltext: FulltextProjection,
+    events: list[Folded],
+    questions: list[str],
+) -> None:
+    """Report searches of the past, against a fold that stopped there."""
+    table, index = frames.snapshot(), fulltext.snapshot()
+    stopped_frames, stopped = FramesProjection(), FulltextProjection()
+    for percent in (1, 10, 25, 50, 75, 99):
+        n = len(events) * percent // 100
+        stopped_frames.apply(events[stopped_frames.seq : n])
+        stopped.apply(events[stopped.seq : n])
+        past = index.view(table.alive(n))
+        then = stopped.snapshot().view(stopped_frames.snapshot().alive(n))
+        ratio = side_by_side(past, then, questions)
+        report(f"as of {percent} %, against a store that stopped", f"{ratio:.2f}x")
+
+
+def peer(events: list[Folded], questions: list[str], ours: list[float]) -> None:
+    """Report SQLite's FTS5 on the same documents and questions, in memory, porter stems."""
+    database = sqlite3.connect(":memory:")
+    database.execute("CREATE VIRTUAL TABLE found USING fts5(text, tokenize='porter unicode61')")
+    rows = [(event.seq, event.body.text) for event in events if isinstance(event.body, PutFrame)]
+    gone = [(event.body.frame,) for event in events if isinstance(event.body, DeleteFrame)]
+    database.executemany("INSERT INTO found(rowid, text) VALUES (?, ?)", rows)
+    database.executemany("DELETE FROM found WHERE rowid = ?", gone)
+    database.commit()
+    ask = "SELECT rowid FROM found WHERE found MATCH ? ORDER BY rank LIMIT 10"
+
+    def search(question: str) -> None:
+        database.execute(ask, (" OR ".join(f'"{word}"' for word in question.split()),)).fetchall()
+
+    some = questions[: max(len(questions) // 5, 10)]
+    times = [timed_call(partial(search, question)) for question in some]
+    report("FTS5, the same questions", percentiles(times))
+    ratio = sorted(times)[len(times) // 2] / sorted(ours)[len(ours) // 2]
+    report("FTS5's median, against ours", f"{ratio:.0f}x")
+    database.close()
+
+
+def in_a_store(events: list[Folded], questions: list[str], batch: int) -> None:
+    """Report ingest through a store on disk with the fold, and reopening to the first answer."""
+    texts = [event.body.text or "" for event in events if isinstance(event.body, PutFrame)]
+    with tempfile.TemporaryDirectory() as folder:
+        path = str(Path(folder) / "bench.cera")
+        gc.collect()
+        used, started = time.process_time(), time.perf_counter()
+        with cerata.open(path) as store:
+            for start in range(0, len(texts), batch):
+                store.put_frames(texts[start : start + batch])
+            store.search(questions[0])
+            used, taken = time.process_time() - used, time.perf_counter() - started
+            store.checkpoint()
+        report("put_frames and fold, to the first answer", f"{len(texts) / taken:,.0f} documents/s")
+        report("the same, by processor time", f"{len(texts) / used:,.0f} documents/s")
+        report("FTS5 file, the same batches", f"{fts5_rate(texts, batch, folder):,.0f} documents/s")
+        opened: list[float] = []
+        for question in questions[:5]:
+            gc.collect()
+            started = time.perf_counter()
+            with cerata.open(path, mode="r") as store:
+                store.search(question)
+                opened.append(time.perf_counter() - started)
+        report("reopen to the first answer", f"{min(opened) * 1e3:.1f} ms, best of 5")
+
+
+def fts5_rate(texts: list[str], batch: int, folder: str) -> float:
+    """Return the documents a second that FTS5 takes into a file, one transaction a batch."""
+    database = sqlite3.connect(Path(folder) / "bench.sqlite")
+    database.execute("PRAGMA journal_mode=WAL")
+    database.execute("PRAGMA synchronous=FULL")
+    database.execute("CREATE VIRTUAL TABLE found USING fts5(text, tokenize='porter unicode61')")
+    started = time.perf_counter()
+    for start in range(0, len(texts), batch):
+        rows = [(text,) for text in texts[start : start + batch]]
+        database.executemany("INSERT INTO found(text) VALUES (?)", rows)
+        database.commit()
+    rate = len(texts) / (time.perf_counter() - started)
+    database.close()
+    return rate
 
 
 def timed_call(work: Callable[[], object]) -> float:

@@ -51,6 +51,9 @@ from .word_table import cut
 _STEP_EVENTS: Final = BLOCK_SEQS
 """Events folded before their tokens become a piece: about 100,000 tokens, which sort in cache."""
 
+_BATCH_FRAMES: Final = 256
+"""Frames cut at once: enough to make columns pay, and new words are soon known."""
+
 _PIECE_TOKENS_MIN: Final = 1 << 16
 """Tokens that wait for a reader at most, before they become a piece."""
 
@@ -113,7 +116,9 @@ class FulltextProjection:
         english()
         for start in range(0, len(events), _STEP_EVENTS):
             step = events[start : start + _STEP_EVENTS]
-            self._fold([event for event in step if event.type == PutFrame.wire_name])
+            frames = [event for event in step if event.type == PutFrame.wire_name]
+            for first in range(0, len(frames), _BATCH_FRAMES):
+                self._fold(frames[first : first + _BATCH_FRAMES])
             self._seq = step[-1].seq
             if self._unsettled() >= _PIECE_TOKENS_MIN:
                 self._settle()
@@ -122,8 +127,6 @@ class FulltextProjection:
 
     def _fold(self, events: Sequence[FoldedEvent]) -> None:
         """Append the tokens of frames; about 7 us for 40 words, a column at a time."""
-        if not events:
-            return
         parts: list[str] = []
         for event in events:
             body = event.body

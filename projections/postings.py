@@ -11,6 +11,7 @@ four at a time, so there are O(log rows) of them however small the folds were.
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Final
 
 import numpy as np
@@ -33,17 +34,16 @@ _LEVEL_ROWS: Final = 8
 """Pieces below 8 · 4 rows are one level: single puts are merged at most a few times."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Piece:
     """Postings of rows [first_row, end_row), in order of term, then row.
 
     - ``terms``: (m,) ascending; the postings of ``terms[i]`` are [starts[i], starts[i + 1]).
     - ``rows``: (p,) relative to ``first_row``, ascending within a term.
     - ``counts``: (p,) occurrences in the row, at least 1.
-    - ``positions``: (counts.sum(),) ascending within a posting, counted without stop words; those
-      of ``terms[i]`` are [token_starts[i], token_starts[i + 1]).
+    - ``positions``: (counts.sum(),) ascending within a posting, counted without stop words.
     - ``weights``: (p,) occurrences as their fields weigh; ``counts`` itself where all is text.
-      Both it and ``token_starts`` follow from the rest, and are in no chunk.
+      They follow from the rest, and are in no chunk.
     """
 
     first_row: int
@@ -54,11 +54,18 @@ class Piece:
     counts: Unsigned
     positions: Unsigned
     weights: Unsigned
-    token_starts: I64
+
+    @cached_property
+    def token_starts(self) -> I64:
+        """Where the positions of each term start, and the end: (m + 1,). Phrases ask for it."""
+        if not len(self.counts):
+            return np.zeros(1, np.int64)
+        sums = np.add.reduceat(self.counts, self.starts[:-1], dtype=np.int64)
+        return concatenate([np.zeros(1, np.int64), np.cumsum(sums)], np.int64)
 
     @property
     def size_bytes(self) -> int:
-        columns: list[AnyColumn] = [self.terms, self.starts, self.token_starts]
+        columns: list[AnyColumn] = [self.terms, self.starts]
         columns += [self.rows, self.counts, self.positions]
         held = sum(column.nbytes for column in columns)
         return held if self.weights is self.counts else held + self.weights.nbytes
@@ -106,15 +113,7 @@ def _piece(
     """Return a piece with the columns that follow from the others."""
     weighed = weigh(rows, counts, positions, fields)
     weights = counts if weighed is counts else narrow(weighed)
-    token_starts = _token_starts(counts, starts)
-    return Piece(*span, terms, starts, rows, counts, positions, weights, token_starts)
-
-
-def _token_starts(counts: Unsigned, starts: I64) -> I64:
-    if not len(counts):
-        return np.zeros(1, np.int64)
-    sums = np.add.reduceat(counts, starts[:-1], dtype=np.int64)
-    return concatenate([np.zeros(1, np.int64), np.cumsum(sums)], np.int64)
+    return Piece(*span, terms, starts, rows, counts, positions, weights)
 
 
 def _groups(sorted_terms: U32) -> tuple[U32, I64]:
@@ -161,7 +160,6 @@ def merge(pieces: Sequence[Piece]) -> Piece:
         counts=merged_counts,
         positions=narrow(positions[gather_ranges(token_starts, token_sizes)]),
         weights=weights,
-        token_starts=_token_starts(merged_counts, merged_starts),
     )
 
 
@@ -192,7 +190,6 @@ def cut(piece: Piece, first_row: int, end_row: int) -> Piece:
         counts=counts,
         positions=narrow(piece.positions[np.repeat(keep, piece.counts)]),
         weights=counts if plain else narrow(piece.weights[keep]),
-        token_starts=_token_starts(counts, kept_starts),
     )
 
 
@@ -211,7 +208,7 @@ def gather(pieces: Sequence[Piece], first_row: int, end_row: int) -> Piece:
 
 def _empty(first_row: int, end_row: int) -> Piece:
     none, zero = np.empty(0, np.uint8), np.zeros(1, np.int64)
-    return Piece(first_row, end_row, np.empty(0, np.uint32), zero, none, none, none, none, zero)
+    return Piece(first_row, end_row, np.empty(0, np.uint32), zero, none, none, none, none)
 
 
 def stream_of(piece: Piece, lengths: U32) -> U32:
@@ -284,15 +281,16 @@ def decode(columns: Columns, fields: FieldLengths, first_row: int, term_count: i
         require(int(sizes.min()) > 0 and int(counts.min()) > 0, "it has an empty posting")
         require((terms[1:] > terms[:-1]).all(), "its terms do not ascend")
         require(int(terms[-1]) < term_count, "it names a term that is not there")
-        steps = gaps > 0
-        steps[starts[:-1]] = True
-        require(steps.all(), "the rows of a term do not ascend")
-        last_rows = np.add.reduceat(gaps, starts[:-1], dtype=np.int64)
+        # Each term's gaps add up from its first: one running sum for all, modulo 2^32, less what
+        # it was before the term. One that leaves 32 bits comes back below its neighbour.
+        sums = np.cumsum(gaps, dtype=np.uint32)
+        before = concatenate([np.zeros(1, np.uint32), sums[starts[1:-1] - 1]], np.uint32)
+        last_rows = sums[starts[1:] - 1] - before
+        sums -= np.repeat(before, sizes)
+        ascends = sums[1:] > sums[:-1]
+        ascends[starts[1:-1] - 1] = True
+        require(ascends.all(), "the rows of a term do not ascend")
         require(int(last_rows.max()) < len(lengths), "it names a row that is not there")
-        # Each term starts where the one before ended, going back: one running sum for all, in
-        # arithmetic modulo 2^32.
-        steps32 = gaps.astype(np.uint32)
-        steps32[starts[1:-1]] -= last_rows[:-1].astype(np.uint32)
-        rows = narrow(np.cumsum(steps32, out=steps32))
+        rows = narrow(sums)
     span = first_row, first_row + len(lengths)
     return _piece(span, terms, starts, rows, counts, positions, fields)

@@ -21,7 +21,7 @@ from cerata.projections.ranking import FulltextView
 from .histories import Folded, events_of, fold
 
 HISTORIES = int(os.environ.get("CERATA_HISTORIES", "60"))
-SHARES = 4
+SHARES = max(4, HISTORIES // 100)
 WORDS = [
     *("index", "indexes", "indexing", "memory", "the", "of", "HNSW", "café", "東京", "log"),
     *("decision", "decisive", "recall", "a"),
@@ -35,9 +35,9 @@ QUESTIONS: tuple[str | Query, ...] = (
 
 
 def random_history(dice: random.Random) -> list[Folded]:
-    """Return 1 to 24 events: puts, and now and then a delete or a supersede of anything."""
+    """Return 1 to 16 events: puts, and now and then a delete or a supersede of anything."""
     bodies: list[EventBody] = []
-    for seq in range(1, dice.randrange(2, 26)):
+    for seq in range(1, dice.randrange(2, 18)):
         draw = dice.random()
         if seq > 2 and draw < 0.15:
             bodies.append(DeleteFrame(frame=dice.randrange(1, seq)))

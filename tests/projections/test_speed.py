@@ -1,0 +1,194 @@
+"""Speed of full text, by wide ratios to a floor or a peer in the same run.
+
+The figures are printed by ``python -m benchmarks.fulltext_bench``. Here each bound holds by a wide
+margin, and the same measure breaks it once what makes it fast is switched off.
+"""
+
+import sqlite3
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from typing import cast
+
+import numpy as np
+import pytest
+
+from benchmarks.fulltext_bench import Folded, corpus, questions_of, side_by_side
+from cerata.engine.events import PutFrame
+from cerata.projections import postings, ranking, text
+from cerata.projections.columns import F64, I32, I64, U32, U64
+from cerata.projections.english import Rules, english
+from cerata.projections.frames import FramesProjection
+from cerata.projections.fulltext import FulltextProjection
+from cerata.projections.occurrences import Occurrences
+from cerata.projections.ranking import FulltextView
+from cerata.projections.vocabulary import RowsOf, Vocabulary
+from cerata.projections.word_table import UNKNOWN, Words, WordTable
+
+DOCUMENTS = 4_000
+EVENTS, WORDS = corpus(DOCUMENTS)
+QUESTIONS = questions_of(WORDS, 60)
+TEXTS = [event.body.text or "" for event in EVENTS if isinstance(event.body, PutFrame)]
+
+
+def seconds(work: Callable[[], object], times: int = 5) -> float:
+    """Return the least processor time of a few tries."""
+    found: list[float] = []
+    for _ in range(times):
+        start = time.process_time()
+        work()
+        found.append(time.process_time() - start)
+    return min(found)
+
+
+def folded(events: Sequence[Folded] = EVENTS, batch: int = 100) -> FulltextProjection:
+    projection = FulltextProjection()
+    for start in range(0, len(events), batch):
+        projection.apply(events[start : start + batch])
+    return projection
+
+
+def view_of(projection: FulltextProjection, n: int = len(EVENTS)) -> FulltextView:
+    frames = FramesProjection()
+    frames.apply(EVENTS[:n])
+    return projection.snapshot().view(frames.snapshot().alive(n))
+
+
+# --- folding ---------------------------------------------------------------------------------
+
+
+def fold_ratio() -> float:
+    """Return how many times the cutting of words alone a fold takes, once the words are known."""
+    projection = folded()
+    learnt = projection._vocabulary
+
+    def fold() -> None:
+        one = FulltextProjection()
+        one._vocabulary = learnt
+        one.apply(EVENTS)
+
+    cutting = seconds(lambda: [text.words(content) for content in TEXTS])
+    return seconds(fold) / cutting
+
+
+def test_folding_known_words_costs_little_more_than_cutting_them() -> None:
+    """Measured 2.3 to 3 times; with a dictionary asked word by word, 7 times."""
+    assert fold_ratio() < 6
+
+
+def test_known_words_are_looked_up_a_batch_at_a_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The count behind the ratio, without a clock: no known word is handled by itself."""
+    handled: list[int] = []
+    learn = Vocabulary._learn
+
+    def counted(
+        self: Vocabulary, data: bytes, words: Words, unknown: I64, rows: RowsOf
+    ) -> list[int]:
+        handled.append(len(unknown))
+        return learn(self, data, words, unknown, rows)
+
+    monkeypatch.setattr(Vocabulary, "_learn", counted)
+    projection = folded()
+    first, distinct = sum(handled), len(WORDS)
+    assert first < 3 * distinct
+    handled.clear()
+    later = [replace(event, seq=projection.seq + event.seq) for event in EVENTS]
+    projection.apply(later)
+    # Words of more than 16 bytes are in no table; nothing else is asked for by itself.
+    assert sum(handled) < first / 20
+
+    def nothing(self: object, low: U64, high: U64) -> I32:
+        return np.full(len(low), UNKNOWN, np.int32)
+
+    monkeypatch.setattr(WordTable, "find", nothing)
+    folded()
+    assert sum(handled) > 10 * first
+
+
+def test_rules_that_cannot_act_are_not_asked() -> None:
+    from whoosh.lang import porter2
+
+    whole = cast("Rules", porter2).stem
+    fast = english()._stem
+    some = WORDS[:2_000]
+    assert seconds(lambda: list(map(fast, some))) < 0.75 * seconds(lambda: list(map(whole, some)))
+
+
+def test_loading_is_not_folding() -> None:
+    projection = folded()
+    chunk = projection.chunk(0)
+    loading = seconds(lambda: FulltextProjection().load(chunk))
+    assert loading < seconds(folded, 2) / 5
+
+
+# --- searching -------------------------------------------------------------------------------
+
+
+def peer_median() -> float:
+    """Return the seconds of FTS5's median search of the same documents."""
+    database = sqlite3.connect(":memory:")
+    database.execute("CREATE VIRTUAL TABLE found USING fts5(text, tokenize='porter unicode61')")
+    database.executemany("INSERT INTO found(text) VALUES (?)", [(content,) for content in TEXTS])
+    ask = "SELECT rowid FROM found WHERE found MATCH ? ORDER BY rank LIMIT 10"
+    asked = [(" OR ".join(question.split()),) for question in QUESTIONS[:20]]
+    times = [seconds(lambda: database.execute(ask, one).fetchall(), 2) for one in asked]  # noqa: B023
+    database.close()
+    return sorted(times)[len(times) // 2]
+
+
+def our_median(projection: FulltextProjection) -> float:
+    view = view_of(projection)
+    times = [seconds(lambda: view.search(one), 2) for one in QUESTIONS[:20]]  # noqa: B023
+    return sorted(times)[len(times) // 2]
+
+
+def test_a_search_is_faster_than_fts5_because_pieces_are_merged(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    peer = peer_median()
+    assert our_median(folded()) < peer
+
+    def as_they_are(pieces: Sequence[postings.Piece]) -> tuple[postings.Piece, ...]:
+        return tuple(pieces)
+
+    monkeypatch.setattr(postings, "tidy", as_they_are)
+    monkeypatch.setattr("cerata.projections.fulltext._PIECE_TOKENS_MIN", 1)
+    assert our_median(folded(batch=5)) > peer
+
+
+def past_ratio(percent: int) -> float:
+    n = len(EVENTS) * percent // 100
+    return side_by_side(view_of(folded(), n), view_of(folded(EVENTS[:n]), n), QUESTIONS)
+
+
+@pytest.mark.parametrize("percent", [2, 30, 70])
+def test_the_past_costs_what_it_cost_then(percent: int) -> None:
+    assert past_ratio(percent) < 2.5
+
+
+def test_only_the_postings_of_the_past_are_gathered(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Without the cut at the view's last row, a search of the past costs one of the present."""
+    asked: list[int] = []
+
+    class Counted(Occurrences):
+        def gather(self, ids: U32) -> tuple[I64, list[int], I64, F64]:
+            found = super().gather(ids)
+            asked.append(len(found[0]))
+            return found
+
+    monkeypatch.setattr(ranking, "Occurrences", Counted)
+    n = len(EVENTS) // 50
+    counts: list[int] = []
+    for view in (view_of(folded(), n), view_of(folded(EVENTS[:n]), n)):
+        asked.clear()
+        for question in QUESTIONS:
+            view.search(question)
+        counts.append(sum(asked))
+    assert counts[0] == counts[1] > 0
+
+
+def test_deletes_cost_little() -> None:
+    """Document frequencies count what is current, in the postings that are gathered anyway."""
+    index = folded()
+    whole = index.snapshot().view(np.ones(DOCUMENTS, np.bool_))
+    assert side_by_side(view_of(index), whole, QUESTIONS) < 2
