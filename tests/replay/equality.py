@@ -1,0 +1,383 @@
+"""One past, four ways to it: random histories, every read, at every event.
+
+At each n of a random history of every kind of event these must answer alike:
+
+- *native*: a view at n of a store whose state is that of the whole log;
+- *checkpoint plus tail*: what an opener has who restores a checkpoint and folds no further than n;
+- *full replay*: the events alone, from the first one;
+- *stopped*: another store, to which nothing was ever written after event n.
+
+``python -m tests.replay.equality 100`` does so for 100 histories in two processes with different
+hash seeds, compares what they saw, and prints the figures.
+"""
+
+import hashlib
+import json
+import os
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Sequence
+from contextlib import nullcontext
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from random import Random
+from typing import Any
+
+import msgspec
+
+from cerata.engine.errors import NotFound, ProjectionFailed
+from cerata.engine.events import (
+    DEFAULT_SCOPE,
+    AssertFact,
+    Attachment,
+    DeleteFrame,
+    Draft,
+    Embedding,
+    EventBody,
+    Gap,
+    PutEmbedding,
+    PutFrame,
+    PutTag,
+    RetractFact,
+    SupersedeFrame,
+    UnknownBody,
+)
+from cerata.engine.integrity import hash_bytes
+from cerata.engine.log import Log
+from cerata.memory.view import View
+from cerata.projections.filters import Filter
+from cerata.projections.registry import Registry
+from cerata.projections.row_fold import MakeOwn
+from cerata.replay.fold import Fold, replay
+
+from ..format.specimen import counted_bytes, environment, erased_payloads
+from .spending import Spending, Spent
+
+OTHER_SCOPE = (("tenant", "default"), ("session_id", "s1"))
+WORDS = (
+    "index",
+    "indexes",
+    "memory",
+    "the",
+    "recall",
+    "HNSW",
+    "café",
+    "東京",
+    "ελλάδα",
+    "x1",
+    "été",
+)
+QUERIES = (
+    "index memory",
+    "the recall of HNSW in 東京",
+    '"memory index" cafe x1',
+    "京",
+    "of the",
+    "red",
+)
+FILTERS = (
+    Filter(kind="note"),
+    Filter(tags=["red"]) | ~Filter(role="user"),
+    Filter(metadata={"n": (">=", 2)}, uri_prefix="file:"),
+    Filter(track="main") | Filter(labels=["red"]),
+)
+OWN: Sequence[MakeOwn] = (Spending,)
+
+
+# --- histories -----------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class Batch:
+    """What is appended at once; ``erased`` loses its payloads as an erasure will."""
+
+    drafts: tuple[Draft, ...]
+    erased: bool = False
+
+
+def history(source: Random, events: int) -> list[Batch]:
+    """Return batches of one to six events, ``events`` of them in all."""
+    batches: list[Batch] = []
+    count = 0
+    while count < events:
+        size = min(source.choice((1, 1, 1, 2, 3, 6)), events - count)
+        drafts = [_draft(source, count + 1, place) for place in range(size)]
+        batches.append(Batch(tuple(drafts), erased=source.random() < 0.04))
+        count += size
+    return batches
+
+
+def _draft(source: Random, first: int, place: int) -> Draft:
+    scope = OTHER_SCOPE if source.random() < 0.3 else DEFAULT_SCOPE
+    body = _body(source, first, place)
+    data = [body.embedding] if isinstance(body, PutFrame | PutEmbedding) else []
+    vectors = tuple(_vector(found.space)[1] for found in data if found is not None)
+    blobs = (_BLOB,) if isinstance(body, PutFrame) and body.blob is not None else ()
+    return Draft(body, scope, attachments=(*blobs, *vectors))
+
+
+_BLOB = b"\x00\x01 bytes"
+
+
+def _vector(space: str) -> tuple[Embedding, bytes]:
+    data = hash_bytes(space.encode())
+    return Embedding(space, "f4", 8, Attachment(hash_bytes(data), len(data))), data
+
+
+def _earlier(source: Random, first: int, place: int) -> int:
+    """Return a seq, mostly of an earlier event; or a reference into the batch."""
+    if place and source.random() < 0.3:
+        return -source.randint(1, place)
+    return source.randint(1, max(1, first + place - 1))
+
+
+def _body(source: Random, first: int, place: int) -> EventBody:
+    ref = partial(_earlier, source, first, place)
+    draw = source.random()
+    if draw < 0.45:
+        return _put(source, ref)
+    if draw < 0.53:
+        return DeleteFrame(frame=ref())
+    if draw < 0.65:
+        return SupersedeFrame(old=ref(), new=ref())
+    if draw < 0.70:
+        return PutEmbedding(frame=ref(), embedding=_vector("later")[0])
+    if draw < 0.73:
+        return PutTag(tag=f"t{first}-{place}", at=first)
+    if draw < 0.77:
+        return AssertFact(subject="s", predicate="p", object_kind="int", object=draw > 0.75)
+    if draw < 0.79:
+        return RetractFact(fact=ref())
+    if draw < 0.81:
+        return Gap(reason="lost")
+    if draw < 0.85:
+        data = msgspec.msgpack.encode({"tag": "x", "cents": 1})
+        return UnknownBody(kind=source.choice(("rare", "testSpent")), kind_version=9, data=data)
+    return Spent(tag=source.choice(WORDS), cents=source.choice((-2, -1, 1, 1, 2, 2)))
+
+
+def _put(source: Random, ref: Callable[[], int]) -> PutFrame:
+    def maybe(value: Any, chance: float = 0.3) -> Any:
+        return value if source.random() < chance else None
+
+    def words() -> str:
+        return " ".join(source.choices(WORDS, k=source.randint(0, 6)))
+
+    blob = maybe(Attachment(hash_bytes(_BLOB), len(_BLOB)), 0.1)
+    return PutFrame(
+        text=None if blob else words(),
+        blob=blob,
+        search_text=maybe(words(), 0.5 if blob else 0.1),
+        title=maybe(words()),
+        kind=source.choice(("text", "note", "document")),
+        role=maybe(source.choice(("user", "tool"))),
+        uri=maybe(source.choice(("file:a", "file:b", "http:c"))),
+        tags=tuple(source.sample(("red", "blue", "memory"), source.choice((0, 0, 1, 2)))),
+        labels=tuple(source.sample(("red", "l"), source.choice((0, 0, 1)))),
+        metadata={} if source.random() < 0.6 else {"n": source.choice((1, 2, 3.5, "two", None))},
+        track=maybe(source.choice(("main", "side"))),
+        parent=maybe(ref()),
+        chunk_index=maybe(source.randint(0, 2)),
+        chunk_count=maybe(source.randint(1, 3), 0.1),
+        content_dates=tuple(
+            source.choices((-5, 10, 1_700_000_000_000_000), k=source.choice((0, 1, 2)))
+        ),
+        created=maybe(source.choice((-7, 12, 1_700_000_001_000_000))),
+        content_hash=maybe(source.choice((b"a" * 16, b"b" * 16))),
+        embedding=maybe(_vector(source.choice(("small", "large")))[0], 0.2),
+    )
+
+
+def written(batches: Sequence[Batch], through: int | None = None) -> Log:
+    """Return a log in memory with the first ``through`` events, on a clock of its own."""
+    log = Log.open("a.cera", environment=environment(counted_bytes()), ring_bytes=1 << 16)
+    left = sum(len(batch.drafts) for batch in batches) if through is None else through
+    for number, batch in enumerate(batches):
+        drafts = batch.drafts[:left]
+        if not drafts:
+            break
+        with erased_payloads() if batch.erased else nullcontext():
+            log.append(drafts)
+        if number % 11 == 10:
+            log.seal()
+        left -= len(drafts)
+    return log
+
+
+# --- reads ---------------------------------------------------------------------------------------
+
+
+def answers(log: Log, fold: Fold, n: int) -> str:
+    """Return everything that a view at n says, as text."""
+    views = [View(log, fold, n), View(log, fold, n, (("session_id", "s1"),))]
+    return json.dumps([*map(_said, views), _tabled(fold, n), _own(fold, n)], default=str)
+
+
+def _said(view: View) -> object:
+    ids = [frame.id for frame in view.frames(include_superseded=True, include_chunks=True)]
+    return [
+        (view.basis, str(view.now), view.count()),
+        [frame.to_dict() for frame in view.frames()],
+        [frame.to_dict() for frame in view.frames(include_superseded=True, include_chunks=True)],
+        [_tried(view.frame, number) for number in range(view.basis + 2)],
+        [(view.content(one).hex(), view.children(one), view.chunks(one)) for one in ids],
+        [view.find_content(found * 16) for found in (b"a", b"b")],
+        [view.find_uri(uri) for uri in ("file:a", "http:c")],
+        [
+            [hit.to_dict() for hit in view.search(query, k=k, include_superseded=every)]
+            for query in QUERIES
+            for k, every in ((3, False), (50, True))
+        ],
+        [view.recall(query, max_tokens=200).to_dict() for query in QUERIES[:2]],
+        [(event.seq, event.type) for event in view.log()],
+    ]
+
+
+def _tried(read: Callable[[int], Any], number: int) -> object:
+    try:
+        return read(number).to_dict()
+    except NotFound as error:
+        return str(error)
+
+
+def _tabled(fold: Fold, n: int) -> object:
+    table = fold.frames(n)
+    ids = table.ids[: table.rows_at(n)].tolist()
+    alive = table.alive(n)
+    return [
+        sorted((int(kind), count) for kind, count in table.oddities(n).items()),
+        alive.tolist(),
+        [table.mask(where, n).tolist() for where in FILTERS],
+        [table.embedded(n, space).tolist() for space in (None, "small", "later")],
+        [
+            table.timeline(n, by).page(among=among, limit=7, newest_first=newest).entries
+            for by in ("content", "recorded")
+            for among in (None, alive)
+            for newest in (True, False)
+        ],
+        [(repr(table.closing_of(one, n)), table.supersedes_of(one, n)) for one in ids],
+        [(table.successors(one, n), table.predecessors(one, n)) for one in ids],
+    ]
+
+
+def _own(fold: Fold, n: int) -> object:
+    found: list[object] = []
+    for name in fold.registry.names[2:]:
+        try:
+            found.append(list(fold.own(name, n).rows.items()))
+        except ProjectionFailed as error:
+            found.append(str(error))
+    return found
+
+
+# --- comparing -----------------------------------------------------------------------------------
+
+
+class Unequal(AssertionError):
+    """Two ways to one state gave different answers."""
+
+
+@dataclass
+class Tally:
+    """What was compared, and a hash of all answers in order."""
+
+    histories: int = 0
+    events: int = 0
+    states: int = 0
+    answers: Any = None
+
+    def __post_init__(self) -> None:
+        self.answers = hashlib.sha256()
+
+    def __str__(self) -> str:
+        return (
+            f"{self.histories:,} histories of {self.events:,} events; "
+            f"{self.states:,} states, each reached in 4 ways, all equal; "
+            f"answers {self.answers.hexdigest()[:16]}"
+        )
+
+
+def compare(
+    seed: int, events: int, tally: Tally, *, own: Sequence[MakeOwn] = OWN, every: int = 1
+) -> None:
+    """Compare the four ways at each n of one history, or at each ``every``-th.
+
+    Raises:
+        Unequal: naming seed, n and the ways.
+    """
+    source = Random(seed)
+    batches = history(source, events)
+    registry = Registry(own)
+    with written(batches) as log:
+        Fold(log, registry, last=source.randint(0, events // 2)).save()
+        native = Fold(log, registry)
+        for n in range(0, events + 1, every):
+            ways = {"native": answers(log, native, n)}
+            ways["checkpoint plus tail"] = answers(log, Fold(log, registry, last=n), n)
+            ways["full replay"] = answers(log, replay(log, n, registry), n)
+            with written(batches, n) as stopped:
+                ways["stopped"] = answers(stopped, Fold(stopped, registry), n)
+            for name, answer in ways.items():
+                if answer != ways["native"]:
+                    raise Unequal(f"seed {seed}, event {n}: native and {name} differ")
+            tally.answers.update(ways["native"].encode())
+            tally.states += 1
+    tally.histories += 1
+    tally.events += events
+
+
+# --- the command ---------------------------------------------------------------------------------
+
+
+def run(histories: int, first_seed: int, events: int = 40) -> Tally:
+    """Compare short histories at every event, and for each fifty of them a long one at some."""
+    tally = Tally()
+    for number in range(histories):
+        compare(first_seed + number, events, tally)
+        if number % 50 == 49:
+            compare(first_seed + number, 1_300, tally, every=97)
+    return tally
+
+
+def run_elsewhere(
+    histories: int, first_seed: int, hash_seeds: Sequence[int], events: int = 40
+) -> list[str]:
+    """Return the line that a process with each of these hash seeds prints, run side by side."""
+    command = [sys.executable, "-m", "tests.replay.equality", "--here"]
+    running = [
+        subprocess.Popen(
+            [*command, str(histories), str(first_seed), str(events)],
+            env={**os.environ, "PYTHONHASHSEED": str(hash_seed)},
+            cwd=Path(__file__).resolve().parents[2],
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+        )
+        for hash_seed in hash_seeds
+    ]
+    said = [(process.communicate(), process.returncode) for process in running]
+    for (_, errors), code in said:
+        if code:
+            raise Unequal(errors)
+    return [line.strip() for (line, _), _ in said]
+
+
+def main() -> None:
+    here = "--here" in sys.argv
+    numbers = [int(word) for word in sys.argv[1:] if word.isdecimal()]
+    histories, first_seed, events = [*numbers, *(100, 20_240_229, 40)[len(numbers) :]]
+    if here:
+        sys.stdout.write(f"{run(histories, first_seed, events)}\n")
+        return
+    started = time.monotonic()
+    lines = run_elsewhere(histories, first_seed, (1, 2), events)
+    if len(set(lines)) > 1:
+        raise Unequal(f"processes with different hash seeds saw different answers: {lines}")
+    sys.stdout.write(f"{lines[0]}\nthe same in 2 processes with hash seeds 1 and 2, ")
+    sys.stdout.write(f"{time.monotonic() - started:.0f} s\n")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,123 @@
+"""A share of what docs/time-travel.md counts; all by ``python -m tests.replay.equality``."""
+
+import os
+import random
+import subprocess
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+import pytest
+
+from cerata.projections.frames import FramesProjection
+from cerata.projections.projection import FoldedEvent
+
+from . import equality
+from .equality import Tally, Unequal, compare
+from .spending import Spending
+
+
+@pytest.mark.parametrize("number", range(2))
+def test_every_read_at_every_event_is_the_same_in_four_ways(seed: int, number: int) -> None:
+    """Native, checkpoint plus tail, full replay, and a store that stopped there."""
+    tally = Tally()
+    compare(seed + number, 30, tally)
+    assert (tally.events, tally.states) == (30, 31)
+
+
+def test_a_history_of_several_ranges_is_the_same_in_four_ways(seed: int) -> None:
+    """Complete ranges and partial ones, at some events."""
+    tally = Tally()
+    compare(seed, 1_100, tally, every=550)
+    assert tally.states == 3
+
+
+def test_two_processes_with_different_hash_seeds_see_the_same(seed: int) -> None:
+    """No order of a set, no memory address may enter a state."""
+    lines = equality.run_elsewhere(1, seed, (1, 2), events=20)
+    assert lines[0] == lines[1]
+    assert lines[0].startswith("1 histories of 20 events; 21 states")
+
+
+# --- the comparison can fail ---------------------------------------------------------------------
+
+
+class CountsCalls(Spending):
+    """How often it is called depends on how events are cut."""
+
+    def apply(self, events: Sequence[FoldedEvent]) -> None:
+        self.rows["calls"] = self.rows.get("calls", 0) + 1
+
+
+class RemembersElsewhere(Spending):
+    """What is not in rows is lost when it is saved."""
+
+    seen = 0
+
+    def apply(self, events: Sequence[FoldedEvent]) -> None:
+        self.seen += len(events)
+        self.rows["seen"] = self.seen
+
+
+class Throws(Spending):
+    """Chance."""
+
+    def apply(self, events: Sequence[FoldedEvent]) -> None:
+        self.rows["throw"] = random.getrandbits(32)
+
+
+@pytest.mark.parametrize("impure", [CountsCalls, RemembersElsewhere, Throws])
+def test_an_impure_projection_is_caught(seed: int, impure: type[Spending]) -> None:
+    """The comparison fails where a fold does not follow from the events alone."""
+    with pytest.raises(Unequal, match="native and"):
+        compare(seed, 40, Tally(), own=[impure])
+
+
+def test_a_built_in_projection_made_impure_is_caught(
+    seed: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A fold in which it matters how events are cut into batches."""
+    close = FramesProjection._close
+
+    def forgetful(one: FramesProjection, event: FoldedEvent) -> None:
+        # Where the batch began decides: a store that stopped earlier began another one there.
+        if one.seq % 2 == 0:
+            close(one, event)
+
+    monkeypatch.setattr(FramesProjection, "_close", forgetful)
+    with pytest.raises(Unequal, match="native and"):
+        compare(seed, 40, Tally())
+
+
+HASHED = """
+from random import Random
+from cerata.projections.registry import Registry
+from cerata.replay.fold import replay
+from tests.replay import equality
+from tests.replay.spending import Spending
+
+class SetOrdered(Spending):
+    def apply(self, events):
+        for tag in {one.body.tag for one in events}:
+            self.rows["last"] = equality.WORDS.index(tag)
+
+for seed in range(3):
+    with equality.written(equality.history(Random(seed), 40)) as log:
+        print(sorted(replay(log, 40, Registry([SetOrdered])).digests().items()))
+"""
+
+
+def test_a_projection_that_follows_the_order_of_a_set_is_caught(checkout: Path) -> None:
+    """Within one process nothing shows; those with other hash seeds have other digests."""
+    seen = [
+        subprocess.run(
+            [sys.executable, "-c", HASHED],
+            env={**os.environ, "PYTHONHASHSEED": str(hash_seed)},
+            cwd=checkout,
+            capture_output=True,
+            text=True,
+            check=True,
+        ).stdout
+        for hash_seed in (1, 2, 3)
+    ]
+    assert len(set(seen)) > 1
