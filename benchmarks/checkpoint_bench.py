@@ -4,7 +4,8 @@
     python benchmarks/checkpoint_bench.py --tiny    # 3,000 and 20,000, for continuous integration
 
 A document is 40 words from a vocabulary of 20,000, put in batches of 100, through the store, into
-a file; automatic checkpoints are on, as always. Sizes are the file's, read with `stat`.
+a file; automatic checkpoints are on, as always. Sizes are the file's, read with `stat`; the costs
+of single projections are of the processor, reading the log included.
 """
 
 import argparse
@@ -13,14 +14,19 @@ import random
 import sys
 import tempfile
 import time
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from unittest import mock
 
 import cerata
+from cerata.engine.events import PutFrame
 from cerata.engine.log import Log
 from cerata.memory.store import Store
-from cerata.replay.fold import Fold
+from cerata.projections.projection import FoldedEvent
+from cerata.projections.registry import Registry, projection_key
+from cerata.replay.checkpoint import chunk_refs
+from cerata.replay.fold import Fold, replay
 
 SEED = 20_240_607
 WORDS = 40
@@ -71,6 +77,47 @@ def checkpoint_cost(path: Path, documents: int, checkpoints: int) -> CheckpointC
     return CheckpointCost(documents, file_size, tuple(written))
 
 
+class FirstWords(cerata.RowProjection[str, int]):
+    """How many documents start with each word: a user's own projection of many rows."""
+
+    name = "first-words"
+    handles = (PutFrame,)
+
+    def apply(self, events: Sequence[FoldedEvent]) -> None:
+        for event in events:
+            body = event.body
+            if isinstance(body, PutFrame) and body.text:
+                word = body.text.split()[0]
+                self.rows[word] = self.rows.get(word, 0) + 1
+
+
+def costs(path: Path) -> Iterator[str]:
+    """Say what each projection of a file costs: to fold, to keep, to restore, to read as of."""
+    registry = Registry([FirstWords])
+    with Log.open(str(path)) as log:
+        restored = Fold(log, registry)
+        restored.save()
+        head = log.head.seq
+        for name in registry.names:
+            started = time.process_time()
+            replay(log, registry=registry).folded(name)
+            folded = time.process_time()
+            restored = Fold(log, registry)
+            projection = restored.folded(name)
+            done = time.process_time()
+            saved = log.toc().saved(projection_key(projection))
+            stored = sum(ref.length for ref, _ in chunk_refs(log.file, saved))
+            held = getattr(projection, "size_bytes", None)
+            yield (
+                f"{name:<12} fold {1e6 * (folded - started) / head:5.1f} us an event, "
+                f"restore {1e3 * (done - folded):6.1f} ms, in the file {stored / 1e6:6.2f} MB"
+                + (f", in memory {held / 1e6:6.2f} MB" if held is not None else "")
+            )
+        started = time.process_time()
+        restored.own(FirstWords.name, head // 2)
+        yield f"{'':<12} as of the middle {1e3 * (time.process_time() - started):.0f} ms"
+
+
 def toc_size(path: Path, frames: int, checkpoints: int) -> tuple[int, int]:
     """Return the bytes of the TOC after so many frames and checkpoints, and of the file."""
     with cerata.open(path, sync=1 << 30) as store:
@@ -103,6 +150,8 @@ def main() -> None:
             f"mean {sum(shares) / len(shares):.2%}, "
             f"largest {shares[-1]:.2%} ({len(shares)} of them)\n"
         )
+        for line in costs(Path(folder) / "documents.cera"):
+            say(f"{line}\n")
         started = time.monotonic()
         size, file_size = toc_size(Path(folder) / "frames.cera", frames, 200)
         elapsed = time.monotonic() - started

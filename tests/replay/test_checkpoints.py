@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 import cerata
 from cerata.engine.events import PutFrame
 from cerata.engine.format.toc import LedgerEntry, Ref, decode_ledger, encode_ledger
+from cerata.engine.storage import Buffer
 from cerata.memory.store import Store
 from cerata.projections.fulltext import FulltextProjection
 from cerata.projections.projection import FoldedEvent, Projection
@@ -21,7 +22,10 @@ from cerata.projections.ranges import complete_ranges, is_range
 from cerata.projections.registry import Registry, projection_key
 from cerata.replay import events as feeding
 from cerata.replay.checkpoint import thinned
+from cerata.replay.fold import Fold, replay
+from cerata.replay.rebuild import rebuild
 
+from ..engine.words import Disk
 from .spending import Spending, Spent
 
 NAMES = ("frames", "fulltext", "spending")
@@ -383,3 +387,56 @@ def test_verify_finds_a_fold_that_went_wrong_in_memory(
             store.search("wax")
         found = store.verify()
         assert [(one.projection, one.seq) for one in found.divergences] == [("fulltext", lost)]
+
+
+class _Seen:
+    """What a rebuild said of its progress."""
+
+    def __init__(self) -> None:
+        self.done: list[int] = []
+
+    def __call__(self, _what: str, done: int, _total: int) -> None:
+        self.done.append(done)
+
+
+def test_a_rebuild_may_be_killed_at_any_write(monkeypatch: pytest.MonkeyPatch) -> None:
+    """After each write, whole or half: the file opens, the old state serves, the rebuild ends."""
+    monkeypatch.setattr(feeding, "RANGE_SEQS_MAX", 512)
+    disk = Disk()
+    registry = Registry([Spending])
+    source = Random(3)
+    with disk.open() as log:
+        for first in range(1, 1_500, 250):
+            log.append([draft(source, first + n) for n in range(250)])
+        fold = Fold(log, registry)
+        fold.save()
+        digests = fold.digests()
+        before = disk.image()
+        writes: list[tuple[int, bytes]] = []
+        write_at = type(log.file.file).write_at
+
+        def recorded(file: Any, offset: int, data: Buffer) -> None:
+            writes.append((offset, bytes(data)))
+            write_at(file, offset, data)
+
+        with monkeypatch.context() as patched:
+            patched.setattr(type(log.file.file), "write_at", recorded)
+            rebuild(log, fold, "fulltext")
+    assert len(writes) >= 6
+    begun: set[int] = set()
+    for count, (offset, data) in enumerate(writes):
+        for part in (b"", data[: len(data) // 2]):
+            image = bytearray(before)
+            for at, written in [*writes[:count], (offset, part)]:
+                image.extend(bytes(max(0, at + len(written) - len(image))))
+                image[at : at + len(written)] = written
+            with Disk.holding(image).open() as log:
+                fold = Fold(log, registry)
+                assert fold.digests() == digests
+                assert {report.replayed_events for report in fold.reports.values()} == {0}
+                seen = _Seen()
+                rebuild(log, fold, "fulltext", seen)
+                begun.add(seen.done[0])
+                assert fold.digests() == digests == replay(log, registry=registry).digests()
+    # It went on from each of the saves, from the start, and over a whole one.
+    assert begun == {512, 1_024, 1_500}
