@@ -12,13 +12,14 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar, TypeAlias
 
+import msgspec
 import numpy as np
 from blake3 import blake3
 
-from cerata.engine.errors import CerataError, Corrupt, ProjectionFailed, Unsupported
+from cerata.engine.errors import ProjectionFailed, Unsupported
 from cerata.engine.events import Erased, UnknownBody
 
-from .columns import AnyColumn, Columns, decode_columns, encode_columns, require
+from .columns import AnyColumn, Columns, damaged, decode_columns, encode_columns, require
 from .projection import (
     FoldedEvent,
     Parameters,
@@ -248,19 +249,14 @@ class RowFold:
             dict(zip(keys, values, strict=True)),
             int.from_bytes(total, "little"),
         )
-        before = self._own.rows.mark()
         try:
             self._take(saved)
-        except (CerataError, ValueError, TypeError) as error:
-            self._own.rows.undo(before)
-            raise Corrupt(f"The chunk is damaged: a row cannot be decoded ({error})") from error
-        finally:
-            self._own.rows.unmark(before)
+        except (ValueError, msgspec.DecodeError, RecursionError) as error:
+            raise damaged(f"a row cannot be decoded ({error})") from error
 
     def _take(self, saved: _Saved) -> None:
         """Take over the rows of a range that follows the last one."""
-        for key, value in saved.rows.items():
-            self._own.rows.take(key, value)
+        self._own.rows.take(saved.rows)
         self._seq = saved.range[1]
         if self._seq % RANGE_SEQS == 0:
             self._append(saved)

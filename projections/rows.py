@@ -171,13 +171,24 @@ class Rows(MutableMapping[KeyType, ValueType]):
         """Return the encoded value of an encoded key, empty if there is none."""
         return _encoded(self._values.get(cast("KeyType", _decoded(key)), MISSING))
 
-    def take(self, key: bytes, value: bytes) -> None:
-        """Set an encoded row, or remove it if the value is empty."""
-        decoded = cast("KeyType", _decoded(key))
-        if value:
-            self[decoded] = cast("ValueType", _decoded(value))
-        else:
-            self.pop(decoded, None)
+    def take(self, rows: Mapping[bytes, bytes]) -> None:
+        """Set encoded rows, and remove those with an empty value.
+
+        Raises:
+            ValueError, msgspec.DecodeError: they are not what was saved; nothing was changed.
+        """
+        decoded = [
+            (_decoded_key(key), _decoded(value) if value else MISSING)
+            for key, value in rows.items()
+        ]
+        values = cast("dict[object, object]", self._values)
+        for key, value in decoded:
+            self._remember(cast("KeyType", key))
+            if value is MISSING:
+                values.pop(key, None)
+            else:
+                values[key] = value
+        self._sorted = None
 
     def freeze(self) -> None:
         """Refuse every change from here on."""
@@ -201,7 +212,16 @@ def _encoded(value: object) -> bytes:
 
 
 def _decoded(data: bytes) -> object:
-    return _plain(msgspec.msgpack.decode(data))
+    value: object = msgspec.msgpack.decode(data)
+    # Most are plain already, and what was decoded can be encoded.
+    return value if type(value) in _KINDS else _plain(value)
+
+
+def _decoded_key(data: bytes) -> object:
+    key = _decoded(data)
+    if type(key) is not str:
+        _check_key(key)
+    return key
 
 
 def _check_key(key: object) -> None:

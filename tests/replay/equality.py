@@ -332,11 +332,11 @@ def compare(
 
 
 def run(histories: int, first_seed: int, events: int = 40) -> Tally:
-    """Compare short histories at every event, and for each fifty of them a long one at some."""
+    """Compare short histories at every event, and for each twenty of them a long one at some."""
     tally = Tally()
     for number in range(histories):
         compare(first_seed + number, events, tally)
-        if number % 50 == 49:
+        if number % 20 == 19:
             compare(first_seed + number, 1_300, tally, every=97)
     return tally
 
