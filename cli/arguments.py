@@ -15,7 +15,7 @@ from .opening import Verb
 from .reads import run_frames, run_recall, run_search, run_show, run_timeline
 from .tour import run_tour
 from .upkeep import run_info, run_verify, run_welcome
-from .writes import run_put, run_remember
+from .writes import run_put, run_remember, run_tag
 
 _Add = Callable[..., ArgumentParser]
 
@@ -62,6 +62,9 @@ def parser() -> ArgumentParser:
     put.add_argument("text", nargs="+")
     put.add_argument("--title")
     put.add_argument("--tag", action="append", default=[], help="may be given again")
+
+    tag = _verb(added, "tag", "name a point in time, or list the names", run_tag, lists=True)
+    tag.add_argument("name", nargs="?", metavar="NAME", help="starts with a letter")
 
     search = _verb(added, "search", "find frames by their words", run_search, lists=True)
     search.add_argument("query", nargs="+")
@@ -126,7 +129,7 @@ def _verb(
         lock_timeout=argparse.SUPPRESS,
     )
     if reads or lists:
-        verb.add_argument("--at", metavar="BASIS", help="a seq, HEAD~n, or an ISO time")
+        verb.add_argument("--at", metavar="BASIS", help="a seq, a tag, HEAD~n, or an ISO time")
     if lists:
         verb.add_argument("--jsonl", action="store_true", help="print one JSON object an item")
     verb.set_defaults(run=run)

@@ -12,6 +12,7 @@ from cerata.engine.events import (
     Event,
     JsonValue,
     PutFrame,
+    PutTag,
     SupersedeFrame,
 )
 from cerata.memory.view import View
@@ -68,6 +69,8 @@ def describe(event: Event) -> str:
         return f"frame {body.old} by frame {body.new}"
     if isinstance(body, DeleteFrame):
         return f"frame {body.frame}"
+    if isinstance(body, PutTag):
+        return f"{body.tag} names event {body.at}"
     return ""
 
 

@@ -1,4 +1,4 @@
-"""The verbs that write: remember and put."""
+"""The verbs that write: remember, put and tag."""
 
 import os
 import sys
@@ -9,13 +9,15 @@ from contextlib import ExitStack
 from pathlib import Path
 from typing import Final
 
+from rich.text import Text
+
 from cerata.engine.errors import InvalidInput, NotFound, StorageFailed
 from cerata.engine.events import JsonValue
 from cerata.engine.limits import STRING_SIZE_MAX
 from cerata.memory.ingest import decode_text, read_document
 from cerata.memory.store import Store
 
-from .opening import writing
+from .opening import reading, view_of, writing
 from .output import Output
 
 TEXT_SUFFIXES: Final = frozenset((".md", ".markdown", ".txt", ".text", ".rst"))
@@ -70,6 +72,30 @@ def run_put(options: Namespace, output: Output) -> int:
         receipt = store.put_frame(" ".join(options.text), title=options.title, tags=options.tag)
         output.line(f"frame {receipt.id} in {store.path}")
         output.result({"file": store.path, **receipt.to_dict()})
+    return 0
+
+
+def run_tag(options: Namespace, output: Output) -> int:
+    """Name a point in time, or list what has a name."""
+    if options.name is None:
+        with reading(options) as store:
+            view = view_of(store, options)
+            tags = view.tags()
+            for name, seq in tags.items():
+                output.line(Text.assemble((f"{seq:>8,}  ", "yellow"), name))
+            if not tags:
+                output.line("There are no tags.")
+            rows: list[JsonValue] = [{"tag": name, "at": seq} for name, seq in tags.items()]
+            output.result({"basis": view.basis, "tags": rows}, items="tags")
+        return 0
+    # A missing file is said, not made: there is nothing in it to name.
+    reading(options).close()
+    with writing(options) as store:
+        view = view_of(store, options)
+        receipt = store.tag(options.name, at=view)
+        output.line(f"{options.name} names event {view.basis:,} of {store.path}")
+        said = {"file": store.path, "tag": options.name, "at": view.basis}
+        output.result({**said, **receipt.to_dict()})
     return 0
 
 

@@ -22,18 +22,20 @@ from cerata.engine.events import (
     EventBody,
     JsonValue,
     PutFrame,
+    PutTag,
     Scope,
     ScopeValue,
     SupersedeFrame,
 )
 from cerata.engine.head import Appended, Head
-from cerata.engine.log import Log, SyncPolicy
+from cerata.engine.log import Log, SyncPolicy, Validate
 from cerata.engine.recovery import RecoveryReport
 from cerata.projections.filters import Filter
 from cerata.projections.query import Query
 from cerata.projections.registry import Registry
 from cerata.projections.row_fold import OwnProjection
 from cerata.projections.rows import RowProjection
+from cerata.projections.tags import Tags
 from cerata.projections.timeline import Position, TimelineOrder
 from cerata.projections.times import to_microseconds
 from cerata.replay.basis import resolve_basis
@@ -50,6 +52,7 @@ from .drafting import (
 )
 from .layer import DOCUMENT_KIND
 from .references import References
+from .tagging import Tagging
 from .transaction import Transaction
 from .values import Context, Frame, FrameId, Hit, Receipt, TimelinePage, frame_id
 from .view import OwnType, View
@@ -146,7 +149,7 @@ class Store:
         A number is a seq: exactly the first n events, also inside a batch. A receipt or head is
         the end of its batch; a view or context, its own basis; a time (an aware datetime, or an
         ISO string, of which a date is 00:00 UTC), the last batch recorded by then. ``"HEAD"`` is
-        the newest event and ``"HEAD~2"`` two batches before.
+        the newest event and ``"HEAD~2"`` two batches before; a tag is what `tag` gave it.
 
         Raises:
             NotFound: the log does not reach that far. InvalidInput: it cannot be understood, or
@@ -170,7 +173,15 @@ class Store:
         elif basis == "HEAD":
             now = self._log.environment.clock.now_us()
             basis = head.seq
-        return View(self._log, self._fold, resolve_basis(self._log, basis), self._scope, now)
+        seq = resolve_basis(self._log, basis, self._tagged)
+        return View(self._log, self._fold, seq, self._scope, now)
+
+    def _tagged(self, name: str) -> int | None:
+        return self._newest().tags().get(name)
+
+    def tags(self) -> dict[str, int]:
+        """Return what each tag stands for; see `View.tags`."""
+        return self._newest().tags()
 
     def _check_own(self, log_id: bytes) -> None:
         if log_id != self._log.log_id:
@@ -478,6 +489,19 @@ class Store:
         scope = full_scope(None, self._scope)
         return self.write([Draft(DeleteFrame(frame=frame_id(frame)), scope)])
 
+    def tag(self, name: str, at: Basis = "HEAD") -> Receipt:
+        """Name the end of a batch, by default the newest, for good; `at` takes the name.
+
+        A name starts with a letter and is never used again. Inside a transaction it names what
+        is in the log. Durable on return.
+
+        Raises:
+            Conflict: the name is taken. InvalidInput: it cannot be a name, or ``at`` lies inside a
+            batch. NotFound: the log does not reach that far.
+        """
+        scope = full_scope(None, self._scope)
+        return self.write([Draft(PutTag(tag=name, at=self.at(at).basis), scope)])
+
     def append(
         self, *events: EventBody | Draft, expect: int | None = None, key: str | None = None
     ) -> Receipt:
@@ -566,14 +590,28 @@ class Store:
             arguments = arguments_hash(
                 [(draft.body.wire_name, draft.scope, draft.body) for draft in drafts]
             )
-        known, validate = 0, None
+        tagging = Tagging(drafts)
+        checks: list[Validate] = []
+        known = self._log.refresh().seq if references or tagging else 0
         if references:
-            self._log.refresh()
             references.check_exist(self._log, self._scope)
-            frames = self._fold.frames()
-            known, validate = frames.seq, partial(references.check_open, frames)
+            frames = self._fold.frames(known)
+            checks.append(partial(references.check_open, frames))
+        if tagging:
+            tagging.check(self._log)
+            checks.append(partial(tagging.check_free, self._fold.own(Tags.name, known).rows))
+
+        def validate(delta: Sequence[Event]) -> None:
+            for check in checks:
+                check(delta)
+
         appended = self._log.append(
-            drafts, expect=expect, key=key, arguments=arguments, validate=validate, known=known
+            drafts,
+            expect=expect,
+            key=key,
+            arguments=arguments,
+            validate=validate if checks else None,
+            known=known,
         )
         self._fold.save_if_due()
         return _receipt(drafts, appended)

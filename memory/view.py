@@ -12,7 +12,7 @@ from itertools import islice
 from typing import Any, TypeVar, overload
 
 from cerata.engine.errors import InvalidInput, NotFound, Unsupported
-from cerata.engine.events import Event, PutFrame, Scope
+from cerata.engine.events import DEFAULT_SCOPE, Event, PutFrame, Scope
 from cerata.engine.head import Head
 from cerata.engine.log import Log
 from cerata.projections.columns import Mask
@@ -20,6 +20,7 @@ from cerata.projections.filters import Filter
 from cerata.projections.query import Query
 from cerata.projections.row_fold import OwnProjection
 from cerata.projections.rows import RowProjection
+from cerata.projections.tags import Tags, tenant_key
 from cerata.projections.timeline import Position, TimelineOrder
 from cerata.projections.times import to_datetime, to_microseconds
 from cerata.replay.fold import Fold
@@ -274,6 +275,21 @@ class View:
     def _joined(self, document: int) -> str:
         bodies = (self._layers.event(one).body for one in self._layers.chunks(document).values())
         return "".join(body.text or "" for body in bodies if isinstance(body, PutFrame))
+
+    # --- tags ------------------------------------------------------------------------------------
+
+    def tags(self) -> dict[str, int]:
+        """Return what each tag that there was at this basis stands for, in order of name.
+
+        Without a scope they are those of the tenant ``default``, then what others alone have.
+        """
+        tenants = dict(self.scope or DEFAULT_SCOPE)
+        own = tenant_key(tenants["tenant"])
+        found: dict[str, int] = {}
+        for (tenant, name), at in self._fold.own(Tags.name, self.basis).rows.items():
+            if tenant == own or (self.scope is None and name not in found):
+                found[name] = at
+        return dict(sorted(found.items()))
 
     # --- users' own projections ------------------------------------------------------------------
 

@@ -15,12 +15,14 @@ from .fulltext import FulltextProjection
 from .projection import Projection, salt_of
 from .row_fold import MakeOwn, OwnProjection, row_fold
 from .rows import RowProjection
+from .tags import Tags
 
 Make = Callable[[], Projection]
 
 BUILT_IN: Final[Mapping[str, Make]] = {
     FramesProjection.name: FramesProjection,
     FulltextProjection.name: FulltextProjection,
+    Tags.name: lambda: row_fold(Tags),
 }
 """Every projection that any store has, in the order in which they are saved."""
 

@@ -1,10 +1,12 @@
 """Bases: from what a caller says of a point in time to the seq that it means.
 
 A number is a seq, exactly the first n events; a time is the last batch recorded at or before it;
-``HEAD`` is the newest event and ``HEAD~n`` the end of the batch n batches before.
+``HEAD`` is the newest event and ``HEAD~n`` the end of the batch n batches before; a name that
+starts with a letter is a tag.
 """
 
 import re
+from collections.abc import Callable
 from datetime import datetime
 
 from cerata.engine.errors import InvalidInput, NotFound
@@ -12,14 +14,34 @@ from cerata.engine.log import Log
 from cerata.projections.times import to_microseconds
 
 _RELATIVE = re.compile(r"HEAD(?:~(\d{1,18}))?\Z")
+_TAG = re.compile(r"[A-Za-z][A-Za-z0-9._/-]{0,99}\Z", re.ASCII)
 _NUMBER = re.compile(r"\d{1,18}\Z", re.ASCII)
 
 
-def resolve_basis(log: Log, basis: int | str | datetime) -> int:
-    """Return the seq that a basis means.
+def check_tag_name(name: object) -> str:
+    """Return a name that a tag may have, for a basis it can be told from the rest.
 
     Raises:
-        NotFound: the log does not reach that far. InvalidInput: it cannot be understood.
+        InvalidInput: it may not.
+    """
+    if isinstance(name, str) and _TAG.match(name) and name != "HEAD":
+        return name
+    raise InvalidInput(
+        f"A tag cannot be named {name!r}",
+        remedy="Start with a letter, then letters, digits, '.', '_', '-' and '/'; at most 100.",
+    )
+
+
+def resolve_basis(
+    log: Log, basis: int | str | datetime, tagged: Callable[[str], int | None]
+) -> int:
+    """Return the seq that a basis means; ``tagged`` says what a tag stands for.
+
+    Cost: of a time O(log n) reads, of ``HEAD~n`` n reads, of a tag a fold of the tags.
+
+    Raises:
+        NotFound: the log does not reach that far, or has no such tag. InvalidInput: it cannot be
+        understood.
     """
     head = log.head.seq
     if isinstance(basis, bool):
@@ -35,18 +57,25 @@ def resolve_basis(log: Log, basis: int | str | datetime) -> int:
     if not isinstance(basis, str):
         raise InvalidInput(
             f"A basis cannot be a {type(basis).__name__}",
-            remedy="Give a seq, a receipt, a time, HEAD or HEAD~n.",
+            remedy="Give a seq, a receipt, a time, a tag, HEAD or HEAD~n.",
         )
     relative = _RELATIVE.match(basis)
     if relative:
         return _batches_back(log, head, int(relative.group(1) or 0))
     if _NUMBER.match(basis):
-        return resolve_basis(log, int(basis))
+        return resolve_basis(log, int(basis), tagged)
+    if _TAG.match(basis):
+        found = tagged(basis)
+        if found is None:
+            raise NotFound(
+                f"There is no tag {basis!r}", remedy="'cerata tag' lists them; a time is ISO."
+            )
+        return found
     try:
         return _seq_at(log, to_microseconds(basis))
     except InvalidInput as error:
         raise InvalidInput(
-            f"{error.what}, nor a seq, HEAD or HEAD~n", remedy=error.remedy
+            f"{error.what}, nor a seq, a tag, HEAD or HEAD~n", remedy=error.remedy
         ) from error
 
 

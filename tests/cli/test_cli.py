@@ -68,7 +68,7 @@ def test_verify_says_ok_and_what_was_checked(run: Run, notes: Path) -> None:
     run("remember", str(notes))
     code, out, _ = run("verify")
     assert code == 0
-    assert out.startswith("ok: 2 events, every hash recomputed; frames, fulltext equal")
+    assert out.startswith("ok: 2 events, every hash recomputed; frames, fulltext, tags equal")
 
 
 def test_verify_finds_a_flipped_bit(run: Run, notes: Path) -> None:
@@ -127,6 +127,8 @@ VERBS = {
     ),
     "show": (["show", "1"], {"basis", "frames"}),
     "frames": (["frames"], {"basis", "frames"}),
+    "tag": (["tag", "v1"], {"file", "tag", "at", "id", "ids", "seqs", "head", "durable", "added"}),
+    "tags": (["tag"], {"basis", "tags"}),
     "timeline": (["timeline"], {"basis", "entries", "next"}),
     "log": (["log"], {"basis", "events"}),
     "verify": (["verify"], {"ok", "log", "digests", "diverging", "divergences", "notes"}),
@@ -300,7 +302,8 @@ def test_bad_arguments_exit_with_2(run: Run) -> None:
     assert run("search", "x", "-k", "0")[0] == 2
     assert run("recall", "x", "--max-tokens", "0")[0] == 2
     assert run("log", "-n", "0")[0] == 2
-    assert run("search", "x", "--at", "never")[0] == 2
+    assert run("search", "x", "--at", "2026-13-01")[0] == 2
+    assert run("search", "x", "--at", "never")[0] == cerata.NotFound.exit_code
     assert run("search", "x", "--at", "99")[0] == cerata.NotFound.exit_code
 
 
@@ -313,7 +316,7 @@ def test_the_tour_holds_on_other_peoples_files(run: Run, notes: Path) -> None:
     assert said["kill"]["acknowledged"] >= 200
     assert said["kill"]["missing"] == 0
     assert said["correct"]["now"] != said["correct"]["before"]
-    assert set(said["rebuild"]["digests"]) == {"frames", "fulltext"}
+    assert set(said["rebuild"]["digests"]) == {"frames", "fulltext", "tags"}
     assert len(said["next"]) == 3
 
 

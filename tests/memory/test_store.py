@@ -378,8 +378,10 @@ class TestViews:
         for basis in (5, -1, "HEAD~3"):
             with pytest.raises(cerata.NotFound):
                 store.at(basis)
-        with pytest.raises(cerata.InvalidInput, match="ISO time"):
+        with pytest.raises(cerata.NotFound, match="no tag 'yesterday'"):
             store.at("yesterday")
+        with pytest.raises(cerata.InvalidInput, match="nor a seq, a tag"):
+            store.at("2026-13-01")
 
     def test_now_is_the_clock_at_the_head_and_what_was_recorded_in_the_past(
         self, store: cerata.Store
@@ -476,4 +478,4 @@ class TestCheckpoints:
             assert store._log.toc().projections == {}
             store.put_frames([f"text {n}" for n in range(2000)])
         with cerata.open(path, mode="r") as store:
-            assert len(store._log.toc().projections) == 2
+            assert len(store._log.toc().projections) == 3

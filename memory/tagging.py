@@ -1,0 +1,76 @@
+"""Tags that are about to be put: names that may be, for what is the end of a batch, and free.
+
+Names and ends of batches never change, so they are checked before the lock; whether a name is
+free, under it.
+"""
+
+from collections.abc import Collection, Sequence
+from typing import TypeAlias
+
+from cerata.engine.errors import Conflict, InvalidInput, NotFound
+from cerata.engine.events import Draft, Event, PutTag, Scope
+from cerata.engine.log import Log
+from cerata.projections.tags import tenant_key
+from cerata.replay.basis import check_tag_name
+
+TagKey: TypeAlias = tuple[str, str]
+"""A tag within the log: its tenant and its name."""
+
+
+def tag_key(scope: Scope, name: str) -> TagKey:
+    """Return what no other tag may have."""
+    return tenant_key(dict(scope).get("tenant", "")), name
+
+
+class Tagging:
+    """The tags that one batch puts."""
+
+    def __init__(self, drafts: Sequence[Draft]) -> None:
+        self._tags = [(d.scope, d.body) for d in drafts if isinstance(d.body, PutTag)]
+
+    def __bool__(self) -> bool:
+        return bool(self._tags)
+
+    def check(self, log: Log) -> None:
+        """Refuse names that cannot be, and those for what is no end of a batch.
+
+        Raises:
+            InvalidInput, NotFound: with the name or the event.
+        """
+        for _, body in self._tags:
+            check_tag_name(body.tag)
+            _check_batch_end(log, body)
+
+    def check_free(self, known: Collection[TagKey], delta: Sequence[Event]) -> None:
+        """Refuse names that are taken, by what is known or by the events after it.
+
+        Raises:
+            Conflict: with the name.
+        """
+        taken = set(known)
+        taken |= {
+            tag_key(event.scope, event.body.tag)
+            for event in delta
+            if isinstance(event.body, PutTag)
+        }
+        for scope, body in self._tags:
+            key = tag_key(scope, body.tag)
+            if key in taken:
+                raise Conflict(
+                    f"There is a tag {body.tag!r} already",
+                    remedy="Tags are not moved: choose another name.",
+                )
+            taken.add(key)
+
+
+def _check_batch_end(log: Log, tag: PutTag) -> None:
+    if not 1 <= tag.at <= log.head.seq:
+        raise NotFound(
+            f"There is no event {tag.at:,} to tag", remedy=f"The log ends at {log.head.seq:,}."
+        )
+    end = log.event(tag.at).header.last_seq
+    if end != tag.at:
+        raise InvalidInput(
+            f"Event {tag.at:,} is inside a batch, and a tag names the end of one",
+            remedy=f"Tag event {end:,}.",
+        )
