@@ -32,7 +32,7 @@ def split_passages(text: str, *, size_max: int = PASSAGE_SIZE_MAX) -> list[Passa
     [('A',), ('A', 'B')]
     """
     passages: list[Passage] = []
-    for start, end, headings in _sections(text):
+    for start, end, headings in split_sections(text):
         at = start
         while at < end:
             stop = _cut(text, at, end, size_max)
@@ -41,7 +41,7 @@ def split_passages(text: str, *, size_max: int = PASSAGE_SIZE_MAX) -> list[Passa
     return passages
 
 
-def _sections(text: str) -> list[tuple[int, int, tuple[str, ...]]]:
+def split_sections(text: str) -> list[tuple[int, int, tuple[str, ...]]]:
     """Return (start, end, headings) of the stretches between headings, code fences respected."""
     sections: list[tuple[int, int, tuple[str, ...]]] = []
     trail: list[tuple[int, str]] = []

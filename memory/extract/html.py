@@ -1,0 +1,146 @@
+"""HTML: the text that a reader would read, under its headings.
+
+Parsed by selectolax (Lexbor, the HTML5 algorithm), in a child process. Dropped are scripts,
+styles, forms, navigation, asides and footers; where the page has a ``main``, all else.
+"""
+
+import codecs
+import re
+from typing import TYPE_CHECKING, Final
+
+from .document import Document
+from .isolated import Parsed, parse_isolated
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from selectolax.lexbor import LexborNode
+
+_DROPPED_TAGS: Final = (
+    "script style noscript template svg math canvas iframe object head nav aside footer form button"
+    " select input textarea dialog"
+)
+_BLOCK_TAGS: Final = (
+    "address article blockquote body br caption center dd details div dl dt fieldset figcaption"
+    " figure h1 h2 h3 h4 h5 h6 header hr li main menu ol p pre section summary table tbody tfoot"
+    " thead tr ul"
+)
+_APART_TAGS: Final = "p pre blockquote table ul ol dl h1 h2 h3 h4 h5 h6 section article"
+
+_DROPPED: Final = frozenset(_DROPPED_TAGS.split())
+_BLOCKS: Final = frozenset(_BLOCK_TAGS.split())
+_APART: Final = frozenset(_APART_TAGS.split())
+_HEADINGS: Final = {f"h{level}": level for level in range(1, 7)}
+_CHARSET: Final = re.compile(
+    rb"""<meta[^>]{0,200}?charset\s*=\s*["']?([\w.:-]{1,40})""", re.IGNORECASE
+)
+_SPACE: Final = re.compile(r"[ \t\r\n\f]+")
+_BLANK: Final = re.compile(r"\n[ \t]*(?:\n[ \t]*)+")
+
+
+def extract_html(data: bytes, where: str) -> Document:
+    """Return the document of an HTML file; see `parse_isolated` for what it raises."""
+    return parse_isolated(data, where, module="html", package="selectolax", media_type="text/html")
+
+
+def parse(data: bytes) -> Parsed:
+    """Parse a page: its title and its text by headings."""
+    from selectolax.lexbor import LexborHTMLParser
+
+    page = LexborHTMLParser(_decode(data))
+    title = page.css_first("title")
+    root = page.css_first("main") or page.body
+    if root is None:
+        return Parsed()
+    writer = _Writer()
+    _write(root, writer)
+    name = None if title is None else _SPACE.sub(" ", title.text()).strip()
+    return Parsed(name or None, writer.finish())
+
+
+def _decode(data: bytes) -> str:
+    """Decode a page as its byte order mark or its meta element says, or else as UTF-8."""
+    if data.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
+        return data.decode("utf-16")
+    named = _CHARSET.search(data[:2048])
+    name = named[1].decode("ascii").lower() if named else "utf-8"
+    # What browsers take these names for (WHATWG Encoding Standard, 4.2).
+    name = "cp1252" if name in ("iso-8859-1", "latin1", "ascii", "us-ascii") else name
+    if name.startswith("utf"):
+        name = "utf-8-sig"
+    return data.decode(name)
+
+
+class _Writer:
+    """Gathers text and cuts it where a heading starts."""
+
+    def __init__(self) -> None:
+        self._sections: list[tuple[tuple[str, ...], str]] = []
+        self._trail: list[tuple[int, str]] = []
+        self._parts: list[str] = []
+
+    def write(self, text: str) -> None:
+        self._parts.append(text)
+
+    def open_heading(self) -> None:
+        self._close()
+
+    def close_heading(self, level: int) -> None:
+        """Take what was written since the heading opened as its name."""
+        name = _SPACE.sub(" ", "".join(self._parts)).strip()
+        self._trail = [*((depth, above) for depth, above in self._trail if depth < level)]
+        if name:
+            self._trail.append((level, name))
+        self._parts = [f"{name}\n\n"] if name else []
+
+    def _close(self) -> None:
+        text = _BLANK.sub("\n\n", "".join(self._parts)).lstrip("\n")
+        if text.strip():
+            headings = tuple(name for _, name in self._trail)
+            self._sections.append((headings, text.rstrip() + "\n\n"))
+        self._parts = []
+
+    def finish(self) -> list[tuple[tuple[str, ...], str]]:
+        self._close()
+        return self._sections
+
+
+def _write(root: "LexborNode", writer: _Writer) -> None:
+    """Write a tree out, without recursion: pages nest as deep as they like."""
+    pre = 0
+    for node, opens in _walk(root):
+        tag = node.tag or ""
+        if tag == "-text" and opens:
+            text = node.text_content or ""
+            writer.write(text if pre else _SPACE.sub(" ", text))
+        elif tag in _HEADINGS:
+            if opens:
+                writer.open_heading()
+            else:
+                writer.close_heading(_HEADINGS[tag])
+        elif tag in _BLOCKS and (opens or tag != "li"):
+            writer.write("\n\n" if tag in _APART else "\n")
+            if tag == "pre":
+                pre += 1 if opens else -1
+            if tag == "li":
+                writer.write("- ")
+        elif tag in ("td", "th") and not opens:
+            writer.write("\t")
+
+
+def _walk(root: "LexborNode") -> "Iterator[tuple[LexborNode, bool]]":
+    """Yield each node when it opens and when it closes; what is dropped is not entered."""
+    stack: list[tuple[LexborNode, bool]] = [(root, True)]
+    while stack:
+        node, opens = stack.pop()
+        yield node, opens
+        if not opens:
+            continue
+        stack.append((node, False))
+        children: list[LexborNode] = []
+        child = node.child
+        while child is not None:
+            if child.tag not in _DROPPED:
+                children.append(child)
+            child = child.next
+        stack.extend((child, True) for child in reversed(children))

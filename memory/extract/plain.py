@@ -1,0 +1,35 @@
+"""Plain text and Markdown: the text as it is; Markdown by its headings."""
+
+from itertools import islice
+from typing import Final
+
+from cerata.retrieval.passages import split_sections
+
+from .document import Document, Section, decode_text
+
+_TITLE_LINES_MAX: Final = 50
+"""A heading further down is that of a part."""
+
+
+def extract_text(data: bytes, where: str) -> Document:
+    """Return a text as one section."""
+    text = decode_text(data, where)
+    return Document(text, (Section(0, len(text)),), "text/plain")
+
+
+def extract_markdown(data: bytes, where: str) -> Document:
+    """Return a Markdown text by its headings; the first one near the top is its title."""
+    text = decode_text(data, where)
+    return Document(text, markdown_sections(text), "text/markdown", markdown_title(text))
+
+
+def markdown_sections(text: str) -> tuple[Section, ...]:
+    """Return the stretches between a Markdown text's headings."""
+    return tuple(Section(start, end, headings) for start, end, headings in split_sections(text))
+
+
+def markdown_title(text: str) -> str | None:
+    """Return the first Markdown heading in a text's first lines."""
+    start = "".join(islice(text.splitlines(keepends=True), _TITLE_LINES_MAX))
+    names = (name for section in markdown_sections(start) for name in section.headings)
+    return next(filter(None, names), None)
