@@ -17,7 +17,7 @@ import os
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass
 from functools import partial
@@ -46,11 +46,14 @@ from cerata.engine.events import (
 )
 from cerata.engine.integrity import hash_bytes
 from cerata.engine.log import Log
+from cerata.memory.values import TimelinePage
 from cerata.memory.view import View
 from cerata.projections.filters import Filter
 from cerata.projections.registry import Registry
 from cerata.projections.row_fold import MakeOwn
+from cerata.projections.timeline import Position
 from cerata.replay.fold import Fold, replay
+from cerata.retrieval.query import query
 
 from ..format.specimen import counted_bytes, environment, erased_payloads
 from .spending import Spending, Spent
@@ -69,7 +72,7 @@ WORDS = (
     "x1",
     "été",
 )
-QUERIES = (
+PLAIN = (
     "index memory",
     "the recall of HNSW in 東京",
     '"memory index" cafe x1',
@@ -77,6 +80,18 @@ QUERIES = (
     "of the",
     "red",
 )
+FULL = tuple(
+    map(
+        query,
+        (
+            '"index memory" OR (re* AND NOT the)',
+            "title:index tags:red",
+            "tag:red kind:note index",
+            "h?sw OR metadata.n:>=2",
+        ),
+    )
+)
+QUERIES = (*PLAIN, *FULL)
 FILTERS = (
     Filter(kind="note"),
     Filter(tags=["red"]) | ~Filter(role="user"),
@@ -211,28 +226,52 @@ def written(batches: Sequence[Batch], through: int | None = None) -> Log:
 
 def answers(log: Log, fold: Fold, n: int) -> str:
     """Return everything that a view at n says, as text."""
-    views = [View(log, fold, n), View(log, fold, n, (("session_id", "s1"),))]
+    views = [View(log, fold, n), View(log, fold, n, OTHER_SCOPE)]
     return json.dumps([*map(_said, views), _tabled(fold, n), _own(fold, n)], default=str)
 
 
 def _said(view: View) -> object:
-    ids = [frame.id for frame in view.frames(include_superseded=True, include_chunks=True)]
+    every = list(view.frames(**EVERYTHING))
     return [
-        (view.basis, str(view.now), view.count()),
-        [frame.to_dict() for frame in view.frames()],
-        [frame.to_dict() for frame in view.frames(include_superseded=True, include_chunks=True)],
+        (view.basis, str(view.now), view.count(), len(view)),
+        [[frame.to_dict() for frame in view.frames(where=where)] for where in (None, *FILTERS)],
+        [(frame.to_dict(), view.source_of(frame)) for frame in every],
         [_tried(view.frame, number) for number in range(view.basis + 2)],
-        [(view.content(one).hex(), view.children(one), view.chunks(one)) for one in ids],
+        [(view.content(one).hex(), view.children(one), view.chunks(one)) for one in every],
         [view.find_content(found * 16) for found in (b"a", b"b")],
         [view.find_uri(uri) for uri in ("file:a", "http:c")],
         [
-            [hit.to_dict() for hit in view.search(query, k=k, include_superseded=every)]
-            for query in QUERIES
-            for k, every in ((3, False), (50, True))
+            [hit.to_dict() for hit in view.search(asked, k=k, where=where, **closed)]
+            for asked in QUERIES
+            for k, where, closed in ((3, None, {}), (50, FILTERS[1], {}), (50, None, CLOSED))
         ],
-        [view.recall(query, max_tokens=200).to_dict() for query in QUERIES[:2]],
+        [view.highlights("the index of memory", asked) for asked in QUERIES],
+        [view.recall(asked, max_tokens=200).to_dict() for asked in QUERIES[::4]],
+        [
+            page.to_dict()
+            for by in ("content", "recorded")
+            for where in (None, FILTERS[1])
+            for newest in (True, False)
+            for page in _pages(view, by=by, where=where, newest_first=newest)
+        ],
         [(event.seq, event.type) for event in view.log()],
+        view.tags(),
     ]
+
+
+CLOSED: dict[str, Any] = {"include_superseded": True, "include_deleted": True}
+EVERYTHING: dict[str, Any] = {**CLOSED, "include_chunks": True}
+
+
+def _pages(view: View, **asked: Any) -> Iterator[TimelinePage]:
+    """Yield the pages of a timeline of everything, one after the other."""
+    after: Position | None = None
+    while True:
+        page = view.timeline(limit=7, after=after, **EVERYTHING, **asked)
+        yield page
+        after = page.next
+        if after is None:
+            return
 
 
 def _tried(read: Callable[[int], Any], number: int) -> object:
@@ -243,20 +282,12 @@ def _tried(read: Callable[[int], Any], number: int) -> object:
 
 
 def _tabled(fold: Fold, n: int) -> object:
+    """What only the frames' table says."""
     table = fold.frames(n)
     ids = table.ids[: table.rows_at(n)].tolist()
-    alive = table.alive(n)
     return [
         sorted((int(kind), count) for kind, count in table.oddities(n).items()),
-        alive.tolist(),
-        [table.mask(where, n).tolist() for where in FILTERS],
         [table.embedded(n, space).tolist() for space in (None, "small", "later")],
-        [
-            table.timeline(n, by).page(among=among, limit=7, newest_first=newest).entries
-            for by in ("content", "recorded")
-            for among in (None, alive)
-            for newest in (True, False)
-        ],
         [(repr(table.closing_of(one, n)), table.supersedes_of(one, n)) for one in ids],
         [(table.successors(one, n), table.predecessors(one, n)) for one in ids],
     ]
