@@ -7,7 +7,7 @@ superseded in its last batch, so that until then the old one is current.
 """
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -25,7 +25,7 @@ from cerata.retrieval.passages import Passage, split_passages
 
 from .drafting import FrameFields, content_hash, frame_draft, is_unicode
 from .layer import DOCUMENT_KIND
-from .values import Receipt
+from .values import Receipt, Stored
 from .view import View
 
 if TYPE_CHECKING:
@@ -160,11 +160,11 @@ class _Ingest:
 
     def _put(self, view: View, expect: int | None) -> Receipt:
         known = self._find_same(view)
-        if known is not None and not known.missing:
+        if known is not None and known.is_complete:
             inside = self._store.in_transaction
             head = None if inside else view.head
             return Receipt(known.id, known.ids, (), head, durable=not inside, added=False)
-        replaced = self._find_replaced(view)
+        replaced = self._find_replaced(view, known)
         if known is not None:
             return self._put_chunks(known.id, known.ids, known.missing, replaced, expect)
         if len(self._passages) == 1:
@@ -192,26 +192,26 @@ class _Ingest:
             None if receipt.head is None else receipt.head.seq,
         )
 
-    def _find_same(self, view: View) -> "_Known | None":
+    def _find_same(self, view: View) -> Stored | None:
         """Return the frame with this content under this URI in this scope, and what it lacks."""
-        for number in view.find_content(self._hash):
-            frame = view.frame(number)
-            if frame.uri != self._fields.uri or frame.scope != dict(self._scope):
-                continue
-            if frame.chunk_count is None:
-                return _Known(number, (number,), ())
-            chunks = view.chunks(number)
-            missing = [index for index in range(len(self._passages)) if index not in chunks]
-            return _Known(number, (number, *chunks.values()), missing)
+        count = len(self._passages)
+        # A long text may also be there in one piece: as a new version, which is not cut.
+        for known in (
+            *view.find_stored(self._hash),
+            *view.find_stored(self._hash, chunk_count=count),
+        ):
+            frame = view.frame(known.id)
+            if frame.uri == self._fields.uri and frame.scope == dict(self._scope):
+                return known
         return None
 
-    def _find_replaced(self, view: View) -> list[int]:
-        """Return the current frames under the same URI and scope with other content."""
+    def _find_replaced(self, view: View, known: Stored | None) -> list[int]:
+        """Return the current frames under the same URI and scope with other content, or cuts."""
         uri = self._fields.uri
         if uri is None:
             return []
-        same = view.find_content(self._hash)
-        frames = (view.frame(number) for number in view.find_uri(uri) if number not in same)
+        kept = None if known is None else known.id
+        frames = (view.frame(number) for number in view.find_uri(uri) if number != kept)
         return [
             frame.id
             for frame in frames
@@ -264,12 +264,3 @@ class _Ingest:
 
     def _write(self, drafts: Sequence[Draft], expect: int | None) -> Receipt:
         return self._store.write(drafts, expect=expect)
-
-
-@dataclass(frozen=True, slots=True)
-class _Known:
-    """A document that is there: its frame, it and its chunks so far, and the passages missing."""
-
-    id: int
-    ids: tuple[int, ...]
-    missing: Sequence[int]

@@ -13,6 +13,7 @@ import numpy as np
 
 from cerata.engine.events import Scope
 from cerata.projections.columns import I64, Mask
+from cerata.projections.filters import Filter
 from cerata.projections.frame_table import Frames
 from cerata.projections.ranking import Fulltext
 
@@ -82,12 +83,12 @@ class Layer:
         wanted = self.scope
         if wanted is None:
             return np.ones(self.rows, np.bool_)
-        return self.frames.scope_mask(lambda scope: is_within(scope, wanted), self.n)
+        return self.frames.mask(Filter(scope=dict(wanted)), self.n)
 
     @cached_property
     def searched(self) -> Mask:
         """Rows that a search looks at: a split document is found by its chunks."""
-        return ~self.frames.kind_mask({DOCUMENT_KIND}, self.n)
+        return self.frames.mask(~Filter(kind=DOCUMENT_KIND), self.n)
 
     @cached_property
     def is_chunk(self) -> Mask:

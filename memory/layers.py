@@ -5,7 +5,7 @@ which a read admits. Rows of several layers laid end to end, the log's first, ar
 joint full text. Leaves out the values that a caller gets (`view`).
 """
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -17,11 +17,12 @@ from cerata.engine.log import Log
 from cerata.projections.columns import Mask
 from cerata.projections.filters import Filter
 from cerata.projections.frame_columns import ClosingKind
-from cerata.projections.frame_table import Closing
+from cerata.projections.frame_table import Closing, FrameRow
 from cerata.projections.ranking import FulltextView
 
 from .gathered import Gathered, GatheredEvent
 from .layer import Layer
+from .values import Stored
 
 _DELETED = (ClosingKind.DELETE, ClosingKind.WITH_DELETED)
 
@@ -97,14 +98,49 @@ class Layers:
         return dict(sorted(found.items()))
 
     def _chunk_index(self, frame: int) -> int | None:
-        layer = self.layer_of(frame)
-        row = None if layer is None else layer.frames.frame(frame * layer.sign)
+        row = self._row(frame)
         return None if row is None else row.chunk_index
+
+    def _row(self, frame: int) -> FrameRow | None:
+        layer = self.layer_of(frame)
+        return None if layer is None else layer.frames.frame(frame * layer.sign)
 
     def current(self, find: Callable[[Layer], Sequence[int]]) -> list[int]:
         """Return the current frames within the scope among those found in each layer's fold."""
         every = (seq * layer.sign for layer in self.all for seq in find(layer))
         return [one for one in every if self.has(one) and self.closing_of(one) is None]
+
+    def find_stored(
+        self, content_hash: bytes, chunk_count: int | None, space: str | None
+    ) -> list[Stored]:
+        """Return the current frames with a content, in as many chunks, and what they lack."""
+        embedded: dict[int, Mask] = {}
+        if space is not None:
+            embedded = {one.sign: one.frames.embedded(one.n, space) for one in self.all}
+        found: list[Stored] = []
+        for frame in self.current(lambda one: one.frames.find_content(content_hash, one.n)):
+            row = self._row(frame)
+            if row is None or row.chunk_count != chunk_count:
+                continue
+            count = chunk_count or 0
+            chunks = {index: part for index, part in self.chunks(frame).items() if index < count}
+            own = [frame] if chunk_count is None else [*chunks.values()]
+            found.append(
+                Stored(
+                    id=frame,
+                    chunks=chunks,
+                    missing=tuple(index for index in range(count) if index not in chunks),
+                    unembedded=tuple(
+                        one for one in own if embedded and not self._is_marked(one, embedded)
+                    ),
+                )
+            )
+        return found
+
+    def _is_marked(self, frame: int, masks: Mapping[int, Mask]) -> bool:
+        layer = self.layer_of(frame)
+        row = None if layer is None else layer.row_of(frame)
+        return layer is not None and row is not None and bool(masks[layer.sign][row])
 
     # --- masks -----------------------------------------------------------------------------------
 

@@ -15,9 +15,12 @@ from cerata.projections.frame_table import Frames
 
 
 def is_within(scope: Scope, wanted: Scope) -> bool:
-    """Tell whether an event's scope has every name of ``wanted`` with its value."""
+    """Tell whether an event's scope has every name of ``wanted`` with its value; True is not 1."""
     have = dict(scope)
-    return all(have.get(name) == value for name, value in wanted)
+    return all(
+        have.get(name) == value and isinstance(have[name], bool) is isinstance(value, bool)
+        for name, value in wanted
+    )
 
 
 class _Closing(NamedTuple):

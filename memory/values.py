@@ -100,6 +100,31 @@ class Frame:
         }
 
 
+@dataclass(frozen=True, slots=True)
+class Stored:
+    """A content that is there: its frame, and what of it is still to be done.
+
+    ``chunks`` are the current chunks by index; ``missing`` the indices that have none, and
+    ``unembedded`` the frames that have no embedding in the space asked for. A document that was
+    split is embedded by its chunks.
+    """
+
+    id: int
+    chunks: Mapping[int, int]
+    missing: tuple[int, ...]
+    unembedded: tuple[int, ...]
+
+    @property
+    def ids(self) -> tuple[int, ...]:
+        """The frame and its chunks, in order."""
+        return self.id, *self.chunks.values()
+
+    @property
+    def is_complete(self) -> bool:
+        """Whether storing the content again would add nothing."""
+        return not (self.missing or self.unembedded)
+
+
 @dataclass(frozen=True)
 class Hit:
     """A frame that a search found; text and frame are read when asked for."""

@@ -33,7 +33,7 @@ from .layer import Layer
 from .layers import Layers, both, end_to_end
 from .paging import Paging, page_of
 from .references import is_within
-from .values import Context, Frame, FrameId, Hit, TimelineEntry, TimelinePage, frame_id
+from .values import Context, Frame, FrameId, Hit, Stored, TimelineEntry, TimelinePage, frame_id
 
 OwnType = TypeVar("OwnType", bound=RowProjection[Any, Any])
 
@@ -224,6 +224,17 @@ class View:
         """Return the current frames with this content hash (16 bytes of BLAKE3)."""
         return self._layers.current(lambda layer: layer.frames.find_content(content_hash, layer.n))
 
+    def find_stored(
+        self, content_hash: bytes, *, chunk_count: int | None = None, space: str | None = None
+    ) -> list[Stored]:
+        """Return the current frames with a content, in as many chunks, oldest first.
+
+        By this an ingest skips what is there and goes on where it stopped. ``content_hash`` is 16
+        bytes of BLAKE3; ``chunk_count`` is None for a content in one frame; with ``space``, the
+        name of an embedder's space, what has no embedding in it is told too.
+        """
+        return self._layers.find_stored(content_hash, chunk_count, space)
+
     def find_uri(self, uri: str) -> list[int]:
         """Return the current frames with this URI, chunks included."""
         return self._layers.current(lambda layer: layer.frames.find_uri(uri, layer.n))
@@ -380,12 +391,12 @@ class View:
             found = [self._frame(number) for number in newest]
         texts = [_shown(frame) for frame in found]
         entries = [
-            Entry(frame.id, self.source_of(frame), text)
+            Entry(
+                frame.id, self.source_of(frame), text, best_span(text, self.highlights(text, query))
+            )
             for frame, text in zip(found, texts, strict=True)
         ]
-        items, text = fill(
-            entries, max_tokens, lambda text: best_span(text, self.highlights(text, query))
-        )
+        items, text = fill(entries, max_tokens)
         shown = {item.id for item in items}
         return Context(
             text=text,

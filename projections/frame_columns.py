@@ -131,7 +131,7 @@ class FrameColumns:
         )
         # Of a batch that is being folded, to be kept in order of seq.
         self._notes: list[tuple[int, Oddity]] = []
-        self._embedded: list[tuple[int, int, int]] = []
+        self._embedded: list[tuple[int, int, str]] = []
         # Derived.
         self.links = ChildLinks()
         self.closed_at = Column(np.uint32)
@@ -163,7 +163,7 @@ class FrameColumns:
 
     def embed(self, row: int, seq: int, space: str) -> None:
         """Remember until `keep_batch` that event ``seq`` gave a row an embedding in a space."""
-        self._embedded.append((seq, row, self.spaces.code(space, seq)))
+        self._embedded.append((seq, row, space))
 
     def note(self, seq: int, oddity: Oddity) -> None:
         """Remember an oddity of event ``seq`` until `keep_batch`."""
@@ -181,10 +181,11 @@ class FrameColumns:
             self._notes.clear()
         if self._embedded:
             self._embedded.sort(key=itemgetter(0))
-            for (_, column), items in zip(
-                self.embeddings, zip(*self._embedded, strict=True), strict=True
-            ):
-                column.extend(items)
+            # Only now, since spaces are numbered by the event that names them first.
+            codes = [self.spaces.code(space, seq) for seq, _, space in self._embedded]
+            self.embedding_seq.extend([seq for seq, _, _ in self._embedded])
+            self.embedding_row.extend([row for _, row, _ in self._embedded])
+            self.embedding_space.extend(codes)
             self._embedded.clear()
 
     def close(self, row: int, seq: int, kind: ClosingKind, by: int) -> None:

@@ -10,7 +10,7 @@ What a read admits is a mask over the rows at n. Masks combine with ``&``::
 """
 
 from collections import Counter
-from collections.abc import Callable, Collection, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 import numpy as np
@@ -19,7 +19,7 @@ from cerata.engine.events import Scope
 
 from . import attributes
 from .attributes import AttributeView
-from .columns import I64, U32, Mask, rows_up_to
+from .columns import I64, Mask, rows_up_to
 from .filter_masks import FilterMasks
 from .filters import Filter
 from .frame_columns import (
@@ -35,7 +35,6 @@ from .frame_columns import (
 )
 from .frame_times import NO_TIME
 from .hash_index import hash_halves
-from .names import Names
 from .timeline import Timeline, TimelineOrder
 from .typed_values import ValueType, key_time
 
@@ -76,26 +75,6 @@ class FrameRow:
     has_text: bool
     has_blob: bool
     has_search_text: bool
-
-
-@dataclass(frozen=True, slots=True)
-class Stored:
-    """A content that is there: its frame, and what of it is still to be done.
-
-    ``chunks`` are the current chunks, by index; ``missing`` the indices that have none, and
-    ``unembedded`` the frames that have no embedding in the space asked for. A document that was
-    split is embedded by its chunks.
-    """
-
-    frame: int
-    chunks: Mapping[int, int]
-    missing: tuple[int, ...]
-    unembedded: tuple[int, ...]
-
-    @property
-    def is_complete(self) -> bool:
-        """Whether storing the content again would add nothing."""
-        return not (self.missing or self.unembedded)
 
 
 class Frames:
@@ -263,44 +242,15 @@ class Frames:
 
     def find_content(self, content_hash: bytes, n: int) -> list[int]:
         """Return the frames current at n whose content hash starts with these 16 bytes."""
-        return [int(self.ids[row]) for row in self._with_content(content_hash, n)]
-
-    def find_stored(
-        self,
-        content_hash: bytes,
-        n: int,
-        *,
-        chunk_count: int | None = None,
-        space: str | None = None,
-    ) -> list[Stored]:
-        """Return the frames current at n with a content, in as many chunks, oldest first.
-
-        This is the probe by which an ingest skips what is there and goes on where it stopped.
-        ``chunk_count`` is None for a content that is kept in one frame; with ``space``, the name
-        of an embedder's space, it also tells what has no embedding in it.
-        """
-        count = NO_INDEX if chunk_count is None else chunk_count
-        rows = [r for r in self._with_content(content_hash, n) if self._chunk_count[r] == count]
-        if not rows:
-            return []
-        embedded = None if space is None else self.embedded(n, space)
-        return [self._stored(row, chunk_count, embedded, n) for row in rows]
-
-    def _stored(self, row: int, count: int | None, embedded: Mask | None, n: int) -> Stored:
-        parts: dict[int, int] = {}
-        if count is not None:
-            for child in self._child_rows(row, self.rows_at(n)):
-                index = int(self._chunk_index[child])
-                if 0 <= index < count and self._is_open(child, n):
-                    parts.setdefault(index, child)
-        own = [row] if count is None else [parts[index] for index in sorted(parts)]
-        bare = [] if embedded is None else [one for one in own if not embedded[one]]
-        return Stored(
-            frame=int(self.ids[row]),
-            chunks={index: int(self.ids[child]) for index, child in sorted(parts.items())},
-            missing=tuple(index for index in range(count or 0) if index not in parts),
-            unembedded=tuple(int(self.ids[one]) for one in bare),
-        )
+        high, low = hash_halves(content_hash)
+        rows = self._columns.content_index.find(self._content[: self.rows_at(n)], high)
+        return [
+            int(self.ids[row])
+            for row in rows
+            if int(self._content_low[row]) == low
+            and self._flags[row] & FLAG_CONTENT_HASH
+            and self._is_open(row, n)
+        ]
 
     def find_uri(self, uri: str, n: int) -> list[int]:
         """Return the frames current at n that have this URI."""
@@ -311,17 +261,6 @@ class Frames:
         found = self._attributes.find(attributes.URI, kind, code, code)
         rows = sorted({row for posting in found for row in posting.rows.tolist() if row < limit})
         return [int(self.ids[row]) for row in rows if self._is_open(row, n)]
-
-    def _with_content(self, content_hash: bytes, n: int) -> list[int]:
-        high, low = hash_halves(content_hash)
-        rows = self._columns.content_index.find(self._content[: self.rows_at(n)], high)
-        return [
-            row
-            for row in rows
-            if int(self._content_low[row]) == low
-            and self._flags[row] & FLAG_CONTENT_HASH
-            and self._is_open(row, n)
-        ]
 
     # --- masks and order -------------------------------------------------------------------------
 
@@ -350,21 +289,9 @@ class Frames:
         pieces = index.content(self._created, self._recorded, self._attributes)
         return Timeline(ids, pieces)
 
-    def kind_mask(self, kinds: Collection[str], n: int) -> Mask:
-        """Return a mask over the rows at n of frames of these kinds."""
-        return self._mask(self._kind, self._columns.kinds, kinds.__contains__, n)
-
-    def scope_mask(self, test: Callable[[Scope], bool], n: int) -> Mask:
-        """Return a mask over the rows at n whose scope passes; one call per distinct scope."""
-        return self._mask(self._scope, self._columns.scopes, lambda t: test(read_scope(t)), n)
-
     def chunk_mask(self, n: int) -> Mask:
         """Return a mask over the rows at n of chunks: frames that are part of a document."""
         return np.asarray(self._chunk_index[: self.rows_at(n)] != NO_INDEX)
-
-    def _mask(self, column: U32, names: Names, test: Callable[[str], bool], n: int) -> Mask:
-        passes = np.array([False, *map(test, names.texts())], np.bool_)
-        return passes[column[: self.rows_at(n)]]
 
 
 def _given(value: int, missing: int) -> int | None:

@@ -17,10 +17,7 @@ def best_span(
     ``marks`` are characters [start, end) of what a question asks, ascending. Ties go to the
     window with more marks, then to the earliest. (0, 0) if there is none.
     """
-    # Few words are asked, and each is mostly there in one or two forms: cut each once.
-    marked = [text[start:end] for start, end in marks]
-    terms = {one: tuple(words.terms(one)) for one in set(marked)}
-    kinds = [terms[one] for one in marked]
+    kinds = [tuple(words.terms(text[start:end])) for start, end in marks]
     best = (0, 0)
     best_rank = (0, 0)
     first = 0

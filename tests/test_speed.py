@@ -67,6 +67,7 @@ def test_one_append_syncs_once() -> None:
     [
         ("append_bench", "open, mode="),
         ("checkpoint_bench", "200 checkpoints: TOC"),
+        ("filters_bench", "hash of all answers"),
         ("fulltext_bench", "hash of all answers"),
     ],
 )

@@ -255,13 +255,10 @@ def answers(frames: FramesProjection, fulltext: FulltextProjection, n: int) -> o
         [(table.frame(i), table.closing_of(i, n), table.children(i, n)) for i in ids],
         [(table.successors(i, n), table.predecessors(i, n)) for i in ids],
         [table.find_content(b"a" * 16, n), table.find_uri("file:b", n)],
-        [table.find_stored(b"a" * 16, n, chunk_count=c, space="small") for c in (None, 1, 2)],
         [table.embedded(n, space).tolist() for space in (None, "small", "none")],
         [table.mask(where, n).tolist() for where in FILTERS],
         [table.timeline(n, by).page(among=alive, limit=9) for by in ("content", "recorded")],
         table.oddities(n),
-        table.kind_mask({"note"}, n).tolist(),
-        table.scope_mask(lambda scope: len(scope) > 1, n).tolist(),
     )
 
 

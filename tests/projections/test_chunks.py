@@ -80,7 +80,7 @@ def ask_everything(frames: Frames) -> None:
             frames.children(frame, n)
             frames.successors(frame, n)
             frames.predecessors(frame, n)
-        frames.find_stored(b"a" * 16, n, chunk_count=2, space="small")
+        frames.find_content(b"a" * 16, n)
         frames.find_uri("file:a", n)
         frames.oddities(n)
         frames.embedded(n, "small")

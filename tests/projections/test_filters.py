@@ -13,6 +13,7 @@ from cerata.engine.errors import InvalidInput
 from cerata.engine.events import PutFrame
 from cerata.projections.filters import Filter
 from cerata.projections.frames import FramesProjection
+from cerata.projections.hash_index import SORT_SIZE_MIN
 from cerata.projections.string_order import StringOrder, bounds
 from cerata.projections.strings import Strings
 from cerata.projections.typed_values import ValueType, number_key, number_ranges
@@ -74,6 +75,18 @@ def test_many_rows_are_sorted_piece_by_piece_and_still_all_found() -> None:
             assert table.mask(where, n).tolist() == inside.tolist()
             named = [f"n{i * 7919 % 5003}" < "n2" for i in range(n)]
             assert table.mask(Filter(metadata={"name": ("<", "n2")}), n).tolist() == named
+
+
+def test_postings_stay_few_sorted_pieces_however_frames_come() -> None:
+    # A mask costs a bisection of each piece and a scan of the rest: both must stay small.
+    frames = FramesProjection()
+    for seq, event in enumerate(events_of([PutFrame(text="", tags=("a",))] * 30_000), start=1):
+        frames.apply([event])
+        if seq % 100 == 0:
+            frames.snapshot().mask(Filter(tags=["a"]), seq)
+    covered, by_group = frames._columns.attributes.index._state
+    assert 30_000 - covered <= SORT_SIZE_MIN
+    assert [len(one.pieces) <= 4 for one in by_group.values()] == [True]
 
 
 def test_what_an_erased_frame_said_passes_no_test_of_it() -> None:

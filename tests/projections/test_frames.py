@@ -16,7 +16,6 @@ from cerata.engine.events import (
     SupersedeFrame,
 )
 from cerata.projections.frame_columns import ClosingKind, Oddity
-from cerata.projections.frame_table import Stored
 from cerata.projections.frames import FramesProjection
 from cerata.projections.fulltext import FulltextProjection
 
@@ -113,55 +112,39 @@ _SAID = (
 )
 
 
-def chunk(parent: int, index: int, space: str | None = None) -> PutFrame:
-    embedding = None if space is None else in_space(space)
-    return PutFrame(text="c", parent=parent, chunk_index=index, embedding=embedding)
-
-
 def in_space(space: str) -> Embedding:
     return Embedding(space, "f4", 1, Attachment(bytes(32), 4))
 
 
-def test_the_probe_says_what_of_a_document_is_still_to_be_done() -> None:
-    # A crash left a document with two of three chunks; one of them has its embedding.
-    content = bytes(range(16))
+def test_spaces_are_numbered_by_the_event_that_names_them_first() -> None:
+    # Births of a batch are folded before the rest; numbered as they were met, digests differed.
     events = events_of(
         [
-            PutFrame(text="", content_hash=content, chunk_count=3),
-            chunk(1, 0, "small"),
-            chunk(1, 2),
-            PutEmbedding(frame=3, embedding=in_space("small")),
-            chunk(1, 1, "large"),
-            DeleteFrame(frame=2),
-            DeleteFrame(frame=1),
+            PutFrame(text="a"),
+            PutEmbedding(frame=1, embedding=in_space("later")),
+            PutFrame(text="b", embedding=in_space("own")),
+        ]
+    )
+    assert fold(events)[0].digest() == fold(events, [1, 2])[0].digest()
+
+
+def test_embeddings_are_known_by_space_and_from_when_they_came() -> None:
+    events = events_of(
+        [
+            PutFrame(text="a", embedding=in_space("small")),
+            PutFrame(text="b"),
+            PutEmbedding(frame=2, embedding=in_space("large")),
+            PutEmbedding(frame=1, embedding=in_space("large")),
+            PutEmbedding(frame=9, embedding=in_space("large")),
         ]
     )
     frames = fold(events)[0].snapshot()
-
-    def probe(n: int, space: str | None = "small") -> Stored:
-        (found,) = frames.find_stored(content, n, chunk_count=3, space=space)
-        return found
-
-    assert probe(1) == Stored(1, {}, (0, 1, 2), ())
-    assert probe(3) == Stored(1, {0: 2, 2: 3}, (1,), (3,))
-    assert probe(4) == Stored(1, {0: 2, 2: 3}, (1,), ())
-    assert probe(5) == Stored(1, {0: 2, 1: 5, 2: 3}, (), (5,))
-    assert probe(5, None).is_complete
-    assert not probe(5, "unheard of").is_complete
-    assert probe(6) == Stored(1, {1: 5, 2: 3}, (0,), (5,))
-    assert frames.find_stored(content, 7, chunk_count=3) == []
-    # Cut otherwise, or not at all, it is not what is there.
-    assert frames.find_stored(content, 5, chunk_count=2) == []
-    assert frames.find_stored(content, 5) == []
-
-
-def test_the_probe_knows_contents_of_one_frame() -> None:
-    content = b"\x07" * 16
-    put = PutFrame(text="a", content_hash=content)
-    events = events_of([put, PutFrame(text="a", content_hash=content, embedding=in_space("s"))])
-    frames = fold(events)[0].snapshot()
-    assert frames.find_stored(content, 1) == [Stored(1, {}, (), ())]
-    assert [one.is_complete for one in frames.find_stored(content, 2, space="s")] == [False, True]
+    assert frames.embedded(2).tolist() == [True, False]
+    assert frames.embedded(3).tolist() == [True, True]
+    assert frames.embedded(3, "large").tolist() == [False, True]
+    assert frames.embedded(5, "large").tolist() == [True, True]
+    assert frames.embedded(5, "unheard of").tolist() == [False, False]
+    assert frames.oddities(5) == {Oddity.UNKNOWN_REFERENCE: 1}
 
 
 def test_what_cannot_be_followed_is_counted_and_passed_over() -> None:
