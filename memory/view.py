@@ -391,12 +391,12 @@ class View:
             found = [self._frame(number) for number in newest]
         texts = [_shown(frame) for frame in found]
         entries = [
-            Entry(
-                frame.id, self.source_of(frame), text, best_span(text, self.highlights(text, query))
-            )
+            Entry(frame.id, self.source_of(frame), text)
             for frame, text in zip(found, texts, strict=True)
         ]
-        items, text = fill(entries, max_tokens)
+        items, text = fill(
+            entries, max_tokens, lambda text: best_span(text, self.highlights(text, query))
+        )
         shown = {item.id for item in items}
         return Context(
             text=text,

@@ -4,8 +4,9 @@ Owns the choice of entries and how they are written out. Pure: the same entries 
 the same bytes. Until the tokenizer arrives a token is one UTF-8 byte, which never undercounts.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from typing import TypeAlias
 
 from cerata.engine.errors import InvalidInput
 from cerata.engine.events import JsonValue
@@ -16,12 +17,15 @@ _GAP = "\n\n"
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """Something to show: a frame's text, where it comes from, and its best span."""
+    """Something to show: a frame's text, and where it comes from."""
 
     id: int
     source: str
     text: str
-    span: tuple[int, int]
+
+
+SpanOf: TypeAlias = Callable[[str], tuple[int, int]]
+"""Gives the best span of a text: characters [start, end)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,8 +51,12 @@ def count_tokens(text: str) -> int:
     return len(text.encode())
 
 
-def fill(entries: Sequence[Entry], max_tokens: int) -> tuple[list[ContextItem], str]:
+def fill(
+    entries: Sequence[Entry], max_tokens: int, span_of: SpanOf
+) -> tuple[list[ContextItem], str]:
     """Choose entries in order while they fit whole; the best alone is clipped to fit.
+
+    ``span_of`` is asked only where an entry is clipped.
 
     Returns the items and the text, at most ``max_tokens`` tokens.
 
@@ -66,7 +74,7 @@ def fill(entries: Sequence[Entry], max_tokens: int) -> tuple[list[ContextItem], 
             items.append(item)
             text = longer
     if not items and entries:
-        clipped = _clip(entries[0], max_tokens)
+        clipped = _clip(entries[0], max_tokens, span_of)
         items.append(clipped)
         text = _take(_written(clipped), max_tokens)
     return items, text
@@ -76,11 +84,11 @@ def _written(item: ContextItem) -> str:
     return f"[{item.source}]\n{item.text}"
 
 
-def _clip(entry: Entry, max_tokens: int) -> ContextItem:
+def _clip(entry: Entry, max_tokens: int, span_of: SpanOf) -> ContextItem:
     """Cut an entry around its best span so that it fits with its source line."""
     frame = ContextItem(entry.id, entry.source, "", clipped=True)
     room = max_tokens - count_tokens(_written(frame))
-    start, end = entry.span
+    start, end = span_of(entry.text)
     spare = max(0, room - count_tokens(entry.text[start:end])) // 2
     begin = max(0, start - spare)
     piece = entry.text[begin:].strip()

@@ -17,7 +17,10 @@ def best_span(
     ``marks`` are characters [start, end) of what a question asks, ascending. Ties go to the
     window with more marks, then to the earliest. (0, 0) if there is none.
     """
-    kinds = [tuple(words.terms(text[start:end])) for start, end in marks]
+    # Few words are asked, and each is mostly there in one or two forms: cut each once.
+    marked = [text[start:end] for start, end in marks]
+    terms = {one: tuple(words.terms(one)) for one in set(marked)}
+    kinds = [terms[one] for one in marked]
     best = (0, 0)
     best_rank = (0, 0)
     first = 0
