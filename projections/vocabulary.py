@@ -32,12 +32,18 @@ RowsOf = Callable[[I64], U32]
 class VocabularyView:
     """The vocabulary at some moment; immutable, for any thread."""
 
-    __slots__ = ("_form_rows", "_form_terms", "_forms", "_terms")
+    __slots__ = ("_form_rows", "_form_terms", "_forms", "_term_rows", "_terms")
 
     def __init__(
-        self, terms: LexiconView, forms: LexiconView, form_terms: U32, form_rows: U32
+        self,
+        terms: LexiconView,
+        term_rows: U32,
+        forms: LexiconView,
+        form_terms: U32,
+        form_rows: U32,
     ) -> None:
         self._terms = terms
+        self._term_rows = term_rows
         self._forms = forms
         self._form_terms = form_terms
         self._form_rows = form_rows
@@ -84,6 +90,8 @@ class VocabularyView:
         return self._together(kept(self._terms), kept(self._forms), rows)
 
     def _together(self, terms: I64, forms: I64, rows: int) -> U32:
+        # A term of later matches no row before, but it would mark a text that was not searched.
+        terms = terms[self._term_rows[terms] < rows]
         forms = forms[self._form_rows[forms] < rows]
         return np.union1d(terms, self._form_terms[forms]).astype(np.uint32)
 
@@ -114,6 +122,7 @@ class Vocabulary:
         forms = len(self._forms)
         return VocabularyView(
             self._terms.view(),
+            self._terms.first_row(),
             self._forms.view(),
             self._form_terms.view()[:forms],
             self._forms.first_row(),

@@ -9,9 +9,11 @@ from pathlib import Path
 
 import pytest
 
+import cerata
 from cerata.memory.view import View
 from cerata.projections.frames import FramesProjection
 from cerata.projections.projection import FoldedEvent
+from cerata.retrieval.query import query
 
 from . import equality
 from .equality import Tally, Unequal, compare
@@ -54,6 +56,16 @@ NOT_COMPARED = {
     *("head", "log_id"),  # the log's own
     "projection",  # read through the fold, which it passes on to
 }
+
+
+def test_highlights_of_a_pattern_know_no_word_of_later() -> None:
+    """Found by the comparison: a text that was put with other words to be searched by."""
+    with cerata.open(":memory:") as store:
+        first = store.put_frame("uses HNSW", search_text="index")
+        store.put_frame("HNSW again")
+        asked = query("h?sw OR index")
+        assert [hit.highlights for hit in store.at(first).search(asked)] == [[]]
+        assert [hit.id for hit in store.search(asked) if hit.highlights] == [1, 2]
 
 
 # --- the comparison can fail ---------------------------------------------------------------------
