@@ -17,6 +17,7 @@ that is new enough never to have had a synced header page is still being created
 written in any order.
 """
 
+import itertools
 import threading
 from dataclasses import dataclass, replace
 from typing import Literal, Protocol
@@ -76,12 +77,15 @@ class _Watched:
 
     def __init__(self) -> None:
         self.layout: Layout | None = None
-        self.pending: list[_Pending] = []
+        self.pending: dict[int, _Pending] = {}
+        """By the number of the write: several syncs may be under way, each covering some."""
+        self.numbers = itertools.count()
         self.held: dict[int, None] = {}
         """Ring sectors that hold synced records, oldest first."""
         self.reserved: dict[tuple[int, int], int] = {}
         """Ranges that an owner grew the file by and may still fill, whatever is named after."""
         self.guard = threading.Lock()
+        self.users = 0
 
     def may_fill(self, owner: int, offset: int, end: int) -> bool:
         """Tell whether a range was set aside by this owner and not synced since."""
@@ -117,7 +121,7 @@ class OrderingMonitor:
         watched = self._files.get(identity)
         if watched is None:
             return
-        for write in watched.pending:
+        for write in list(watched.pending.values()):
             if 0 < write.first_seq <= seq:
                 self.object(
                     f"acknowledged: seq {seq} was acknowledged while the record of seq"
@@ -134,15 +138,21 @@ class OrderingMonitor:
         """Return the record of a file, read from its header pages when it is met first."""
         identity = file.identity()
         watched = self._files.get(identity)
-        # A file just created may have the inode number of one that is gone.
-        if watched is None or fresh:
+        # A file just created may have the inode number of one that is gone; and what became of one
+        # that everybody closed, others know.
+        known = watched is not None and watched.users > 0 and not fresh
+        if watched is None or not known:
             watched = self._files[identity] = _Watched()
-            if not fresh:
-                for number in (0, 1):
-                    self._believe(watched, file.read_at(number * PAGE, PAGE), number)
+        # Counted before anything is read: another may open it meanwhile, and must share this.
+        watched.users += 1
+        if not known and not fresh:
+            for number in (0, 1):
+                self._believe(watched, file.read_at(number * PAGE, PAGE), number)
         return watched
 
-    def before_write(self, watched: _Watched, owner: int, offset: int, data: Buffer) -> _Pending:
+    def before_write(
+        self, watched: _Watched, owner: int, offset: int, data: Buffer, file: StorageFile
+    ) -> _Pending:
         """Check a write against everything known, and return what it will leave unsynced."""
         self.writes += 1
         end = offset + len(data)
@@ -159,7 +169,7 @@ class OrderingMonitor:
             content = bytes(data).rstrip(b"\0")
             held_end = offset + len(content)
             first_seq = self.geometry.first_seq(bytes(data[:SECTOR]))
-            self._check_ring(watched, layout, offset, end)
+            self._check_ring(watched, layout, offset, end, file)
         elif offset < layout.data_end and not watched.may_fill(owner, offset, end):
             self.object(
                 f"settled: offsets {offset} to {end} are overwritten, below the data end"
@@ -173,7 +183,7 @@ class OrderingMonitor:
         number = offset // PAGE
         if offset % PAGE or end > (number + 1) * PAGE:
             self.object(f"pages: a write of {offset} to {end} is not one header page")
-        for write in watched.pending:
+        for write in list(watched.pending.values()):
             if write.offset < PAGES_END:
                 if write.offset // PAGE != number:
                     self.object(f"two pages: page {number} is written while the other is unsynced")
@@ -188,14 +198,16 @@ class OrderingMonitor:
                     " is not synced"
                 )
 
-    def _check_ring(self, watched: _Watched, layout: Layout, offset: int, end: int) -> None:
+    def _check_ring(
+        self, watched: _Watched, layout: Layout, offset: int, end: int, file: StorageFile
+    ) -> None:
         if offset < layout.ring_offset or end > layout.ring_end:
             self.object(f"ring: a write of {offset} to {end} crosses the ring's edge")
-        held = watched.held
-        if not held:
-            return
-        for sector in range(offset // SECTOR, -(-end // SECTOR)):
-            if sector in held:
+        sectors = range(offset // SECTOR, -(-end // SECTOR))
+        if any(sector in watched.held for sector in sectors):
+            self._hear_of_others(watched, file)
+        for sector in sectors:
+            if sector in watched.held:
                 self.object(
                     f"ring: the sector at {sector * SECTOR} holds a synced record and is"
                     " overwritten before a synced header page freed it"
@@ -215,8 +227,11 @@ class OrderingMonitor:
     def after_sync(self, watched: _Watched, owner: int, covered: int) -> None:
         """Settle the writes that were pending when the sync began."""
         with watched.guard:
-            settled = watched.pending[:covered]
-            del watched.pending[:covered]
+            settled = [
+                watched.pending.pop(number)
+                for number in sorted(watched.pending)
+                if number < covered
+            ]
             if watched.reserved:
                 filled = [write.offset for write in settled if write.owner == owner]
                 watched.reserved = {
@@ -224,17 +239,28 @@ class OrderingMonitor:
                     for (start, stop), who in watched.reserved.items()
                     if not any(start <= offset < stop for offset in filled)
                 }
-        pages = [write for write in settled if write.page is not None]
-        for write in settled:
-            if write.held_end > write.offset:
-                sectors = range(write.offset // SECTOR, -(-write.held_end // SECTOR))
-                watched.held.update(dict.fromkeys(sectors))
-        for write in pages:
-            assert write.page is not None
-            for start in range(0, len(write.page) - PAGE + 1, PAGE):
-                number = (write.offset + start) // PAGE
-                if number < 2:
-                    self._believe(watched, write.page[start : start + PAGE], number)
+            for write in settled:
+                if write.held_end > write.offset:
+                    sectors = range(write.offset // SECTOR, -(-write.held_end // SECTOR))
+                    watched.held.update(dict.fromkeys(sectors))
+            for write in settled:
+                for start in range(0, len(write.page or b"") - PAGE + 1, PAGE):
+                    number = (write.offset + start) // PAGE
+                    if write.page is not None and number < 2:
+                        self._believe(watched, write.page[start : start + PAGE], number)
+
+    def _hear_of_others(self, watched: _Watched, file: StorageFile) -> None:
+        """Believe the file's header pages, if none was written here that is not synced yet.
+
+        Another process, which nobody watches, may have turned them: it syncs them itself.
+        """
+        with watched.guard:
+            if watched.layout is None or any(
+                write.page is not None for write in watched.pending.values()
+            ):
+                return
+            for number in (0, 1):
+                self._believe(watched, file.read_at(number * PAGE, PAGE), number)
 
     def _believe(self, watched: _Watched, page: bytes, number: int) -> None:
         new = self.geometry.layout(page, number)
@@ -258,12 +284,22 @@ class MonitoredFile:
     """A file whose writes and syncs are checked; everything else goes straight through."""
 
     def __init__(
-        self, inner: StorageFile, monitor: OrderingMonitor, owner: int, *, fresh: bool
+        self, inner: StorageFile, monitor: OrderingMonitor, process: int, *, fresh: bool
     ) -> None:
         self._inner = inner
         self._monitor = monitor
-        self._owner = owner
+        self._process = process
         self._watched = monitor.watch(inner, fresh=fresh)
+        self._closed = False
+
+    @property
+    def _owner(self) -> int:
+        """Who writes: threads share a file, and each writes extents of its own."""
+        return hash((self._process, threading.get_ident()))
+
+    def acknowledge(self, seq: int) -> None:
+        """Assert that everything up to ``seq`` is synced: a caller was told so."""
+        self._monitor.acknowledge(self.identity(), seq)
 
     def read_at(self, offset: int, size: int) -> bytes:
         return self._inner.read_at(offset, size)
@@ -276,29 +312,34 @@ class MonitoredFile:
 
     def close(self) -> None:
         self._inner.close()
+        if not self._closed:
+            self._closed = True
+            self._watched.users -= 1
 
     def write_at(self, offset: int, data: Buffer) -> None:
         watched = self._watched
-        pending = self._monitor.before_write(watched, self._owner, offset, data)
+        pending = self._monitor.before_write(watched, self._owner, offset, data, self._inner)
         # Noted before it is written: a write that fails half-way is unsynced all the same.
         with watched.guard:
-            watched.pending.append(pending)
+            number = next(watched.numbers)
+            watched.pending[number] = pending
         try:
             self._inner.write_at(offset, data)
         except ProcessKilled:
             with watched.guard:
-                watched.pending.remove(pending)
+                watched.pending.pop(number, None)
             raise
         except BaseException:
             # Any part of it may be there, but it holds no record that anybody counts on.
             with watched.guard:
-                place = watched.pending.index(pending)
-                watched.pending[place] = replace(pending, first_seq=0, held_end=offset)
+                if number in watched.pending:
+                    watched.pending[number] = replace(pending, first_seq=0, held_end=offset)
             raise
 
     def sync(self) -> None:
         watched = self._watched
-        covered = len(watched.pending)
+        with watched.guard:
+            covered = next(watched.numbers)
         self._inner.sync()
         self._monitor.after_sync(watched, self._owner, covered)
 

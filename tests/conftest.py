@@ -2,10 +2,13 @@
 
 import importlib.util
 import os
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 from hypothesis import settings
+
+from .watching import watched
 
 SEED = int(os.environ.get("CERATA_SEED", "20240229"))
 """The seed of every random choice in the tests; set CERATA_SEED to try another."""
@@ -29,6 +32,18 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     for item in items:
         if item.get_closest_marker("hnsw"):
             item.add_marker(missing)
+
+
+@pytest.fixture(autouse=True)
+def _order_of_writes(request: pytest.FixtureRequest) -> Iterator[None]:
+    """Hold every log that the test opens to the order that makes it survive a crash."""
+    if request.node.get_closest_marker("unwatched"):
+        yield
+        return
+    with watched() as watch:
+        yield
+    # Also where the test, or the engine, swallowed it.
+    assert watch.violations == []
 
 
 @pytest.fixture

@@ -13,6 +13,8 @@ import pytest
 from benchmarks import append_bench
 from cerata.engine import Environment, Log
 
+pytestmark = pytest.mark.unwatched("it measures")
+
 
 @pytest.fixture
 def own_cost() -> float:

@@ -19,6 +19,8 @@ from cerata.engine.verify import verify_log
 from .specimen import Specimen, build
 from .words import RING, Disk, stored
 
+pytestmark = pytest.mark.unwatched("it damages every byte")
+
 FULL = os.environ.get("CERATA_SWEEP") == "full"
 SHARE = 1 if FULL else 24
 """One bit in so many is flipped."""

@@ -213,6 +213,7 @@ def test_a_mark_from_before_a_seal_is_not_cut() -> None:
             assert texts(log) == ["a"]
 
 
+@pytest.mark.unwatched("the test writes over the file")
 def test_a_footer_is_not_adopted_where_a_manifest_page_names_a_lost_segment() -> None:
     """Each 64th seal moves the newest segment's reference into a page written by the same flip."""
     disk = Disk()

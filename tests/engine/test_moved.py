@@ -69,6 +69,7 @@ def test_writers_and_readers_go_over_to_the_new_file() -> None:
         assert verify_log(log).problems == ()
 
 
+@pytest.mark.unwatched("the test writes over the file")
 def test_a_compactor_that_died_before_the_rename_is_cleared() -> None:
     """The path still names the same file: it goes on, by the first who holds the writer lock."""
     disk = Disk()

@@ -49,6 +49,7 @@ def test_a_killed_writers_records_are_sealed_anew() -> None:
     assert (said, report.sealed_events, report.cut_bytes) == (["a", "b"], 2, 0)
 
 
+@pytest.mark.unwatched("the test writes over the file")
 def test_a_torn_tail_is_cut_and_reported_and_kept() -> None:
     """The last group may have been acknowledged; what it was stays in the file."""
     disk = disk_with("a", "b", "c")
@@ -83,6 +84,7 @@ def test_after_a_clean_close_the_last_record_is_proven_too() -> None:
         disk.open()
 
 
+@pytest.mark.unwatched("the test writes over the file")
 def test_a_hole_in_an_unsynced_group_is_no_corruption() -> None:
     """Any part of what was never synced may be missing; what lies beyond is cut with it."""
     disk = Disk()
@@ -96,6 +98,7 @@ def test_a_hole_in_an_unsynced_group_is_no_corruption() -> None:
     assert (report.cut_records, report.cut_bytes) == (1, 1024)
 
 
+@pytest.mark.unwatched("the test writes over the file")
 def test_a_record_written_after_a_cut_does_not_meet_what_was_cut() -> None:
     """A new incarnation and a zero sector keep the old rest from joining the new log."""
     disk = Disk()
@@ -153,6 +156,7 @@ def test_a_flip_that_was_not_finished_is_finished() -> None:
     assert (said, report.adopted_footer) == (["a", "b", "c"], True)
 
 
+@pytest.mark.unwatched("the test writes over the file")
 def test_an_unfinished_flip_that_is_torn_is_ignored() -> None:
     """The older state and its ring are still whole."""
     disk = disk_with("a", "b")
@@ -204,6 +208,7 @@ def test_a_lost_toc_is_rebuilt_from_the_segments() -> None:
     assert (said, report.rebuilt_toc) == (list("abcdef"), True)
 
 
+@pytest.mark.unwatched("the test writes over the file")
 def test_a_dead_writers_segment_is_not_taken_for_the_logs() -> None:
     """A flip that died left a whole segment of events that were cut later; a rebuild took it."""
     disk = Disk()
