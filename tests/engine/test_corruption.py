@@ -8,6 +8,7 @@ import os
 import sys
 from collections import Counter
 from collections.abc import Iterator
+from contextlib import suppress
 from random import Random
 
 import pytest
@@ -15,6 +16,7 @@ import pytest
 from cerata.engine.errors import CerataError, Corrupt, Unsupported
 from cerata.engine.recovery import RecoveryReport
 from cerata.engine.verify import verify_log
+from cerata.fault_injection.plants import BY_NAME
 
 from .specimen import Specimen, build
 from .words import RING, Disk, stored
@@ -190,6 +192,24 @@ def test_a_killed_writers_file_is_ambiguous_only_in_its_last_group(
                 assert place == in_ring_order[-1], place
                 ambiguous += 1
     assert ambiguous > 0
+
+
+def test_without_its_check_a_record_has_silent_bits(specimen: Specimen, seed: int) -> None:
+    """The sweep would say so: with one check switched off, other data comes back as if true."""
+    random = Random(seed + 5)
+    records = [place for place in specimen.places if place.name == "record"]
+    found: Counter[str] = Counter()
+    data = bytearray(specimen.data)
+    with BY_NAME["believe a record's body unchecked"].planted():
+        for _ in range(100):
+            place = random.choice(records)
+            offset, bit = random.randrange(place.start, place.stop), 1 << random.randrange(8)
+            data[offset] ^= bit
+            # What is decoded unchecked may raise anything.
+            with suppress(Exception):
+                found[outcome(specimen, data)] += 1
+            data[offset] ^= bit
+    assert found["SILENT"] > 0, found
 
 
 def test_salvage_opens_what_a_flipped_bit_closed(specimen: Specimen, seed: int) -> None:

@@ -14,6 +14,7 @@ from cerata.engine import LockName, Log
 from cerata.engine.errors import CerataError, Closed
 from cerata.engine.storage import OsFile, OsStorage
 from cerata.engine.verify import verify_log
+from cerata.fault_injection.plants import Edit, Plant
 
 from .words import RING, put, texts
 
@@ -82,22 +83,19 @@ def test_readers_opening_while_others_write_never_cry_damage(tmp_path: Path) -> 
     assert opened > 10
 
 
-def test_threads_share_syncs_and_readers_see_only_what_is_durable(
+def test_threads_append_and_readers_see_only_what_is_durable(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Eight threads on one handle: every append durable, far fewer syncs than appends."""
+    """Eight threads on one handle: every append durable, and shown no earlier than that."""
     path = str(tmp_path / "a.cera")
-    synced: list[int] = []
     flush = OsFile.sync
 
     def slow(self: OsFile) -> None:
         time.sleep(0.003)
         flush(self)
-        synced.append(1)
 
     monkeypatch.setattr(OsFile, "sync", slow)
     with Log.open(path, ring_bytes=RING) as log:
-        synced.clear()
         failures: list[BaseException] = []
         done = threading.Event()
 
@@ -131,10 +129,60 @@ def test_threads_share_syncs_and_readers_see_only_what_is_durable(
         watching.join()
         assert failures == []
         assert log.head.seq == 400
-        assert len(synced) < 300
         for name in range(8):
             own = [text for text in texts(log) if str(text).startswith(f"{name} ")]
             assert own == [f"{name} {number}" for number in range(50)]
+
+
+def syncs_of_eight_threads(path: str, monkeypatch: pytest.MonkeyPatch) -> int:
+    """Return how often eight appends were synced, of which all were written in the first sync."""
+    syncs = 0
+    flush = OsFile.sync
+    with Log.open(path, ring_bytes=RING) as log:
+
+        def patient(self: OsFile) -> None:
+            nonlocal syncs
+            syncs += 1
+            deadline = time.monotonic() + 60
+            while log._position.head_seq < 8 and time.monotonic() < deadline:
+                time.sleep(0.001)
+            flush(self)
+
+        with monkeypatch.context() as patch:
+            patch.setattr(OsFile, "sync", patient)
+            threads = [
+                threading.Thread(target=log.append, args=([put(str(name))],)) for name in range(8)
+            ]
+            for thread in threads:
+                thread.start()
+            for thread in threads:
+                thread.join()
+            assert log.head.seq == 8
+            return syncs
+
+
+def test_threads_share_a_sync(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The first thread syncs what was written by then, the next what came meanwhile: all of it."""
+    assert syncs_of_eight_threads(str(tmp_path / "a.cera"), monkeypatch) <= 2
+
+
+def test_threads_that_do_not_share_sync_once_each(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Sharing is what a thread does that finds its event durable when its turn comes."""
+    plant = Plant(
+        "every append syncs for itself",
+        "stories",
+        (
+            Edit(
+                "cerata.engine.log:Log._sync_through",
+                "if position.durable < seq:",
+                "if True:",
+            ),
+        ),
+    )
+    with plant.planted():
+        assert syncs_of_eight_threads(str(tmp_path / "a.cera"), monkeypatch) == 8
 
 
 def test_closing_while_threads_append_loses_nothing_acknowledged(tmp_path: Path) -> None:

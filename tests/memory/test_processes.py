@@ -2,44 +2,62 @@
 
 import multiprocessing
 import threading
-from collections.abc import Iterator, Sequence
+import time
+from collections.abc import Sequence
+from contextlib import nullcontext
 from multiprocessing.process import BaseProcess
+from multiprocessing.synchronize import Barrier
 from pathlib import Path
 
 import pytest
 
 import cerata
+from cerata.engine.storage import Buffer, OsFile
+from cerata.fault_injection.plants import BY_NAME
 
 FRAMES = 1_000
 
 
-def write_frames(path: str, name: str) -> None:
-    """Write frames one by one, each durable before the next."""
-    with cerata.open(path) as store:
-        for number in range(FRAMES):
+def write_frames(
+    path: str, name: str, count: int, plant: str | None, pause: float, start: Barrier
+) -> None:
+    """Write frames one by one, each durable before the next; with a bug planted, and slowly."""
+    write = OsFile.write_at
+
+    def write_later(self: OsFile, offset: int, data: Buffer) -> None:
+        # Between reading where the log ends and writing there: what the lock is held for.
+        time.sleep(pause)
+        write(self, offset, data)
+
+    if pause:
+        OsFile.write_at = write_later  # type: ignore[method-assign]
+    with nullcontext() if plant is None else BY_NAME[plant].planted(), cerata.open(path) as store:
+        start.wait(60)
+        for number in range(count):
             store.put_frame(f"{name} {number}", kind=name)
 
 
-@pytest.fixture
-def writers(tmp_path: Path) -> Iterator[Sequence[BaseProcess]]:
-    """Two processes that write to one file, started."""
-    context = multiprocessing.get_context("spawn")
-    path = str(tmp_path / "memory.cera")
-    found = [context.Process(target=write_frames, args=(path, name)) for name in ("a", "b")]
-    for process in found:
-        process.start()
-    yield found
-    for process in found:
-        process.join()
-
-
-def test_two_writers_and_a_reader_lose_nothing_and_never_go_back(
-    tmp_path: Path, writers: Sequence[BaseProcess]
+def two_writers_and_a_reader(
+    path: Path, count: int, *, plant: str | None = None, pause: float = 0.0
 ) -> None:
-    """Each MCP client starts its own server; all of them share one memory."""
-    path = tmp_path / "memory.cera"
-    while not path.exists() and any(process.is_alive() for process in writers):
-        pass
+    """Write from two processes while this one reads; raises where anything is lost or goes back."""
+    context = multiprocessing.get_context("spawn")
+    cerata.open(path).close()
+    start = context.Barrier(2)
+    writers = [
+        context.Process(target=write_frames, args=(str(path), name, count, plant, pause, start))
+        for name in ("a", "b")
+    ]
+    for process in writers:
+        process.start()
+    try:
+        _read_while_they_write(path, count, writers)
+    finally:
+        for process in writers:
+            process.join()
+
+
+def _read_while_they_write(path: Path, count: int, writers: Sequence[BaseProcess]) -> None:
     seen = 0
     looks = 0
     with cerata.open(path, mode="r") as reader:
@@ -51,14 +69,28 @@ def test_two_writers_and_a_reader_lose_nothing_and_never_go_back(
                 assert newest == list(range(seen + 1, head.seq + 1))
                 looks += 1
             seen = head.seq
-        assert reader.refresh().seq == 2 * FRAMES
+        assert reader.refresh().seq == 2 * count
         by_kind: dict[str, list[str]] = {"a": [], "b": []}
         for frame in reader.frames():
             by_kind[frame.kind].append(frame.text)
         assert looks > 1
         for name, texts in by_kind.items():
-            assert texts[::-1] == [f"{name} {number}" for number in range(FRAMES)]
+            assert texts[::-1] == [f"{name} {number}" for number in range(count)]
         assert reader.verify().ok
+
+
+def test_two_writers_and_a_reader_lose_nothing_and_never_go_back(tmp_path: Path) -> None:
+    """Each MCP client starts its own server; all of them share one memory."""
+    two_writers_and_a_reader(tmp_path / "memory.cera", FRAMES)
+
+
+def test_without_the_writer_lock_two_writers_overwrite_each_other(tmp_path: Path) -> None:
+    """The lock alone keeps them apart: the same, as slow, goes well with it."""
+    two_writers_and_a_reader(tmp_path / "with.cera", 50, pause=0.002)
+    with pytest.raises((AssertionError, cerata.CerataError)):
+        two_writers_and_a_reader(
+            tmp_path / "without.cera", 50, plant="write without the writer lock", pause=0.002
+        )
 
 
 def test_threads_share_a_store(tmp_path: Path) -> None:
