@@ -254,13 +254,17 @@ def test_a_child_does_not_keep_its_dead_parents_locks(tmp_path: Path) -> None:
     """An inherited descriptor would hold them for as long as the child lives."""
     path = str(tmp_path / "a.cera")
     log = Log.open(path, ring_bytes=RING)
+    reading, writing = os.pipe()
     child = os.fork()
     if child == 0:
-        time.sleep(5)
+        os.write(writing, b"here")
+        time.sleep(60)
         os._exit(0)
-    time.sleep(0.05)
+    assert os.read(reading, 4) == b"here"
     log.close()
     with Log.open(path) as log:
         assert log.report.alone
     os.kill(child, 9)
     os.waitpid(child, 0)
+    os.close(reading)
+    os.close(writing)
