@@ -8,6 +8,7 @@ occurrence, so those at an earlier row are a prefix.
 Each distinct word is stemmed once: then a `WordTable` gives the terms of a whole batch at once.
 """
 
+import fnmatch
 import re
 from collections.abc import Callable
 from typing import Final
@@ -73,15 +74,12 @@ class VocabularyView:
     def matching(self, pattern: str, rows: int) -> U32:
         """Return the ids, ascending, of the terms of words that match, in the first ``rows``.
 
-        ``*`` stands for any characters, ``?`` for one. Cost: that of the start before the first of
-        them, and 1 us for each word that has it.
+        ``*`` stands for any characters, ``?`` for one; the rest is letters and digits. Cost: that
+        of the start before the first of them, and 1 us for each word that has it.
         """
         start = re.split(r"[*?]", pattern, maxsplit=1)[0].encode()
-        parts = (
-            {"*": ".*", "?": "."}.get(part, re.escape(part))
-            for part in re.split(r"([*?])", pattern)
-        )
-        matches = re.compile("".join(parts), re.DOTALL).fullmatch
+        # Its translation never goes back over a "*", however many there are.
+        matches = re.compile(fnmatch.translate(pattern)).match
 
         def kept(words: LexiconView) -> I64:
             found = words.starting_with(start).tolist()

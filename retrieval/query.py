@@ -15,6 +15,7 @@ docs/search.md has the language; this is all of it at a glance::
 """
 
 import json
+import re
 from collections.abc import Sequence
 from datetime import UTC, datetime, timedelta
 from functools import cache
@@ -67,6 +68,13 @@ def query(text: str) -> Query:
     return _Reader(text).read(parser.filterize(tokens))
 
 
+_RANGE: Final = (
+    r"(?P<open>[\[{])\s*(?:(?P<start>[^][{}]{1,200}?)\s+)?"
+    r"[Tt][Oo](?:\s+(?P<end>[^][{}]{1,200}?))?\s*(?P<close>[]}])"
+)
+"""A range, bounded: Whoosh's own expression takes minutes for brackets that never close."""
+
+
 class _Parser(Protocol):
     """What is used of Whoosh's parser, which has no types."""
 
@@ -87,7 +95,7 @@ def _parser() -> _Parser:
             plugins.FieldsPlugin(r"(?:^|(?<=[\s(]))(?P<text>[A-Za-z_][\w.]*):"),
             plugins.WildcardPlugin(),
             plugins.PhrasePlugin(r'"(?P<text>[^"]*)"(?P<slop>)'),
-            plugins.RangePlugin(),
+            plugins.RangePlugin(re.compile(_RANGE)),
             plugins.GroupPlugin(),
             plugins.OperatorsPlugin(AndNot="", AndMaybe="", Require=""),
             plugins.GtLtPlugin(r"(?<=:)(?P<rel><=|>=|<|>)"),

@@ -1,6 +1,6 @@
 """As-of statistics: random histories at every event, against a store that stopped there.
 
-    CERATA_HISTORIES=10000 pytest tests/projections/test_as_of.py -n 2    # all, in 15 minutes
+    CERATA_HISTORIES=10000 pytest tests/projections/test_as_of.py -n 2    # 30 minutes
 
 Each history is folded twice: whole, then event by event beside it. At every n the view of the past
 and the fold that stands at n are asked the same questions; rows must be equal, and scores equal to

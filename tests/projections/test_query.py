@@ -1,6 +1,7 @@
 """Every shape of query at every past state: the reference, and a fold that stopped, agree."""
 
 import random
+import time
 
 import numpy as np
 import pytest
@@ -204,6 +205,15 @@ def test_a_word_in_the_title_counts_twice() -> None:
     view = fold(events)[1].snapshot().view(np.ones(2, np.bool_))
     assert rows(view, "index") == [1, 0]
     assert view.document_frequency("index") == 2
+
+
+def test_a_pattern_of_many_stars_is_matched_in_no_time() -> None:
+    # Tried naively, each further star would take a hundred times longer.
+    view = view_of("a" * 120, "a" * 60 + "b")
+    started = time.process_time()
+    assert rows(view, Wildcard("*a" * 30 + "*b")) == [1]
+    assert rows(view, Wildcard("*a*" * 20 + "c")) == []
+    assert time.process_time() - started < 1
 
 
 @pytest.mark.parametrize("query", [Prefix("put_f"), Prefix(""), Wildcard("*"), Wildcard("a b*")])
