@@ -162,7 +162,7 @@ class Timeline:
         self, ranges: "list[_Range]", window: int, among: Mask | None, *, newest_first: bool
     ) -> list[Position]:
         """Take the entries that surely come next: at most a window of each piece."""
-        # Where a piece goes on beyond its window, nothing after the window's end is sure.
+        # Up to the nearest end of a window, so that no piece gives more than its window.
         edges = [edge for one in ranges if (edge := one.edge(window, newest_first=newest_first))]
         edge = (max(edges) if newest_first else min(edges)) if edges else None
         parts = [one.take(edge, newest_first=newest_first) for one in ranges]
