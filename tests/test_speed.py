@@ -88,18 +88,19 @@ def test_a_durable_append_costs_one_sync_and_little_more(tmp_path: Path) -> None
 def batch_ratio(append: Callable[[Log, Sequence[Draft]], object]) -> float:
     """Return how often a batch's cost goes into that of single appends of the same 200 events.
 
-    The best of five rounds, in which the two alternate: other programs only ever slow them.
+    The best of five rounds of this thread's processor time, in which the two alternate: what
+    other programs take is not counted.
     """
     drafts = [frame(number) for number in range(200)]
     single: list[float] = []
     batch: list[float] = []
     with Log.open("a", environment=Environment.in_memory()) as log:
         for _ in range(5):
-            started = time.perf_counter()
+            started = time.thread_time()
             _one_by_one(log, drafts)
-            between = time.perf_counter()
+            between = time.thread_time()
             append(log, drafts)
-            batch.append(time.perf_counter() - between)
+            batch.append(time.thread_time() - between)
             single.append(between - started)
     return min(single) / min(batch)
 
@@ -110,8 +111,8 @@ def _one_by_one(log: Log, drafts: Sequence[Draft]) -> None:
 
 
 def test_a_batch_costs_less_an_event_than_single_appends() -> None:
-    """Locks and records are shared: measured 3 times and more, with no disk."""
-    assert batch_ratio(lambda log, drafts: log.append(drafts)) > 1.5
+    """Locks and records are shared: measured 8.6 to 9.1 times, with no disk."""
+    assert batch_ratio(lambda log, drafts: log.append(drafts)) > 3
 
 
 def test_without_batches_an_event_costs_what_it_costs() -> None:
