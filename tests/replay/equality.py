@@ -239,6 +239,12 @@ def _said(view: View) -> object:
         [_tried(view.frame, number) for number in range(view.basis + 2)],
         [(view.content(one).hex(), view.children(one), view.chunks(one)) for one in every],
         [view.find_content(found * 16) for found in (b"a", b"b")],
+        [
+            repr(view.find_stored(found * 16, chunk_count=count, space=space))
+            for found in (b"a", b"b")
+            for count in (None, 1, 2)
+            for space in (None, "small")
+        ],
         [view.find_uri(uri) for uri in ("file:a", "http:c")],
         [
             [hit.to_dict() for hit in view.search(asked, k=k, where=where, **closed)]
