@@ -7,21 +7,20 @@ from collections import Counter
 from collections.abc import Iterator
 from contextlib import ExitStack
 from pathlib import Path
-from typing import Final
 
 from rich.text import Text
 
-from cerata.engine.errors import InvalidInput, NotFound, StorageFailed
+from cerata.engine.errors import InvalidInput, NotFound, StorageFailed, Unsupported
 from cerata.engine.events import JsonValue
 from cerata.engine.limits import STRING_SIZE_MAX
-from cerata.memory.ingest import decode_text, read_document
+from cerata.memory.extract.document import Document
+from cerata.memory.extract.plain import extract_markdown
+from cerata.memory.extract.registry import KNOWN_SUFFIXES
+from cerata.memory.ingest import read_document
 from cerata.memory.store import Store
 
 from .opening import reading, view_of, writing
 from .output import Output
-
-TEXT_SUFFIXES: Final = frozenset((".md", ".markdown", ".txt", ".text", ".rst"))
-"""What a folder is searched for; a file that is named is read whatever its name."""
 
 
 def run_remember(options: Namespace, output: Output) -> int:
@@ -34,15 +33,15 @@ def run_remember(options: Namespace, output: Output) -> int:
     with ExitStack() as opened, output.progress("remembering", len(paths)) as steps:
         for path in paths:
             try:
-                text, uri, title = _document(path)
-            except (InvalidInput, NotFound, StorageFailed) as error:
+                document, uri, title = _document(path)
+            except (InvalidInput, NotFound, StorageFailed, Unsupported) as error:
                 skipped.append({"path": path, "why": str(error)})
                 output.warn(f"skipped {path}: {error.what}")
             else:
                 if store is None:
                     # Not before there is something to keep: a wrong name leaves no empty file.
                     store = opened.enter_context(writing(options))
-                receipt = store.remember(text, uri=uri, title=title, tags=options.tag)
+                receipt = store.remember(document, uri=uri, title=title, tags=options.tag)
                 outcome["added" if receipt.added else "unchanged"] += 1
                 passages += len(receipt.ids) if receipt.added else 0
             steps.done()
@@ -104,17 +103,17 @@ def _expanded(names: list[str]) -> Iterator[str]:
     for name in names:
         path = Path(name)
         if name != "-" and os.path.isdir(name):
-            below = (one for one in path.rglob("*") if one.suffix.lower() in TEXT_SUFFIXES)
+            below = (one for one in path.rglob("*") if one.suffix.lower() in KNOWN_SUFFIXES)
             yield from sorted(str(one) for one in below if one.is_file())
         else:
             yield name
 
 
-def _document(name: str) -> tuple[str, str | None, str | None]:
-    """Read what was named; return its text, URI and title. Input has neither of the two.
+def _document(name: str) -> tuple[Document, str | None, str | None]:
+    """Read what was named; return its document, URI and title. Input has neither of the two.
 
     Raises:
-        NotFound, StorageFailed, InvalidInput: it cannot be remembered.
+        NotFound, StorageFailed, InvalidInput, Unsupported: it cannot be remembered.
     """
     if name != "-":
         return read_document(Path(name))
@@ -125,4 +124,4 @@ def _document(name: str) -> tuple[str, str | None, str | None]:
         data = sys.stdin.buffer.read(STRING_SIZE_MAX + 1)
     except OSError as error:
         raise StorageFailed(f"Cannot read: {error.strerror}", where="input") from error
-    return decode_text(data, "input"), None, None
+    return extract_markdown(data, "input"), None, None

@@ -3,9 +3,10 @@
 Owns the arguments that every way of putting a frame shares.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from typing import Final
 
 import msgspec
 
@@ -23,6 +24,9 @@ from cerata.engine.integrity import hash_bytes
 from cerata.projections.times import to_microseconds
 
 _CONTENT_HASH_SIZE = 16
+
+SPAN: Final = "span"
+"""A chunk's metadata: the characters [start, end) of the document that its text is."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -177,6 +181,30 @@ def frame_draft(
         content_hash=hashed,
     )
     return Draft(body, scope, attachments=attachments)
+
+
+def chunk_span(body: PutFrame, after: int) -> tuple[int, int]:
+    """Return the characters of the document that a chunk is.
+
+    One that does not say, as of an earlier version, follows on from ``after``.
+    """
+    size = len(body.text or "")
+    match body.metadata.get(SPAN):
+        case [int() as start, int() as end] if 0 <= start <= after and end - start == size:
+            return start, end
+        case _:
+            return after, after + size
+
+
+def joined_text(chunks: Iterable[PutFrame]) -> str:
+    """Return the text of a document from its chunks in order, what overlaps once."""
+    parts: list[str] = []
+    done = 0
+    for body in chunks:
+        start, end = chunk_span(body, done)
+        parts.append((body.text or "")[done - start :])
+        done = max(done, end)
+    return "".join(parts)
 
 
 def full_scope(given: Mapping[str, ScopeValue] | None, within: Scope | None) -> Scope:

@@ -8,7 +8,6 @@ superseded in its last batch, so that until then the old one is current.
 
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
-from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -19,11 +18,13 @@ from cerata.engine.errors import (
     NotFound,
     StorageFailed,
 )
-from cerata.engine.events import Draft, Scope, SupersedeFrame
-from cerata.engine.limits import STRING_SIZE_MAX
+from cerata.engine.events import Draft, JsonValue, Scope, SupersedeFrame
 from cerata.retrieval.passages import Passage, split_passages
 
-from .drafting import FrameFields, content_hash, frame_draft, is_unicode
+from .drafting import SPAN, FrameFields, content_hash, frame_draft, is_unicode
+from .extract.document import Document, some_text
+from .extract.plain import markdown_sections
+from .extract.registry import SIZE_MAX, extract
 from .layer import DOCUMENT_KIND
 from .values import Receipt, Stored
 from .view import View
@@ -34,40 +35,43 @@ if TYPE_CHECKING:
 _TRIES = 1_000
 """Looks at the memory before giving up on busy writers; each loses only one batch."""
 
-_TITLE_LINES_MAX = 50
-"""A heading further down is that of a part."""
-
 _BATCH_EVENTS = 256
 """Chunks a batch: a document is searchable bit by bit, and a crash loses at most this much work."""
 
 
-def remember(store: "Store", source: str | Path, fields: FrameFields, scope: Scope) -> Receipt:
-    """Remember a text or the file at a path; see `Store.remember`."""
+def remember(
+    store: "Store", source: str | Path | Document, fields: FrameFields, scope: Scope
+) -> Receipt:
+    """Remember a text, the file at a path, or a document; see `Store.remember`."""
     if isinstance(source, Path):
-        text, uri, title = read_document(source)
+        document, uri, title = read_document(source)
         fields = replace(fields, uri=fields.uri or uri, title=fields.title or title)
+    elif isinstance(source, Document):
+        document = source
     elif isinstance(source, str):
-        text = source
+        text = some_text(source, fields.uri)
+        document = Document(text, markdown_sections(text), "text/plain")
     else:
         raise InvalidInput(
             f"remember takes a str or a Path, not {type(source).__name__}",
             remedy="Use put_frame for bytes.",
         )
-    return _Ingest(store, text, fields, scope).run()
+    return _Ingest(store, document, fields, scope).run()
 
 
-def read_document(path: Path) -> tuple[str, str, str]:
-    """Return the text of a file, and the URI and title that it gets unless others are given.
+def read_document(path: Path) -> tuple[Document, str, str]:
+    """Return a file's document by what the file is, and the URI and title unless others are given.
 
     Raises:
         NotFound: no such file. StorageFailed: it cannot be read. InvalidInput: it is a folder,
-        too large, or not UTF-8 text; or its name is not valid Unicode.
+        too large, or has no text that can be read; or its name is not valid Unicode.
+        Unsupported: its format needs a package that is not installed.
     """
     name = path.as_posix()
     if not is_unicode(name):
         raise InvalidInput("The file's name is not valid Unicode", where=repr(name))
-    text = decode_text(_read(path), str(path))
-    return text, name, title_of(text) or path.name
+    document = extract(_read(path), str(path))
+    return document, name, document.title or path.name
 
 
 def _read(path: Path) -> bytes:
@@ -77,7 +81,7 @@ def _read(path: Path) -> bytes:
         if path.exists() and not path.is_file():
             raise InvalidInput("It is a pipe or device, not a file", where=str(path))
         with path.open("rb") as file:
-            return file.read(STRING_SIZE_MAX + 1)
+            return file.read(SIZE_MAX + 1)
     except FileNotFoundError as error:
         raise NotFound("There is no such file", where=str(path)) from error
     except CerataError:
@@ -88,54 +92,20 @@ def _read(path: Path) -> bytes:
         raise StorageFailed(f"Cannot read: {error.strerror}", where=str(path)) from error
 
 
-def decode_text(data: bytes, where: str) -> str:
-    """Return the text of a file or of the input, without a byte order mark.
-
-    Raises:
-        InvalidInput: it is over the limit, not UTF-8, has a NUL, or is empty.
-    """
-    if len(data) > STRING_SIZE_MAX:
-        raise InvalidInput(
-            f"It is over the limit of {STRING_SIZE_MAX:,} bytes", where=where, remedy="Split it."
-        )
-    try:
-        text = data.decode("utf-8-sig")
-    except UnicodeDecodeError as error:
-        raise InvalidInput(
-            f"Not UTF-8 text: byte {error.start:,} is 0x{data[error.start]:02x}",
-            where=where,
-            remedy="Convert it to UTF-8, or store its bytes with put_frame.",
-        ) from error
-    if "\0" in text:
-        raise InvalidInput(
-            f"Not text: it has a NUL at character {text.index(chr(0)):,}", where=where
-        )
-    return _some(text, where)
-
-
-def _some(text: str, where: str | None) -> str:
-    if not text.strip():
-        raise InvalidInput("There is no text to remember", where=where)
-    return text
-
-
-def title_of(text: str) -> str | None:
-    """Return the first Markdown heading in a document's first lines."""
-    start = "".join(islice(text.splitlines(keepends=True), _TITLE_LINES_MAX))
-    names = (name for passage in split_passages(start) for name in passage.headings)
-    return next(filter(None, names), None)
-
-
 class _Ingest:
     """One document on its way in."""
 
-    def __init__(self, store: "Store", text: str, fields: FrameFields, scope: Scope) -> None:
+    def __init__(
+        self, store: "Store", document: Document, fields: FrameFields, scope: Scope
+    ) -> None:
         self._store = store
-        self._text = _some(text, fields.uri)
+        self._text = document.text
+        self._sections = document.sections
         self._fields = fields
         self._scope = scope
-        self._hash = content_hash(text)
-        self._passages = split_passages(text)
+        self._hash = content_hash(document.text)
+        stretches = [(one.start, one.end, one.headings) for one in document.sections]
+        self._passages = split_passages(document.text, stretches)
 
     def run(self) -> Receipt:
         """Put what is missing; look again if another writer was there first."""
@@ -168,7 +138,8 @@ class _Ingest:
         if known is not None:
             return self._put_chunks(known.id, known.ids, known.missing, replaced, expect)
         if len(self._passages) == 1:
-            draft = frame_draft(self._text, self._fields, self._scope, hashed=self._hash)
+            fields = self._said(self._passages[0], self._fields)
+            draft = frame_draft(self._text, fields, self._scope, hashed=self._hash)
             return self._write([draft, *self._supersedes(replaced, -self._place())], expect)
         document = frame_draft(
             "",
@@ -201,9 +172,22 @@ class _Ingest:
             *view.find_stored(self._hash, chunk_count=count),
         ):
             frame = view.frame(known.id)
-            if frame.uri == self._fields.uri and frame.scope == dict(self._scope):
+            is_ours = frame.uri == self._fields.uri and frame.scope == dict(self._scope)
+            if is_ours and (known.is_complete or self._is_cut_alike(view, known)):
                 return known
         return None
+
+    def _is_cut_alike(self, view: View, known: Stored) -> bool:
+        """Tell whether the chunks that are there are passages of this cut.
+
+        An earlier version, or another tokenizer, may have made as many at other places.
+        """
+        return all(
+            view.frame(chunk).text == self._text[passage.start : passage.end]
+            for passage, chunk in (
+                (self._passages[index], chunk) for index, chunk in known.chunks.items()
+            )
+        )
 
     def _find_replaced(self, view: View, known: Stored | None) -> list[int]:
         """Return the current frames under the same URI and scope with other content, or cuts."""
@@ -244,11 +228,27 @@ class _Ingest:
     def _chunks(self, document: int, indexes: Sequence[int]) -> Iterator[Draft]:
         for index in indexes:
             passage = self._passages[index]
+            span: JsonValue = [passage.start, passage.end]
             fields = replace(
-                self._fields, title=self._chunk_title(passage), parent=document, search_text=None
+                self._said(passage, self._fields),
+                title=self._chunk_title(passage),
+                parent=document,
+                search_text=None,
             )
+            fields = replace(fields, metadata={**(fields.metadata or {}), SPAN: span})
             text = self._text[passage.start : passage.end]
             yield frame_draft(text, fields, self._scope, chunk_index=index)
+
+    def _said(self, passage: Passage, fields: FrameFields) -> FrameFields:
+        """Return the fields of a frame, with what its section says of itself."""
+        section = self._sections[passage.stretch]
+        return replace(
+            fields,
+            role=section.role or fields.role,
+            kind=section.kind or fields.kind,
+            created=fields.created if section.created is None else section.created,
+            metadata={**(fields.metadata or {}), **section.metadata} or None,
+        )
 
     def _chunk_title(self, passage: Passage) -> str | None:
         """Return the document's title and the headings above the passage, as one line."""

@@ -41,6 +41,7 @@ from cerata.projections.times import to_microseconds
 from cerata.replay.basis import resolve_basis
 from cerata.replay.fold import Fold
 from cerata.replay.fold import replay as replayed
+from cerata.retrieval.context import ENTRY_TOKENS_MAX
 
 from .drafting import (
     FrameFields,
@@ -59,6 +60,8 @@ from .view import OwnType, View
 
 if TYPE_CHECKING:
     from cerata.replay.verify import Verification
+
+    from .extract.document import Document
 
 Basis = int | str | datetime | Receipt | Head | Context | View
 """A point of the log, however a caller names it; see `Store.at`."""
@@ -223,10 +226,16 @@ class Store:
         )
 
     def recall(
-        self, query: str | Query, *, max_tokens: int = 1500, where: Filter | None = None
+        self,
+        query: str | Query,
+        *,
+        max_tokens: int = 1500,
+        entry_tokens: int = ENTRY_TOKENS_MAX,
+        where: Filter | None = None,
     ) -> Context:
         """Return what to tell a model about a question within a budget; see `View.recall`."""
-        return self.view().recall(query, max_tokens=max_tokens, where=where)
+        view = self.view()
+        return view.recall(query, max_tokens=max_tokens, entry_tokens=entry_tokens, where=where)
 
     def frame(self, frame: FrameId) -> Frame:
         """Return a frame, current or not; see `View.frame`."""
@@ -417,7 +426,7 @@ class Store:
 
     def remember(
         self,
-        text: str | Path,
+        text: "str | Path | Document",
         *,
         kind: str = "text",
         role: str | None = None,
@@ -434,7 +443,8 @@ class Store:
     ) -> Receipt:
         """Remember a text, or the file at a path: split into passages, stored once.
 
-        A str is always text. What is there already, under the same URI, is not stored again
+        A str is always text, of Markdown or without any marks; a file is read by what it is
+        (docs/ingest.md). What is there already, under the same URI, is not stored again
         (``added`` is False); other text under a URI supersedes the old. A long document takes
         several batches, its document frame first; called again after a crash, it goes on where
         it stopped.

@@ -218,25 +218,36 @@ class Context:
     basis: int
     now: datetime
     fallback: bool = False
+    tokenizer: str = ""
+    """What counted: the encoding, and the package and version that has it."""
 
     @property
     def summary(self) -> str:
         """One line: how much was shown, how many tokens, as of which basis."""
-        found = len(self.items) + len(self.omitted)
+        joined = sum(len(item.joined) for item in self.items)
+        found = len(self.items) + joined + len(self.omitted)
         note = "nothing matched, newest first; " if self.fallback and found else ""
         return (
-            f"{note}{len(self.items):,} of {found:,} shown, {self.tokens:,} of "
+            f"{note}{len(self.items) + joined:,} of {found:,} shown, {self.tokens:,} of "
             f"{self.max_tokens:,} tokens, basis {self.basis}"
         )
 
     def __str__(self) -> str:
         return f"{self.text}\n\n{self.summary}" if self.text else self.summary
 
+    def to_messages(self, role: str = "user") -> list[dict[str, str]]:
+        """Return the context as chat messages, as OpenAI's and Anthropic's interfaces take them.
+
+        The content is ``text``, so its tokens are those that were counted; none if it is empty.
+        """
+        return [{"role": role, "content": self.text}] if self.text else []
+
     def to_dict(self) -> dict[str, JsonValue]:
         return {
             "text": self.text,
             "tokens": self.tokens,
             "max_tokens": self.max_tokens,
+            "tokenizer": self.tokenizer,
             "items": [item.to_dict() for item in self.items],
             "omitted": list(self.omitted),
             "basis": self.basis,

@@ -24,10 +24,10 @@ from cerata.projections.tags import Tags, tenant_key
 from cerata.projections.timeline import Position, TimelineOrder
 from cerata.projections.times import to_datetime, to_microseconds
 from cerata.replay.fold import Fold
-from cerata.retrieval.context import Entry, fill
+from cerata.retrieval.context import ENTRY_TOKENS_MAX, Entry, fill
 from cerata.retrieval.span import best_span
 
-from .drafting import is_unicode
+from .drafting import SPAN, is_unicode, joined_text
 from .gathered import Gathered
 from .layer import Layer
 from .layers import Layers, both, end_to_end
@@ -285,7 +285,7 @@ class View:
 
     def _joined(self, document: int) -> str:
         bodies = (self._layers.event(one).body for one in self._layers.chunks(document).values())
-        return "".join(body.text or "" for body in bodies if isinstance(body, PutFrame))
+        return joined_text(body for body in bodies if isinstance(body, PutFrame))
 
     # --- tags ------------------------------------------------------------------------------------
 
@@ -375,13 +375,22 @@ class View:
         return [(mark.start, mark.end) for mark in found]
 
     def recall(
-        self, query: str | Query, *, max_tokens: int = 1500, where: Filter | None = None
+        self,
+        query: str | Query,
+        *,
+        max_tokens: int = 1500,
+        entry_tokens: int = ENTRY_TOKENS_MAX,
+        where: Filter | None = None,
     ) -> Context:
         """Return the best entries for a question that fit ``max_tokens``, with their sources.
 
-        Where nothing matches, the newest frames that ``where`` lets pass stand in, and the
-        context says so. Bytes are shown as their ``search_text``, or as how many there are. A
-        token is one byte of UTF-8 for now.
+        One entry takes at most ``entry_tokens``, around its best span; neighbouring chunks of a
+        document join. Tokens are those of ``cl100k_base``; see `cerata.retrieval.tokens`. Where
+        nothing matches, the newest frames that ``where`` lets pass stand in, and the context says
+        so. Bytes are shown as their ``search_text``, or as how many there are.
+
+        Raises:
+            InvalidInput: as `search`; or a budget is not positive.
         """
         hits = self.search(query, k=_CONTEXT_HITS, where=where)
         found = [hit.frame for hit in hits]
@@ -391,18 +400,22 @@ class View:
             found = [self._frame(number) for number in newest]
         texts = [_shown(frame) for frame in found]
         entries = [
-            Entry(frame.id, self.source_of(frame), text)
+            Entry(frame.id, self.source_of(frame), text, *_place_of(frame))
             for frame, text in zip(found, texts, strict=True)
         ]
-        items, text = fill(
-            entries, max_tokens, lambda text: best_span(text, self.highlights(text, query))
+        filled = fill(
+            entries,
+            max_tokens,
+            lambda text: best_span(text, self.highlights(text, query)),
+            entry_tokens=entry_tokens,
         )
-        shown = {item.id for item in items}
+        shown = {number for item in filled.items for number in (item.id, *item.joined)}
         return Context(
-            text=text,
-            tokens=len(text.encode()),
+            text=filled.text,
+            tokens=filled.tokens,
             max_tokens=max_tokens,
-            items=tuple(items),
+            tokenizer=filled.tokenizer,
+            items=filled.items,
             omitted=tuple(entry.id for entry in entries if entry.id not in shown),
             basis=self.basis,
             now=self.now,
@@ -418,6 +431,15 @@ class View:
             parts.append(frame.uri)
         parts.append(frame.created.date().isoformat())
         return " · ".join(parts)
+
+
+def _place_of(frame: Frame) -> tuple[int | None, int]:
+    """Return the document that a chunk is of, and where in it its text starts; a turn is whole."""
+    match frame.metadata.get(SPAN):
+        case [int() as start, int() as end] if end - start == len(frame.text) and not frame.role:
+            return frame.parent, start
+        case _:
+            return None, 0
 
 
 def _shown(frame: Frame) -> str:

@@ -1,15 +1,26 @@
 """Contexts: the best entries that fit a budget of tokens, each naming its source.
 
-Owns the choice of entries and how they are written out. Pure: the same entries and budget give
-the same bytes. Until the tokenizer arrives a token is one UTF-8 byte, which never undercounts.
+Owns the choice of entries and how they are written out. Pure: the same entries, budget and
+tokenizer give the same bytes. What is counted is the text as written, so the budget is exact.
 """
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import TypeAlias
+from typing import Final, TypeAlias
 
 from cerata.engine.errors import InvalidInput
 from cerata.engine.events import JsonValue
+
+from .tokens import Tokenizer, tokenizer
+
+ENTRY_TOKENS_MAX: Final = 600
+"""Most tokens of one entry, its source among them, unless the caller says otherwise."""
+
+_TOKEN_SIZE_MAX: Final = 128
+"""Characters of the longest token of the encoding, a run of spaces."""
+
+_SEEN_SIZE: Final = 16
+"""Characters for each token that are looked at around a span: text has about four."""
 
 _ELLIPSIS = "…"
 _GAP = "\n\n"
@@ -17,11 +28,21 @@ _GAP = "\n\n"
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """Something to show: a frame's text, and where it comes from."""
+    """Something to show: a frame's text, and where it comes from.
+
+    A chunk of a document also has ``document``, and in ``start`` the place of its text there:
+    neighbours that are both shown become one.
+    """
 
     id: int
     source: str
     text: str
+    document: int | None = None
+    start: int = 0
+
+    @property
+    def end(self) -> int:
+        return self.start + len(self.text)
 
 
 SpanOf: TypeAlias = Callable[[str], tuple[int, int]]
@@ -30,12 +51,16 @@ SpanOf: TypeAlias = Callable[[str], tuple[int, int]]
 
 @dataclass(frozen=True, slots=True)
 class ContextItem:
-    """Something shown: the frame, its source, the text as written, ``clipped`` if not whole."""
+    """Something shown: the frame, its source, the text as written, ``clipped`` if not whole.
+
+    ``joined`` are the ids of neighbouring chunks whose text it also has.
+    """
 
     id: int
     source: str
     text: str
     clipped: bool
+    joined: tuple[int, ...] = ()
 
     def to_dict(self) -> dict[str, JsonValue]:
         return {
@@ -43,65 +68,135 @@ class ContextItem:
             "source": self.source,
             "text": self.text,
             "clipped": self.clipped,
+            "joined": list(self.joined),
         }
 
 
-def count_tokens(text: str) -> int:
-    """Return the tokens of a text: its UTF-8 bytes."""
-    return len(text.encode())
+@dataclass(frozen=True, slots=True)
+class Filled:
+    """What fits: the items, the text that they are written as, and its tokens."""
+
+    items: tuple[ContextItem, ...]
+    text: str
+    tokens: int
+    tokenizer: str
 
 
 def fill(
-    entries: Sequence[Entry], max_tokens: int, span_of: SpanOf
-) -> tuple[list[ContextItem], str]:
-    """Choose entries in order while they fit whole; the best alone is clipped to fit.
+    entries: Sequence[Entry],
+    max_tokens: int,
+    span_of: SpanOf,
+    *,
+    entry_tokens: int = ENTRY_TOKENS_MAX,
+    counter: Tokenizer | None = None,
+) -> Filled:
+    """Choose entries in order while they fit; each at most ``entry_tokens`` around its best span.
 
-    ``span_of`` is asked only where an entry is clipped.
-
-    Returns the items and the text, at most ``max_tokens`` tokens.
+    An entry that is too long is clipped to that; one that does not fit what is left is passed
+    over, but the best is clipped to fit whatever the budget is. A neighbour of one that is shown,
+    in the same document, joins it while both fit. ``span_of`` is asked only where an entry is
+    clipped. Cost: a count of the text for each entry.
 
     Raises:
-        InvalidInput: the budget is not positive.
+        InvalidInput: a budget is not positive.
     """
-    if isinstance(max_tokens, bool) or not isinstance(max_tokens, int) or max_tokens <= 0:
-        raise InvalidInput(f"A budget of {max_tokens!r} tokens", remedy="Give 1 or more.")
-    items: list[ContextItem] = []
-    text = ""
+    for tokens in (max_tokens, entry_tokens):
+        if isinstance(tokens, bool) or not isinstance(tokens, int) or tokens <= 0:
+            raise InvalidInput(f"A budget of {tokens!r} tokens", remedy="Give 1 or more.")
+    counter = counter or tokenizer()
+    shown: list[_Shown] = []
+    written = ""
     for entry in entries:
-        item = ContextItem(entry.id, entry.source, entry.text.strip(), clipped=False)
-        longer = f"{text}{_GAP}{_written(item)}" if text else _written(item)
-        if count_tokens(longer) <= max_tokens:
-            items.append(item)
-            text = longer
-    if not items and entries:
-        clipped = _clip(entries[0], max_tokens, span_of)
-        items.append(clipped)
-        text = _take(_written(clipped), max_tokens)
-    return items, text
+        tried = _with(shown, entry, min(entry_tokens, max_tokens), span_of, counter)
+        text = _GAP.join(one.written for one in tried)
+        if counter.count(text) <= max_tokens:
+            shown, written = tried, text
+        elif not shown:
+            shown = tried
+            written = text[: counter.cut(text, max_tokens)]
+    items = tuple(one.item for one in shown)
+    return Filled(items, written, counter.count(written), counter.name)
 
 
-def _written(item: ContextItem) -> str:
-    return f"[{item.source}]\n{item.text}"
+@dataclass(frozen=True, slots=True)
+class _Shown:
+    """An entry with what joined it, and how it is written."""
+
+    entry: Entry
+    item: ContextItem
+
+    @property
+    def written(self) -> str:
+        return f"[{self.item.source}]\n{self.item.text}"
 
 
-def _clip(entry: Entry, max_tokens: int, span_of: SpanOf) -> ContextItem:
-    """Cut an entry around its best span so that it fits with its source line."""
-    frame = ContextItem(entry.id, entry.source, "", clipped=True)
-    room = max_tokens - count_tokens(_written(frame))
+def _with(
+    shown: list[_Shown], entry: Entry, most: int, span_of: SpanOf, counter: Tokenizer
+) -> list[_Shown]:
+    """Return what is shown with one entry more: joined to a neighbour if that fits, or added."""
+    for at, other in enumerate(shown):
+        if other.item.clipped or not _are_neighbours(other.entry, entry):
+            continue
+        joined = _joined(other, entry)
+        if counter.count(joined.written) <= most:
+            return [*shown[:at], joined, *shown[at + 1 :]]
+    return [*shown, _alone(entry, most, span_of, counter)]
+
+
+def _are_neighbours(one: Entry, other: Entry) -> bool:
+    return (
+        one.document is not None
+        and one.document == other.document
+        and one.start <= other.end
+        and other.start <= one.end
+    )
+
+
+def _joined(shown: _Shown, entry: Entry) -> _Shown:
+    """Return two neighbours as one, what overlaps once; its source is that of the better one."""
+    best = shown.entry
+    first, second = (best, entry) if best.start <= entry.start else (entry, best)
+    text = first.text + second.text[max(0, first.end - second.start) :]
+    both = Entry(best.id, best.source, text, best.document, first.start)
+    joined = (*shown.item.joined, entry.id)
+    return _Shown(
+        both, ContextItem(best.id, best.source, text.strip(), clipped=False, joined=joined)
+    )
+
+
+def _alone(entry: Entry, most: int, span_of: SpanOf, counter: Tokenizer) -> _Shown:
+    whole = _Shown(entry, ContextItem(entry.id, entry.source, entry.text.strip(), clipped=False))
+    fits = len(whole.written) <= most * _TOKEN_SIZE_MAX and counter.count(whole.written) <= most
+    if fits:
+        return whole
+    text = _clip(entry, most, span_of, counter)
+    return _Shown(entry, ContextItem(entry.id, entry.source, text, clipped=True))
+
+
+def _clip(entry: Entry, most: int, span_of: SpanOf, counter: Tokenizer) -> str:
+    """Return an entry's text around its best span so that it fits with its source line."""
+    head = f"[{entry.source}]\n"
+    room = most - counter.count(head)
+    if room <= 0:
+        return ""
     start, end = span_of(entry.text)
-    spare = max(0, room - count_tokens(entry.text[start:end])) // 2
-    begin = max(0, start - spare)
-    piece = entry.text[begin:].strip()
-    lead = _ELLIPSIS if begin else ""
-    return ContextItem(entry.id, entry.source, _take(lead + piece, max(0, room)), clipped=True)
-
-
-def _take(text: str, size: int) -> str:
-    """Return the longest start of a text of at most ``size`` UTF-8 bytes, marked where cut."""
-    data = text.encode()
-    if len(data) <= size:
-        return text
-    mark = len(_ELLIPSIS.encode())
-    if size < mark:
-        return data[:size].decode(errors="ignore")
-    return data[: size - mark].decode(errors="ignore").rstrip() + _ELLIPSIS
+    spare = max(0, room - counter.count(entry.text[start:end])) // 2
+    # From the end backwards there is no cut: the beginning is sought by halves.
+    low, high = max(0, start - most * _SEEN_SIZE), start
+    while low < high:
+        middle = (low + high) // 2
+        if counter.count(entry.text[middle:start]) <= spare:
+            high = middle
+        else:
+            low = middle + 1
+    lead = _ELLIPSIS if low else ""
+    piece = lead + entry.text[low : start + most * _SEEN_SIZE].strip()
+    size = counter.cut(piece, room)
+    text = piece
+    while text and counter.count(head + text) > most:
+        # The mark and what stands at the seams may take a token more.
+        text = piece[:size].rstrip() + _ELLIPSIS
+        if size == 0:
+            return ""
+        size -= 1
+    return text

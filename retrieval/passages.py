@@ -1,49 +1,187 @@
 """Passages: cutting a document into pieces that are found and shown alone.
 
-Owns the rule: cut at Markdown headings, join what follows at blank lines while it fits, and cut a
-longer run at the last line end, space or character before the limit. Pieces in order are the
-whole text, nothing added or lost.
+Owns the rule: never across a heading or what else parts a document; a passage takes at most 400
+tokens, and ends, in its second half, where a reader would pause most: before an unindented line
+after a blank one, at a blank line, a line's end, a sentence's, a word's. Where one stretch takes
+several passages, each begins with up to 40 tokens of the one before, so that what stands at a cut
+is found whole. Spans say what overlaps: passages in order are the whole text.
 """
 
 import re
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import Final
 
-PASSAGE_SIZE_MAX: Final = 1_600
-"""Most characters of one passage: about 400 tokens of English."""
+from .tokens import Tokenizer, tokenizer
+
+PASSAGE_TOKENS_MAX: Final = 400
+OVERLAP_TOKENS_MAX: Final = 40
+
+_PIECE_SIZE_MAX: Final = 100
+"""Characters that are never cut where a word ends within them; at most 400 bytes, and tokens."""
 
 _HEADING = re.compile(r"(#{1,6})[ \t]+")
 _FENCE = re.compile(r" {0,3}(`{3,}|~{3,})(.*)")
 
 
+_WORD, _SENTENCE, _LINE, _BLANK, _TOP = range(5)
+"""How much of a pause a break is."""
+
+_LINES = re.compile(r"[^\n]*\n|[^\n]+")
+_SENTENCE_END = re.compile(r"[.!?。！？][\"')\]»”’]*[ \t]+|[。！？]")
+
+Stretch = tuple[int, int, tuple[str, ...]]
+"""Characters [start, end) that belong together, and the headings above them."""
+
+
 @dataclass(frozen=True, slots=True)
 class Passage:
-    """A piece of a text: characters [start, end), under these headings, outermost first."""
+    """A piece of a text: characters [start, end), under these headings, outermost first.
+
+    It may begin within the one before it, in the same stretch; ``stretch`` is its number.
+    """
 
     start: int
     end: int
     headings: tuple[str, ...]
+    stretch: int = 0
 
 
-def split_passages(text: str, *, size_max: int = PASSAGE_SIZE_MAX) -> list[Passage]:
-    r"""Cut a text into passages; together they are the text.
+@dataclass(frozen=True, slots=True)
+class _Piece:
+    """Characters up to ``end`` that are not cut, how many tokens, and what break follows."""
+
+    end: int
+    tokens: int
+    pause: int
+
+
+def split_passages(
+    text: str,
+    stretches: Sequence[Stretch] | None = None,
+    *,
+    counter: Tokenizer | None = None,
+) -> list[Passage]:
+    r"""Cut a text into passages; by default its stretches are those of Markdown.
+
+    Cost: O(length); 2 MB a second or more. A text of at most 400 bytes a stretch needs no
+    tokenizer.
 
     >>> [p.headings for p in split_passages("# A\nx\n## B\ny\n")]
     [('A',), ('A', 'B')]
     """
     passages: list[Passage] = []
-    for start, end, headings in split_sections(text):
-        at = start
-        while at < end:
-            stop = _cut(text, at, end, size_max)
-            passages.append(Passage(at, stop, headings))
-            at = stop
+    for number, (start, end, headings) in enumerate(
+        split_sections(text) if stretches is None else stretches
+    ):
+        for first, last in _spans(text, start, end, counter):
+            passages.append(Passage(first, last, headings, number))
     return passages
 
 
-def split_sections(text: str) -> list[tuple[int, int, tuple[str, ...]]]:
+def _spans(text: str, start: int, end: int, counter: Tokenizer | None) -> Iterator[tuple[int, int]]:
+    """Yield the characters of each passage of one stretch."""
+    if start == end:
+        return
+    if len(text[start:end].encode(errors="replace")) <= PASSAGE_TOKENS_MAX:
+        yield start, end
+        return
+    counter = counter or tokenizer()
+    spans = list(_cut(list(_pieces(text, start, end, counter)), start, counter.tokens_a_word))
+    counts = counter.count_many(text[lead:last] for lead, _, last in spans)
+    shared = counter.count_many(text[lead:first] for lead, first, _ in spans)
+    scale = counter.tokens_a_word
+    for (lead, first, last), tokens, again in zip(spans, counts, shared, strict=True):
+        if tokens <= PASSAGE_TOKENS_MAX * scale and again <= OVERLAP_TOKENS_MAX * scale:
+            yield lead, last
+        else:
+            # Now and then pieces take more tokens together than apart.
+            yield from _fitting(text, first, last, counter)
+
+
+def _fitting(text: str, start: int, end: int, counter: Tokenizer) -> Iterator[tuple[int, int]]:
+    """Yield a span, cut in two until each half fits."""
+    if counter.count(text[start:end]) <= PASSAGE_TOKENS_MAX * counter.tokens_a_word:
+        yield start, end
+        return
+    middle = (start + end) // 2
+    yield from _fitting(text, start, middle, counter)
+    yield from _fitting(text, middle, end, counter)
+
+
+def _cut(pieces: list[_Piece], start: int, scale: int) -> Iterator[tuple[int, int, int]]:
+    """Yield (lead, first, last): a passage's own characters and where its overlap begins."""
+    most, overlap = PASSAGE_TOKENS_MAX * scale, OVERLAP_TOKENS_MAX * scale
+    at, lead = 0, start
+    while at < len(pieces):
+        room = most if lead == start else most - overlap
+        stop, tokens = at, 0
+        best, pause = at + 1, -1
+        while stop < len(pieces) and (tokens + pieces[stop].tokens <= room or stop == at):
+            tokens += pieces[stop].tokens
+            stop += 1
+            if tokens * 2 >= room and pieces[stop - 1].pause >= pause:
+                best, pause = stop, pieces[stop - 1].pause
+        best = stop if stop == len(pieces) else best
+        yield lead, start, pieces[best - 1].end
+        start = lead = pieces[best - 1].end
+        lead = _lead(pieces, best, at, overlap, start)
+        at = best
+
+
+def _lead(pieces: list[_Piece], cut: int, first: int, overlap: int, start: int) -> int:
+    """Return where the overlap before a cut begins: whole pieces of the passage before it."""
+    lead, tokens = start, 0
+    for at in range(cut - 1, first, -1):
+        tokens += pieces[at].tokens
+        if tokens > overlap:
+            break
+        lead = pieces[at - 1].end
+    return lead
+
+
+def _pieces(text: str, start: int, end: int, counter: Tokenizer) -> Iterator[_Piece]:
+    """Yield what a stretch is made of: lines, and of longer ones sentences and words."""
+    breaks = list(_breaks(text, start, end))
+    ends = [start, *(at for at, _ in breaks)]
+    counts = counter.count_many(text[a:b] for a, b in pairwise(ends))
+    for (at, pause), tokens in zip(breaks, counts, strict=True):
+        yield _Piece(at, tokens, pause)
+
+
+def _breaks(text: str, start: int, end: int) -> Iterator[tuple[int, int]]:
+    """Yield each place where a stretch can be cut, and how much of a pause it is."""
+    for line in _LINES.finditer(text, start, end):
+        first, last = line.span()
+        while last - first > _PIECE_SIZE_MAX:
+            first, pause = _within(text, first, first + _PIECE_SIZE_MAX)
+            if first == last:
+                break
+            yield first, pause
+        yield last, _pause_after(text, line.start(), last, end)
+
+
+def _within(text: str, start: int, limit: int) -> tuple[int, int]:
+    """Return the last sentence's end before a limit, or that of a word, or the limit."""
+    sentence = [found.end() for found in _SENTENCE_END.finditer(text, start, limit)]
+    if sentence:
+        return sentence[-1], _SENTENCE
+    space = text.rfind(" ", start + 1, limit)
+    return (space + 1, _WORD) if space > start else (limit, _WORD)
+
+
+def _pause_after(text: str, start: int, end: int, last: int) -> int:
+    if end == last or text[start:end].strip():
+        return _LINE
+    if text[end : end + 1] in "\r\n":
+        return _LINE
+    return _BLANK if text[end : end + 1] in " \t" else _TOP
+
+
+def split_sections(text: str) -> list[Stretch]:
     """Return (start, end, headings) of the stretches between headings, code fences respected."""
-    sections: list[tuple[int, int, tuple[str, ...]]] = []
+    sections: list[Stretch] = []
     trail: list[tuple[int, str]] = []
     fence = ""
     start = at = 0
@@ -76,19 +214,3 @@ def _fence_after(line: str, fence: str) -> str:
     if not fence:
         return "" if mark[0] == "`" and "`" in rest else mark
     return "" if mark.startswith(fence) and not rest.strip() else fence
-
-
-def _cut(text: str, start: int, end: int, size_max: int) -> int:
-    """Return where a passage that starts at ``start`` ends: the best break that fits."""
-    if end - start <= size_max:
-        return end
-    limit = start + size_max
-    for separator in ("\n\n", "\n", " "):
-        # A break in the first third would leave a sliver and a second cut soon after.
-        at = text.rfind(separator, start + size_max // 3, limit)
-        if at >= 0:
-            stop = at + len(separator)
-            while stop < end and text[stop] == "\n":
-                stop += 1
-            return stop
-    return limit

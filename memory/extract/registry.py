@@ -34,6 +34,9 @@ _BY_SUFFIX: Final[dict[str, Extractor]] = {
     ".pdf": extract_pdf,
 }
 
+KNOWN_SUFFIXES: Final = frozenset((*_BY_SUFFIX, ".txt", ".text", ".rst"))
+"""What a folder is searched for; a file that is named is read whatever its name."""
+
 _MAGIC: Final = {
     b"PK\x03\x04": "a zip archive or an office document",
     b"\x1f\x8b": "compressed (gzip)",

@@ -122,7 +122,7 @@ VERBS = {
         ["recall", "bridge"],
         {
             "query", "text", "tokens", "max_tokens", "items", "omitted", "basis", "now",
-            "fallback",
+            "fallback", "tokenizer",
         },
     ),
     "show": (["show", "1"], {"basis", "frames"}),

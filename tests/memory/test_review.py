@@ -11,7 +11,7 @@ import cerata
 from cerata.cli import main
 from cerata.engine.events import PutFrame
 from cerata.engine.storage import OsStorage
-from cerata.memory.ingest import title_of
+from cerata.memory.extract.plain import markdown_title
 from cerata.retrieval.passages import split_passages
 
 LONG = "\n\n".join(f"## Part {number}\n" + "w " * 400 for number in range(6))
@@ -267,7 +267,7 @@ def test_errors_name_the_file_and_not_the_name_it_was_made_under(tmp_path: Path)
 )
 def test_a_title_is_a_heading_and_no_tag_or_comment(text: str, title: str | None) -> None:
     """Notes were called by their hashtags, and scripts by their comments."""
-    assert title_of(text) == title
+    assert markdown_title(text) == title
 
 
 def test_everything_that_matched_is_shown_or_listed() -> None:
@@ -285,7 +285,7 @@ def test_everything_that_matched_is_shown_or_listed() -> None:
         }
         assert "dawn.png" in context.text
         assert store.frame(picture).search_text == "harbour at dawn"
-        small = store.recall("harbour", max_tokens=80)
+        small = store.recall("harbour", max_tokens=30)
         found = {hit.id for hit in store.search("harbour")}
         assert {item.id for item in small.items} | set(small.omitted) == found
         assert small.omitted

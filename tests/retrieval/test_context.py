@@ -5,7 +5,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import cerata
-from cerata.retrieval.context import Entry, count_tokens, fill
+from cerata.retrieval.context import ENTRY_TOKENS_MAX, Entry, fill
+from cerata.retrieval.tokens import Tokenizer, Utf8Tokenizer, tokenizer
 
 ENTRIES = st.lists(
     st.builds(
@@ -20,40 +21,82 @@ ENTRIES = st.lists(
 )
 
 
-def start(_text: str) -> tuple[int, int]:
+def at_start(text: str) -> tuple[int, int]:
     return 0, 1
 
 
-@given(ENTRIES, st.integers(1, 600))
-def test_a_context_never_passes_its_budget(entries: list[Entry], budget: int) -> None:
-    """A model's window is a hard limit."""
-    items, text = fill(entries, budget, start)
-    assert count_tokens(text) <= budget
-    assert bool(items) == bool(entries)
+def at_needle(text: str) -> tuple[int, int]:
+    return text.index("NEEDLE"), text.index("NEEDLE") + 6
+
+
+COUNTERS = pytest.mark.parametrize(
+    "counter", [tokenizer(), Utf8Tokenizer()], ids=lambda one: one.name
+)
+
+
+@COUNTERS
+@given(entries=ENTRIES, budget=st.integers(1, 600), each=st.integers(1, 80))
+def test_a_context_never_passes_its_budget(
+    counter: Tokenizer, entries: list[Entry], budget: int, each: int
+) -> None:
+    """A model's window is a hard limit, for the whole and for one entry; the best is there."""
+    filled = fill(entries, budget, at_start, entry_tokens=each, counter=counter)
+    assert filled.tokens == counter.count(filled.text) <= budget
+    assert [item.id for item in filled.items][:1] == [entry.id for entry in entries][:1]
+    for item in filled.items:
+        head = f"[{item.source}]\n"
+        assert counter.count(head + item.text) <= max(each, counter.count(head))
 
 
 def test_entries_come_whole_and_smaller_ones_fill_the_rest() -> None:
     """Half a memory misleads; a later one that fits is worth showing."""
     entries = [
         Entry(1, "a", "first"),
-        Entry(2, "b", "x" * 500),
+        Entry(2, "b", "x y " * 100),
         Entry(3, "c", "third"),
     ]
-    items, text = fill(entries, 40, start)
-    assert [item.id for item in items] == [1, 3]
-    assert text == "[a]\nfirst\n\n[c]\nthird"
+    filled = fill(entries, 20, at_start)
+    assert [item.id for item in filled.items] == [1, 3]
+    assert filled.text == "[a]\nfirst\n\n[c]\nthird"
 
 
-def test_the_best_entry_is_clipped_around_its_span() -> None:
-    """A budget smaller than the best memory still shows why it is the best."""
-    entry = Entry(1, "s", "a " * 300 + "NEEDLE" + " b" * 300)
-    items, text = fill([entry], 100, lambda _text: (600, 606))
-    assert items[0].clipped
-    assert "NEEDLE" in text
-    assert count_tokens(text) <= 100
+def test_an_entry_is_clipped_around_its_span() -> None:
+    """A part of a long memory still shows why it was found."""
+    text = "a " * 3000 + "NEEDLE" + " b" * 3000
+    entries = [Entry(1, "s", text), Entry(2, "t", "short")]
+    for filled in (fill(entries, 2_000, at_needle), fill(entries, 40, at_needle)):
+        best = filled.items[0]
+        assert best.clipped
+        assert best.text.startswith("… a") or best.text.startswith("…a")
+        assert "a NEEDLE b" in best.text
+    assert (
+        500 < tokenizer().count(fill(entries, 2_000, at_needle).items[0].text) <= ENTRY_TOKENS_MAX
+    )
+    assert [item.id for item in fill(entries, 2_000, at_needle).items] == [1, 2]
 
 
-def test_a_budget_of_nothing_is_refused() -> None:
+def test_a_budget_that_only_a_source_fits_shows_that() -> None:
+    filled = fill([Entry(1, "a long source of many words indeed", "text")], 3, at_start)
+    assert filled.items[0].id == 1
+    assert 0 < filled.tokens <= 3
+
+
+def test_neighbours_of_one_document_join_and_say_so() -> None:
+    """Two halves of a passage read better as one, what overlaps once."""
+    one = Entry(5, "doc", "alpha beta ", document=1, start=0)
+    two = Entry(6, "doc > b", "beta gamma", document=1, start=6)
+    far = Entry(9, "doc > z", "omega", document=1, start=900)
+    filled = fill([two, far, one], 100, at_start)
+    assert filled.text == "[doc > b]\nalpha beta gamma\n\n[doc > z]\nomega"
+    assert [(item.id, item.joined) for item in filled.items] == [(6, (5,)), (9, ())]
+    apart = fill([two, one], 100, at_start, entry_tokens=6)
+    assert [item.id for item in apart.items] == [6, 5]
+
+
+@pytest.mark.parametrize("budget", [0, -1, True])
+def test_a_budget_of_nothing_is_refused(budget: int) -> None:
     """Silence would look like an empty memory."""
-    with pytest.raises(cerata.InvalidInput, match="budget of 0"):
-        fill([], 0, start)
+    with pytest.raises(cerata.InvalidInput, match="A budget of"):
+        fill([], budget, at_start)
+    with pytest.raises(cerata.InvalidInput, match="A budget of"):
+        fill([], 10, at_start, entry_tokens=budget)
