@@ -13,11 +13,13 @@ from rich.text import Text
 from cerata.engine.errors import InvalidInput, NotFound, StorageFailed, Unsupported
 from cerata.engine.events import JsonValue
 from cerata.engine.limits import STRING_SIZE_MAX
+from cerata.memory.drafting import full_scope
 from cerata.memory.extract.document import Document
 from cerata.memory.extract.plain import extract_markdown
-from cerata.memory.extract.registry import KNOWN_SUFFIXES
-from cerata.memory.ingest import read_document
+from cerata.memory.extract.registry import KNOWN_SUFFIXES, extract
+from cerata.memory.ingest import find_unchanged, read_file
 from cerata.memory.store import Store
+from cerata.memory.values import Receipt
 
 from .opening import reading, view_of, writing
 from .output import Output
@@ -33,7 +35,9 @@ def run_remember(options: Namespace, output: Output) -> int:
     with ExitStack() as opened, output.progress("remembering", len(paths)) as steps:
         for path in paths:
             try:
-                document, uri, title = _document(path)
+                data = _read(path)
+                known = None if store is None else _find_unchanged(store, path, data)
+                document = _document(path, data) if known is None else None
             except (InvalidInput, NotFound, StorageFailed, Unsupported) as error:
                 skipped.append({"path": path, "why": str(error)})
                 output.warn(f"skipped {path}: {error.what}")
@@ -41,9 +45,13 @@ def run_remember(options: Namespace, output: Output) -> int:
                 if store is None:
                     # Not before there is something to keep: a wrong name leaves no empty file.
                     store = opened.enter_context(writing(options))
-                receipt = store.remember(document, uri=uri, title=title, tags=options.tag)
-                outcome["added" if receipt.added else "unchanged"] += 1
-                passages += len(receipt.ids) if receipt.added else 0
+                receipt = known
+                if document is not None:
+                    uri, title = _names(path, document)
+                    receipt = store.remember(document, uri=uri, title=title, tags=options.tag)
+                is_added = receipt is not None and receipt.added
+                outcome["added" if is_added else "unchanged"] += 1
+                passages += len(receipt.ids) if receipt is not None and is_added else 0
             steps.done()
         file = None if store is None else store.path
         head = None if store is None else store.head.seq
@@ -109,19 +117,34 @@ def _expanded(names: list[str]) -> Iterator[str]:
             yield name
 
 
-def _document(name: str) -> tuple[Document, str | None, str | None]:
-    """Read what was named; return its document, URI and title. Input has neither of the two.
+def _find_unchanged(store: Store, name: str, data: bytes) -> Receipt | None:
+    scope = full_scope(None, store.scope)
+    uri = Path(name).as_posix()
+    return None if name == "-" else find_unchanged(store.view().within(scope), data, uri, scope)
+
+
+def _document(name: str, data: bytes) -> Document:
+    return extract_markdown(data, "input") if name == "-" else extract(data, name)
+
+
+def _names(name: str, document: Document) -> tuple[str | None, str | None]:
+    """Return the URI and title of what was named; input has neither."""
+    path = Path(name)
+    return (None, None) if name == "-" else (path.as_posix(), document.title or path.name)
+
+
+def _read(name: str) -> bytes:
+    """Return the bytes of what was named.
 
     Raises:
-        NotFound, StorageFailed, InvalidInput, Unsupported: it cannot be remembered.
+        NotFound, StorageFailed, InvalidInput: it cannot be read.
     """
     if name != "-":
-        return read_document(Path(name))
+        return read_file(Path(name))
     if sys.stdin is None:
         raise InvalidInput("There is no input", remedy="Name a file.")
     try:
         # One byte more than is allowed: what is too large is seen without reading it all.
-        data = sys.stdin.buffer.read(STRING_SIZE_MAX + 1)
+        return sys.stdin.buffer.read(STRING_SIZE_MAX + 1)
     except OSError as error:
         raise StorageFailed(f"Cannot read: {error.strerror}", where="input") from error
-    return extract_markdown(data, "input"), None, None

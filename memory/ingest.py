@@ -6,6 +6,7 @@ own, then its chunks in order; together they are the text. What it replaces unde
 superseded in its last batch, so that until then the old one is current.
 """
 
+import codecs
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -18,7 +19,7 @@ from cerata.engine.errors import (
     NotFound,
     StorageFailed,
 )
-from cerata.engine.events import Draft, JsonValue, Scope, SupersedeFrame
+from cerata.engine.events import Draft, JsonValue, PutFrame, Scope, SupersedeFrame
 from cerata.retrieval.passages import Passage, split_passages
 
 from .drafting import SPAN, FrameFields, content_hash, frame_draft, is_unicode
@@ -44,8 +45,14 @@ def remember(
 ) -> Receipt:
     """Remember a text, the file at a path, or a document; see `Store.remember`."""
     if isinstance(source, Path):
-        document, uri, title = read_document(source)
-        fields = replace(fields, uri=fields.uri or uri, title=fields.title or title)
+        data = read_file(source)
+        uri = fields.uri or source.as_posix()
+        known = find_unchanged(store.view().within(scope), data, uri, scope)
+        if known is not None:
+            return known
+        document = extract(data, str(source))
+        title = fields.title or document.title or source.name
+        fields = replace(fields, uri=uri, title=title)
     elif isinstance(source, Document):
         document = source
     elif isinstance(source, str):
@@ -59,19 +66,36 @@ def remember(
     return _Ingest(store, document, fields, scope).run()
 
 
-def read_document(path: Path) -> tuple[Document, str, str]:
-    """Return a file's document by what the file is, and the URI and title unless others are given.
+def read_file(path: Path) -> bytes:
+    """Return the bytes of a file.
 
     Raises:
-        NotFound: no such file. StorageFailed: it cannot be read. InvalidInput: it is a folder,
-        too large, or has no text that can be read; or its name is not valid Unicode.
-        Unsupported: its format needs a package that is not installed.
+        NotFound: no such file. StorageFailed: it cannot be read. InvalidInput: it is a folder or
+        a device, or its name is not valid Unicode.
     """
-    name = path.as_posix()
-    if not is_unicode(name):
-        raise InvalidInput("The file's name is not valid Unicode", where=repr(name))
-    document = extract(_read(path), str(path))
-    return document, name, document.title or path.name
+    if not is_unicode(path.as_posix()):
+        raise InvalidInput("The file's name is not valid Unicode", where=repr(path.as_posix()))
+    return _read(path)
+
+
+def find_unchanged(view: View, data: bytes, uri: str, scope: Scope) -> Receipt | None:
+    """Return the receipt of a file whose bytes are there already, whole, under this URI and scope.
+
+    Nothing is extracted or cut for it. Formats whose text is not their bytes (HTML, PDF,
+    transcripts) are never found so; for them the text decides, after extraction.
+    """
+    hashed = content_hash(data.removeprefix(codecs.BOM_UTF8))
+    for number in view.find_content(hashed):
+        # One event is read; the frame's text, which may be in many chunks, is not.
+        event = next(view.log(number, number), None)
+        if event is None or not isinstance(event.body, PutFrame):
+            continue
+        if event.body.uri != uri or event.scope != scope:
+            continue
+        for known in view.find_stored(hashed, chunk_count=event.body.chunk_count):
+            if known.id == number and known.is_complete:
+                return Receipt(known.id, known.ids, (), view.head, durable=True, added=False)
+    return None
 
 
 def _read(path: Path) -> bytes:

@@ -98,8 +98,8 @@ class Layers:
         return dict(sorted(found.items()))
 
     def _chunk_index(self, frame: int) -> int | None:
-        row = self._row(frame)
-        return None if row is None else row.chunk_index
+        layer = self.layer_of(frame)
+        return None if layer is None else layer.frames.chunk_index(frame * layer.sign)
 
     def _row(self, frame: int) -> FrameRow | None:
         layer = self.layer_of(frame)

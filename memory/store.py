@@ -83,6 +83,11 @@ class Store:
     # --- the handle ------------------------------------------------------------------------------
 
     @property
+    def scope(self) -> Scope | None:
+        """The scope given at open, which every write has and every read is narrowed to."""
+        return self._scope
+
+    @property
     def path(self) -> str:
         """The file's path, or ``:memory:``."""
         return self._log.path

@@ -144,6 +144,11 @@ class Frames:
         # A closing that this snapshot does not hold is one of a later event.
         return closing >= len(self._closing_seq) or int(self._closing_seq[closing]) > n
 
+    def chunk_index(self, frame: int) -> int | None:
+        """Return which part of its document a frame is, or None if it is none; one column."""
+        row = self.row_of(frame)
+        return None if row is None else _given(int(self._chunk_index[row]), NO_INDEX)
+
     def frame(self, frame: int) -> FrameRow | None:
         """Return what the columns hold of a frame, or None if there is none."""
         row = self.row_of(frame)

@@ -7,6 +7,7 @@ from typing import cast
 import pytest
 
 import cerata
+from cerata.memory import ingest
 from cerata.memory.drafting import SPAN
 from cerata.retrieval import passages
 from cerata.retrieval.tokens import tokenizer
@@ -112,3 +113,27 @@ def test_a_recall_counts_its_tokens_and_joins_what_stands_together() -> None:
         )
         assert context.to_messages() == [{"role": "user", "content": context.text}]
         assert json.loads(json.dumps(context.to_dict()))["tokens"] == context.tokens
+
+
+def test_a_file_that_is_there_is_not_cut_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The same folder again costs reading it, whatever its files take to be understood."""
+    path = tmp_path / "a.md"
+    path.write_bytes(b"\xef\xbb\xbf" + "".join(SENTENCES).encode())
+    with cerata.open(":memory:") as store:
+        first = store.remember(path)
+        with monkeypatch.context() as broken:
+            broken.setattr(ingest, "extract", None)
+            again = store.remember(path)
+            assert (again.id, again.ids, again.added) == (first.id, first.ids, False)
+            with pytest.raises(TypeError):
+                store.remember(path, uri="elsewhere")
+            with pytest.raises(TypeError):
+                store.remember(path, scope={"user_id": "u"})
+        store.delete(first)
+        assert store.remember(path).added
+        path.write_text("Another text altogether.")
+        changed = store.remember(path)
+        assert changed.added
+        assert [frame.id for frame in store.frames()] == [changed.id]
