@@ -278,7 +278,7 @@ def _check_attachments(draft: Draft) -> None:
 def _check_envelope(draft: Draft) -> None:
     """Check what stands around the body: scope, actor, correlation id, causation."""
     if draft.scope is not DEFAULT_SCOPE:
-        _check_scope(draft.scope)
+        check_scope(draft.scope)
     if draft.actor is not None:
         _check_string(draft.actor, "the actor", STRING_SIZE_MAX)
     if draft.correlation is not None:
@@ -296,7 +296,17 @@ def _check_integer(value: object, name: str, lowest: int) -> None:
         raise InvalidInput(f"{name} is {value:,}; {lowest:,} to {_INTEGER_MAX:,} can be stored")
 
 
-def _check_scope(scope: Scope) -> None:
+def check_scope(scope: Scope) -> None:
+    """Refuse a scope that cannot be stored: `InvalidInput` with what is wrong."""
+    pairs: object = scope
+    if not isinstance(pairs, tuple) or not all(
+        isinstance(pair, tuple) and len(cast("tuple[object, ...]", pair)) == 2
+        for pair in cast("tuple[object, ...]", pairs)
+    ):
+        raise InvalidInput(
+            f"The scope {scope!r} is no tuple of pairs",
+            remedy="Write (('tenant', 'name'), …).",
+        )
     if not scope or scope[0][0] != "tenant":
         raise InvalidInput("A scope must start with 'tenant'")
     if len(scope) > SCOPE_NAMES_MAX:

@@ -10,6 +10,7 @@ from typing import Final
 
 import msgspec
 
+from cerata.engine.codec import check_scope
 from cerata.engine.errors import InvalidInput
 from cerata.engine.events import (
     DEFAULT_SCOPE,
@@ -22,6 +23,8 @@ from cerata.engine.events import (
 )
 from cerata.engine.integrity import hash_bytes
 from cerata.projections.times import to_microseconds
+
+from .references import is_within
 
 _CONTENT_HASH_SIZE = 16
 
@@ -227,6 +230,31 @@ def full_scope(given: Mapping[str, ScopeValue] | None, within: Scope | None) -> 
         base[name] = value
     tenant = base.pop("tenant")
     return (("tenant", tenant), *base.items())
+
+
+def within_scope(drafts: Sequence[Draft], scope: Scope | None) -> Sequence[Draft]:
+    """Return drafts in the scope of a store: those without one of their own are stamped with it.
+
+    Raises:
+        InvalidInput: a draft's scope does not lie within the store's.
+    """
+    if scope is None:
+        return drafts
+    return [_within(draft, scope) for draft in drafts]
+
+
+def _within(draft: Draft, scope: Scope) -> Draft:
+    if draft.scope is scope:
+        return draft
+    if draft.scope == DEFAULT_SCOPE:
+        return msgspec.structs.replace(draft, scope=scope)
+    check_scope(draft.scope)
+    if not is_within(draft.scope, scope):
+        raise InvalidInput(
+            f"The draft's scope {dict(draft.scope)!r} is outside the store's, {dict(scope)!r}",
+            remedy="A write may narrow the store's scope and never leave it.",
+        )
+    return draft
 
 
 def arguments_hash(*arguments: object) -> bytes:

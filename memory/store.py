@@ -50,6 +50,7 @@ from .drafting import (
     frame_draft,
     frame_fields,
     full_scope,
+    within_scope,
 )
 from .layer import DOCUMENT_KIND
 from .references import References
@@ -523,17 +524,18 @@ class Store:
         """Append events of any kind as one batch. Durable on return.
 
         ``expect`` is the seq of the head that the caller saw; if the log moved on it is refused.
+        A body, and a draft without a scope of its own, get the store's scope.
 
         Raises:
-            Conflict: the log is not at ``expect``, or a target is closed. InvalidInput, NotFound.
+            Conflict: the log is not at ``expect``, or a target is closed. InvalidInput: an event
+            that cannot be stored, or a draft's scope outside the store's. NotFound.
         """
-        scope = full_scope(None, self._scope)
         for one in events:
             if not isinstance(one, Draft | EventBody):
                 raise InvalidInput(
                     f"A {type(one).__name__} is no event", remedy="Pass event bodies or drafts."
                 )
-        drafts = [one if isinstance(one, Draft) else Draft(one, scope) for one in events]
+        drafts = [one if isinstance(one, Draft) else Draft(one) for one in events]
         return self.write(drafts, expect=expect, key=key)
 
     @contextmanager
@@ -557,7 +559,8 @@ class Store:
         finally:
             self._transaction.reset(token)
         if transaction.drafts:
-            transaction.receipt = self._append(transaction.drafts, expect=expect, key=key)
+            drafts = within_scope(transaction.drafts, self._scope)
+            transaction.receipt = self._append(drafts, expect=expect, key=key)
 
     # --- how writes happen -----------------------------------------------------------------------
 
@@ -588,7 +591,14 @@ class Store:
     def write(
         self, drafts: Sequence[Draft], *, expect: int | None = None, key: str | None = None
     ) -> Receipt:
-        """Append drafts as one batch, or add them to the open transaction."""
+        """Append drafts as one batch, or add them to the open transaction.
+
+        Drafts without a scope of their own get the store's.
+
+        Raises:
+            InvalidInput: the scope of one is outside the store's.
+        """
+        drafts = within_scope(drafts, self._scope)
         transaction = self._transaction.get()
         if transaction is None:
             return self._append(drafts, expect=expect, key=key)

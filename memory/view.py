@@ -4,7 +4,7 @@ Owns `View` and every read. A view holds the log's snapshot and reads projection
 it never changes, whatever is written meanwhile, and any thread may use it.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 from functools import cached_property
@@ -119,6 +119,10 @@ class View:
         Raises:
             NotFound: no frame with this id at this basis, or it is outside the scope.
         """
+        return self._frame(self._existing(frame))
+
+    def _existing(self, frame: FrameId) -> int:
+        """Return the id of a frame that is there and within the scope, else raise `NotFound`."""
         number = frame_id(frame)
         if not self._layers.has(number):
             raise NotFound(
@@ -128,7 +132,7 @@ class View:
                 if number > 0
                 else "Ids below 0 are those of an open transaction.",
             )
-        return self._frame(number)
+        return number
 
     def content(self, frame: FrameId) -> bytes:
         """Return a frame's content: the bytes of a blob, or its text as UTF-8."""
@@ -210,15 +214,28 @@ class View:
         return TimelinePage(tuple(entries), page.next)
 
     def children(self, frame: FrameId) -> list[int]:
-        """Return the ids of the frames put directly below one, in order."""
-        return self._layers.children(frame_id(frame))
+        """Return the ids of the frames put directly below one, in order; those within the scope.
+
+        Raises:
+            NotFound: no frame with this id at this basis, or it is outside the scope.
+        """
+        return self._seen(self._layers.children(self._existing(frame)))
 
     def chunks(self, document: FrameId) -> dict[int, int]:
         """Return the current chunks of a document: index to frame id, in order of the index.
 
         Of a document that was closed, those that it had until then.
+
+        Raises:
+            NotFound: no frame with this id at this basis, or it is outside the scope.
         """
-        return self._layers.chunks(frame_id(document))
+        chunks = self._layers.chunks(self._existing(document))
+        seen = set(self._seen(chunks.values()))
+        return {index: chunk for index, chunk in chunks.items() if chunk in seen}
+
+    def _seen(self, frames: Iterable[int]) -> list[int]:
+        """Return those frames that are within the scope."""
+        return [frame for frame in frames if self.scope is None or self._layers.has(frame)]
 
     def find_content(self, content_hash: bytes) -> list[int]:
         """Return the current frames with this content hash (16 bytes of BLAKE3)."""
