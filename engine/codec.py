@@ -21,6 +21,7 @@ from .events import (
     EventBody,
     Payload,
     PutFrame,
+    PutTag,
     Scope,
     UnknownBody,
     body_decoder,
@@ -85,6 +86,10 @@ _ATTACHMENT_OVERHEAD = 5
 """What MessagePack adds at most around an event's type, payload and salt, and an attachment."""
 
 _INTEGER_MAX = 2**63 - 1
+_TIME_MIN = -_INTEGER_MAX
+"""Of times and references; the least value of 64 bits stands for none in a column."""
+
+_CHUNKS_MAX = 2**31 - 1
 
 
 def prepare(
@@ -176,7 +181,7 @@ def _encode_payload(draft: Draft, key: str | None, arguments: bytes | None) -> b
         else:
             data = _encode(body)
             # A struct takes any value when it is made; what cannot be read back is refused here.
-            body_decoder(type(body)).decode(data)
+            _check_widths(body_decoder(type(body)).decode(data))
         payload = _encode(
             Payload(draft.scope, draft.actor, draft.correlation, key, arguments, msgspec.Raw(data))
         )
@@ -216,6 +221,29 @@ def _check_body(body: EventBody) -> None:
         else:
             plain = isinstance(body, AssertFact) and name == "object"
             _check_nested(value, name, 1, _PLAIN if plain else None)
+
+
+def _check_widths(body: EventBody) -> None:
+    """Check that the numbers of a body, which has the right types, fit the columns of the folds.
+
+    Reading takes any: a fold passes over what another writer let through.
+    """
+    for name in body.references:
+        _check_within(getattr(body, name), name, _TIME_MIN)
+    if isinstance(body, PutFrame):
+        _check_within(body.created, "created", _TIME_MIN)
+        for date in body.content_dates:
+            _check_within(date, "content_dates", _TIME_MIN)
+        _check_within(body.chunk_index, "chunk_index", 0, _CHUNKS_MAX)
+        _check_within(body.chunk_count, "chunk_count", 0, _CHUNKS_MAX)
+    elif isinstance(body, PutTag):
+        _check_within(body.at, "at", 0)
+    elif isinstance(body, AssertFact):
+        _check_within(body.valid_from, "valid_from", _TIME_MIN)
+        _check_within(body.valid_to, "valid_to", _TIME_MIN)
+        for place in body.evidence:
+            for number in place:
+                _check_within(number, "evidence", _TIME_MIN)
 
 
 def _check_nested(value: object, name: str, depth: int, scalars: _Scalars | None) -> None:
@@ -292,8 +320,12 @@ def _check_envelope(draft: Draft) -> None:
 def _check_integer(value: object, name: str, lowest: int) -> None:
     if not isinstance(value, int) or isinstance(value, bool):
         raise InvalidInput(f"{name} must be a number, not {type(value).__name__}")
-    if not lowest <= value <= _INTEGER_MAX:
-        raise InvalidInput(f"{name} is {value:,}; {lowest:,} to {_INTEGER_MAX:,} can be stored")
+    _check_within(value, name, lowest)
+
+
+def _check_within(value: int | None, name: str, lowest: int, highest: int = _INTEGER_MAX) -> None:
+    if value is not None and not lowest <= value <= highest:
+        raise InvalidInput(f"{name} is {value:,}; {lowest:,} to {highest:,} can be stored")
 
 
 def check_scope(scope: Scope) -> None:

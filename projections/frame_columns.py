@@ -58,6 +58,8 @@ class Oddity(IntEnum):
     """It closes what was closed before."""
     CYCLE = 4
     """It supersedes a frame by itself, or by one that the frame took the place of."""
+    OUT_OF_RANGE = 5
+    """It has a number that no column holds; it counts as not given."""
 
 
 # Bits of the flags column, plain numbers because `|` on an IntFlag takes 1 us. On disk: never
@@ -206,11 +208,11 @@ class FrameColumns:
 
     def row_of(self, frame: int, before: int) -> int | None:
         """Return the row of a frame that was put before event ``before``, or None."""
+        if not 0 < frame < before:
+            return None
         seqs = self.seq.view()
         row = int(np.searchsorted(seqs, frame))
-        if frame < before and row < len(seqs) and seqs[row] == frame:
-            return row
-        return None
+        return row if row < len(seqs) and seqs[row] == frame else None
 
     def rows_before(self, seq: int) -> int:
         """Return how many frames were put before event ``seq``."""
@@ -264,7 +266,8 @@ class FrameColumns:
         self._check_embeddings(births[0], embeddings)
         self._check_closings(births[0], closings)
         require(
-            not len(oddities[0]) or 1 <= int(oddities[1].min()) <= int(oddities[1].max()) <= 4,
+            not len(oddities[0])
+            or 1 <= int(oddities[1].min()) <= int(oddities[1].max()) <= max(Oddity),
             "an oddity has no such kind",
         )
         attributes = self.attributes.read(columns, rows, after, through)

@@ -9,12 +9,15 @@ this projection knows life and death; others hold births and take a mask from he
 Rules of the fold, which never fails: the first closing of a frame wins, a later one is passed
 over; so is one that would make a frame take its own place by a detour. What took the place of a
 frame never closes along with it, even where it stands below it. A reference to what is not an
-earlier putFrame, and a payload that was erased, count as oddities. Kinds of events that are not
-handled leave no trace, so that a process that knows more kinds has the same state.
+earlier putFrame, a payload that was erased, and a number that no column holds, which then counts
+as not given, are oddities. Kinds of events that are not handled leave no trace, so that a process
+that knows more kinds has the same state.
 """
 
 from collections.abc import Mapping, Sequence
 from typing import ClassVar, Final
+
+import msgspec
 
 from cerata.engine.events import DeleteFrame, PutEmbedding, PutFrame, Scope, SupersedeFrame
 
@@ -48,6 +51,10 @@ from .projection import (
 _HANDLED: Final = frozenset(
     kind.wire_name for kind in (PutFrame, DeleteFrame, SupersedeFrame, PutEmbedding)
 )
+
+_I32_END: Final = 1 << 31
+_I64_END: Final = 1 << 63
+"""What is below it, and at least its negative, a signed column holds."""
 
 
 class FramesProjection:
@@ -115,6 +122,9 @@ class FramesProjection:
         if body.content_hash is not None:
             flags |= FLAG_CONTENT_HASH
             content, content_low = hash_halves(body.content_hash)
+        dates = body.content_dates
+        if dates and not all(-_I64_END <= date < _I64_END for date in dates):
+            body = self._without_strange_dates(body, seq)
         if (
             body.tags
             or body.metadata
@@ -127,20 +137,33 @@ class FramesProjection:
             columns.attributes.add(len(columns.seq) + place, seq, body)
         if body.embedding is not None:
             columns.embed(len(columns.seq) + place, seq, body.embedding.space)
+        index, count = body.chunk_index, body.chunk_count
         return (
             seq,
             event.recorded,
-            NO_TIME if body.created is None else body.created,
+            NO_TIME if body.created is None else self._held(body.created, _I64_END, NO_TIME, seq),
             columns.kinds.code(body.kind, seq),
             0 if body.role is None else columns.roles.code(body.role, seq),
             scope,
-            body.parent or 0,
-            NO_INDEX if body.chunk_index is None else body.chunk_index,
-            NO_INDEX if body.chunk_count is None else body.chunk_count,
+            0 if body.parent is None else _held_reference(body.parent),
+            NO_INDEX if index is None else self._held(index, _I32_END, NO_INDEX, seq),
+            NO_INDEX if count is None else self._held(count, _I32_END, NO_INDEX, seq),
             content,
             content_low,
             flags,
         )
+
+    def _held(self, value: int, end: int, missing: int, seq: int) -> int:
+        """Return a value that fits in [−end, end), else what stands for none."""
+        if -end <= value < end:
+            return value
+        self._columns.note(seq, Oddity.OUT_OF_RANGE)
+        return missing
+
+    def _without_strange_dates(self, body: PutFrame, seq: int) -> PutFrame:
+        self._columns.note(seq, Oddity.OUT_OF_RANGE)
+        dates = tuple(date for date in body.content_dates if -_I64_END <= date < _I64_END)
+        return msgspec.structs.replace(body, content_dates=dates)
 
     def _scope_code(self, scope: Scope, seq: int) -> int:
         last, code = self._last_scope
@@ -167,7 +190,8 @@ class FramesProjection:
         if isinstance(body, DeleteFrame):
             target, by, kind = body.frame, 0, ClosingKind.DELETE
         elif isinstance(body, SupersedeFrame):
-            target, by, kind = body.old, body.new, ClosingKind.SUPERSEDE
+            target, by = body.old, _held_reference(body.new)
+            kind = ClosingKind.SUPERSEDE
             new_row = columns.row_of(by, before=seq)
             if new_row is None:
                 columns.note(seq, Oddity.UNKNOWN_REFERENCE)
@@ -229,3 +253,8 @@ class FramesProjection:
     def size_bytes(self) -> int:
         """Memory held by the columns."""
         return self._columns.size_bytes
+
+
+def _held_reference(seq: int) -> int:
+    """Return a seq as a column holds it: one that is too large is of no event either way."""
+    return min(max(seq, -_I64_END), _I64_END - 1)
