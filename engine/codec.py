@@ -119,9 +119,7 @@ def prepare(
     if arguments is not None and not isinstance(arguments, bytes):
         raise InvalidInput(f"arguments must be a hash in bytes, not {type(arguments).__name__}")
     if key is not None:
-        _check_string(key, "the idempotency key", IDEMPOTENCY_KEY_SIZE_MAX)
-        if not key:
-            raise InvalidInput("The idempotency key is empty", remedy="Pass None for no key.")
+        check_key(key)
     salts = random_bytes(SALT_SIZE * len(drafts))
     events: list[WireEvent] = []
     size = 0
@@ -147,6 +145,13 @@ def prepare(
             error.what, where=f"event {len(events) + 1} of the batch", remedy=error.remedy
         ) from error
     return Prepared(tuple(events), size, key, arguments, tenant_of(drafts[0].scope))
+
+
+def check_key(key: str) -> None:
+    """Refuse an idempotency key that cannot be stored: `InvalidInput`."""
+    _check_string(key, "the idempotency key", IDEMPOTENCY_KEY_SIZE_MAX)
+    if not key:
+        raise InvalidInput("The idempotency key is empty", remedy="Pass None for no key.")
 
 
 def tenant_of(scope: Scope) -> str:

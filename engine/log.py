@@ -16,7 +16,7 @@ from typing import Literal, Self, TypeAlias
 
 import msgspec
 
-from .codec import Batch, Prepared, SpillRef, key_hash, prepare, tenant_of
+from .codec import Batch, Prepared, SpillRef, check_key, key_hash, prepare, tenant_of
 from .environment import Environment
 from .errors import (
     CerataError,
@@ -50,6 +50,23 @@ SyncPolicy: TypeAlias = Literal["commit", "always"] | int
 Validate: TypeAlias = Callable[[Sequence[Event]], None]
 
 _READ_TRIES = 8
+
+
+@dataclass(frozen=True, slots=True)
+class KeyUse:
+    """What an idempotency key was first used for: the result, and the hash of the arguments."""
+
+    appended: Appended
+    arguments: bytes | None
+
+    def check(self, key: str, arguments: bytes | None) -> None:
+        """Refuse other arguments than the first ones: `IdempotencyConflict`."""
+        if arguments != self.arguments:
+            raise IdempotencyConflict(
+                f"The idempotency key {key!r} was used for other arguments "
+                f"by event {self.appended.first_seq:,}",
+                remedy="Use a new key for a new request.",
+            )
 
 
 class Log:
@@ -321,11 +338,7 @@ class Log:
                     validate(list(self._position.events(known + 1)))
                 batch = self._writer.write_batch(prepared, None if spill is None else spill.ref)
             return self._acknowledged(batch)
-        # Somebody else may have written it and not synced yet; we say that it is there.
-        if not earlier.durable and not isinstance(self._sync, int):
-            self._sync_through(earlier.last_seq)
-            earlier = msgspec.structs.replace(earlier, durable=True)
-        return earlier
+        return self._shown(earlier)
 
     def _expect(self, expect: int | None) -> None:
         head = self._position.head_seq
@@ -377,26 +390,51 @@ class Log:
                 raise self._poison.take(error) from error
         return _Spill(log_file, SpillRef(offset, len(body)))
 
+    def find_key(self, key: str, tenant: str) -> "KeyUse | None":
+        """Return what an idempotency key was first used for in a tenant; it is durable then.
+
+        Takes the writer lock for the look-up, as an append does.
+
+        Raises:
+            InvalidInput: the key is none. ReadOnly, Locked.
+        """
+        self._check_writable()
+        check_key(key)
+        with self._writing():
+            found = self._key_use(key, tenant)
+        return None if found is None else KeyUse(self._shown(found.appended), found.arguments)
+
+    def _shown(self, earlier: Appended) -> Appended:
+        """Return an earlier result as one that can be told: it is durable, as the policy says."""
+        # Somebody else may have written it and not synced yet; we say that it is there.
+        if not earlier.durable and not isinstance(self._sync, int):
+            self._sync_through(earlier.last_seq)
+            earlier = msgspec.structs.replace(earlier, durable=True)
+        return earlier
+
     def _replayed(self, prepared: Prepared, key: str) -> Appended | None:
         """Return the first result of this idempotency key, if it was used before."""
-        wanted = key_hash(prepared.tenant, key)
+        found = self._key_use(key, prepared.tenant)
+        if found is None:
+            return None
+        found.check(key, prepared.arguments)
+        return found.appended
+
+    def _key_use(self, key: str, tenant: str) -> "KeyUse | None":
+        """Under the writer lock: return the first use of a key."""
+        wanted = key_hash(tenant, key)
         position = self._position
         in_tail = position.keys.in_tail(position.tail, position.reader, wanted)
         for seq in (*self._keyed_in_segments(wanted), *in_tail):
             event = next(position.events(seq))
             payload = event.payload
-            if payload is None or payload.key != key or tenant_of(payload.scope) != prepared.tenant:
+            if payload is None or payload.key != key or tenant_of(payload.scope) != tenant:
                 continue
-            if payload.arguments != prepared.arguments:
-                raise IdempotencyConflict(
-                    f"The idempotency key {key!r} was used for other arguments by event {seq:,}",
-                    where=self.path,
-                    remedy="Use a new key for a new request.",
-                )
             last_seq = event.header.last_seq
             durable = position.durable >= last_seq
             head = Head(last_seq, event.recorded, self)
-            return Appended(seq, last_seq, durable, head, replayed=True)
+            appended = Appended(seq, last_seq, durable, head, replayed=True)
+            return KeyUse(appended, payload.arguments)
         return None
 
     def _keyed_in_segments(self, wanted: int) -> list[int]:

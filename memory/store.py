@@ -8,11 +8,13 @@ import os
 from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from contextvars import ContextVar
+from dataclasses import replace
 from datetime import datetime
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, Self, overload
 
+from cerata.engine.codec import tenant_of
 from cerata.engine.environment import Environment
 from cerata.engine.errors import Conflict, Corrupt, InvalidInput, StorageFailed, Unsupported
 from cerata.engine.events import (
@@ -207,7 +209,12 @@ class Store:
         what the block has gathered. Cost: that of folding the drafts that came since the last.
         """
         transaction = self._transaction.get()
-        return self._newest() if transaction is None else transaction.view(self._newest)
+        if transaction is None:
+            return self._newest()
+        first = transaction.first
+        if first is None:
+            return transaction.view(self._newest)
+        return transaction.view(lambda: self.at(first.appended.first_seq - 1))
 
     def _newest(self) -> View:
         now = self._log.environment.clock.now_us()
@@ -398,7 +405,9 @@ class Store:
             search_text=search_text,
         )
         stamped = full_scope(scope, self._scope)
-        return self.write([frame_draft(content, fields, stamped)], key=key)
+        drafts = [frame_draft(content, fields, stamped)]
+        self._called(stamped, "put_frame", _asked(drafts))
+        return self.write(drafts, key=key)
 
     def put_frames(
         self,
@@ -428,6 +437,7 @@ class Store:
                 frame_draft(text, frame_fields(kind=kind, tags=tags, metadata=own), stamped)
                 for text, own in zip(texts, metadata, strict=True)
             ]
+        self._called(stamped, "put_frames", _asked(drafts))
         return self.write(drafts, key=key)
 
     def remember(
@@ -473,7 +483,11 @@ class Store:
             content_dates=content_dates,
             created=created,
         )
-        return remember(self, text, fields, full_scope(scope, self._scope))
+        stamped = full_scope(scope, self._scope)
+        said = replace(fields, metadata=dict(metadata or {}))
+        source = str(text) if isinstance(text, Path) else text
+        self._called(stamped, "remember", source, said, stamped)
+        return remember(self, text, fields, stamped)
 
     def supersede(self, old: FrameId, new: str | FrameId) -> Receipt:
         """Put ``new``, a text or a frame already there, in the place of ``old``.
@@ -487,11 +501,12 @@ class Store:
         """
         old_id = frame_id(old)
         if not isinstance(new, str):
-            draft = Draft(
-                SupersedeFrame(old=old_id, new=frame_id(new)), full_scope(None, self._scope)
-            )
-            return self.write([draft])
+            scope = full_scope(None, self._scope)
+            new_id = frame_id(new)
+            self._called(scope, "supersede", old_id, new_id)
+            return self.write([Draft(SupersedeFrame(old=old_id, new=new_id), scope)])
         fields, scope = self._fields_of(old_id)
+        self._called(scope, "supersede", old_id, new)
         frame = frame_draft(new, fields, scope, hashed=content_hash(new))
         place = self.next_place()
         return self.write([frame, Draft(SupersedeFrame(old=old_id, new=-place), scope)])
@@ -503,7 +518,9 @@ class Store:
             NotFound: no such frame. Conflict: it is closed already.
         """
         scope = full_scope(None, self._scope)
-        return self.write([Draft(DeleteFrame(frame=frame_id(frame)), scope)])
+        number = frame_id(frame)
+        self._called(scope, "delete", number)
+        return self.write([Draft(DeleteFrame(frame=number), scope)])
 
     def tag(self, name: str, at: Basis = "HEAD") -> Receipt:
         """Name the end of a batch, by default the newest, for good; `at` takes the name.
@@ -516,7 +533,9 @@ class Store:
             batch. NotFound: the log does not reach that far.
         """
         scope = full_scope(None, self._scope)
-        return self.write([Draft(PutTag(tag=name, at=self.at(at).basis), scope)])
+        seq = self.at(at).basis
+        self._called(scope, "tag", name, at if isinstance(at, str | datetime) else seq)
+        return self.write([Draft(PutTag(tag=name, at=seq), scope)])
 
     def append(
         self, *events: EventBody | Draft, expect: int | None = None, key: str | None = None
@@ -535,7 +554,11 @@ class Store:
                 raise InvalidInput(
                     f"A {type(one).__name__} is no event", remedy="Pass event bodies or drafts."
                 )
-        drafts = [one if isinstance(one, Draft) else Draft(one) for one in events]
+        drafts = within_scope(
+            [one if isinstance(one, Draft) else Draft(one) for one in events], self._scope
+        )
+        if drafts:
+            self._called(drafts[0].scope, "append", _asked(drafts))
         return self.write(drafts, expect=expect, key=key)
 
     @contextmanager
@@ -549,18 +572,35 @@ class Store:
         as it stood at the first of them; `at` gives what is in the log alone. No lock is held
         while the block runs; an exception in it writes nothing. What others closed meanwhile,
         or ``expect``, is a `Conflict` at the end.
+
+        ``key`` makes the block idempotent: it stands for the calls in it and what they were
+        given. Run again, the block reads the memory as it was before its first run, writes
+        nothing, and ``tx.receipt`` is the first one, with ``added`` False. A block that gathers
+        nothing leaves no key.
+
+        Raises:
+            IdempotencyConflict: the key was used for other calls.
         """
         if self._transaction.get() is not None:
             raise Conflict("A transaction is open already", remedy="Use the open one.")
-        transaction = Transaction()
+        transaction = Transaction(None if key is None else partial(self._log.find_key, key))
+        transaction.look_up(tenant_of(full_scope(None, self._scope)))
         token = self._transaction.set(transaction)
         try:
             yield transaction
         finally:
             self._transaction.reset(token)
-        if transaction.drafts:
+        if not transaction.drafts:
+            transaction.look_up_again()
+        if transaction.first is not None and key is not None:
+            if transaction.arguments is not None:
+                transaction.first.check(key, transaction.arguments)
+            transaction.receipt = self._receipt((), transaction.first.appended)
+        elif transaction.drafts:
             drafts = within_scope(transaction.drafts, self._scope)
-            transaction.receipt = self._append(drafts, expect=expect, key=key)
+            transaction.receipt = self._append(
+                drafts, expect=expect, key=key, arguments=transaction.arguments
+            )
 
     # --- how writes happen -----------------------------------------------------------------------
 
@@ -568,6 +608,13 @@ class Store:
     def in_transaction(self) -> bool:
         """Whether this thread or task has a transaction open."""
         return self._transaction.get() is not None
+
+    def _called(self, scope: Scope, *arguments: object) -> None:
+        """Take down a call in a keyed transaction, by what the caller gave."""
+        transaction = self._transaction.get()
+        if transaction is not None and transaction.is_keyed:
+            transaction.look_up(tenant_of(scope))
+            transaction.called(*arguments)
 
     def next_place(self) -> int:
         """Return the place, from 1, that the next event will have in its batch."""
@@ -608,13 +655,17 @@ class Store:
             )
         return transaction.add(drafts)
 
-    def _append(self, drafts: Sequence[Draft], *, expect: int | None, key: str | None) -> Receipt:
+    def _append(
+        self,
+        drafts: Sequence[Draft],
+        *,
+        expect: int | None,
+        key: str | None,
+        arguments: bytes | None = None,
+    ) -> Receipt:
         references = References(drafts)
-        arguments = None
-        if key is not None:
-            arguments = arguments_hash(
-                [(draft.body.wire_name, draft.scope, draft.body) for draft in drafts]
-            )
+        if key is not None and arguments is None:
+            arguments = arguments_hash(_asked(drafts))
         tagging = Tagging(drafts)
         checks: list[Validate] = []
         known = self._log.refresh().seq if references or tagging else 0
@@ -639,22 +690,32 @@ class Store:
             known=known,
         )
         self._fold.save_if_due()
-        return _receipt(drafts, appended)
+        return self._receipt(drafts, appended)
+
+    def _receipt(self, drafts: Sequence[Draft], appended: Appended) -> Receipt:
+        seqs = tuple(range(appended.first_seq, appended.last_seq + 1))
+        if appended.replayed:
+            # What was asked for again may not be what was put then: the log says.
+            self._log.refresh()
+            kinds = [event.type for event in self._log.read(seqs[0], seqs[-1])]
+        else:
+            kinds = [draft.body.wire_name for draft in drafts]
+        made = tuple(
+            seq for seq, kind in zip(seqs, kinds, strict=True) if kind == PutFrame.wire_name
+        )
+        return Receipt(
+            id=made[0] if made else appended.first_seq,
+            ids=made,
+            seqs=seqs,
+            head=appended.head,
+            durable=appended.durable,
+            added=not appended.replayed,
+        )
 
 
-def _receipt(drafts: Sequence[Draft], appended: Appended) -> Receipt:
-    seqs = tuple(range(appended.first_seq, appended.last_seq + 1))
-    made = tuple(
-        seq for seq, draft in zip(seqs, drafts, strict=False) if isinstance(draft.body, PutFrame)
-    )
-    return Receipt(
-        id=made[0] if made else appended.first_seq,
-        ids=made,
-        seqs=seqs,
-        head=appended.head,
-        durable=appended.durable,
-        added=not appended.replayed,
-    )
+def _asked(drafts: Sequence[Draft]) -> list[tuple[str, Scope, EventBody]]:
+    """Return what drafts say, where they are all that a caller gave."""
+    return [(draft.body.wire_name, draft.scope, draft.body) for draft in drafts]
 
 
 def open_store(

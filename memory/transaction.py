@@ -5,7 +5,9 @@ from collections.abc import Callable, Sequence
 from cerata.engine.errors import InvalidInput
 from cerata.engine.events import Draft, PutFrame
 from cerata.engine.limits import BATCH_EVENTS_MAX
+from cerata.engine.log import KeyUse
 
+from .drafting import arguments_hash
 from .gathered import Gathering
 from .values import Receipt
 from .view import View
@@ -14,9 +16,14 @@ from .view import View
 class Transaction:
     """What a ``with store.transaction()`` block has gathered; ``receipt`` is there afterwards."""
 
-    def __init__(self) -> None:
+    def __init__(self, find: Callable[[str], KeyUse | None] | None = None) -> None:
         self.drafts: list[Draft] = []
         self.receipt: Receipt | None = None
+        self.first: KeyUse | None = None
+        """What the transaction's key was first used for, if this is a repetition."""
+        self._find = find
+        self._tenants = set[str]()
+        self._calls: list[bytes] = []
         self._base: View | None = None
         self._gathering: Gathering | None = None
 
@@ -38,6 +45,47 @@ class Transaction:
         return Receipt(
             id=made[0] if made else places[0], ids=made, seqs=places, head=None, durable=False
         )
+
+    # --- a key -----------------------------------------------------------------------------------
+
+    @property
+    def is_keyed(self) -> bool:
+        """Whether the block has an idempotency key, and so every call in it is taken down."""
+        return self._find is not None
+
+    def called(self, *arguments: object) -> None:
+        """Take down what a call was given, before anything is looked up for it."""
+        self._calls.append(arguments_hash(arguments))
+
+    @property
+    def arguments(self) -> bytes | None:
+        """The hash of all calls in order; None where there were none."""
+        return arguments_hash(self._calls) if self._calls else None
+
+    def look_up(self, tenant: str) -> None:
+        """Find the key's first use in a tenant: the block then runs over what was there before.
+
+        So it gathers what it gathered then, and nothing in it fails for what it did itself.
+        """
+        if self._find is None or self.first is not None or tenant in self._tenants:
+            return
+        self._tenants.add(tenant)
+        self._take(self._find(tenant))
+
+    def look_up_again(self) -> None:
+        """Find the first use by a writer who was quicker than this block."""
+        if self._find is None:
+            return
+        for tenant in sorted(self._tenants):
+            if self.first is None:
+                self._take(self._find(tenant))
+
+    def _take(self, found: KeyUse | None) -> None:
+        self.first = found
+        if found is not None:
+            self._base = self._gathering = None
+
+    # --- reads -----------------------------------------------------------------------------------
 
     def view(self, newest: Callable[[], View]) -> View:
         """Return what reads in the block see; ``newest`` gives the log's view for the first."""

@@ -1,0 +1,116 @@
+"""A transaction with a key may be run again: its key stands for the calls, not for what came."""
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+import cerata
+
+LONG = "\n\n".join(f"## Part {number}\n" + "w " * 400 for number in range(6))
+
+
+def remembers(store: cerata.Store) -> None:
+    store.remember(LONG, uri="u", tags=["t"], metadata={"a": [1]})
+
+
+def remembers_and_puts(store: cerata.Store) -> None:
+    store.remember("what is there the second time", uri="u")
+    store.put_frame("put")
+    store.put_frames(["many", "more"])
+
+
+def tags(store: cerata.Store) -> None:
+    store.put_frame("put")
+    store.tag("v1")
+    store.tag("v2", at=3)
+
+
+def closes(store: cerata.Store) -> None:
+    new = store.supersede(1, "newer")
+    store.delete(new)
+    store.supersede(2, 3)
+
+
+def looks_first(store: cerata.Store) -> None:
+    if not store.search("absent"):
+        store.put_frame("absent until now")
+
+
+def of_another_tenant(store: cerata.Store) -> None:
+    store.remember("for alice", uri="a", scope={"tenant": "alice"})
+    store.put_frame("for alice", scope={"tenant": "alice"})
+
+
+BLOCKS = [remembers, remembers_and_puts, tags, closes, looks_first, of_another_tenant]
+
+
+@pytest.mark.parametrize("block", BLOCKS)
+def test_a_keyed_block_is_run_once(tmp_path: Path, block: Callable[[cerata.Store], None]) -> None:
+    """The second run gathered nothing and had no receipt, or gathered other drafts: a conflict."""
+    path = tmp_path / "memory.cera"
+    with cerata.open(path) as store:
+        store.put_frames(["one", "two", "three"])
+        with store.transaction(key="k") as first:
+            block(store)
+        assert first.receipt is not None
+        assert first.receipt.added
+        head = store.put_frame("what others write meanwhile").head
+        with store.transaction(key="k") as again:
+            block(store)
+        assert again.receipt is not None
+        assert (again.receipt.ids, again.receipt.seqs) == (first.receipt.ids, first.receipt.seqs)
+        assert (again.receipt.id, again.receipt.head) == (first.receipt.id, first.receipt.head)
+        assert not again.receipt.added
+        assert store.head == head
+    with cerata.open(path) as store, store.transaction(key="k", expect=0) as later:
+        block(store)
+    assert later.receipt is not None
+    assert later.receipt.seqs == first.receipt.seqs
+
+
+def test_a_key_stands_for_its_calls() -> None:
+    """Other arguments, another order, or a call more are another request."""
+
+    def said(*texts: str) -> Callable[[cerata.Store], object]:
+        return lambda store: [store.remember(text) for text in texts]
+
+    with cerata.open(":memory:") as store:
+        store.remember("there before")
+        with store.transaction(key="k"):
+            said("a", "b")(store)
+        for other in (said("a"), said("b", "a"), said("a", "b", "there before"), tags):
+            with pytest.raises(cerata.IdempotencyConflict), store.transaction(key="k"):
+                other(store)
+        # Nothing asked for is nothing that differs: the block found that it was done.
+        with store.transaction(key="k") as nothing:
+            pass
+        assert nothing.receipt is not None
+        assert nothing.receipt.seqs == (2, 3)
+
+
+def test_who_was_slower_gets_the_first_receipt(tmp_path: Path) -> None:
+    """Both began before the key was there; the second one's block found everything done."""
+    path = tmp_path / "memory.cera"
+    with cerata.open(path) as store, cerata.open(path) as other:
+        with store.transaction(key="k") as slower:
+            with other.transaction(key="k") as quicker:
+                other.remember("done", uri="u")
+            store.remember("done", uri="u")
+        assert quicker.receipt is not None
+        assert slower.receipt is not None
+        assert slower.receipt.seqs == quicker.receipt.seqs == (1,)
+        assert not slower.receipt.added
+
+
+def test_a_block_that_does_nothing_leaves_no_key() -> None:
+    """There is no batch that could carry it, and so nothing to be repeated."""
+    with cerata.open(":memory:") as store:
+        store.remember("there", uri="u")
+        with store.transaction(key="k") as nothing:
+            store.remember("there", uri="u")
+        assert nothing.receipt is None
+        with store.transaction(key="k") as first:
+            store.put_frame("something else")
+        assert first.receipt is not None
+        assert first.receipt.added
