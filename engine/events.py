@@ -24,7 +24,6 @@ version goes up, and an `upcaster` lifts what is stored in the old one as it is 
 """
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
 from typing import Any, ClassVar, Generic, TypeAlias, TypeVar
 
 import msgspec
@@ -350,8 +349,7 @@ class once(Generic[ValueType]):  # noqa: N801
         return value
 
 
-@dataclass(frozen=True)
-class Event:
+class Event(msgspec.Struct, frozen=True, dict=True):
     """One event read back from the log.
 
     Holds the header, and either (salt, payload bytes) or, after an erasure, the commitment alone.
@@ -359,9 +357,12 @@ class Event:
     """
 
     header: EventHeader
-    salt: bytes | None = field(repr=False)
-    payload_bytes: bytes | None = field(repr=False)
-    erased: bytes | None = field(repr=False, default=None)
+    salt: bytes | None
+    payload_bytes: bytes | None
+    erased: bytes | None = None
+
+    def __repr__(self) -> str:
+        return f"Event({self.header!r})"
 
     @property
     def seq(self) -> int:
@@ -451,9 +452,8 @@ def decode_body(header: EventHeader, data: bytes) -> EventBody:
         body = body_decoder(kind).decode(data)
     except (msgspec.DecodeError, RecursionError):
         return UnknownBody(kind=header.type, kind_version=header.version, data=data)
-    lifted = {
-        name: lift(value, header)
-        for name in kind.references
-        if (value := getattr(body, name)) is not None and value < 0
-    }
-    return msgspec.structs.replace(body, **lifted) if lifted else body
+    for name in kind.references:
+        value = getattr(body, name)
+        if value is not None and value < 0:
+            body = msgspec.structs.replace(body, **{name: lift(value, header)})
+    return body

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from cerata.engine.errors import Corrupt, ProjectionFailed
+from cerata.engine.format.extent import ExtentKind
 from cerata.engine.format.toc import LedgerEntry, SavedProjection
 from cerata.engine.log import Log
 from cerata.engine.verify import LogVerification, verify_log
@@ -19,7 +20,7 @@ from cerata.projections.ranges import Range
 from cerata.projections.registry import projection_key
 from cerata.projections.row_fold import RowFold, differing_rows
 
-from .checkpoint import chunk_refs, ledger_of, read_chunk
+from .checkpoint import chunk_refs, decode_chunk, is_named_rightly, ledger_of
 from .events import batches
 from .fold import Fold, Progress, silent
 
@@ -199,13 +200,21 @@ class _Replaying:
             try:
                 if damage is not None:
                     raise damage
-                stored = read_chunk(self._log.file, ref)
-                expected = one.replayed.chunk(after, through)
+                body = self._log.file.read_extent(ref, ExtentKind.CHUNK)
             except Corrupt:
                 # The log's verification has told it.
                 continue
+            try:
+                stored = decode_chunk(body, ref)
+                expected = one.replayed.chunk(after, through)
+            except Corrupt as error:
+                one.diverges(after, through, f"a chunk cannot be decoded ({error.what})")
+                return
             except ValueError as error:
                 one.diverges(after, through, f"a chunk covers other events ({error})")
+                return
+            if not is_named_rightly(body, stored):
+                one.diverges(after, through, "a chunk has the id of other bytes")
                 return
             if stored != expected:
                 seq = self._first_in_chunk(one, (after, through), stored, expected)

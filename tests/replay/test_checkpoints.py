@@ -20,6 +20,7 @@ from cerata.projections.fulltext import FulltextProjection
 from cerata.projections.projection import FoldedEvent, Projection
 from cerata.projections.ranges import complete_ranges, is_range
 from cerata.projections.registry import Registry, projection_key
+from cerata.replay import checkpoint
 from cerata.replay import events as feeding
 from cerata.replay.checkpoint import thinned
 from cerata.replay.fold import Fold, replay
@@ -209,6 +210,24 @@ def test_a_damaged_page_costs_the_events_of_its_chunks(
         assert [reports[name].replayed_events for name in NAMES] == [CHUNKS[-1][1], 0, 0]
         store.checkpoint()
         assert store.verify().ok
+
+
+def test_verify_finds_a_chunk_with_the_id_of_other_bytes(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Loading leaves the id alone: the extent's own check holds what is stored."""
+    path = tmp_path / "a.cera"
+    with opened(path) as store:
+        fill(store, 600)
+        monkeypatch.setattr(checkpoint, "hash_bytes", lambda _: bytes(32))
+        store.checkpoint()
+        monkeypatch.undo()
+    with opened(path, "r") as store:
+        assert store.digests() == store.digests(replay=True)
+        assert [report.bad_chunks for report in store._fold.reports.values()] == [(), (), (), ()]
+        found = store.verify()
+        assert not found.ok
+        assert {one.text for one in found.divergences} == {"a chunk has the id of other bytes"}
 
 
 # --- the ledger ----------------------------------------------------------------------------------
