@@ -41,7 +41,7 @@ from .limits import (
 from .storage import Buffer
 
 
-class WireEvent(msgspec.Struct, frozen=True, array_like=True, forbid_unknown_fields=True):
+class WireEvent(msgspec.Struct, frozen=True, gc=False, array_like=True, forbid_unknown_fields=True):
     """An event as a ring record holds it; seq, time and place in the batch are the record's.
 
     ``salt`` is None where the payload was erased: ``payload`` is then the commitment.
@@ -390,14 +390,14 @@ def _check_long_strings(value: object) -> None:
             _check_long_strings(item)
 
 
-class SpillRef(msgspec.Struct, frozen=True, array_like=True, forbid_unknown_fields=True):
+class SpillRef(msgspec.Struct, frozen=True, gc=False, array_like=True, forbid_unknown_fields=True):
     """Names the extent that holds a large batch's events: file offset and body bytes."""
 
     offset: int
     length: int
 
 
-class WireBatch(msgspec.Struct, frozen=True, array_like=True, forbid_unknown_fields=True):
+class WireBatch(msgspec.Struct, frozen=True, gc=False, array_like=True, forbid_unknown_fields=True):
     """The MessagePack value in a record's body: time, and the events or where they stand."""
 
     recorded: int
@@ -406,7 +406,7 @@ class WireBatch(msgspec.Struct, frozen=True, array_like=True, forbid_unknown_fie
     spill: SpillRef | None = None
 
 
-class Batch(msgspec.Struct, frozen=True):
+class Batch(msgspec.Struct, frozen=True, gc=False):
     """A batch read back or just written: its place in the log and its events.
 
     ``events`` is empty where a spill holds them.

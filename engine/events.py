@@ -43,7 +43,7 @@ Scope: TypeAlias = tuple[tuple[str, ScopeValue], ...]
 DEFAULT_SCOPE: Scope = (("tenant", "default"),)
 
 
-class Attachment(msgspec.Struct, frozen=True, array_like=True):
+class Attachment(msgspec.Struct, frozen=True, gc=False, array_like=True):
     """Large bytes that stand beside a payload and enter it by hash.
 
     ``hash`` is BLAKE3-256 of the bytes, ``size`` their count.
@@ -53,7 +53,7 @@ class Attachment(msgspec.Struct, frozen=True, array_like=True):
     size: int
 
 
-class Embedding(msgspec.Struct, frozen=True, array_like=True):
+class Embedding(msgspec.Struct, frozen=True, gc=False, array_like=True):
     """A vector in a space: ``dtype`` is ``f4`` or ``i1``, little-endian, ``dimension`` values."""
 
     space: str
@@ -62,7 +62,7 @@ class Embedding(msgspec.Struct, frozen=True, array_like=True):
     data: Attachment
 
 
-class EventBody(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+class EventBody(msgspec.Struct, frozen=True, gc=False, kw_only=True, omit_defaults=True):
     """Base of every typed event body; `event` gives a subclass its wire name.
 
     ``references`` lists the fields that hold the seq of another event, with the wire name of the
@@ -267,7 +267,7 @@ class Gap(EventBody, frozen=True, kw_only=True):
     reason: str
 
 
-class Draft(msgspec.Struct, frozen=True):
+class Draft(msgspec.Struct, frozen=True, gc=False):
     """An event about to be appended: a body and what its envelope adds.
 
     ``causation`` is the seq of the event that led to this one, or −k within the batch.
@@ -282,7 +282,7 @@ class Draft(msgspec.Struct, frozen=True):
     attachments: tuple[bytes, ...] = ()
 
 
-class EventHeader(msgspec.Struct, frozen=True, array_like=True):
+class EventHeader(msgspec.Struct, frozen=True, gc=False, array_like=True):
     """What is never erased of an event: it is part of the leaf, and holds no personal data.
 
     ``recorded`` is microseconds since 1970 UTC, equal within a batch, strictly increasing from
@@ -309,7 +309,7 @@ class EventHeader(msgspec.Struct, frozen=True, array_like=True):
         return self.first_seq + self.count - 1
 
 
-class Payload(msgspec.Struct, frozen=True, array_like=True):
+class Payload(msgspec.Struct, frozen=True, gc=False, array_like=True):
     """What can be erased of an event. ``body`` is the body's own MessagePack."""
 
     scope: Scope
@@ -320,7 +320,7 @@ class Payload(msgspec.Struct, frozen=True, array_like=True):
     body: msgspec.Raw
 
 
-class Erased(msgspec.Struct, frozen=True):
+class Erased(msgspec.Struct, frozen=True, gc=False):
     """Stands where a payload was erased; ``commitment`` still binds what it was (32 bytes)."""
 
     commitment: bytes

@@ -30,7 +30,7 @@ Read = Callable[[int, int], bytes]
 """Reads (file offset, size); shorter only where the file ends."""
 
 
-class Cursor(msgspec.Struct, frozen=True):
+class Cursor(msgspec.Struct, frozen=True, gc=False):
     """A place in the ring between two records.
 
     ``offset`` is a file offset inside the ring, ``used`` the bytes from the ring's start to it,
@@ -143,7 +143,7 @@ def _advance(
     )
 
 
-class Beyond(msgspec.Struct, frozen=True):
+class Beyond(msgspec.Struct, frozen=True, gc=False):
     """A valid record that does not connect to what is before it."""
 
     offset: int

@@ -54,7 +54,7 @@ class _Codecs(threading.local):
 _codecs = _Codecs()
 
 
-class BatchRow(msgspec.Struct, frozen=True, array_like=True, forbid_unknown_fields=True):
+class BatchRow(msgspec.Struct, frozen=True, gc=False, array_like=True, forbid_unknown_fields=True):
     """One batch of a segment; ``spill`` where its events stand elsewhere."""
 
     count: int
@@ -63,7 +63,7 @@ class BatchRow(msgspec.Struct, frozen=True, array_like=True, forbid_unknown_fiel
     spill: SpillRef | None = None
 
 
-class BlockRow(msgspec.Struct, frozen=True, array_like=True, forbid_unknown_fields=True):
+class BlockRow(msgspec.Struct, frozen=True, gc=False, array_like=True, forbid_unknown_fields=True):
     """One compressed block: ``first`` is the index of its first own event."""
 
     first: int
@@ -73,7 +73,7 @@ class BlockRow(msgspec.Struct, frozen=True, array_like=True, forbid_unknown_fiel
     check: bytes
 
 
-class ColumnRow(msgspec.Struct, frozen=True, array_like=True, forbid_unknown_fields=True):
+class ColumnRow(msgspec.Struct, frozen=True, gc=False, array_like=True, forbid_unknown_fields=True):
     """A contiguous column of embeddings: ``count`` rows of ``row_size`` bytes at ``offset``.
 
     Rows are in seq order, ``first`` is the number of the first one's attachment. The column's
@@ -233,7 +233,7 @@ class _Attached(NamedTuple):
     data: bytes
 
 
-class _Vectors(msgspec.Struct, frozen=True):
+class _Vectors(msgspec.Struct, frozen=True, gc=False):
     """The one field of a body that says which column an attachment belongs to."""
 
     embedding: Embedding | None = None
@@ -281,7 +281,7 @@ def _packed(numbers: Sequence[int], dtype: str) -> bytes:
     return np.array(numbers, dtype).tobytes()
 
 
-class _Block(msgspec.Struct, frozen=True):
+class _Block(msgspec.Struct, frozen=True, gc=False):
     """Compressed payloads of own events ``first`` to before ``stop``."""
 
     first: int

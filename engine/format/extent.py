@@ -64,7 +64,7 @@ class ExtentKind(IntEnum):
     """A projection's digests at earlier checkpoints."""
 
 
-class ExtentHeader(msgspec.Struct, frozen=True):
+class ExtentHeader(msgspec.Struct, frozen=True, gc=False):
     """The 64 bytes before an extent's body, verified; ``offset`` is where it stands."""
 
     offset: int

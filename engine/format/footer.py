@@ -27,7 +27,7 @@ _LAYOUT = struct.Struct("<8sQ24sQQ")
 assert _LAYOUT.size == FOOTER_SIZE - CHECK_SIZE_SHORT
 
 
-class Footer(msgspec.Struct, frozen=True):
+class Footer(msgspec.Struct, frozen=True, gc=False):
     """A verified footer; ``offset`` is where it stands."""
 
     offset: int

@@ -57,7 +57,7 @@ _PLACE = struct.Struct("<cQ")
 assert _LAYOUT.size == 172  # the table above
 
 
-class HeaderPage(msgspec.Struct, frozen=True):
+class HeaderPage(msgspec.Struct, frozen=True, gc=False):
     """One header page, decoded; see the module's table for the fields.
 
     Invariants: the ring lies between the pages and the data; ring start is inside the ring and a

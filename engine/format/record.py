@@ -52,7 +52,7 @@ def sectors(size: int) -> int:
     return (size + SECTOR_SIZE - 1) // SECTOR_SIZE * SECTOR_SIZE
 
 
-class RecordHeader(msgspec.Struct, frozen=True):
+class RecordHeader(msgspec.Struct, frozen=True, gc=False):
     """The 48 bytes before a record's body, already verified."""
 
     first_seq: int
@@ -70,7 +70,7 @@ class RecordHeader(msgspec.Struct, frozen=True):
         return sectors(RECORD_HEADER_SIZE + self.length)
 
 
-class RecordPrefix(msgspec.Struct, frozen=True):
+class RecordPrefix(msgspec.Struct, frozen=True, gc=False):
     """The 40 fixed bytes at the start of a record's body."""
 
     durable_through: int
