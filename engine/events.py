@@ -148,7 +148,7 @@ def _lifted(header: "EventHeader", data: bytes, version: int) -> bytes:
     for step, lift_fields in steps:
         try:
             fields = lift_fields(fields)
-        except Exception as error:
+        except (Exception, SystemExit) as error:
             raise Unsupported(
                 f"Event {header.seq:,} ({header.type}) cannot be lifted from version {step}: "
                 f"{type(error).__name__}: {error}",

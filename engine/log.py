@@ -459,14 +459,17 @@ class Log:
                 self._writer.flip()
             self._publish()
 
-    def publish_projections(self, build: Build) -> None:
+    def publish_projections(self, build: Build, *, wait: bool = True) -> None:
         """Seal, and save projections' entries in the TOC. Durable on return.
 
         ``build`` adds chunks to the flip, and returns the entries by projection key; those of
-        other projections stay as they are.
+        other projections stay as they are. Without ``wait`` the writer lock is tried once.
+
+        Raises:
+            Locked: another writer held the file too long, or at all; nothing was written.
         """
         self._check_writable()
-        with self._writing():
+        with self._writing(wait=wait):
             self._writer.flip(build=build)
             self._publish()
 
@@ -669,25 +672,25 @@ class Log:
                 remedy="Open it with mode='rw'.",
             )
 
-    def _locked(self, *, exclusive: bool = True) -> AbstractContextManager[None]:
+    def _locked(self, *, exclusive: bool = True, wait: bool = True) -> AbstractContextManager[None]:
         return held(
             self._position.log_file.file,
             LockName.WRITER,
             exclusive=exclusive,
             clock=self._environment.clock,
-            timeout=self._lock_timeout,
+            timeout=self._lock_timeout if wait else 0,
             path=self.path,
         )
 
     @contextmanager
-    def _writing(self) -> Generator[None, None, None]:
+    def _writing(self, *, wait: bool = True) -> Generator[None, None, None]:
         """Hold mutex and writer lock over the file that the path names, caught up with it."""
         position = self._position
         with self._mutex:
             self._check_writable()
             while True:
                 # As `_changing` does, without a second generator: every append passes here.
-                with self._locked():
+                with self._locked(wait=wait):
                     self._begin_change()
                     try:
                         pages = position.log_file.read_pages()

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, Literal, Self, overload
 
 from cerata.engine.codec import tenant_of
 from cerata.engine.environment import Environment
-from cerata.engine.errors import Conflict, Corrupt, InvalidInput, StorageFailed, Unsupported
+from cerata.engine.errors import Conflict, Corrupt, InvalidInput, Locked, StorageFailed, Unsupported
 from cerata.engine.events import (
     DeleteFrame,
     Draft,
@@ -138,10 +138,11 @@ class Store:
         State is saved for the next opener if that is worth it and the disk takes it.
         """
         try:
-            if self._log.is_writable and self._log.is_open and self._fold.is_worth_saving():
-                # A checkpoint saves time and nothing else. On a full disk, or over a damaged
-                # log, an error here would follow writes that were acknowledged and are there.
-                with suppress(StorageFailed, Corrupt):
+            # A checkpoint saves time and nothing else. On a full disk, over a damaged log, or
+            # beside a writer that never ends, an error here would follow writes that were
+            # acknowledged and are there.
+            with suppress(StorageFailed, Corrupt, Locked):
+                if self._log.is_writable and self._log.is_open and self._fold.is_worth_saving():
                     self._fold.save()
         finally:
             self._log.close()

@@ -111,6 +111,7 @@ class RowFold:
 
     def _fold(self, events: Sequence[FoldedEvent]) -> None:
         """Fold events of one range; if the user's code raises, those before the one at fault."""
+        fault: tuple[FoldedEvent, BaseException] | None
         handled, fault = self._for_user(events)
         if handled and self._try(handled) is not None:
             for event in handled:
@@ -145,13 +146,16 @@ class RowFold:
                     found.append(event)
         return found, None
 
-    def _try(self, events: Sequence[FoldedEvent]) -> Exception | None:
-        """Let the user's code fold events; return what it raised, the rows as they were."""
+    def _try(self, events: Sequence[FoldedEvent]) -> BaseException | None:
+        """Let the user's code fold events; return what it raised, the rows as they were.
+
+        An interrupt goes on through; a ``sys.exit()`` in a fold is as faulty as any error.
+        """
         rows = self._own.rows
         before = rows.mark()
         try:
             self._own.apply(events)
-        except Exception as error:  # noqa: BLE001 - the code is a user's
+        except (Exception, SystemExit) as error:  # noqa: BLE001 - the code is a user's
             rows.undo(before)
             return error
         except BaseException:

@@ -211,10 +211,17 @@ def thinned(ledger: Sequence[LedgerEntry], newest: LedgerEntry) -> tuple[LedgerE
     return tuple(entries)
 
 
-def publish(log: Log, plans: Mapping[str, Plan], moves: Mapping[str, str] | None = None) -> None:
+def publish(
+    log: Log,
+    plans: Mapping[str, Plan],
+    moves: Mapping[str, str] | None = None,
+    *,
+    wait: bool = True,
+) -> None:
     """Write planned checkpoints, each unless another process has saved its own meanwhile.
 
-    ``moves`` gives keys other names, in place of what had those. Durable on return.
+    ``moves`` gives keys other names, in place of what had those. Durable on return. Without
+    ``wait`` it raises `Locked` where another writer is at work.
     """
 
     def build(flip: Flip, toc: Toc) -> dict[str, Mapping[str, Any] | None]:
@@ -229,4 +236,4 @@ def publish(log: Log, plans: Mapping[str, Plan], moves: Mapping[str, str] | None
             entries[key] = None
         return entries
 
-    log.publish_projections(build)
+    log.publish_projections(build, wait=wait)

@@ -80,6 +80,8 @@ class Fold:
         self._bad_chunks: dict[str, set[int]] = {}
         self._failed: set[str] = set()
         self._seen: tuple[Toc | None, int] = None, 0
+        # The head from which on an automatic save is tried.
+        self._try_from = 0
         self._own: dict[tuple[str, int], OwnProjection] = {}
         self.reports: dict[str, FoldReport] = {}
 
@@ -287,12 +289,19 @@ class Fold:
     def save_if_due(self) -> bool:
         """Save the complete ranges of every projection, if it is due; return whether it was.
 
-        What stands in the way (a full disk, a lock) is left to the next time.
+        It follows what was acknowledged already, so nothing that stands in its way is an error:
+        neither a full disk, a lock or a damaged log, nor a user's code. Whoever reads is told.
         """
-        if not self._may_save() or not self.is_due():
+        if self._log.head.seq < self._try_from:
             return False
-        with self._mutex:
-            self._save_quietly(self._all_folded())
+        try:
+            if not self._may_save() or not self.is_due():
+                return False
+            with self._mutex:
+                self._save(self._all_folded(), tail=False, wait=False)
+        except Exception:  # noqa: BLE001 - some of the code is a user's
+            # It may fail again, and had its cost: not with every append.
+            self._try_from = self._log.head.seq + RANGE_SEQS
         return True
 
     def _all_folded(self) -> list[Projection]:
@@ -314,12 +323,12 @@ class Fold:
         if not self._may_save():
             return
         try:
-            self._save(projections, tail=False)
-        except (StorageFailed, Locked, OutcomeUnknown):
+            self._save(projections, tail=False, wait=False)
+        except (StorageFailed, Corrupt, Locked, OutcomeUnknown):
             # Nothing is lost by it. A poisoned handle says so at its next call.
             return
 
-    def _save(self, projections: Sequence[Projection], *, tail: bool) -> None:
+    def _save(self, projections: Sequence[Projection], *, tail: bool, wait: bool = True) -> None:
         toc, plans = self._log.toc(), dict[str, Plan]()
         for projection in projections:
             key = projection_key(projection)
@@ -328,7 +337,7 @@ class Fold:
             if plan is not None:
                 plans[key] = plan
         if plans:
-            publish(self._log, plans)
+            publish(self._log, plans, wait=wait)
             for projection in projections:
                 self._forget_damage(projection.name)
 

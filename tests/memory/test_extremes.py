@@ -61,26 +61,22 @@ EMBEDDINGS: Final = tuple(
     for dtype in ("f4", "?")
     for dimension in (-(2**63), 0, 2**64 - 1)
 )
-VALUES: Final[tuple[object, ...]] = (
-    None,
-    True,
-    1.5,
-    float("nan"),
-    float("-inf"),
-    b"\xff",
-    [],
-    [[[]]],
-    {},
-    {"": {}},
-)
+
+
+def odd_values() -> Sequence[object]:
+    """What metadata or a fact may hold besides numbers and texts, or may not."""
+    none: list[object] = []
+    return (None, True, 1.5, float("nan"), float("-inf"), b"\xff", none, [[none]], {"": none})
+
+
 EXTREMES: Mapping[str, Sequence[object]] = {
     "tags": (("",), TEXTS, ("tea",) * 3_000),
     "labels": (("",), TEXTS),
-    "metadata": tuple({name: value} for name in TEXTS[:3] for value in (*VALUES, *NUMBERS)),
+    "metadata": tuple({name: value} for name in TEXTS[:3] for value in (*odd_values(), *NUMBERS)),
     "content_dates": (*((number,) for number in NUMBERS), tuple(NUMBERS)),
     "evidence": tuple((number, number, number) for number in NUMBERS),
     "confidence": (0.0, -1e308, float("nan"), float("inf")),
-    "object": (*VALUES, *NUMBERS, *TEXTS),
+    "object": (*odd_values(), *NUMBERS, *TEXTS),
     "embedding": EMBEDDINGS,
     "blob": ATTACHMENTS,
     "content_hash": BLOBS,
