@@ -6,7 +6,7 @@ Leaves out decoding of single events (`events`) and where batches are stored.
 """
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from types import NoneType
 from typing import NamedTuple, cast
 
@@ -16,6 +16,7 @@ from .errors import Corrupt, InvalidInput
 from .events import (
     DEFAULT_SCOPE,
     AssertFact,
+    Attachment,
     Draft,
     Embedding,
     EventBody,
@@ -177,8 +178,7 @@ def _encode_payload(draft: Draft, key: str | None, arguments: bytes | None) -> b
     _check_envelope(draft)
     body = draft.body
     _check_body(body)
-    if draft.attachments:
-        _check_attachments(draft)
+    _check_attachments(draft)
     try:
         if isinstance(body, UnknownBody):
             data = body.data
@@ -295,17 +295,54 @@ def _check_embedding(embedding: Embedding) -> None:
 
 
 def _check_attachments(draft: Draft) -> None:
-    if len(draft.attachments) > EVENT_ATTACHMENTS_MAX:
+    """Check that what the body names by hash is what comes with it, no more and no less."""
+    given, body = draft.attachments, draft.body
+    if isinstance(body, PutFrame) and not given and body.blob is None and body.embedding is None:
+        return
+    if len(given) > EVENT_ATTACHMENTS_MAX:
         raise InvalidInput(
-            f"An event with {len(draft.attachments)} attachments; "
-            f"the limit is {EVENT_ATTACHMENTS_MAX}"
+            f"An event with {len(given)} attachments; the limit is {EVENT_ATTACHMENTS_MAX}"
         )
-    for data in draft.attachments:
+    for data in given:
+        if not isinstance(data, bytes):
+            raise InvalidInput(f"An attachment must be bytes, not {type(data).__name__}")
         if len(data) > BLOB_SIZE_MAX:
             raise InvalidInput(
                 f"An attachment of {len(data):,} bytes is over the limit of {BLOB_SIZE_MAX:,}",
                 remedy="Split it into several frames.",
             )
+    if isinstance(body, UnknownBody):
+        return
+    there = {(hash_bytes(data), len(data)) for data in given}
+    named = {(one.hash, one.size) for one in _attachments_in(body)}
+    if missing := len(named - there):
+        raise InvalidInput(
+            f"{missing} of the {len(named)} attachments that the body names by hash and size "
+            f"did not come with it",
+            remedy="Pass their bytes in Draft(attachments=…).",
+        )
+    if unnamed := len(there - named):
+        raise InvalidInput(
+            f"{unnamed} of the {len(there)} attachments are named by nothing in the body",
+            remedy="Put Attachment(BLAKE3-256 of the bytes, their size) into the body.",
+        )
+
+
+def _attachments_in(value: object) -> Iterator[Attachment]:
+    """Yield what a body names by hash, wherever in it."""
+    if isinstance(value, Attachment):
+        if not isinstance(value.hash, bytes) or not isinstance(value.size, int):
+            raise InvalidInput(f"{value!r} is not a hash in bytes and a size")
+        yield value
+    elif isinstance(value, msgspec.Struct):
+        for name in value.__struct_fields__:
+            yield from _attachments_in(getattr(value, name))
+    elif isinstance(value, dict):
+        for item in cast("dict[object, object]", value).values():
+            yield from _attachments_in(item)
+    elif isinstance(value, list | tuple):
+        for item in cast("Sequence[object]", value):
+            yield from _attachments_in(item)
 
 
 def _check_envelope(draft: Draft) -> None:

@@ -19,10 +19,12 @@ from cerata.engine import (
     Draft,
     Embedding,
     EventBody,
+    PutEmbedding,
     PutFrame,
     PutTag,
     Scope,
     UnknownBody,
+    event,
 )
 from cerata.engine.codec import WireBatch, decode_content, encode_content, prepare
 from cerata.engine.errors import Corrupt, InvalidInput
@@ -64,6 +66,19 @@ def vector(dtype: str = "f4", dimension: int = 4, size: int | None = None) -> Dr
     )
 
 
+def held(data: bytes) -> Attachment:
+    return Attachment(hash_bytes(data), len(data))
+
+
+def beside(body: EventBody, *attachments: Any) -> Draft:
+    return Draft(body, attachments=attachments)
+
+
+@event("test.album")
+class Album(EventBody, frozen=True, kw_only=True):
+    pages: tuple[dict[str, Attachment], ...] = ()
+
+
 class Unnamed(EventBody, frozen=True, kw_only=True):
     number: int = 0
 
@@ -98,6 +113,14 @@ REFUSED: list[tuple[str, Callable[[], Draft], str]] = [
     ("an embedding too wide", lambda: vector(dimension=EMBEDDING_DIMENSION_MAX + 1), "dimensions"),
     ("an embedding of another type", lambda: vector(dtype="f2"), "dtype"),
     ("65 attachments", lambda: Draft(PutFrame(text="a"), attachments=(b"a",) * 65), "65 attachments"),
+    ("a blob that did not come", lambda: beside(PutFrame(blob=held(b"abc"))), "1 of the 1 attachments that the body names"),
+    ("a blob with another hash", lambda: beside(PutFrame(blob=Attachment(bytes(32), 3)), b"abc"), "did not come"),
+    ("a blob with another size", lambda: beside(PutFrame(blob=Attachment(hash_bytes(b"abc"), 4)), b"abc"), "did not come"),
+    ("a blob whose hash is a string", lambda: beside(PutFrame(blob=Attachment("abc", 3)), b"abc"), "not a hash in bytes"),  # type: ignore[arg-type]
+    ("an attachment that nothing names", lambda: beside(PutFrame(blob=held(b"abc")), b"abc", b"more"), "1 of the 2 attachments are named by nothing"),
+    ("an attachment that is a string", lambda: beside(PutFrame(text="a"), "abc"), "must be bytes"),
+    ("a vector that did not come", lambda: beside(PutEmbedding(frame=1, embedding=Embedding("s", "f4", 1, held(bytes(4))))), "did not come"),
+    ("one deep in a body that did not come", lambda: beside(Album(pages=({"left": held(b"abc")},))), "did not come"),
     ("an unknown body that is garbage", lambda: other(data=b"\xc1"), "cannot be stored"),
     ("an unknown body of two values", lambda: other(data=b"\x01\x02"), "cannot be stored"),
     ("an unknown body of nothing", lambda: other(data=b""), "cannot be stored"),
@@ -116,6 +139,15 @@ def test_what_cannot_be_stored_is_refused(draft: Callable[[], Draft], says: str)
     said = refused(draft())
     assert says in said
     assert "event 1 of the batch" in said or says
+
+
+def test_an_attachment_is_what_the_body_names() -> None:
+    """A blob without its bytes was acknowledged; reading it said Corrupt, a false alarm."""
+    with Disk().log() as log:
+        album = Album(pages=({"left": held(b"abc"), "right": held(b"abc")}, {"left": held(b"d")}))
+        log.append([beside(album, b"abc", b"d"), beside(Album())])
+        assert log.attachment(1, held(b"abc")) == b"abc"
+        assert log.attachment(1, held(b"d")) == b"d"
 
 
 def test_a_refusal_names_the_event_and_leaves_the_batch_out() -> None:

@@ -8,9 +8,9 @@ from typing import Any
 
 import pytest
 from blake3 import blake3
-from msgspec import msgpack
+from msgspec import msgpack, structs
 
-from cerata.engine import Draft, Environment, Event, Log, PutFrame, PutTag, UnknownBody
+from cerata.engine import Attachment, Draft, Environment, Event, Log, PutFrame, PutTag, UnknownBody
 from cerata.engine.integrity import hash_bytes
 
 from . import reader as reader_module
@@ -87,7 +87,10 @@ class Workload:
                 space = dice.choice(["space", "other"])
                 embedding, data = specimen.vector(dice.randrange(99), dice.choice([4, 8]), space)
                 attached = dice.choice([(data,), (bytes(16), data), (data, bytes(20))])
-                return Draft(PutFrame(text="v", embedding=embedding), attachments=attached)
+                blobs = [Attachment(hash_bytes(one), len(one)) for one in attached if one != data]
+                content = PutFrame(blob=blobs[0]) if blobs else PutFrame(text="v")
+                body = structs.replace(content, embedding=embedding)
+                return Draft(body, attachments=attached)
             case 2:
                 return Draft(UnknownBody(kind=dice.choice("ab"), kind_version=2, data=b"\x80"))
             case _:
