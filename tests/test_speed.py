@@ -80,9 +80,9 @@ def test_without_its_mechanism_an_append_syncs_twice_or_never() -> None:
 
 
 def test_a_durable_append_costs_one_sync_and_little_more(tmp_path: Path) -> None:
-    """Measured 54 to 66 us over the bare write and sync; 17 us of it is work without a disk."""
+    """In processor time, over the bare write and sync: measured 2.5 to 2.8 times that in memory."""
     own_cost = append_bench.own_cost(300)
-    assert append_bench.single_appends(tmp_path, 200) < 20 * own_cost
+    assert append_bench.single_appends(tmp_path, 200) < 8 * own_cost
 
 
 def batch_ratio(append: Callable[[Log, Sequence[Draft]], object]) -> float:
