@@ -18,6 +18,7 @@ from cerata.projections.columns import Mask
 from cerata.projections.filters import Filter
 from cerata.projections.frame_columns import ClosingKind
 from cerata.projections.frame_table import Closing, FrameRow
+from cerata.projections.query import Query, loosened
 from cerata.projections.ranking import FulltextView
 
 from .gathered import Gathered, GatheredEvent
@@ -218,6 +219,20 @@ class Layers:
         if self.gathered is not None:
             fulltext = self.gathered.folds.fulltext_over(fulltext, self.base.rows)
         return fulltext.view(end_to_end(both(self.active, self.searched)))
+
+    def mask_of(self, where: Filter) -> Mask:
+        """Return the rows of the ranking that a filter lets pass."""
+        return end_to_end(self.passing(where))
+
+    def let_in(self, query: Query) -> tuple[Mask, ...]:
+        """Return the rows that a query would find if its words were everywhere, by layer.
+
+        What its filters leave out, or a NOT, is not among them.
+        """
+        mask = self.ranking.passing(loosened(query), self.mask_of)
+        if mask is None:
+            return tuple(np.ones(layer.rows, np.bool_) for layer in self.all)
+        return tuple(np.split(mask, [self.base.rows])[: len(self.all)])
 
     def id_at(self, row: int) -> int:
         """Return the frame in a row of the ranking."""

@@ -6,6 +6,7 @@ only gathered, as they will once they are appended.
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import cast
 
 from cerata.engine.errors import InvalidInput
 from cerata.projections.columns import Mask
@@ -34,10 +35,14 @@ def page_of(layers: Layers, masks: Sequence[Mask], asked: Paging) -> Page:
     """Return the next page of the frames in ``masks``, one mask a layer.
 
     Raises:
-        InvalidInput: an unknown order, a limit that is not positive.
+        InvalidInput: an unknown order, a limit that is not positive, or no place to go on from.
     """
     if asked.by not in ("content", "recorded"):
         raise InvalidInput(f"by is {asked.by!r}", remedy="Write 'content' or 'recorded'.")
+    if isinstance(asked.limit, bool) or not isinstance(asked.limit, int):
+        raise InvalidInput(f"limit is {asked.limit!r}", remedy="Ask for 1 or more.")
+    if asked.after is not None:
+        _check_place(asked.after)
     pages = [
         layer.frames.timeline(layer.n, asked.by).page(
             among=mask,
@@ -60,6 +65,17 @@ def page_of(layers: Layers, masks: Sequence[Mask], asked: Paging) -> Page:
     found = tuple(entries[: asked.limit])
     goes_on = len(entries) > asked.limit or any(page.next for page in pages)
     return Page(found, found[-1] if goes_on and found else None)
+
+
+def _check_place(after: object) -> None:
+    pair = cast("tuple[object, ...]", after if isinstance(after, tuple) else ())
+    if len(pair) != 2 or not all(
+        isinstance(one, int) and not isinstance(one, bool) and abs(one) <= _ABOVE_ALL
+        for one in pair
+    ):
+        raise InvalidInput(
+            f"after is {after!r}", remedy="Pass the next of the page before, or leave it out."
+        )
 
 
 def _place(asked: Paging, layer: Layer) -> Position | None:

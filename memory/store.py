@@ -177,6 +177,7 @@ class Store:
                 raise InvalidInput("The receipt is of a transaction that has not ended")
             basis = basis.head
         if isinstance(basis, Context):
+            self._check_own(basis.log_id)
             now = to_microseconds(basis.now)
             basis = basis.basis
         elif isinstance(basis, Head):

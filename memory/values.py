@@ -217,6 +217,8 @@ class Context:
     omitted: tuple[int, ...]
     basis: int
     now: datetime
+    log_id: bytes
+    """The id of the log that it was recalled from."""
     fallback: bool = False
     tokenizer: str = ""
     """What counted: the encoding, and the package and version that has it."""

@@ -375,15 +375,11 @@ class View:
                 where, include_superseded=include_superseded, include_deleted=include_deleted
             )
             among = end_to_end(masks) & end_to_end(layers.searched)
-        ranked = layers.ranking.search(query, k=k, among=among, filters=self._mask_of)
+        ranked = layers.ranking.search(query, k=k, among=among, filters=layers.mask_of)
         return [
             Hit(layers.id_at(row), round(float(score), 9), ("text",), self, query)
             for row, score in zip(ranked.rows.tolist(), ranked.scores.tolist(), strict=True)
         ]
-
-    def _mask_of(self, where: Filter) -> Mask:
-        """Return the rows that a query's filter lets pass, of all layers."""
-        return end_to_end(self._layers.passing(where))
 
     def highlights(self, text: str, query: str | Query) -> list[tuple[int, int]]:
         """Return where a text says what a query asks: characters [start, end), ascending."""
@@ -403,8 +399,9 @@ class View:
 
         One entry takes at most ``entry_tokens``, around its best span; neighbouring chunks of a
         document join. Tokens are those of ``cl100k_base``; see `cerata.retrieval.tokens`. Where
-        nothing matches, the newest frames that ``where`` lets pass stand in, and the context says
-        so. Bytes are shown as their ``search_text``, or as how many there are.
+        nothing matches, the newest frames stand in, and the context says so: those that ``where``
+        and the query's own filters let pass and no NOT excludes. Bytes are shown as their
+        ``search_text``, or as how many there are.
 
         Raises:
             InvalidInput: as `search`; or a budget is not positive.
@@ -413,6 +410,8 @@ class View:
         found = [hit.frame for hit in hits]
         if not hits:
             masks = both(self._layers.admitted(where), self._layers.searched)
+            if isinstance(query, Query):
+                masks = both(masks, self._layers.let_in(query))
             newest = islice(self._layers.newest(masks), _CONTEXT_HITS)
             found = [self._frame(number) for number in newest]
         texts = [_shown(frame) for frame in found]
@@ -436,6 +435,7 @@ class View:
             omitted=tuple(entry.id for entry in entries if entry.id not in shown),
             basis=self.basis,
             now=self.now,
+            log_id=self.log_id,
             fallback=not hits,
         )
 

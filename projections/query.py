@@ -114,6 +114,32 @@ def plain(question: str) -> Query:
     return And((*map(Phrase, quoted), Maybe(AnyWord(_QUOTED.sub(" ", question)))))
 
 
+_EVERYTHING: Final = FilterLeaf(Filter())
+
+
+def loosened(query: Query) -> Query:
+    """Return a query as if every word were in every frame: its filters and its ``Not`` stay.
+
+    >>> loosened(And((Term("index"), Not(Term("annoy")))))
+    And(parts=(FilterLeaf(where=Filter(expression=Every(parts=()))), Not(part=Term(word='annoy', ...
+    """
+    return _loosened(query, excludes=False)
+
+
+def _loosened(query: Query, *, excludes: bool) -> Query:
+    match query:
+        case And(parts):
+            return And(tuple(_loosened(part, excludes=excludes) for part in parts))
+        case Or(parts):
+            return Or(tuple(_loosened(part, excludes=excludes) for part in parts))
+        case Not(part):
+            return Not(_loosened(part, excludes=not excludes))
+        case Term() | AnyWord() | Phrase() | Prefix() | Wildcard():
+            return query if excludes else _EVERYTHING
+        case Maybe() | FilterLeaf():
+            return query
+
+
 def words_of(query: Query) -> Iterator[Words]:
     """Yield the words that count for a query's score, from left to right."""
     match query:

@@ -138,6 +138,10 @@ class FulltextView:
         rows = np.flatnonzero(found & (self._alive if among is None else among))
         return _best(rows, scores[rows], k) if k > 0 else _NOTHING
 
+    def passing(self, query: Query, filters: Filters) -> Mask | None:
+        """Return the rows that a query finds, current or not; None where it decides nothing."""
+        return Matching(self._occurrences, self._vocabulary, filters).mask(query)
+
     def highlights(
         self, content: str, query: str | Query, field: Field = Field.TEXT
     ) -> list[Highlight]:

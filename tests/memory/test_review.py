@@ -300,3 +300,53 @@ def test_a_document_below_another_frame_has_versions_too() -> None:
         assert store.frame(old).superseded_by == new.id
         assert store.frame(new).parent == thread.id
         assert store.frame(new).text == LONG + "more"
+
+
+def test_a_context_of_another_memory_is_no_basis() -> None:
+    """Its number was taken for one of this log's."""
+    with cerata.open(":memory:") as store, cerata.open(":memory:") as other:
+        for own in (store, other):
+            own.put_frame("z")
+        assert store.at(store.recall("z")).basis == 1
+        with pytest.raises(cerata.InvalidInput, match="another memory"):
+            store.at(other.recall("z"))
+
+
+@pytest.mark.parametrize(
+    ("text", "shown"),
+    [
+        ("tag:none", ()),
+        ("absent tag:none", ()),
+        ("absent tag:a", (1,)),
+        ("absent OR tag:none", (3, 2, 1)),
+        ("absent NOT tag:a", (3, 2)),
+        ("absent NOT two", (3, 1)),
+        ("NOT (one OR two OR three)", ()),
+        ("absent NOT (two NOT tag:a)", (3, 1)),
+        ("absent", (3, 2, 1)),
+    ],
+)
+def test_what_stands_in_is_what_the_query_lets_in(text: str, shown: tuple[int, ...]) -> None:
+    """Where nothing matched, a query for one tag was told the newest frames of all."""
+    with cerata.open(":memory:") as store:
+        store.put_frame("one", tags=["a"])
+        store.put_frame("two")
+        store.put_frame("three")
+        context = store.recall(cerata.query(text))
+        assert context.fallback
+        assert tuple(item.id for item in context.items) == shown
+        with store.transaction():
+            store.put_frame("one, two, three and four", tags=["a"])
+            inside = [item.id for item in store.recall(cerata.query("absent tag:a")).items]
+            assert inside == [-1, 1]
+
+
+@pytest.mark.parametrize("after", [("a", 1), (1 << 70, 1), (1, 1 << 70), "x", 5, (1,), (True, 1)])
+def test_a_page_after_nothing_is_refused(after: object) -> None:
+    """They went into numpy and came back as its errors, or as another page."""
+    with cerata.open(":memory:") as store:
+        store.put_frame("a")
+        with pytest.raises(cerata.InvalidInput, match="after is"):
+            store.timeline(after=after)  # type: ignore[arg-type]
+        with pytest.raises(cerata.InvalidInput, match="limit is"):
+            store.timeline(limit="x")  # type: ignore[arg-type]
