@@ -4,6 +4,7 @@ from cerata.engine.events import JsonValue
 from cerata.engine.log import Log
 from cerata.projections.times import to_datetime
 from cerata.replay.checkpoint import chunk_refs
+from cerata.replay.rebuild import REBUILDING
 
 from .view import View
 
@@ -13,8 +14,7 @@ def info(log: Log, view: View) -> dict[str, JsonValue]:
     page, toc = log.page, log.toc()
     segments = list(log.reader.segment_refs(log.snapshot))
     checkpoints: dict[str, JsonValue] = {
-        key.rpartition("/")[0]: int(entry.get("seq", 0))
-        for key, entry in sorted(toc.projections.items())
+        _shown(key): int(entry.get("seq", 0)) for key, entry in sorted(toc.projections.items())
     }
     chunk_bytes = sum(
         ref.length for key in toc.projections for ref, _ in chunk_refs(log.file, toc.saved(key))
@@ -39,3 +39,9 @@ def info(log: Log, view: View) -> dict[str, JsonValue]:
         "checkpoint_bytes": chunk_bytes,
         "cuts_kept": len(toc.quarantine),
     }
+
+
+def _shown(key: str) -> str:
+    """Return name and version of a saved projection, marked where it is being rebuilt."""
+    mark = REBUILDING if key.endswith(REBUILDING) else ""
+    return key.rpartition("/")[0] + mark

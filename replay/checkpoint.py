@@ -217,12 +217,14 @@ def publish(
     moves: Mapping[str, str] | None = None,
     *,
     wait: bool = True,
-) -> None:
+) -> bool:
     """Write planned checkpoints, each unless another process has saved its own meanwhile.
 
-    ``moves`` gives keys other names, in place of what had those. Durable on return. Without
-    ``wait`` it raises `Locked` where another writer is at work.
+    ``moves`` gives keys other names, in place of what had those. Durable on return. Returns
+    whether all was done; a plan that another process overtook is left, and so is its move.
+    Without ``wait`` it raises `Locked` where another writer is at work.
     """
+    overtaken: set[str] = set()
 
     def build(flip: Flip, toc: Toc) -> dict[str, Mapping[str, Any] | None]:
         entries: dict[str, Mapping[str, Any] | None] = {}
@@ -231,9 +233,15 @@ def publish(
                 entry = plan.entry(flip).to_entry()
                 # Names of later versions stay.
                 entries[key] = {**toc.projections.get(key, {}), **entry}
+            else:
+                overtaken.add(key)
         for key, name in (moves or {}).items():
-            entries[name] = entries.get(key, toc.projections.get(key))
-            entries[key] = None
+            moved = entries.get(key, toc.projections.get(key))
+            if moved is None or key in overtaken:
+                overtaken.add(key)
+            else:
+                entries[name], entries[key] = moved, None
         return entries
 
     log.publish_projections(build, wait=wait)
+    return not overtaken

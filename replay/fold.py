@@ -53,6 +53,8 @@ class FoldReport:
     restored_events: int
     replayed_events: int
     bad_chunks: tuple[str, ...]
+    bad_seqs: frozenset[int] = frozenset()
+    """The first seqs of these chunks."""
 
 
 class Fold:
@@ -77,7 +79,6 @@ class Fold:
         self._mutex = threading.RLock()
         self._projections = {name: self.registry.make(name) for name in self.registry.names}
         self._restored: set[str] = set()
-        self._bad_chunks: dict[str, set[int]] = {}
         self._failed: set[str] = set()
         self._seen: tuple[Toc | None, int] = None, 0
         # The head from which on an automatic save is tried.
@@ -228,7 +229,7 @@ class Fold:
 
     def load(self, saved: SavedProjection, projection: Projection) -> FoldReport:
         """Load a checkpoint's chunks; fold the events of those that cannot be used."""
-        bad: list[str] = []
+        bad: dict[int, str] = {}
         replayed = 0
         for ref, damage in chunk_refs(self._log.file, saved):
             if ref.last_seq > self._end:
@@ -238,8 +239,7 @@ class Fold:
                     raise damage
                 projection.load(read_chunk(self._log.file, ref))
             except Corrupt as error:
-                bad.append(str(error))
-                self._bad_chunks.setdefault(projection.name, set()).add(ref.first_seq)
+                bad[ref.first_seq] = str(error)
                 before = projection.seq
                 try:
                     apply_events(projection, self._log.read(before + 1, ref.last_seq))
@@ -248,7 +248,8 @@ class Fold:
                     break
                 finally:
                     replayed += projection.seq - before
-        return FoldReport(projection.seq - replayed, replayed, tuple(bad))
+        restored = projection.seq - replayed
+        return FoldReport(restored, replayed, tuple(bad.values()), frozenset(bad))
 
     # --- saving ----------------------------------------------------------------------------------
 
@@ -332,7 +333,8 @@ class Fold:
         toc, plans = self._log.toc(), dict[str, Plan]()
         for projection in projections:
             key = projection_key(projection)
-            bad = frozenset(self._bad_chunks.get(projection.name, ()))
+            report = self.reports.get(projection.name)
+            bad = frozenset[int]() if report is None else report.bad_seqs
             plan = plan_checkpoint(projection, self._log.file, toc.saved(key), tail=tail, bad=bad)
             if plan is not None:
                 plans[key] = plan
@@ -343,9 +345,10 @@ class Fold:
 
     def _forget_damage(self, name: str) -> None:
         """What was damaged of a projection has been written anew."""
-        self._bad_chunks.pop(name, None)
         if name in self.reports:
-            self.reports[name] = replace(self.reports[name], bad_chunks=())
+            self.reports[name] = replace(
+                self.reports[name], bad_chunks=(), bad_seqs=frozenset[int]()
+            )
 
     # --- for a rebuild ---------------------------------------------------------------------------
 

@@ -35,23 +35,34 @@ def rebuild(log: Log, fold: Fold, name: str, progress: Progress | None = None) -
     log.refresh()
     toc = log.toc()
     side = key + REBUILDING if key in toc.projections else key
-    fold.load(toc.saved(side), fresh)
+    bad = fold.load(toc.saved(side), fresh).bad_seqs
     report = progress or silent
     while fresh.seq < (end := log.head.seq):
         stop = min(end, next_stop(fresh.seq))
         apply_events(fresh, log.read(fresh.seq + 1, stop))
         if stop < end:
-            _save(log, fresh, side, {})
+            _save(log, fresh, side, bad)
         report(f"rebuilding {name}", fresh.seq, end)
     with fold.exclusive():
         apply_events(fresh, log.read(fresh.seq + 1, log.head.seq))
-        _save(log, fresh, side, {} if side == key else {side: key}, tail=True)
+        moves = {} if side == key else {side: key}
+        # Again where another rebuild went on with the side, or finished, meanwhile.
+        while not _save(log, fresh, side, bad, moves, tail=True):
+            continue
         fold.replace(fresh)
 
 
 def _save(
-    log: Log, fresh: Projection, side: str, moves: Mapping[str, str], *, tail: bool = False
-) -> None:
-    plan = plan_checkpoint(fresh, log.file, log.toc().saved(side), tail=tail)
-    if plan is not None or moves:
-        publish(log, {} if plan is None else {side: plan}, moves)
+    log: Log,
+    fresh: Projection,
+    side: str,
+    bad: frozenset[int],
+    moves: Mapping[str, str] | None = None,
+    *,
+    tail: bool = False,
+) -> bool:
+    """Save what is folded, and return whether it was; chunks at the seqs ``bad`` are made anew."""
+    plan = plan_checkpoint(fresh, log.file, log.toc().saved(side), tail=tail, bad=bad)
+    if plan is None and not moves:
+        return True
+    return publish(log, {} if plan is None else {side: plan}, moves)

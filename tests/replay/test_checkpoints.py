@@ -295,6 +295,100 @@ def test_a_rebuild_goes_on_where_it_was_killed(
         assert store.verify().ok
 
 
+def killed_at(stop: int) -> Callable[[str, int, int], None]:
+    """Return a progress that ends the process once so many events are rebuilt."""
+
+    def progress(_what: str, done: int, _total: int) -> None:
+        if done >= stop:
+            raise Killed
+
+    return progress
+
+
+@pytest.fixture
+def half_rebuilt(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A file of 3,000 events whose full text is being rebuilt: 1,024 are saved on the side."""
+    monkeypatch.setattr(feeding, "RANGE_SEQS_MAX", 512)
+    path = tmp_path / "a.cera"
+    with opened(path) as store:
+        fill(store, 3_000)
+        store.checkpoint()
+    kill_rebuild(path, 1_024)
+    return path
+
+
+def kill_rebuild(path: Path, stop: int) -> None:
+    """Rebuild the full text up to an event, and end."""
+    with opened(path) as store:
+        with pytest.raises(Killed):
+            store.rebuild("fulltext", killed_at(stop))
+        store._log.abandon()
+
+
+def check_is_rebuilt(path: Path) -> None:
+    """Nothing of the side is left, and all was restored from whole chunks."""
+    with opened(path) as store:
+        assert [key for key in store._log.toc().projections if key.endswith("~")] == []
+        assert store.digests() == store.digests(replay=True)
+        report = store._fold.reports["fulltext"]
+        assert (report.restored_events, report.bad_chunks) == (3_000, ())
+        assert store.verify().ok
+
+
+def test_a_damaged_chunk_of_a_killed_rebuild_is_made_anew(half_rebuilt: Path) -> None:
+    """It was carried into the result, which was damaged then and served."""
+    with opened(half_rebuilt, "r") as store:
+        toc = store._log.toc()
+        (side,) = (key for key in toc.projections if key.endswith("~"))
+        chunk = store._log.file.manifest(toc.saved(side).chunks[0])[0]
+    spoil(half_rebuilt, chunk.offset + 64 + chunk.length // 2)
+    with opened(half_rebuilt) as store:
+        store.rebuild("fulltext")
+        assert store._fold.reports.get("frames") is None
+    check_is_rebuilt(half_rebuilt)
+
+
+def test_of_two_rebuilds_at_once_both_end_and_a_checkpoint_stays(half_rebuilt: Path) -> None:
+    """The second one to end found its side gone, and took the checkpoint out of the file."""
+    ended: list[int] = []
+
+    def beside(_what: str, done: int, total: int) -> None:
+        if done == total and not ended:
+            ended.append(done)
+            with opened(half_rebuilt) as other:
+                other.rebuild("fulltext")
+
+    with opened(half_rebuilt) as store:
+        store.rebuild("fulltext", beside)
+    assert ended == [3_000]
+    check_is_rebuilt(half_rebuilt)
+
+
+def test_a_rebuild_that_another_overtook_and_left_is_whole(half_rebuilt: Path) -> None:
+    """What the other one saved and did not finish is not put in the place of what serves."""
+    seen: list[int] = []
+
+    def beside(_what: str, done: int, total: int) -> None:
+        seen.append(done)
+        if len(seen) == 1:
+            kill_rebuild(half_rebuilt, 2_560)
+
+    with opened(half_rebuilt) as store:
+        store.rebuild("fulltext", beside)
+    assert seen[-1] == 3_000
+    check_is_rebuilt(half_rebuilt)
+
+
+def test_what_is_being_rebuilt_is_told_from_what_serves(half_rebuilt: Path) -> None:
+    """Both went by one name, and the side's seq was shown."""
+    with opened(half_rebuilt, "r") as store:
+        shown = store.info()["checkpoints"]
+        version = FulltextProjection.version
+        assert isinstance(shown, dict)
+        assert shown[f"fulltext/{version}"] == 3_000
+        assert shown[f"fulltext/{version}~"] == 1_024
+
+
 def test_a_new_version_is_folded_from_the_start_and_saved_on_the_way(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
