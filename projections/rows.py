@@ -37,6 +37,8 @@ class RowProjection(Generic[KeyType, ValueType]):
       rows; ``parameters``, if there are any, do the same for each set of them.
     - ``handles`` are the kinds of events that `apply` is given, as classes or wire names. Events
       whose payload was erased, or is of a later version than this process knows, are left out.
+      A wire name that no class of this process has is legal: it may be of a later Cerata, or of
+      another program; so a misspelt one gives no events. A class cannot be misspelt.
     - All state is in ``rows``: whatever else an instance holds is lost when it is saved.
 
     Example: how often each tag was put::

@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 
 import cerata
+from cerata import EventBody
 from cerata.engine.errors import InvalidInput, NotFound, ProjectionFailed, ReadOnly, Unsupported
 from cerata.memory.store import Store
 from cerata.projections.projection import FoldedEvent
@@ -139,6 +140,67 @@ def test_a_name_must_be_free_and_plain(name: str) -> None:
     Own.name = name
     with pytest.raises(InvalidInput, match="taken" if name == "frames" else "named"):
         cerata.open(":memory:", projections=[Own])
+
+
+class _Wireless(EventBody, frozen=True):
+    """No @event gave it a wire name."""
+
+
+@pytest.mark.parametrize(
+    ("field", "value"),
+    [
+        ("handles", "putFrame"),
+        ("handles", Spent),
+        ("handles", None),
+        ("handles", ("putFrame", 5)),
+        ("handles", ("",)),
+        ("handles", (int,)),
+        ("handles", (_Wireless,)),
+        ("version", "x"),
+        ("version", -1),
+        ("version", True),
+        ("version", 2**70),
+        ("parameters", {"size": object()}),
+        ("parameters", {"size": 0.5}),
+        ("parameters", {"size": 2**70}),
+        ("parameters", {5: "size"}),
+        ("parameters", {"size": "\ud800"}),
+        ("parameters", None),
+        ("parameters", property(lambda _: 1 // 0)),
+    ],
+)
+def test_what_a_projection_says_of_itself_is_checked(field: str, value: object) -> None:
+    """A string of kinds was taken letter by letter, and the rest failed somewhere later."""
+    own = type("Own", (_Named,), {"name": "own", "handles": (Spent,), field: value})
+    with pytest.raises(InvalidInput, match=rf"^{field}.*projection 'own'"):
+        cerata.open(":memory:", projections=[own])
+
+
+def test_an_event_that_nobody_here_knows_may_be_handled() -> None:
+    """It may be one of a later version, or of another program; it is given nothing meanwhile."""
+    own = type("Own", (_Named,), {"name": "own", "handles": ("putFrme", "putFrame")})
+    with cerata.open(":memory:", projections=[own]) as store:
+        store.put_frame("x")
+        assert dict(store.projection("own").rows) == {}
+
+
+@pytest.mark.parametrize("given", [None, Spending, "spending", 5, {"spending": Spending}])
+def test_projections_are_a_list(given: object) -> None:
+    """A class alone, or nothing, was a TypeError."""
+    with pytest.raises(InvalidInput, match="no list"):
+        cerata.open(":memory:", projections=given)  # type: ignore[arg-type]
+
+
+def test_a_constructor_that_raises_is_named(tmp_path: Path) -> None:
+    """With what it raised; and no file is made."""
+
+    class Fussy(_Named):
+        def __init__(self) -> None:
+            raise OSError("no such model")
+
+    with pytest.raises(InvalidInput, match=r"Fussy.* OSError: no such model"):
+        cerata.open(tmp_path / "a.cera", projections=[Fussy])
+    assert not (tmp_path / "a.cera").exists()
 
 
 def test_what_is_no_projection_is_refused() -> None:
