@@ -41,6 +41,7 @@ if TYPE_CHECKING:
     )
     from cerata.engine.events import Draft, Event, EventBody, event, upcaster
     from cerata.engine.head import Head
+    from cerata.memory.drafting import content_hash
     from cerata.memory.store import Store
     from cerata.memory.store import open_store as open  # noqa: A004 - the front door's own verb
     from cerata.memory.transaction import Transaction
@@ -85,6 +86,7 @@ __all__ = [
     "Unsupported",
     "View",
     "__version__",
+    "content_hash",
     "event",
     "open",
     "query",
@@ -114,6 +116,7 @@ _HOMES = {
     ),
     "cerata.engine.events": ("Draft", "Event", "EventBody", "event", "upcaster"),
     "cerata.engine.head": ("Head",),
+    "cerata.memory.drafting": ("content_hash",),
     "cerata.memory.store": ("Store", "open"),
     "cerata.memory.transaction": ("Transaction",),
     "cerata.memory.values": (

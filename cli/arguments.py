@@ -101,7 +101,7 @@ def parser() -> ArgumentParser:
 
     _count(_verb(added, "log", "what happened, newest first", run_log, lists=True))
 
-    _verb(added, "info", "what is in the file", run_info)
+    _verb(added, "info", "what is in the file", run_info, reads=True)
     _verb(added, "verify", "recompute every hash and index, and compare", run_verify)
 
     tour = _verb(added, "tour", "see it work: remember, ask, kill, correct, rebuild", run_tour)

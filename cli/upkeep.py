@@ -37,7 +37,7 @@ def run_welcome(options: Namespace, output: Output) -> int:
 def run_info(options: Namespace, output: Output) -> int:
     """Print what is in the file and where it stands."""
     with reading(options) as store:
-        facts = store.info()
+        facts = store.info(options.at)
     for name, value in facts.items():
         output.line(Text.assemble((f"{name.replace('_', ' '):<18} ", "dim"), _shown(value)))
     output.result(facts)

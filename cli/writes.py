@@ -75,8 +75,11 @@ def run_remember(options: Namespace, output: Output) -> int:
 
 def run_put(options: Namespace, output: Output) -> int:
     """Put one text, and print its id."""
+    text = " ".join(options.text)
+    if not text.strip():
+        raise InvalidInput("There is no text to put", remedy="Give at least one word.")
     with writing(options) as store:
-        receipt = store.put_frame(" ".join(options.text), title=options.title, tags=options.tag)
+        receipt = store.put_frame(text, title=options.title, tags=options.tag)
         output.line(f"frame {receipt.id} in {store.path}")
         output.result({"file": store.path, **receipt.to_dict()})
     return 0

@@ -276,7 +276,9 @@ def _check_nested(value: object, name: str, depth: int, scalars: _Scalars | None
         _check_nested(item, name, depth + 1, scalars)
 
 
-def _check_embedding(embedding: Embedding) -> None:
+def _check_embedding(embedding: object) -> None:
+    if not isinstance(embedding, Embedding) or not isinstance(embedding.data, Attachment):
+        raise InvalidInput(f"An embedding cannot be {embedding!r:.60}")
     item_size = DTYPE_SIZES.get(embedding.dtype)
     if item_size is None:
         raise InvalidInput(

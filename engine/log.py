@@ -24,6 +24,7 @@ from .errors import (
     Conflict,
     Corrupt,
     IdempotencyConflict,
+    InvalidInput,
     NotFound,
     ReadOnly,
     StorageFailed,
@@ -342,6 +343,8 @@ class Log:
 
     def _expect(self, expect: int | None) -> None:
         head = self._position.head_seq
+        if expect is not None and (isinstance(expect, bool) or not isinstance(expect, int)):
+            raise InvalidInput(f"expect must be a number, not {type(expect).__name__}")
         if expect is not None and expect != head:
             raise Conflict(
                 f"The log is at event {head:,}, not at {expect:,}",

@@ -6,7 +6,7 @@ Owns the arguments that every way of putting a frame shares.
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Final
+from typing import Final, TypeVar
 
 import msgspec
 
@@ -25,6 +25,8 @@ from cerata.engine.integrity import hash_bytes
 from cerata.projections.times import to_microseconds
 
 from .references import is_within
+
+ItemType = TypeVar("ItemType")
 
 _CONTENT_HASH_SIZE = 16
 
@@ -95,7 +97,7 @@ def frame_fields(
         metadata=metadata,
         track=track,
         parent=parent,
-        content_dates=tuple(to_microseconds(date) for date in content_dates),
+        content_dates=tuple(map(to_microseconds, listed("content_dates", content_dates))),
         created=None if created is None else to_microseconds(created),
         search_text=search_text,
     )
@@ -110,10 +112,27 @@ def is_unicode(text: str) -> bool:
     return True
 
 
-def _strings(name: str, values: Sequence[str]) -> tuple[str, ...]:
+def check_number(name: str, value: object) -> None:
+    """Refuse what is no whole number: `InvalidInput` with the name."""
+    if isinstance(value, bool) or not isinstance(value, int):
+        raise InvalidInput(f"{name} must be a number, not {type(value).__name__}")
+
+
+def listed(name: str, values: Iterable[ItemType]) -> list[ItemType]:
+    """Return the items of an argument that takes several.
+
+    Raises:
+        InvalidInput: it is one string, or has no items.
+    """
     if isinstance(values, str):
         raise InvalidInput(f"{name} is one string", remedy=f"Write {name}=[{values!r}].")
-    found = tuple(values)
+    if not isinstance(values, Iterable):
+        raise InvalidInput(f"{name} must be a list, not {type(values).__name__}")
+    return list(values)
+
+
+def _strings(name: str, values: Sequence[str]) -> tuple[str, ...]:
+    found = tuple(listed(name, values))
     for value in found:
         if not isinstance(value, str):
             raise InvalidInput(f"{name} holds {value!r}, which is not a string")
@@ -123,9 +142,16 @@ def _strings(name: str, values: Sequence[str]) -> tuple[str, ...]:
 def content_hash(content: str | bytes) -> bytes:
     """Return 16 bytes of BLAKE3 over a content; a text's are those of its UTF-8.
 
+    By it `View.find_stored` and `View.find_content` find what is there already.
+
+    >>> content_hash("wax").hex() == content_hash(b"wax").hex()
+    True
+
     Raises:
-        InvalidInput: the text has a lone surrogate and so no UTF-8.
+        InvalidInput: neither text nor bytes, or the text has a lone surrogate and so no UTF-8.
     """
+    if not isinstance(content, str | bytes):
+        raise InvalidInput(f"A content must be str or bytes, not {type(content).__name__}")
     try:
         data = content.encode() if isinstance(content, str) else content
     except UnicodeEncodeError as error:
@@ -134,6 +160,15 @@ def content_hash(content: str | bytes) -> bytes:
             remedy="Decode it with errors='replace', or store bytes.",
         ) from error
     return hash_bytes(data)[:_CONTENT_HASH_SIZE]
+
+
+def check_content_hash(value: object) -> None:
+    """Refuse what is not 16 bytes: `InvalidInput`."""
+    if not isinstance(value, bytes) or len(value) != _CONTENT_HASH_SIZE:
+        raise InvalidInput(
+            f"A content hash is {_CONTENT_HASH_SIZE} bytes, not {value!r:.60}",
+            remedy="Make it with cerata.content_hash(text).",
+        )
 
 
 def frame_draft(
@@ -216,6 +251,8 @@ def full_scope(given: Mapping[str, ScopeValue] | None, within: Scope | None) -> 
     Raises:
         InvalidInput: the call would widen the store's scope, or a name or value is unusable.
     """
+    if given is not None and not isinstance(given, Mapping):
+        raise InvalidInput(f"A scope must be a mapping, not {type(given).__name__}")
     if not given:
         return within or DEFAULT_SCOPE
     base = dict(within or DEFAULT_SCOPE)

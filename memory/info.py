@@ -32,7 +32,7 @@ def info(log: Log, view: View) -> dict[str, JsonValue]:
         "frames": {"current": current, "closed": closed},
         "size_bytes": log.file.file.size(),
         "ring_bytes": page.ring_size,
-        "events_in_ring": head.seq - page.sealed_seq,
+        "events_in_ring": log.head.seq - page.sealed_seq,
         "segments": len(segments),
         "segment_bytes": sum(ref.length for ref in segments),
         "checkpoints": checkpoints,

@@ -8,7 +8,7 @@ under it, against the folded frames and what others appended since. Nothing fold
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
-from cerata.engine.errors import Conflict, NotFound
+from cerata.engine.errors import Conflict, InvalidInput, NotFound
 from cerata.engine.events import DeleteFrame, Draft, Event, PutFrame, Scope, SupersedeFrame
 from cerata.engine.log import Log
 from cerata.projections.frame_table import Frames
@@ -41,6 +41,18 @@ class References:
             for name, kind in draft.body.references.items()
             if (value := getattr(draft.body, name)) is not None
         ]
+        for place, name, _, value in self._named:
+            if isinstance(value, bool) or not isinstance(value, int):
+                raise InvalidInput(
+                    f"{name} must be a number, not {type(value).__name__}",
+                    where=f"event {place} of the batch",
+                )
+        self.causes: list[tuple[int, int]] = [
+            (place, draft.causation)
+            for place, draft in enumerate(drafts, start=1)
+            if draft.causation is not None
+        ]
+        """What led to which: a place in the batch, and the seq or −place that it names."""
 
     def __bool__(self) -> bool:
         return bool(self._named)
@@ -65,6 +77,23 @@ class References:
                     f"There is no {what} {value:,}",
                     where=name,
                     remedy="Ids are shown by search, frames and log.",
+                )
+
+    def check_causes(self, log: Log, scope: Scope | None) -> None:
+        """Refuse causes that are not there: later events, and those outside the scope.
+
+        Raises:
+            NotFound: with the number.
+        """
+        for place, cause in self.causes:
+            is_there = -place < cause <= log.head.seq
+            if is_there and cause > 0 and scope is not None:
+                is_there = is_within(log.event(cause).scope, scope)
+            if not is_there:
+                raise NotFound(
+                    f"There is no event {cause:,} before this one",
+                    where="causation",
+                    remedy="Name an event of the log, or -k of the batch.",
                 )
 
     def check_open(self, frames: Frames, delta: Sequence[Event]) -> None:

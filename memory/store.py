@@ -16,7 +16,15 @@ from typing import TYPE_CHECKING, Any, Literal, Self, overload
 
 from cerata.engine.codec import tenant_of
 from cerata.engine.environment import Environment
-from cerata.engine.errors import Conflict, Corrupt, InvalidInput, Locked, StorageFailed, Unsupported
+from cerata.engine.errors import (
+    Conflict,
+    Corrupt,
+    InvalidInput,
+    Locked,
+    ReadOnly,
+    StorageFailed,
+    Unsupported,
+)
 from cerata.engine.events import (
     DeleteFrame,
     Draft,
@@ -48,14 +56,16 @@ from cerata.retrieval.context import ENTRY_TOKENS_MAX
 from .drafting import (
     FrameFields,
     arguments_hash,
+    check_number,
     content_hash,
     frame_draft,
     frame_fields,
     full_scope,
+    listed,
     within_scope,
 )
 from .layer import DOCUMENT_KIND
-from .references import References
+from .references import References, is_within
 from .tagging import Tagging
 from .transaction import Transaction
 from .values import Context, Frame, FrameId, Hit, Receipt, TimelinePage, frame_id
@@ -114,7 +124,17 @@ class Store:
         self._log.commit()
 
     def checkpoint(self) -> None:
-        """Save the state of every projection, so that the next opener need not replay."""
+        """Save the state of every projection, so that the next opener need not replay.
+
+        Raises:
+            ReadOnly: the store was opened for reading.
+        """
+        if not self._log.is_writable:
+            raise ReadOnly(
+                "The store was opened for reading",
+                where=self.path,
+                remedy="Open it with mode='rw'.",
+            )
         self._fold.save()
 
     def salvaged(self) -> Iterator[Event]:
@@ -159,7 +179,8 @@ class Store:
         """Return the memory as it was at a basis; it stands still while others write.
 
         A number is a seq: exactly the first n events, also inside a batch. A receipt or head is
-        the end of its batch; a view or context, its own basis; a time (an aware datetime, or an
+        the end of its batch; a context, its own basis; a view
+        too, within its scope; a time (an aware datetime, or an
         ISO string, of which a date is 00:00 UTC), the last batch recorded by then. ``"HEAD"`` is
         the newest event and ``"HEAD~2"`` two batches before; a tag is what `tag` gave it.
 
@@ -171,7 +192,7 @@ class Store:
         now: int | None = None
         if isinstance(basis, View):
             self._check_own(basis.log_id)
-            return View(self._log, self._fold, basis.basis, self._scope, basis.now_us)
+            return View(self._log, self._fold, basis.basis, self._narrower(basis), basis.now_us)
         if isinstance(basis, Receipt):
             if basis.head is None:
                 raise InvalidInput("The receipt is of a transaction that has not ended")
@@ -195,6 +216,18 @@ class Store:
     def tags(self) -> dict[str, int]:
         """Return what each tag stands for; see `View.tags`."""
         return self._newest().tags()
+
+    def _narrower(self, view: View) -> Scope | None:
+        """Return the scope of a view where it lies within the store's, else the store's."""
+        own, given = self._scope, view.scope
+        if given is None or (own is not None and is_within(own, given)):
+            return own
+        if own is None or is_within(given, own):
+            return given
+        raise InvalidInput(
+            f"The view is of the scope {dict(given)!r}, and the store of {dict(own)!r}",
+            remedy="Give a view of this store, or a seq.",
+        )
 
     def _check_own(self, log_id: bytes) -> None:
         if log_id != self._log.log_id:
@@ -322,11 +355,14 @@ class Store:
         """Return how many frames are current."""
         return len(self.view())
 
-    def info(self) -> dict[str, JsonValue]:
-        """Return what is in the file and where it stands, as plain values; folds frames."""
+    def info(self, at: Basis | None = None) -> dict[str, JsonValue]:
+        """Return what is in the file and where it stands, as plain values; folds frames.
+
+        Head and frames are as of ``at``; sizes are those of the file as it is.
+        """
         from .info import info
 
-        return info(self._log, self.view())
+        return info(self._log, self.view() if at is None else self.at(at))
 
     def digests(self, *, replay: bool = False) -> dict[str, bytes]:
         """Return each projection's digest (32 bytes) at the head.
@@ -425,10 +461,8 @@ class Store:
 
         ``metadata`` has one mapping a text. At most 10,000 texts.
         """
-        if isinstance(texts, str):
-            raise InvalidInput("texts is one string", remedy="Pass a list of strings.")
-        texts = list(texts)
-        if metadata is not None and len(metadata := list(metadata)) != len(texts):
+        texts = listed("texts", texts)
+        if metadata is not None and len(metadata := listed("metadata", metadata)) != len(texts):
             raise InvalidInput(f"{len(texts):,} texts came with {len(metadata):,} metadata")
         stamped = full_scope(scope, self._scope)
         fields = frame_fields(kind=kind, tags=tags)
@@ -570,8 +604,10 @@ class Store:
         """Gather the writes of this thread or task into one batch: all of them or none.
 
         Inside, receipts carry ids −1, −2, …, which later calls inside may name; afterwards
-        ``tx.receipt`` has the real ones. Reads see what the block has gathered over the memory
-        as it stood at the first of them; `at` gives what is in the log alone. No lock is held
+        ``tx.receipt`` has the real ones. Reads of frames (`search`, `recall`, `frame`, `content`,
+        `frames`, `timeline`, `len`) see what the block has gathered over the memory as it stood
+        at the first of them; `at` gives what is in the log alone, and so do `log`, `tags` and
+        `projection`, of what stands in no log yet. No lock is held
         while the block runs; an exception in it writes nothing. What others closed meanwhile,
         or ``expect``, is a `Conflict` at the end.
 
@@ -583,6 +619,8 @@ class Store:
         Raises:
             IdempotencyConflict: the key was used for other calls.
         """
+        if expect is not None:
+            check_number("expect", expect)
         if self._transaction.get() is not None:
             raise Conflict("A transaction is open already", remedy="Use the open one.")
         transaction = Transaction(None if key is None else partial(self._log.find_key, key))
@@ -670,7 +708,8 @@ class Store:
             arguments = arguments_hash(_asked(drafts))
         tagging = Tagging(drafts)
         checks: list[Validate] = []
-        known = self._log.refresh().seq if references or tagging else 0
+        known = self._log.refresh().seq if references or references.causes or tagging else 0
+        references.check_causes(self._log, self._scope)
         if references:
             references.check_exist(self._log, self._scope)
             frames = self._fold.frames(known)

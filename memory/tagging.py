@@ -64,6 +64,8 @@ class Tagging:
 
 
 def _check_batch_end(log: Log, tag: PutTag) -> None:
+    if isinstance(tag.at, bool) or not isinstance(tag.at, int):
+        raise InvalidInput(f"A tag names an event by its seq, not by a {type(tag.at).__name__}")
     if not 1 <= tag.at <= log.head.seq:
         raise NotFound(
             f"There is no event {tag.at:,} to tag", remedy=f"The log ends at {log.head.seq:,}."

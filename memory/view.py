@@ -27,7 +27,7 @@ from cerata.replay.fold import Fold
 from cerata.retrieval.context import ENTRY_TOKENS_MAX, Entry, fill
 from cerata.retrieval.span import best_span
 
-from .drafting import SPAN, is_unicode, joined_text
+from .drafting import SPAN, check_content_hash, check_number, is_unicode, joined_text
 from .gathered import Gathered
 from .layer import Layer
 from .layers import Layers, both, end_to_end
@@ -238,7 +238,8 @@ class View:
         return [frame for frame in frames if self.scope is None or self._layers.has(frame)]
 
     def find_content(self, content_hash: bytes) -> list[int]:
-        """Return the current frames with this content hash (16 bytes of BLAKE3)."""
+        """Return the current frames with this content hash, of `cerata.content_hash`."""
+        check_content_hash(content_hash)
         return self._layers.current(lambda layer: layer.frames.find_content(content_hash, layer.n))
 
     def find_stored(
@@ -246,22 +247,35 @@ class View:
     ) -> list[Stored]:
         """Return the current frames with a content, in as many chunks, oldest first.
 
-        By this an ingest skips what is there and goes on where it stopped. ``content_hash`` is 16
-        bytes of BLAKE3; ``chunk_count`` is None for a content in one frame; with ``space``, the
-        name of an embedder's space, what has no embedding in it is told too.
+        By this an ingest skips what is there and goes on where it stopped. ``content_hash`` is that
+        of `cerata.content_hash`; ``chunk_count`` is None for a content in one frame; with
+        ``space``, the name of an embedder's space, what has no embedding in it is told too.
         """
+        check_content_hash(content_hash)
         return self._layers.find_stored(content_hash, chunk_count, space)
 
     def find_uri(self, uri: str) -> list[int]:
         """Return the current frames with this URI, chunks included."""
+        if not isinstance(uri, str):
+            raise InvalidInput(f"A URI must be a string, not {type(uri).__name__}")
+        if not is_unicode(uri):
+            return []
         return self._layers.current(lambda layer: layer.frames.find_uri(uri, layer.n))
 
     def log(self, first: int = 1, last: int | None = None) -> Iterator[Event]:
         """Yield the events of this view in seq order.
 
         Within a scope only those written under it come.
+
+        Raises:
+            InvalidInput: ``first`` or ``last`` is no number.
         """
-        stop = self.basis if last is None else min(last, self.basis)
+        check_number("first", first)
+        if last is not None:
+            check_number("last", last)
+        return self._events(first, self.basis if last is None else min(last, self.basis))
+
+    def _events(self, first: int, stop: int) -> Iterator[Event]:
         for event in self._log.read(first, stop):
             if self.scope is None or is_within(event.scope, self.scope):
                 yield event
@@ -335,8 +349,12 @@ class View:
         Raises:
             NotFound: it was not passed to ``open(projections=…)``. ProjectionFailed: its code
             raised at or before the basis. Unsupported: the view is narrowed to a scope, and a
-            projection's rows are of all.
+            projection's rows are of all. InvalidInput: neither a name nor a class of one.
         """
+        if not isinstance(which, str) and not (
+            isinstance(which, type) and issubclass(which, RowProjection)
+        ):
+            raise InvalidInput(f"{which!r} is neither a projection's name nor its class")
         if self.scope is not None:
             raise Unsupported(
                 "A projection's rows are not narrowed to a scope",
@@ -384,6 +402,8 @@ class View:
     def highlights(self, text: str, query: str | Query) -> list[tuple[int, int]]:
         """Return where a text says what a query asks: characters [start, end), ascending."""
         _check_query(query)
+        if not isinstance(text, str):
+            raise InvalidInput(f"The text must be a string, not {type(text).__name__}")
         found = self._layers.ranking.highlights(text, query)
         return [(mark.start, mark.end) for mark in found]
 

@@ -22,7 +22,7 @@ was erased nothing is known but when it was recorded.
 
 import math
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Final, Literal, TypeAlias, cast
 
@@ -114,6 +114,8 @@ class Filter:
     """
 
     expression: Expression
+    depth: int = field(compare=False, repr=False)
+    """At most so many levels of the expression stand within each other."""
 
     def __init__(
         self,
@@ -151,32 +153,55 @@ class Filter:
             prefix = _string("uri_prefix", uri_prefix)
             parts.append(Compared("uri", "prefix", ValueType.STRING, prefix))
         object.__setattr__(self, "expression", parts[0] if len(parts) == 1 else Every(tuple(parts)))
+        object.__setattr__(self, "depth", _OWN_DEPTH)
 
     def __and__(self, other: "Filter") -> "Filter":
-        parts = (*_parts(self.expression, Every), *_parts(other.expression, Every))
-        return _filter(parts[0] if len(parts) == 1 else Every(parts))
+        parts = (*_parts(self, Every), *_parts(other, Every))
+        return _filter(parts[0] if len(parts) == 1 else Every(parts), _depth_of(Every, self, other))
 
     def __or__(self, other: "Filter") -> "Filter":
-        return _filter(
-            Either((*_parts(self.expression, Either), *_parts(other.expression, Either)))
-        )
+        parts = (*_parts(self, Either), *_parts(other, Either))
+        return _filter(Either(parts), _depth_of(Either, self, other))
 
     def __invert__(self) -> "Filter":
         inner = self.expression
-        return _filter(inner.part if isinstance(inner, Negated) else Negated(inner))
+        if isinstance(inner, Negated):
+            return _filter(inner.part, self.depth)
+        return _filter(Negated(inner), self.depth + 1)
 
     def to_dict(self) -> dict[str, JsonValue]:
         """Return the filter as plain values: tests under ``all``, ``any`` and ``not``."""
         return _plain(self.expression)
 
 
-def _filter(expression: Expression) -> Filter:
+_OWN_DEPTH: Final = 3
+"""Levels of what is given to one filter, at most: all of it, any of a list, a test."""
+
+DEPTH_MAX: Final = 100
+"""Most levels within each other: an expression is walked by recursion."""
+
+
+def _filter(expression: Expression, depth: int) -> Filter:
+    if depth > DEPTH_MAX:
+        raise InvalidInput(
+            f"The filter has more than {DEPTH_MAX} levels within each other",
+            remedy="Combine fewer; of the same kind, & and | take any number.",
+        )
     made = Filter()
     object.__setattr__(made, "expression", expression)
+    object.__setattr__(made, "depth", depth)
     return made
 
 
-def _parts(expression: Expression, kind: type[Every] | type[Either]) -> tuple[Expression, ...]:
+def _depth_of(kind: type[Every] | type[Either], *filters: Filter) -> int:
+    """Return the levels of filters joined so; one that is joined so already is taken apart."""
+    return 1 + max(one.depth - isinstance(one.expression, kind) for one in filters)
+
+
+def _parts(one: object, kind: type[Every] | type[Either]) -> tuple[Expression, ...]:
+    if not isinstance(one, Filter):
+        raise InvalidInput(f"A Filter cannot be combined with a {type(one).__name__}")
+    expression = one.expression
     return expression.parts if isinstance(expression, kind) else (expression,)
 
 

@@ -351,3 +351,23 @@ def test_a_closed_pipe_is_no_error(notes: Path, tmp_path: Path, checkout: Path) 
         child.stdout.close()
         assert child.stderr.read() == ""
     assert child.returncode == 0
+
+
+@pytest.mark.parametrize("text", ["", "  "])
+def test_nothing_is_not_put(run: Run, text: str) -> None:
+    """An empty frame was stored, and found by nobody."""
+    code, _, said = run("put", text)
+    assert code == cerata.InvalidInput.exit_code
+    assert "no text to put" in said
+    assert not Path("memory.cera").exists()
+
+
+def test_info_is_told_as_of_a_basis(run: Run) -> None:
+    """Every verb that reads took --at but this one."""
+    for text in ("one", "two"):
+        run("put", text)
+    head, then = (json.loads(run("info", "--json", *more)[1]) for more in ((), ("--at", "1")))
+    assert (head["head"], head["frames"]["current"]) == (2, 2)
+    assert (then["head"], then["frames"]["current"]) == (1, 1)
+    assert then["chain"] != head["chain"]
+    assert (then["size_bytes"], then["events_in_ring"]) == (head["size_bytes"], 2)
