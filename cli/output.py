@@ -99,6 +99,10 @@ class Steps:
         """Move on."""
         self._progress.advance(self._task, count)
 
+    def stand(self, what: str, at: int, total: int) -> None:
+        """Show how far one of several passes has come; each starts anew."""
+        self._progress.update(self._task, description=what, completed=at, total=total)
+
 
 def clipped(text: str, size: int) -> str:
     """Return a text on one line of at most ``size`` characters."""

@@ -62,14 +62,7 @@ def run_verify(options: Namespace, output: Output) -> int:
         reading(options) as store,
         output.progress("verifying", store.head.seq) as steps,
     ):
-        done = 0
-
-        def moved(_what: str, at: int, _total: int) -> None:
-            nonlocal done
-            steps.done(max(0, at - done))
-            done = at
-
-        found = store.verify(moved)
+        found = store.verify(steps.stand)
     for problem in found.log.problems:
         output.line(Text.assemble(("damaged: ", "bold red"), str(problem)))
     for divergence in found.divergences:

@@ -9,9 +9,11 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from rich.progress import Progress
 
 import cerata
 from cerata.cli import main
+from cerata.cli.output import Steps
 
 Run = Callable[..., tuple[int, str, str]]
 
@@ -371,3 +373,22 @@ def test_info_is_told_as_of_a_basis(run: Run) -> None:
     assert (then["head"], then["frames"]["current"]) == (1, 1)
     assert then["chain"] != head["chain"]
     assert (then["size_bytes"], then["events_in_ring"]) == (head["size_bytes"], 2)
+
+
+def test_the_bar_of_a_verification_stays_within_its_end(run: Run, notes: Path) -> None:
+    """It passed 100 %: the log is gone through twice, and both passes were added up."""
+    run("remember", str(notes))
+    with cerata.open("memory.cera", mode="r") as store, Progress(disable=True) as progress:
+        task = progress.add_task("verifying", total=store.head.seq)
+        steps, seen = Steps(progress, task), list[tuple[str, float, float | None]]()
+
+        def moved(what: str, at: int, total: int) -> None:
+            steps.stand(what, at, total)
+            [one] = progress.tasks
+            seen.append((one.description, one.completed, one.total))
+
+        assert store.verify(moved).ok
+        end = store.head.seq
+    assert {what for what, _, _ in seen} >= {"projections", "done"}
+    assert all(done <= end == total for _, done, total in seen)
+    assert seen[-1][1] == end
