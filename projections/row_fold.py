@@ -266,6 +266,20 @@ class RowFold:
             self._append(saved)
             self._remark()
 
+    def compare(self, other: "RowFold") -> tuple[int, frozenset[bytes]]:
+        """Return the last range end at which both folds were equal, and the keys that differ now.
+
+        Cost: all rows of both.
+        """
+        equal = 0
+        for mine, theirs in zip(self._saved, other._saved, strict=False):
+            if (mine.range, mine.total) != (theirs.range, theirs.total):
+                break
+            equal = mine.range[1]
+        rows, others = (dict(fold._own.rows.all_encoded()) for fold in (self, other))
+        keys = {key for key, value in rows.items() if others.get(key) != value}
+        return equal, frozenset(keys | (others.keys() - rows.keys()))
+
     def value(self, key: bytes) -> bytes:
         """Return an encoded row's value by its encoded key; empty if there is none."""
         return self._own.rows.encoded(key)

@@ -173,6 +173,10 @@ class Rows(MutableMapping[KeyType, ValueType]):
         """Return the encoded value of an encoded key, empty if there is none."""
         return _encoded(self._values.get(cast("KeyType", _decoded(key)), MISSING))
 
+    def all_encoded(self) -> Iterator[tuple[bytes, bytes]]:
+        """Yield every row, encoded, in no order."""
+        return ((_encode(key), _encoded(value)) for key, value in self._values.items())
+
     def take(self, rows: Mapping[bytes, bytes]) -> None:
         """Set encoded rows, and remove those with an empty value.
 

@@ -252,9 +252,16 @@ class _Replaying:
     # --- the state that serves -------------------------------------------------------------------
 
     def _first_in_fold(self, one: _Check) -> int | None:
-        """Return the first event after which the state that serves has another digest."""
+        """Return the first event after which the state that serves has another digest.
+
+        Of rows, which have no digest at every event: the first that can be at fault.
+        """
         if isinstance(one.replayed, RowFold):
-            return None
+            serving = self._fold.folded(one.name, self._end)
+            if not isinstance(serving, RowFold) or serving.seq != self._end:
+                return None
+            equal, keys = one.replayed.compare(serving)
+            return self._first_change(one.replayed.at_range(equal), keys, self._end)
         return _bisect(
             0,
             self._end,

@@ -10,6 +10,7 @@ from cerata import EventBody
 from cerata.engine.errors import InvalidInput, NotFound, ProjectionFailed, ReadOnly, Unsupported
 from cerata.memory.store import Store
 from cerata.projections.projection import FoldedEvent
+from cerata.projections.row_fold import RowFold
 from cerata.projections.rows import RowProjection
 
 from .spending import Spending, Spent
@@ -222,3 +223,16 @@ def test_a_built_in_one_has_its_own_reads() -> None:
     """It has no rows."""
     with cerata.open(":memory:") as store, pytest.raises(InvalidInput, match="built-in"):
         store.projection("frames")
+
+
+def test_verify_names_the_event_from_which_rows_in_memory_differ(tmp_path: Path) -> None:
+    """Only the range was named: rows have no digest at every event."""
+    with cerata.open(tmp_path / "a.cera", projections=[Spending]) as store:
+        spend(store, 700)
+        store.write([cerata.Draft(Spent(tag="rare", cents=5))])
+        spend(store, 300)
+        fold = store._fold.folded("spending")
+        assert isinstance(fold, RowFold)
+        fold._own.rows["rare"] = 6
+        found = store.verify()
+        assert [(one.projection, one.seq) for one in found.divergences] == [("spending", 701)]
