@@ -633,7 +633,10 @@ class Store:
         if not transaction.drafts:
             transaction.look_up_again()
         if transaction.first is not None and key is not None:
-            if transaction.arguments is not None:
+            if transaction.drafts:
+                asked = transaction.arguments or arguments_hash(_asked(transaction.drafts))
+                transaction.first.check(key, asked)
+            elif transaction.arguments is not None:
                 transaction.first.check(key, transaction.arguments)
             transaction.receipt = self._receipt((), transaction.first.appended)
         elif transaction.drafts:

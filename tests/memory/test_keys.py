@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 
 import cerata
+from cerata.engine.events import PutFrame
 
 LONG = "\n\n".join(f"## Part {number}\n" + "w " * 400 for number in range(6))
 
@@ -114,3 +115,19 @@ def test_a_block_that_does_nothing_leaves_no_key() -> None:
             store.put_frame("something else")
         assert first.receipt is not None
         assert first.receipt.added
+
+
+def test_drafts_that_were_gathered_without_a_call_are_compared() -> None:
+    """Drafts may be given to the transaction itself; others than the first are another request."""
+    with cerata.open(":memory:") as store:
+
+        def adds(text: str) -> None:
+            with store.transaction(key="k") as gathered:
+                gathered.add([cerata.Draft(PutFrame(text=text))])
+            assert gathered.receipt is not None
+            assert gathered.receipt.seqs == (1,)
+
+        adds("one")
+        adds("one")
+        with pytest.raises(cerata.IdempotencyConflict):
+            adds("two")
