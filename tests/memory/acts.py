@@ -87,7 +87,8 @@ def everything(view: cerata.View | cerata.Store) -> dict[str, JsonValue]:
             said[f"search {word} {old} {gone}"] = [[hit.id, hit.score, *hit.span] for hit in hits]
         tagged = view.search(word, where=cerata.Filter(tags=["harbour"]), include_deleted=True)
         said[f"search tagged {word}"] = [[hit.id, hit.score] for hit in tagged]
-        context = view.recall(word, max_tokens=1_000_000)
+        # Whole: the label of a frame that has no seq yet counts other tokens, so a clip may differ.
+        context = view.recall(word, max_tokens=1_000_000, entry_tokens=1_000_000)
         said[f"recall {word}"] = [[item.id, item.source, item.text] for item in context.items]
     orders: tuple[TimelineOrder, ...] = ("content", "recorded")
     for order in orders:

@@ -212,6 +212,10 @@ def test_a_damaged_page_costs_the_events_of_its_chunks(
         assert store.verify().ok
 
 
+def _of_other_bytes(_: bytes) -> bytes:
+    return bytes(32)
+
+
 def test_verify_finds_a_chunk_with_the_id_of_other_bytes(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -219,7 +223,7 @@ def test_verify_finds_a_chunk_with_the_id_of_other_bytes(
     path = tmp_path / "a.cera"
     with opened(path) as store:
         fill(store, 600)
-        monkeypatch.setattr(checkpoint, "hash_bytes", lambda _: bytes(32))
+        monkeypatch.setattr(checkpoint, "hash_bytes", _of_other_bytes)
         store.checkpoint()
         monkeypatch.undo()
     with opened(path, "r") as store:
