@@ -157,11 +157,6 @@ def _lifted(header: "EventHeader", data: bytes, version: int) -> bytes:
     return msgspec.msgpack.encode(fields)
 
 
-def body_type(name: str) -> type[EventBody] | None:
-    """Return the class registered for a wire name, or None for a kind this process lacks."""
-    return _REGISTRY.get(name)
-
-
 class UnknownBody(EventBody, frozen=True, kw_only=True):
     """The body of a kind of event that this process does not know, carried unchanged."""
 

@@ -168,9 +168,6 @@ class Columns:
     def u64(self, name: str) -> U64:
         return self._get(name, "<u8").astype(np.uint64, copy=False)
 
-    def i32(self, name: str) -> I32:
-        return self._get(name, "<i4").astype(np.int32, copy=False)
-
     def i64(self, name: str) -> I64:
         return self._get(name, "<i8").astype(np.int64, copy=False)
 
