@@ -31,7 +31,7 @@ from .values import Receipt, Stored
 from .view import View
 
 if TYPE_CHECKING:
-    from .store import Store
+    from .appending import Appends
 
 _TRIES = 1_000
 """Looks at the memory before giving up on busy writers; each loses only one batch."""
@@ -41,7 +41,7 @@ _BATCH_EVENTS = 256
 
 
 def remember(
-    store: "Store", source: str | Path | Document, fields: FrameFields, scope: Scope
+    store: "Appends", source: str | Path | Document, fields: FrameFields, scope: Scope
 ) -> Receipt:
     """Remember a text, the file at a path, or a document; see `Store.remember`."""
     if isinstance(source, Path):
@@ -120,7 +120,7 @@ class _Ingest:
     """One document on its way in."""
 
     def __init__(
-        self, store: "Store", document: Document, fields: FrameFields, scope: Scope
+        self, store: "Appends", document: Document, fields: FrameFields, scope: Scope
     ) -> None:
         self._store = store
         self._text = document.text

@@ -1,0 +1,203 @@
+"""Appending: how what a call wants becomes one batch, or joins the open transaction.
+
+Owns transactions, what is checked before a batch is appended, and the receipt. Leaves out what
+the calls are (`writing`) and everything about bytes.
+"""
+
+from collections.abc import Generator, Sequence
+from contextlib import contextmanager
+from contextvars import ContextVar
+from functools import partial
+
+from cerata.engine.codec import tenant_of
+from cerata.engine.errors import Conflict, InvalidInput
+from cerata.engine.events import Draft, Event, EventBody, PutFrame, Scope
+from cerata.engine.head import Appended, Head
+from cerata.engine.log import Log, Validate
+from cerata.projections.registry import Registry
+from cerata.projections.tags import Tags
+from cerata.replay.fold import Fold
+
+from .drafting import FrameFields, arguments_hash, check_number, full_scope, within_scope
+from .layer import DOCUMENT_KIND
+from .reading import Reads
+from .references import References
+from .tagging import Tagging
+from .transaction import Transaction
+from .values import Receipt
+
+
+class Appends(Reads):
+    """A log that is written to, what is folded of it, and the open transaction of each task."""
+
+    def __init__(self, log: Log, scope: Scope | None, registry: Registry | None = None) -> None:
+        self._log = log
+        self._scope = scope
+        self._fold = Fold(log, registry)
+        self._transaction: ContextVar[Transaction | None] = ContextVar("transaction", default=None)
+
+    def refresh(self) -> Head:
+        """Take in what other processes wrote, as every read does, and return the head."""
+        return self._log.refresh()
+
+    @contextmanager
+    def transaction(
+        self, *, expect: int | None = None, key: str | None = None
+    ) -> Generator[Transaction]:
+        """Gather the writes of this thread or task into one batch: all of them or none.
+
+        Inside, receipts carry ids −1, −2, …, which later calls inside may name; afterwards
+        ``tx.receipt`` has the real ones. Reads of frames (`search`, `recall`, `frame`, `content`,
+        `frames`, `timeline`, `len`) see what the block has gathered over the memory as it stood
+        at the first of them; `at` gives what is in the log alone, and so do `log`, `tags` and
+        `projection`, of what stands in no log yet. No lock is held
+        while the block runs; an exception in it writes nothing. What others closed meanwhile,
+        or ``expect``, is a `Conflict` at the end.
+
+        ``key`` makes the block idempotent: it stands for the calls in it and what they were
+        given. Run again, the block reads the memory as it was before its first run, writes
+        nothing, and ``tx.receipt`` is the first one, with ``added`` False. A block that gathers
+        nothing leaves no key.
+
+        Raises:
+            IdempotencyConflict: the key was used for other calls.
+        """
+        if expect is not None:
+            check_number("expect", expect)
+        if self._transaction.get() is not None:
+            raise Conflict("A transaction is open already", remedy="Use the open one.")
+        transaction = Transaction(None if key is None else partial(self._log.find_key, key))
+        transaction.look_up(tenant_of(full_scope(None, self._scope)))
+        token = self._transaction.set(transaction)
+        try:
+            yield transaction
+        finally:
+            self._transaction.reset(token)
+        if not transaction.drafts:
+            transaction.look_up_again()
+        if transaction.first is not None and key is not None:
+            if transaction.drafts:
+                hashed = transaction.arguments or arguments_hash(asked(transaction.drafts))
+                transaction.first.check(key, hashed)
+            elif transaction.arguments is not None:
+                transaction.first.check(key, transaction.arguments)
+            transaction.receipt = self._receipt((), transaction.first.appended)
+        elif transaction.drafts:
+            drafts = within_scope(transaction.drafts, self._scope)
+            transaction.receipt = self._append(
+                drafts, expect=expect, key=key, arguments=transaction.arguments
+            )
+
+    @property
+    def in_transaction(self) -> bool:
+        """Whether this thread or task has a transaction open."""
+        return self._transaction.get() is not None
+
+    def _called(self, scope: Scope, *arguments: object) -> None:
+        """Take down a call in a keyed transaction, by what the caller gave."""
+        transaction = self._transaction.get()
+        if transaction is not None and transaction.is_keyed:
+            transaction.look_up(tenant_of(scope))
+            transaction.called(*arguments)
+
+    def next_place(self) -> int:
+        """Return the place, from 1, that the next event will have in its batch."""
+        transaction = self._transaction.get()
+        return 1 if transaction is None else len(transaction.drafts) + 1
+
+    def _fields_of(self, frame: int) -> tuple[FrameFields, Scope]:
+        """Return what a new version takes over from a frame, there or about to be put."""
+        found = self.view().frame(frame)
+        fields = FrameFields(
+            kind="text" if found.kind == DOCUMENT_KIND else found.kind,
+            role=found.role,
+            uri=found.uri,
+            title=found.title,
+            tags=found.tags,
+            labels=found.labels,
+            metadata=found.metadata,
+        )
+        return fields, tuple(found.scope.items())
+
+    def write(
+        self, drafts: Sequence[Draft], *, expect: int | None = None, key: str | None = None
+    ) -> Receipt:
+        """Append drafts as one batch, or add them to the open transaction.
+
+        Drafts without a scope of their own get the store's.
+
+        Raises:
+            InvalidInput: the scope of one is outside the store's.
+        """
+        drafts = within_scope(drafts, self._scope)
+        transaction = self._transaction.get()
+        if transaction is None:
+            return self._append(drafts, expect=expect, key=key)
+        if expect is not None or key is not None:
+            raise InvalidInput(
+                "expect and key belong to the transaction", remedy="Pass them to transaction()."
+            )
+        return transaction.add(drafts)
+
+    def _append(
+        self,
+        drafts: Sequence[Draft],
+        *,
+        expect: int | None,
+        key: str | None,
+        arguments: bytes | None = None,
+    ) -> Receipt:
+        references = References(drafts)
+        if key is not None and arguments is None:
+            arguments = arguments_hash(asked(drafts))
+        tagging = Tagging(drafts)
+        checks: list[Validate] = []
+        known = self._log.refresh().seq if references or references.causes or tagging else 0
+        references.check_causes(self._log, self._scope)
+        if references:
+            references.check_exist(self._log, self._scope)
+            frames = self._fold.frames(known)
+            checks.append(partial(references.check_open, frames))
+        if tagging:
+            tagging.check(self._log)
+            checks.append(partial(tagging.check_free, self._fold.own(Tags.name, known).rows))
+
+        def validate(delta: Sequence[Event]) -> None:
+            for check in checks:
+                check(delta)
+
+        appended = self._log.append(
+            drafts,
+            expect=expect,
+            key=key,
+            arguments=arguments,
+            validate=validate if checks else None,
+            known=known,
+        )
+        self._fold.save_if_due()
+        return self._receipt(drafts, appended)
+
+    def _receipt(self, drafts: Sequence[Draft], appended: Appended) -> Receipt:
+        seqs = tuple(range(appended.first_seq, appended.last_seq + 1))
+        if appended.replayed:
+            # What was asked for again may not be what was put then: the log says.
+            self._log.refresh()
+            kinds = [event.type for event in self._log.read(seqs[0], seqs[-1])]
+        else:
+            kinds = [draft.body.wire_name for draft in drafts]
+        made = tuple(
+            seq for seq, kind in zip(seqs, kinds, strict=True) if kind == PutFrame.wire_name
+        )
+        return Receipt(
+            id=made[0] if made else appended.first_seq,
+            ids=made,
+            seqs=seqs,
+            head=appended.head,
+            durable=appended.durable,
+            added=not appended.replayed,
+        )
+
+
+def asked(drafts: Sequence[Draft]) -> list[tuple[str, Scope, EventBody]]:
+    """Return what drafts say, where they are all that a caller gave."""
+    return [(draft.body.wire_name, draft.scope, draft.body) for draft in drafts]

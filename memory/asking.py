@@ -1,0 +1,167 @@
+"""Questions: what is found for a query, and what of it a model is told.
+
+Owns search and recall, for a view and for a store at its newest event. Leaves out reading what is
+there without a question (`reading`), ranking, and how a context is filled (`cerata.retrieval`).
+"""
+
+from itertools import islice
+from typing import TYPE_CHECKING
+
+from cerata.engine.errors import InvalidInput
+from cerata.projections.filters import Filter
+from cerata.projections.query import Query
+from cerata.retrieval.context import ENTRY_TOKENS_MAX, Entry, fill
+from cerata.retrieval.span import best_span
+
+from .drafting import SPAN, is_unicode
+from .layers import both, end_to_end
+from .values import Context, Frame, Hit
+
+if TYPE_CHECKING:
+    from .view import View
+
+_CONTEXT_HITS = 100
+"""Hits that a context chooses from."""
+
+
+class Questions:
+    """The reads that answer a question; ``view`` says of which state."""
+
+    def view(self) -> "View":
+        """Return the memory that is asked."""
+        raise NotImplementedError
+
+    def search(
+        self,
+        query: str | Query,
+        *,
+        k: int = 10,
+        where: Filter | None = None,
+        include_superseded: bool = False,
+        include_deleted: bool = False,
+    ) -> list[Hit]:
+        """Return the best ``k`` frames for a question, best first.
+
+        Of plain language any word may match, and what stands in double quotes must; `cerata.query`
+        makes a query of the full language. Ties go to the older frame. Scores are BM25 over the
+        frames that are current in this view, so they are what they were then; ``where`` says
+        which of them may be returned, and changes no score.
+
+        Raises:
+            InvalidInput: the query is neither text nor a query, or k is not positive.
+        """
+        _check_query(query)
+        if isinstance(k, bool) or not isinstance(k, int) or k <= 0:
+            raise InvalidInput(f"k is {k!r}", remedy="Ask for 1 or more.")
+        view = self.view()
+        layers, among = view.layers, None
+        if where is not None or include_superseded or include_deleted:
+            masks = layers.admitted(
+                where, include_superseded=include_superseded, include_deleted=include_deleted
+            )
+            among = end_to_end(masks) & end_to_end(layers.searched)
+        ranked = layers.ranking.search(query, k=k, among=among, filters=layers.mask_of)
+        return [
+            Hit(layers.id_at(row), round(float(score), 9), ("text",), view, query)
+            for row, score in zip(ranked.rows.tolist(), ranked.scores.tolist(), strict=True)
+        ]
+
+    def highlights(self, text: str, query: str | Query) -> list[tuple[int, int]]:
+        """Return where a text says what a query asks: characters [start, end), ascending."""
+        _check_query(query)
+        if not isinstance(text, str):
+            raise InvalidInput(f"The text must be a string, not {type(text).__name__}")
+        found = self.view().layers.ranking.highlights(text, query)
+        return [(mark.start, mark.end) for mark in found]
+
+    def recall(
+        self,
+        query: str | Query,
+        *,
+        max_tokens: int = 1500,
+        entry_tokens: int = ENTRY_TOKENS_MAX,
+        where: Filter | None = None,
+    ) -> Context:
+        """Return the best entries for a question that fit ``max_tokens``, with their sources.
+
+        One entry takes at most ``entry_tokens``, around its best span; neighbouring chunks of a
+        document join. Tokens are those of ``cl100k_base``; see `cerata.retrieval.tokens`. Where
+        nothing matches, the newest frames stand in, and the context says so: those that ``where``
+        and the query's own filters let pass and no NOT excludes. Bytes are shown as their
+        ``search_text``, or as how many there are.
+
+        Raises:
+            InvalidInput: as `search`; or a budget is not positive.
+        """
+        view = self.view()
+        hits = view.search(query, k=_CONTEXT_HITS, where=where)
+        found = [hit.frame for hit in hits]
+        if not hits:
+            masks = both(view.layers.admitted(where), view.layers.searched)
+            if isinstance(query, Query):
+                masks = both(masks, view.layers.let_in(query))
+            newest = islice(view.layers.newest(masks), _CONTEXT_HITS)
+            found = [view.shown(number) for number in newest]
+        texts = [_shown(frame) for frame in found]
+        entries = [
+            Entry(frame.id, view.source_of(frame), text, *_place_of(frame))
+            for frame, text in zip(found, texts, strict=True)
+        ]
+        filled = fill(
+            entries,
+            max_tokens,
+            lambda text: best_span(text, view.highlights(text, query)),
+            entry_tokens=entry_tokens,
+        )
+        shown = {number for item in filled.items for number in (item.id, *item.joined)}
+        return Context(
+            text=filled.text,
+            tokens=filled.tokens,
+            max_tokens=max_tokens,
+            tokenizer=filled.tokenizer,
+            items=filled.items,
+            omitted=tuple(entry.id for entry in entries if entry.id not in shown),
+            basis=view.basis,
+            now=view.now,
+            log_id=view.log_id,
+            fallback=not hits,
+        )
+
+    def source_of(self, frame: Frame) -> str:
+        """Return the line that names where a frame comes from: id, title, place and day."""
+        parts = [f"#{frame.id}"]
+        if frame.title:
+            parts.append(frame.title)
+        if frame.uri and frame.uri != frame.title:
+            parts.append(frame.uri)
+        parts.append(frame.created.date().isoformat())
+        return " · ".join(parts)
+
+
+def _place_of(frame: Frame) -> tuple[int | None, int]:
+    """Return the document that a chunk is of, and where in it its text starts; a turn is whole."""
+    match frame.metadata.get(SPAN):
+        case [int() as start, int() as end] if end - start == len(frame.text) and not frame.role:
+            return frame.parent, start
+        case _:
+            return None, 0
+
+
+def _shown(frame: Frame) -> str:
+    """Return what a context shows of a frame: everything that was found is shown or omitted."""
+    for text in (frame.text, frame.search_text or ""):
+        if text.strip():
+            return text
+    return f"({frame.size:,} {'byte' if frame.size == 1 else 'bytes'})"
+
+
+def _check_query(query: object) -> None:
+    if isinstance(query, Query):
+        return
+    if not isinstance(query, str):
+        raise InvalidInput(
+            f"A query must be a string, not {type(query).__name__}",
+            remedy="Ask in plain language, or make one with cerata.query('…').",
+        )
+    if not is_unicode(query):
+        raise InvalidInput(f"The query is not valid Unicode: {query!r}")

@@ -1,0 +1,242 @@
+"""Reading: every read that asks for what is there, written once for a view and for a store.
+
+Owns what they return. `Reads` is the mixin of both: a view reads itself, a store the newest
+state, so each has the same reads with the same words. Leaves out questions (`asking`) and where
+the state comes from (`view`).
+"""
+
+from collections.abc import Iterator, Sequence
+from datetime import datetime
+from typing import Any, TypeVar, overload
+
+from cerata.engine.errors import InvalidInput, Unsupported
+from cerata.engine.events import DEFAULT_SCOPE, Event
+from cerata.projections.columns import Mask
+from cerata.projections.filters import Filter
+from cerata.projections.row_fold import OwnProjection
+from cerata.projections.rows import RowProjection
+from cerata.projections.tags import Tags, tenant_key
+from cerata.projections.timeline import Position, TimelineOrder
+from cerata.projections.times import to_datetime, to_microseconds
+
+from .asking import Questions
+from .drafting import check_content_hash, check_number, is_unicode
+from .layers import Layers
+from .paging import Paging, page_of
+from .values import Frame, FrameId, Stored, TimelineEntry, TimelinePage
+
+OwnType = TypeVar("OwnType", bound=RowProjection[Any, Any])
+
+
+class Reads(Questions):
+    """The reads of a view, and of a store at its newest event."""
+
+    # --- frames ----------------------------------------------------------------------------------
+
+    def count(self) -> tuple[int, int]:
+        """Return how many frames are current and how many were closed, chunks left out."""
+        layers = self.view().layers
+        current = every = 0
+        for layer, active in zip(layers.all, layers.active, strict=True):
+            own = layer.visible & ~layer.is_chunk
+            current += int((own & active).sum())
+            every += int(own.sum())
+        return current, every - current
+
+    def __len__(self) -> int:
+        """Return how many frames are current, a split document counted once."""
+        return self.count()[0]
+
+    def frame(self, frame: FrameId) -> Frame:
+        """Return a frame, current or not, as this view sees it.
+
+        Raises:
+            NotFound: no frame with this id at this basis, or it is outside the scope.
+        """
+        view = self.view()
+        return view.shown(view.existing(frame))
+
+    def content(self, frame: FrameId) -> bytes:
+        """Return a frame's content: the bytes of a blob, or its text as UTF-8."""
+        view = self.view()
+        found = view.frame(frame)
+        blob = view.blob(found.id)
+        return found.text.encode() if blob is None else blob
+
+    def frames(
+        self,
+        where: Filter | None = None,
+        *,
+        include_superseded: bool = False,
+        include_deleted: bool = False,
+        include_chunks: bool = False,
+    ) -> Iterator[Frame]:
+        """Yield the frames that a filter lets pass, newest first; closed ones only on request.
+
+        A document that was split comes as one frame unless chunks are asked for.
+
+        Raises:
+            InvalidInput: ``where`` is no filter.
+        """
+        view = self.view()
+        layers = view.layers
+        masks = layers.admitted(
+            where, include_superseded=include_superseded, include_deleted=include_deleted
+        )
+        if not include_chunks:
+            masks = _whole(layers, masks)
+        return map(view.shown, layers.newest(masks))
+
+    def timeline(
+        self,
+        *,
+        by: TimelineOrder = "content",
+        start: datetime | str | None = None,
+        end: datetime | str | None = None,
+        where: Filter | None = None,
+        after: Position | None = None,
+        limit: int = 50,
+        newest_first: bool = True,
+        include_superseded: bool = False,
+        include_deleted: bool = False,
+        include_chunks: bool = False,
+    ) -> TimelinePage:
+        """Return a page of frames in order of time, start ≤ time < end.
+
+        By ``content`` a frame stands at each of its content dates, else at when it was created;
+        by ``recorded`` once. ``after`` is the ``next`` of the page before: pages are stable
+        whatever is written meanwhile. Cost: O(log n) and the page, at the head.
+
+        Raises:
+            InvalidInput: a time without a zone, an unknown order, a limit that is not positive.
+        """
+        view = self.view()
+        masks = view.layers.admitted(
+            where, include_superseded=include_superseded, include_deleted=include_deleted
+        )
+        if not include_chunks:
+            masks = _whole(view.layers, masks)
+        paging = Paging(
+            by,
+            None if start is None else to_microseconds(start),
+            None if end is None else to_microseconds(end),
+            after,
+            limit,
+            newest_first,
+        )
+        page = page_of(view.layers, masks, paging)
+        entries = [TimelineEntry(one.frame, to_datetime(one.time), view) for one in page.entries]
+        return TimelinePage(tuple(entries), page.next)
+
+    def children(self, frame: FrameId) -> list[int]:
+        """Return the ids of the frames put directly below one, in order; those within the scope.
+
+        Raises:
+            NotFound: no frame with this id at this basis, or it is outside the scope.
+        """
+        view = self.view()
+        return view.seen(view.layers.children(view.existing(frame)))
+
+    def chunks(self, document: FrameId) -> dict[int, int]:
+        """Return the current chunks of a document: index to frame id, in order of the index.
+
+        Of a document that was closed, those that it had until then.
+
+        Raises:
+            NotFound: no frame with this id at this basis, or it is outside the scope.
+        """
+        view = self.view()
+        chunks = view.layers.chunks(view.existing(document))
+        seen = set(view.seen(chunks.values()))
+        return {index: chunk for index, chunk in chunks.items() if chunk in seen}
+
+    def find_content(self, content_hash: bytes) -> list[int]:
+        """Return the current frames with this content hash, of `cerata.content_hash`."""
+        check_content_hash(content_hash)
+        return self.view().layers.current(
+            lambda layer: layer.frames.find_content(content_hash, layer.n)
+        )
+
+    def find_stored(
+        self, content_hash: bytes, *, chunk_count: int | None = None, space: str | None = None
+    ) -> list[Stored]:
+        """Return the current frames with a content, in as many chunks, oldest first.
+
+        By this an ingest skips what is there and goes on where it stopped. ``content_hash`` is that
+        of `cerata.content_hash`; ``chunk_count`` is None for a content in one frame; with
+        ``space``, the name of an embedder's space, what has no embedding in it is told too.
+        """
+        check_content_hash(content_hash)
+        return self.view().layers.find_stored(content_hash, chunk_count, space)
+
+    def find_uri(self, uri: str) -> list[int]:
+        """Return the current frames with this URI, chunks included."""
+        if not isinstance(uri, str):
+            raise InvalidInput(f"A URI must be a string, not {type(uri).__name__}")
+        if not is_unicode(uri):
+            return []
+        return self.view().layers.current(lambda layer: layer.frames.find_uri(uri, layer.n))
+
+    # --- the log, tags, and users' own projections -----------------------------------------------
+
+    def log(self, first: int = 1, last: int | None = None) -> Iterator[Event]:
+        """Yield the events of this view in seq order.
+
+        Within a scope only those written under it come.
+
+        Raises:
+            InvalidInput: ``first`` or ``last`` is no number.
+        """
+        check_number("first", first)
+        if last is not None:
+            check_number("last", last)
+        view = self.view()
+        return view.events(first, view.basis if last is None else min(last, view.basis))
+
+    def tags(self) -> dict[str, int]:
+        """Return what each tag that there was at this basis stands for, in order of name.
+
+        Without a scope they are those of the tenant ``default``, then what others alone have.
+        """
+        view = self.view()
+        tenants = dict(view.scope or DEFAULT_SCOPE)
+        own = tenant_key(tenants["tenant"])
+        found: dict[str, int] = {}
+        for (tenant, name), at in view.own(Tags.name).rows.items():
+            if tenant == own or (view.scope is None and name not in found):
+                found[name] = at
+        return dict(sorted(found.items()))
+
+    @overload
+    def projection(self, which: str) -> OwnProjection: ...
+
+    @overload
+    def projection(self, which: type[OwnType]) -> OwnType: ...
+
+    def projection(self, which: str | type[RowProjection[Any, Any]]) -> RowProjection[Any, Any]:
+        """Return one of your own projections as this view sees it, by name or class.
+
+        Its rows are those of the view's basis, and do not change. Cost: see `Fold.own`.
+
+        Raises:
+            NotFound: it was not passed to ``open(projections=…)``. ProjectionFailed: its code
+            raised at or before the basis. Unsupported: the view is narrowed to a scope, and a
+            projection's rows are of all. InvalidInput: neither a name nor a class of one.
+        """
+        if not isinstance(which, str) and not (
+            isinstance(which, type) and issubclass(which, RowProjection)
+        ):
+            raise InvalidInput(f"{which!r} is neither a projection's name nor its class")
+        view = self.view()
+        if view.scope is not None:
+            raise Unsupported(
+                "A projection's rows are not narrowed to a scope",
+                remedy="Read it from a store without one; keep the scope in the rows' keys.",
+            )
+        name = which if isinstance(which, str) else which.name
+        return view.own(name)
+
+
+def _whole(layers: Layers, masks: Sequence[Mask]) -> tuple[Mask, ...]:
+    """Return rows without those of chunks."""
+    return tuple(mask & ~layer.is_chunk for layer, mask in zip(layers.all, masks, strict=True))

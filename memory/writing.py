@@ -1,0 +1,235 @@
+"""Writing: the calls that put, remember, supersede, delete, tag and append.
+
+Owns what each call says in events. Leaves out how they are appended (`appending`), and cutting
+documents (`ingest`).
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from datetime import datetime
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from cerata.engine.errors import InvalidInput
+from cerata.engine.events import (
+    DeleteFrame,
+    Draft,
+    EventBody,
+    JsonValue,
+    PutTag,
+    ScopeValue,
+    SupersedeFrame,
+)
+
+from .appending import Appends, asked
+from .drafting import content_hash, frame_draft, frame_fields, full_scope, listed, within_scope
+from .values import FrameId, Receipt, frame_id
+from .view import Basis, View
+
+if TYPE_CHECKING:
+    from .extract.document import Document
+
+
+class Writes(Appends):
+    """The calls that write; each is its own durable batch, or joins the open transaction."""
+
+    def at(self, basis: Basis) -> View:
+        """Return the memory as it was at a basis."""
+        raise NotImplementedError
+
+    def put_frame(
+        self,
+        content: str | bytes,
+        *,
+        kind: str = "text",
+        role: str | None = None,
+        uri: str | None = None,
+        title: str | None = None,
+        tags: Sequence[str] = (),
+        labels: Sequence[str] = (),
+        metadata: Mapping[str, JsonValue] | None = None,
+        track: str | None = None,
+        parent: FrameId | None = None,
+        content_dates: Sequence[datetime | str] = (),
+        created: datetime | str | None = None,
+        search_text: str | None = None,
+        scope: Mapping[str, ScopeValue] | None = None,
+        key: str | None = None,
+    ) -> Receipt:
+        """Put one frame as it is: no splitting, no deduplication. Durable on return.
+
+        A str is searched by its words; of bytes only ``search_text``, title and tags are.
+        ``key`` makes the call idempotent.
+
+        Raises:
+            InvalidInput: a value that cannot be stored. NotFound: no such parent.
+            IdempotencyConflict: the key was used with other arguments.
+        """
+        fields = frame_fields(
+            kind=kind,
+            role=role,
+            uri=uri,
+            title=title,
+            tags=tags,
+            labels=labels,
+            metadata=metadata,
+            track=track,
+            parent=None if parent is None else frame_id(parent),
+            content_dates=content_dates,
+            created=created,
+            search_text=search_text,
+        )
+        stamped = full_scope(scope, self._scope)
+        drafts = [frame_draft(content, fields, stamped)]
+        self._called(stamped, "put_frame", asked(drafts))
+        return self.write(drafts, key=key)
+
+    def put_frames(
+        self,
+        texts: Sequence[str],
+        *,
+        metadata: Sequence[Mapping[str, JsonValue]] | None = None,
+        kind: str = "text",
+        tags: Sequence[str] = (),
+        scope: Mapping[str, ScopeValue] | None = None,
+        key: str | None = None,
+    ) -> Receipt:
+        """Put many frames as one batch: all of them or none. Durable on return.
+
+        ``metadata`` has one mapping a text. At most 10,000 texts.
+        """
+        texts = listed("texts", texts)
+        if metadata is not None and len(metadata := listed("metadata", metadata)) != len(texts):
+            raise InvalidInput(f"{len(texts):,} texts came with {len(metadata):,} metadata")
+        stamped = full_scope(scope, self._scope)
+        fields = frame_fields(kind=kind, tags=tags)
+        if metadata is None:
+            drafts = [frame_draft(text, fields, stamped) for text in texts]
+        else:
+            drafts = [
+                frame_draft(text, frame_fields(kind=kind, tags=tags, metadata=own), stamped)
+                for text, own in zip(texts, metadata, strict=True)
+            ]
+        self._called(stamped, "put_frames", asked(drafts))
+        return self.write(drafts, key=key)
+
+    def remember(
+        self,
+        text: "str | Path | Document",
+        *,
+        kind: str = "text",
+        role: str | None = None,
+        uri: str | None = None,
+        title: str | None = None,
+        tags: Sequence[str] = (),
+        labels: Sequence[str] = (),
+        metadata: Mapping[str, JsonValue] | None = None,
+        track: str | None = None,
+        parent: FrameId | None = None,
+        content_dates: Sequence[datetime | str] = (),
+        created: datetime | str | None = None,
+        scope: Mapping[str, ScopeValue] | None = None,
+    ) -> Receipt:
+        """Remember a text, or the file at a path: split into passages, stored once.
+
+        A str is always text, of Markdown or without any marks; a file is read by what it is
+        (docs/ingest.md). What is there already, under the same URI, is not stored again
+        (``added`` is False); other text under a URI supersedes the old. A long document takes
+        several batches, its document frame first; called again after a crash, it goes on where
+        it stopped.
+
+        Raises:
+            InvalidInput: not text. NotFound: no such file. StorageFailed: it cannot be read.
+        """
+        from .ingest import remember
+
+        fields = frame_fields(
+            kind=kind,
+            role=role,
+            uri=uri,
+            title=title,
+            tags=tags,
+            labels=labels,
+            metadata=metadata,
+            track=track,
+            parent=None if parent is None else frame_id(parent),
+            content_dates=content_dates,
+            created=created,
+        )
+        stamped = full_scope(scope, self._scope)
+        said = replace(fields, metadata=dict(metadata or {}))
+        source = str(text) if isinstance(text, Path) else text
+        self._called(stamped, "remember", source, said, stamped)
+        return remember(self, text, fields, stamped)
+
+    def supersede(self, old: FrameId, new: str | FrameId) -> Receipt:
+        """Put ``new``, a text or a frame already there, in the place of ``old``.
+
+        The old frame, and the chunks below it, stay readable in the past. A new text takes over
+        the old frame's scope, kind, role, URI, title, tags, labels and metadata. Durable on
+        return.
+
+        Raises:
+            NotFound: no such frame. Conflict: one of them is closed already.
+        """
+        old_id = frame_id(old)
+        if not isinstance(new, str):
+            scope = full_scope(None, self._scope)
+            new_id = frame_id(new)
+            self._called(scope, "supersede", old_id, new_id)
+            return self.write([Draft(SupersedeFrame(old=old_id, new=new_id), scope)])
+        fields, scope = self._fields_of(old_id)
+        self._called(scope, "supersede", old_id, new)
+        frame = frame_draft(new, fields, scope, hashed=content_hash(new))
+        place = self.next_place()
+        return self.write([frame, Draft(SupersedeFrame(old=old_id, new=-place), scope)])
+
+    def delete(self, frame: FrameId) -> Receipt:
+        """Close a frame, and the chunks below it; it stays readable in the past.
+
+        Raises:
+            NotFound: no such frame. Conflict: it is closed already.
+        """
+        scope = full_scope(None, self._scope)
+        number = frame_id(frame)
+        self._called(scope, "delete", number)
+        return self.write([Draft(DeleteFrame(frame=number), scope)])
+
+    def tag(self, name: str, at: Basis = "HEAD") -> Receipt:
+        """Name the end of a batch, by default the newest, for good; `at` takes the name.
+
+        A name starts with a letter and is never used again. Inside a transaction it names what
+        is in the log. Durable on return.
+
+        Raises:
+            Conflict: the name is taken. InvalidInput: it cannot be a name, or ``at`` lies inside a
+            batch. NotFound: the log does not reach that far.
+        """
+        scope = full_scope(None, self._scope)
+        seq = self.at(at).basis
+        self._called(scope, "tag", name, at if isinstance(at, str | datetime) else seq)
+        return self.write([Draft(PutTag(tag=name, at=seq), scope)])
+
+    def append(
+        self, *events: EventBody | Draft, expect: int | None = None, key: str | None = None
+    ) -> Receipt:
+        """Append events of any kind as one batch. Durable on return.
+
+        ``expect`` is the seq of the head that the caller saw; if the log moved on it is refused.
+        A body, and a draft without a scope of its own, get the store's scope.
+
+        Raises:
+            Conflict: the log is not at ``expect``, or a target is closed. InvalidInput: an event
+            that cannot be stored, or a draft's scope outside the store's. NotFound.
+        """
+        for one in events:
+            if not isinstance(one, Draft | EventBody):
+                raise InvalidInput(
+                    f"A {type(one).__name__} is no event", remedy="Pass event bodies or drafts."
+                )
+        drafts = within_scope(
+            [one if isinstance(one, Draft) else Draft(one) for one in events], self._scope
+        )
+        if drafts:
+            self._called(drafts[0].scope, "append", asked(drafts))
+        return self.write(drafts, expect=expect, key=key)
