@@ -1,0 +1,84 @@
+"""The programs in examples/: each runs as its first lines say, and does what they say."""
+
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import cerata
+from cerata.projections import ranking
+from examples import twenty_questions
+
+ROOT = Path(__file__).resolve().parent.parent
+EXAMPLES = ROOT / "examples"
+
+
+def run(folder: Path, name: str, *arguments: str, exit_code: int = 0) -> str:
+    """Run an example in a folder of its own, and return what it printed."""
+    done = subprocess.run(
+        [sys.executable, "-W", "error", EXAMPLES / name, *arguments],
+        cwd=folder,
+        env={"PYTHONPATH": str(ROOT)},
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=400,
+    )
+    assert done.returncode == exit_code, done.stdout + done.stderr
+    return done.stdout
+
+
+def all_alike(rows: np.ndarray, weights: np.ndarray, size: int) -> np.ndarray:
+    """Score 1 for whatever has any of the words."""
+    return (np.bincount(rows, weights, size) > 0).astype(np.float64)
+
+
+@pytest.mark.slow
+def test_the_right_file_is_among_the_first_five(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Of 2,000 real files, for at least 18 of 20 questions; the scores do it.
+
+    Where all that match are equal, the oldest come first, and few answers are found.
+    """
+    said = run(tmp_path, "twenty_questions.py")
+    right, asked = said.splitlines()[-1].split(" among ")[0].split(" of ")
+    assert int(asked) == len(twenty_questions.QUESTIONS) == 20
+    assert int(right) >= 18
+    again = run(tmp_path, "twenty_questions.py")
+    assert "\n0 files added" in f"\n{again}"
+    assert again.splitlines()[-20:] == said.splitlines()[-20:]
+
+    with cerata.open(tmp_path / "library.cera", mode="r") as store:
+        assert len(store) > 1_900
+        monkeypatch.setattr(ranking, "_totals", all_alike)
+        assert twenty_questions.ask(store) < 9
+
+
+def test_a_chat_remembers_across_processes_and_not_across_users(tmp_path: Path) -> None:
+    """What one run was told the next one knows; another user's does not."""
+    question = "Am I allergic to anything?"
+    assert run(tmp_path, "agent.py", question) == "I do not know.\n"
+    run(tmp_path, "agent.py", "I am allergic to peanuts.")
+    assert run(tmp_path, "agent.py", question).endswith("I am allergic to peanuts.\n")
+    assert run(tmp_path, "agent.py", "--user", "ben", question) == "I do not know.\n"
+    with cerata.open(tmp_path / "agent.cera", mode="r") as store:
+        roles = [frame.role for frame in store.frames()]
+        assert roles.count("user") == roles.count("assistant") == 4
+
+
+def test_workers_do_every_task_once_though_one_is_killed(tmp_path: Path) -> None:
+    """The example counts for itself, and would say which task was done twice or never."""
+    said = run(tmp_path, "workers.py", "--tasks", "12")
+    assert "worker-0 was killed; 1 task of it was put back\n" in said
+    assert said.endswith("12 of 12 tasks done, each once\n")
+
+
+def test_every_example_is_run_here() -> None:
+    """An example that nothing runs stops working unseen."""
+    source = Path(__file__).read_text(encoding="utf-8")
+    programs = sorted(path.name for path in EXAMPLES.glob("*.py"))
+    assert programs
+    assert [name for name in programs if f'"{name}"' not in source] == []
