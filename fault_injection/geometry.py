@@ -5,8 +5,12 @@ of header pages, which the monitor is not out to test.
 """
 
 from cerata.engine.format.page import decode_page
+from cerata.engine.format.record import RECORD_HEADER_SIZE
 
 from .monitor import Layout
+
+_COUNT_OFFSET = RECORD_HEADER_SIZE + 12
+"""Of the count of events: behind durable_through u64 and flags u32 of a record's body."""
 
 
 class FileGeometry:
@@ -21,8 +25,10 @@ class FileGeometry:
             data_end=header.data_end,
             ring_offset=header.ring_offset,
             ring_end=header.ring_end,
-            ring_start=header.ring_start,
+            sealed_seq=header.sealed_seq,
         )
 
     def first_seq(self, record: bytes) -> int:
-        return int.from_bytes(record[:8], "little")
+        # Padding bears no seq; a mark bears that of the next event, and the count 0.
+        count = record[_COUNT_OFFSET : _COUNT_OFFSET + 4]
+        return int.from_bytes(record[:8], "little") if any(count) else 0

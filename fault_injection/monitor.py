@@ -8,7 +8,7 @@ untouched. What it asserts, at every write and every acknowledgement:
 - settled: nothing below the data end of a synced header page is overwritten or cut, except the
   header pages and the ring;
 - ring: no sector of the ring that holds a synced record is written again, until a synced header
-  page has moved the ring's start past it;
+  page says that its events are sealed;
 - acknowledged: an acknowledgement comes only after a sync that covers it.
 
 The idea is that of SQLite's journal-test VFS, and of the pre-conditions on writes in PoWER (OSDI
@@ -40,7 +40,7 @@ class Layout:
     data_end: int
     ring_offset: int
     ring_end: int
-    ring_start: int
+    sealed_seq: int
 
 
 class Geometry(Protocol):
@@ -80,8 +80,10 @@ class _Watched:
         self.pending: dict[int, _Pending] = {}
         """By the number of the write: several syncs may be under way, each covering some."""
         self.numbers = itertools.count()
-        self.held: dict[int, None] = {}
-        """Ring sectors that hold synced records, oldest first."""
+        self.held: dict[int, int] = {}
+        """Ring sectors that hold synced records, and the seq that must be sealed to free each."""
+        self.newest = 0
+        """First seq of the newest batch in ``held``; what holds no events is freed with it."""
         self.reserved: dict[tuple[int, int], int] = {}
         """Ranges that an owner grew the file by and may still fill, whatever is named after."""
         self.guard = threading.Lock()
@@ -241,8 +243,9 @@ class OrderingMonitor:
                 }
             for write in settled:
                 if write.held_end > write.offset:
+                    watched.newest = max(watched.newest, write.first_seq)
                     sectors = range(write.offset // SECTOR, -(-write.held_end // SECTOR))
-                    watched.held.update(dict.fromkeys(sectors))
+                    watched.held.update(dict.fromkeys(sectors, watched.newest))
             for write in settled:
                 for start in range(0, len(write.page or b"") - PAGE + 1, PAGE):
                     number = (write.offset + start) // PAGE
@@ -270,14 +273,11 @@ class OrderingMonitor:
         watched.layout = new
         if old is not None and (old.ring_offset, old.ring_end) != (new.ring_offset, new.ring_end):
             watched.held.clear()
-        elif old is not None and old.ring_start != new.ring_start:
-            start = new.ring_start // SECTOR
-            # Records are freed from the oldest on. Where the start stands on no record, the
-            # ring is empty.
-            for sector in list(watched.held):
-                if sector == start:
-                    break
-                del watched.held[sector]
+        else:
+            # By seq, not by place: others may have led the ring around since the last page that
+            # was seen here, and its start stands anywhere then, also on a sector freed long ago.
+            sealed = new.sealed_seq
+            watched.held = {sector: seq for sector, seq in watched.held.items() if seq > sealed}
 
 
 class MonitoredFile:

@@ -4,25 +4,27 @@ import pytest
 
 from cerata.engine.storage import StorageFile
 from cerata.fault_injection.disk import SimulatedDisk
+from cerata.fault_injection.geometry import FileGeometry
 from cerata.fault_injection.monitor import Layout, OrderingMonitor, OrderViolation
+from cerata.fault_injection.workloads import Session, append_long, append_small, fresh_world
 
 RING, RING_END, DATA = 8192, 16384, 16384
 
 
 class ToyGeometry:
-    """A page is [order, ring start in sectors, data end in sectors] as bytes; 255 marks a page."""
+    """A page is [order, sealed seq, data end in sectors] as bytes; 255 marks a page."""
 
     def layout(self, page: bytes, number: int) -> Layout | None:
         if page[:1] != b"\xff":
             return None
-        return Layout(page[1], page[3] * 512, RING, RING_END, page[2] * 512)
+        return Layout(page[1], page[3] * 512, RING, RING_END, page[2])
 
     def first_seq(self, record: bytes) -> int:
         return record[0]
 
 
-def page(order: int, start: int = RING, end: int = DATA) -> bytes:
-    return bytes([255, order, start // 512, end // 512]).ljust(4096, b"\0")
+def page(order: int, sealed: int = 0, end: int = DATA) -> bytes:
+    return bytes([255, order, sealed, end // 512]).ljust(4096, b"\0")
 
 
 def record(seq: int) -> bytes:
@@ -47,7 +49,7 @@ def test_the_right_order_raises_nothing() -> None:
         monitor.acknowledge(file.identity(), seq)
     file.write_at(DATA, b"segment, TOC and footer".ljust(512))
     file.sync()
-    file.write_at(4096, page(2, RING + 1024, DATA + 512))
+    file.write_at(4096, page(2, 3, DATA + 512))
     file.sync()
     file.write_at(RING, record(4))
     file.sync()
@@ -90,7 +92,7 @@ def test_reusing_the_ring_before_the_second_sync_is_caught() -> None:
     _, file = fresh()
     file.write_at(RING, record(1))
     file.sync()
-    file.write_at(4096, page(2, RING + 512))
+    file.write_at(4096, page(2, 1))
     with pytest.raises(OrderViolation, match=r"^ring: the sector at 8192"):
         file.write_at(RING, record(2))
 
@@ -102,6 +104,58 @@ def test_writing_into_the_sector_of_a_synced_record_is_caught() -> None:
     file.sync()
     with pytest.raises(OrderViolation, match=r"^ring"):
         file.write_at(RING + 300, record(2)[:100])
+
+
+def test_the_ring_may_be_reused_when_others_have_led_it_around() -> None:
+    """Only the last of their pages is read here, and the ring starts where our record stood.
+
+    So a killed writer's companion was accused of an overwrite, once in some thousand kills.
+    """
+    disk = SimulatedDisk()
+    disk.put("a", page(1) + page(0) + bytes(RING_END - RING))
+    ours = OrderingMonitor(ToyGeometry()).storage(disk.process()).open("a", mode="rw")
+    theirs = disk.process().open("a", mode="rw")
+    ours.write_at(RING, record(1))
+    ours.sync()
+    # They seal, fill the rest of the ring, and seal again: it starts at our record's sector.
+    theirs.write_at(4096, page(2, 1))
+    theirs.write_at(0, page(3, 16))
+    ours.write_at(RING, record(17))
+    ours.sync()
+    with pytest.raises(OrderViolation, match=r"^ring: the sector at 8192"):
+        ours.write_at(RING, record(18))
+
+
+def test_a_ring_that_another_process_led_around_to_the_same_place_is_free() -> None:
+    """The engine itself: the other one, unseen, seals when the ring is full to its last sector."""
+    world = fresh_world()
+    ours = Session(world, OrderingMonitor(FileGeometry()))
+    append_small(ours)
+    theirs = Session(world)
+    # One of several sectors, so that the pages have not turned as often as the ring has sectors.
+    append_long(theirs)
+    theirs.log.seal()
+    while theirs.log.page.ring_start != ours.log.page.ring_start:
+        append_small(theirs)
+        theirs.log.seal()
+    append_small(ours)
+    assert ours.log.head.seq == theirs.log.head.seq + 1
+    assert ours.monitor is not None
+    assert ours.monitor.violations == []
+
+
+def test_what_holds_no_events_is_freed_with_the_batch_before_it() -> None:
+    """A mark, or padding, is needed as long as the record that it stands behind, and no longer."""
+    _, file = fresh()
+    mark = b"\0mark".ljust(512, b"x")
+    file.write_at(RING, record(1) + mark)
+    file.write_at(RING + 1024, mark)
+    file.sync()
+    with pytest.raises(OrderViolation, match=r"^ring: the sector at 9216"):
+        file.write_at(RING + 1024, record(2))
+    file.write_at(4096, page(2, 1))
+    file.sync()
+    file.write_at(RING + 1024, record(2))
 
 
 def test_the_zero_sector_after_a_record_may_be_overwritten() -> None:
