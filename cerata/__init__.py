@@ -41,6 +41,7 @@ if TYPE_CHECKING:
     )
     from cerata.engine.events import Draft, Event, EventBody, event, upcaster
     from cerata.engine.head import Head
+    from cerata.memory.difference import Change, Diff
     from cerata.memory.drafting import content_hash
     from cerata.memory.store import Store
     from cerata.memory.store import open_store as open  # noqa: A004 - the front door's own verb
@@ -54,11 +55,13 @@ if TYPE_CHECKING:
 
 __all__ = [
     "CerataError",
+    "Change",
     "Closed",
     "Conflict",
     "Context",
     "ContextItem",
     "Corrupt",
+    "Diff",
     "Draft",
     "Environment",
     "Event",
@@ -116,6 +119,7 @@ _HOMES = {
     ),
     "cerata.engine.events": ("Draft", "Event", "EventBody", "event", "upcaster"),
     "cerata.engine.head": ("Head",),
+    "cerata.memory.difference": ("Change", "Diff"),
     "cerata.memory.drafting": ("content_hash",),
     "cerata.memory.store": ("Store", "open"),
     "cerata.memory.transaction": ("Transaction",),

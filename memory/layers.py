@@ -200,6 +200,10 @@ class Layers:
                 mask[layer.rows_of(closed[closed * layer.sign > 0])] = False
         return masks
 
+    def whole(self, masks: Sequence[Mask]) -> tuple[Mask, ...]:
+        """Return rows without those of chunks, by layer."""
+        return tuple(mask & ~layer.is_chunk for layer, mask in zip(self.all, masks, strict=True))
+
     @cached_property
     def searched(self) -> tuple[Mask, ...]:
         """Rows that a search looks at, closed ones included, by layer."""

@@ -5,13 +5,12 @@ state, so each has the same reads with the same words. Leaves out questions (`as
 the state comes from (`view`).
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from datetime import datetime
 from typing import Any, TypeVar, overload
 
 from cerata.engine.errors import InvalidInput, Unsupported
 from cerata.engine.events import DEFAULT_SCOPE, Event
-from cerata.projections.columns import Mask
 from cerata.projections.filters import Filter
 from cerata.projections.row_fold import OwnProjection
 from cerata.projections.rows import RowProjection
@@ -21,7 +20,6 @@ from cerata.projections.times import to_datetime, to_microseconds
 
 from .asking import Questions
 from .drafting import check_content_hash, check_number, is_unicode
-from .layers import Layers
 from .paging import Paging, page_of
 from .values import Frame, FrameId, Stored, TimelineEntry, TimelinePage
 
@@ -84,7 +82,7 @@ class Reads(Questions):
             where, include_superseded=include_superseded, include_deleted=include_deleted
         )
         if not include_chunks:
-            masks = _whole(layers, masks)
+            masks = layers.whole(masks)
         return map(view.shown, layers.newest(masks))
 
     def timeline(
@@ -115,7 +113,7 @@ class Reads(Questions):
             where, include_superseded=include_superseded, include_deleted=include_deleted
         )
         if not include_chunks:
-            masks = _whole(view.layers, masks)
+            masks = view.layers.whole(masks)
         paging = Paging(
             by,
             None if start is None else to_microseconds(start),
@@ -235,8 +233,3 @@ class Reads(Questions):
             )
         name = which if isinstance(which, str) else which.name
         return view.own(name)
-
-
-def _whole(layers: Layers, masks: Sequence[Mask]) -> tuple[Mask, ...]:
-    """Return rows without those of chunks."""
-    return tuple(mask & ~layer.is_chunk for layer, mask in zip(layers.all, masks, strict=True))

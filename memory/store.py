@@ -37,6 +37,8 @@ from .writing import Writes
 if TYPE_CHECKING:
     from cerata.replay.verify import Verification
 
+    from .difference import Diff
+
 
 class Store(Writes):
     """A memory in one file. Any thread may call it; several processes may have the file open.
@@ -157,6 +159,26 @@ class Store(Writes):
             basis = head.seq
         seq = resolve_basis(self._log, basis, self._tagged)
         return View(self._log, self._fold, seq, self._scope, now)
+
+    def diff(self, a: Basis, b: Basis = "HEAD") -> "Diff":
+        """Return what differs between the memory at ``a`` and at ``b``, frame by frame.
+
+        A basis is whatever `at` takes. Of a view the scope counts too, if both are views of it.
+        Cost: one pass over the frames' columns, and a read of each frame that differs.
+
+        Raises:
+            NotFound: the log does not reach that far. InvalidInput: it cannot be understood, or
+            the views are of different scopes.
+        """
+        from .difference import diff
+
+        first, second = self.at(a), self.at(b)
+        if first.scope != second.scope:
+            raise InvalidInput(
+                "The two states are of different scopes",
+                remedy="Give two views of one scope, or points of the log.",
+            )
+        return diff(first, second)
 
     def _tagged(self, name: str) -> int | None:
         return self._newest().tags().get(name)
