@@ -10,7 +10,8 @@ multiple of 8 so that reading copies nothing. The same columns always give the s
 
 import struct
 from collections.abc import Mapping, Sequence
-from typing import Final, Generic, TypeAlias, TypeVar, cast
+from functools import lru_cache
+from typing import Any, Final, Generic, TypeAlias, TypeVar, cast
 
 import numpy as np
 import numpy.typing as npt
@@ -40,7 +41,8 @@ CHUNK_SIZE_MAX: Final = 1 << 32
 """Most bytes of one chunk before compression: 2 million frames fill about 1 GiB."""
 
 _HEADER = struct.Struct("<8sII")
-_DESCRIPTOR = struct.Struct("<24s8sQ8x")
+_DESCRIPTOR = struct.Struct("<32sQQ")
+_NAME_SIZE: Final = 24
 _DTYPES: Final = {
     dtype.str: dtype
     for dtype in (
@@ -88,15 +90,32 @@ class Column(Generic[Item]):
     def extend(self, items: npt.ArrayLike) -> None:
         """Append items; amortised O(items)."""
         added = np.asarray(items, self._buffer.dtype)
+        if not len(added):
+            return
         end = self._size + len(added)
         if end > len(self._buffer):
-            # The old buffer stays as it is for whoever holds a view of it.
-            capacity = max(end, 16 if self._size else 0, self._size * 3 // 2)
-            grown: npt.NDArray[Item] = np.empty(capacity, self._buffer.dtype)
-            grown[: self._size] = self._buffer[: self._size]
-            self._buffer = grown
+            self._grow(max(end, 16 if self._size else 0, self._size * 3 // 2))
         self._buffer[self._size : end] = added
         self._size = end
+
+    def adopt(self, items: npt.ArrayLike) -> None:
+        """Append items that nobody will change: an empty column takes them without a copy."""
+        if self._size:
+            self.extend(items)
+        else:
+            self._buffer = np.asarray(items, self._buffer.dtype)
+            self._size = len(self._buffer)
+
+    def reserve(self, count: int) -> None:
+        """Make room for ``count`` more items, so that no `extend` by them copies the others."""
+        if self._size + count > len(self._buffer):
+            self._grow(self._size + count)
+
+    def _grow(self, capacity: int) -> None:
+        """Move to a larger buffer; the old one stays as it is for whoever holds a view of it."""
+        grown: npt.NDArray[Item] = np.empty(capacity, self._buffer.dtype)
+        grown[: self._size] = self._buffer[: self._size]
+        self._buffer = grown
 
     def set_once(self, rows: Rows, values: npt.ArrayLike) -> None:
         """Write items that so far stand for nothing.
@@ -127,12 +146,24 @@ def narrow(items: AnyColumn) -> Unsigned:
     raise OverflowError(f"a column item is {largest}; 32 bits is the limit")
 
 
+def planes(name: str, column: Unsigned) -> dict[str, U8]:
+    """Return the bytes of the items apart, the lowest of all first.
+
+    They take a fifth less when compressed, and a third less time to decompress, than items whose
+    bytes stand together.
+    """
+    data = np.ascontiguousarray(column, column.dtype.newbyteorder("<")).view(np.uint8)
+    apart = data.reshape(-1, column.itemsize)
+    return {f"{name}.{place}": apart[:, place] for place in range(column.itemsize)}
+
+
 def encode_columns(columns: Mapping[str, AnyColumn]) -> bytes:
     """Return the canonical bytes of named columns, in the order given."""
     parts = [_HEADER.pack(CHUNK_MAGIC, CHUNK_VERSION, len(columns))]
     for name, column in columns.items():
         dtype = column.dtype.newbyteorder("<").str.encode()
-        parts.append(_DESCRIPTOR.pack(name.encode(), dtype, len(column)))
+        what = name.encode().ljust(_NAME_SIZE, b"\0") + dtype
+        parts.append(_DESCRIPTOR.pack(what, len(column), 0))
     for column in columns.values():
         data = np.ascontiguousarray(column, column.dtype.newbyteorder("<")).tobytes()
         parts += (data, bytes(-len(data) % 8))
@@ -147,6 +178,25 @@ class Columns:
 
     def __init__(self, columns: dict[str, AnyColumn]) -> None:
         self._columns = columns
+
+    @classmethod
+    def end_to_end(cls, parts: Sequence["Columns"]) -> "Columns":
+        """Return the columns of chunks one after the other, as those of one chunk.
+
+        Raises:
+            Corrupt: they are not of one kind.
+        """
+        first, *others = parts
+        if not others:
+            return first
+        for part in others:
+            require(part.names() == first.names(), "it has other columns than its neighbour")
+        return cls(
+            {
+                name: cast("AnyColumn", np.concatenate([part.like(name, model) for part in parts]))
+                for name, model in first._columns.items()
+            }
+        )
 
     def names(self) -> list[str]:
         return list(self._columns)
@@ -180,6 +230,18 @@ class Columns:
         column = self._get(name, "|u1", "<u2", "<u4")
         return column.astype(np.dtype(f"u{column.itemsize}"), copy=False)
 
+    def planes(self, name: str) -> Unsigned:
+        """Return a column whose bytes `planes` put apart; a new array where it has several."""
+        count = sum(f"{name}.{place}" in self._columns for place in range(4))
+        parts = [self.u8(f"{name}.{place}") for place in range(count)]
+        require(count in (1, 2, 4), f"column {name!r} has {count} planes")
+        require(len({len(part) for part in parts}) == 1, f"the planes of {name!r} differ in length")
+        joined: Unsigned = parts[-1].astype(np.dtype(f"u{count}"), copy=False)
+        for part in reversed(parts[:-1]):
+            np.left_shift(joined, 8, out=joined)
+            np.bitwise_or(joined, part, out=joined)
+        return joined
+
 
 def decode_columns(data: bytes) -> Columns:
     """Read a chunk; the columns share its bytes.
@@ -198,24 +260,28 @@ def decode_columns(data: bytes) -> Columns:
     if offset > len(data):
         raise damaged("the descriptors reach past the end")
     columns: dict[str, AnyColumn] = {}
-    for index in range(count):
-        start = _HEADER.size + index * _DESCRIPTOR.size
-        name_bytes, dtype_bytes, items = _DESCRIPTOR.unpack_from(data, start)
-        if data[start + _DESCRIPTOR.size - 8 : start + _DESCRIPTOR.size] != bytes(8):
+    descriptors = _DESCRIPTOR.iter_unpack(memoryview(data)[_HEADER.size : offset])
+    for index, (what, items, reserved) in enumerate(descriptors):
+        if reserved:
             raise damaged("reserved bytes are not zero")
-        name = _ascii(name_bytes)
-        dtype = _DTYPES.get(_ascii(dtype_bytes))
+        name, dtype = _described(what)
         if dtype is None or not name or name in columns:
-            raise damaged(f"column {index} has name {name_bytes!r} and dtype {dtype_bytes!r}")
+            raise damaged(f"column {index} is said to be {what!r}")
         end = offset + items * dtype.itemsize
         padded = end + -end % 8
-        if padded > len(data) or any(data[end:padded]):
+        if padded > len(data) or data[end:padded] != bytes(padded - end):
             raise damaged(f"column {name!r} of {items:,} items does not fit")
         columns[name] = cast("AnyColumn", np.frombuffer(data, dtype, items, offset))
         offset = padded
     if offset != len(data):
         raise damaged(f"{len(data) - offset} bytes follow the last column")
     return Columns(columns)
+
+
+@lru_cache(maxsize=1024)
+def _described(what: bytes) -> tuple[str, np.dtype[Any] | None]:
+    """Return the name and dtype in a descriptor; nothing in place of what is none."""
+    return _ascii(what[:_NAME_SIZE]), _DTYPES.get(_ascii(what[_NAME_SIZE:]))
 
 
 def _ascii(field: bytes) -> str:

@@ -279,7 +279,7 @@ class FrameColumns:
             names.load(new)
         for columns_kept, items in zip(kept, groups, strict=True):
             for (_, growing), added in zip(columns_kept, items, strict=True):
-                growing.extend(added)
+                growing.adopt(added)
         self.attributes.load(attributes)
         # The parents that are unknown are among the oddities loaded above.
         self._link(len(births[0]))

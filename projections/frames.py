@@ -21,7 +21,7 @@ import msgspec
 
 from cerata.engine.events import DeleteFrame, PutEmbedding, PutFrame, Scope, SupersedeFrame
 
-from .columns import AnyColumn, decode_columns, encode_columns
+from .columns import AnyColumn, Columns, decode_columns, encode_columns
 from .frame_columns import (
     FLAG_BLOB,
     FLAG_CONTENT_HASH,
@@ -238,9 +238,11 @@ class FramesProjection:
             }
         )
 
-    def load(self, chunk: bytes) -> None:
-        columns = decode_columns(chunk)
-        through = check_head(columns, self._digests.salt, self._seq)
+    def load(self, *chunks: bytes) -> None:
+        parts, through = [decode_columns(chunk) for chunk in chunks], self._seq
+        for part in parts:
+            through = check_head(part, self._digests.salt, through)
+        columns = Columns.end_to_end(parts)
         self._digests.check(columns.u8("blocks"), self._seq, through)
         self._columns.load(columns, self._seq, through)
         self._digests.load(columns.u8("blocks"))

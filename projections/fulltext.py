@@ -48,21 +48,25 @@ from .unicode_tables import UNICODE_VERSION
 from .vocabulary import Vocabulary
 from .word_table import cut
 
-_STEP_EVENTS: Final = BLOCK_SEQS
-"""Events folded before their tokens become a piece: about 100,000 tokens, which sort in cache."""
-
 _BATCH_FRAMES: Final = 256
 """Frames cut at once: enough to make columns pay, and new words are soon known."""
 
-_PIECE_TOKENS_MIN: Final = 1 << 16
-"""Tokens that wait for a reader at most, before they become a piece."""
+_PIECE_TOKENS_MIN: Final = 1 << 18
+"""Tokens that wait for a reader at most, before they become a piece: they sort in cache."""
 
 
 class FulltextProjection:
-    """Folds putFrame into postings."""
+    """Folds putFrame into postings.
+
+    - ``_blocks`` has a piece for each complete block of events that put a frame: what its chunk
+      holds, so that neither loading nor saving merges anything. ``_recent`` are those of the rows
+      since, tidied as they come.
+    - ``_stream`` are the tokens from row ``_stream_row`` on, which the next digest needs; what
+      the block has before that row is in pieces.
+    """
 
     name: ClassVar[str] = "fulltext"
-    version: ClassVar[int] = 2
+    version: ClassVar[int] = 3
 
     def __init__(self) -> None:
         self._seq = 0
@@ -73,9 +77,8 @@ class FulltextProjection:
         self._tags_lengths = Column(np.uint32)
         self._token_ends = Column(np.int64)
         self._vocabulary = Vocabulary()
-        self._pieces: tuple[Piece, ...] = ()
-        # Tokens from row `_stream_row` on: what is not yet in a piece, and what the next digest
-        # needs.
+        self._blocks: tuple[Piece, ...] = ()
+        self._recent: tuple[Piece, ...] = ()
         self._stream = Column(np.uint32)
         self._stream_row = 0
         self._digests = BlockDigests(salt_of(self.name, self.version, self.parameters))
@@ -93,6 +96,10 @@ class FulltextProjection:
     @property
     def seq(self) -> int:
         return self._seq
+
+    @property
+    def _pieces(self) -> tuple[Piece, ...]:
+        return (*self._blocks, *self._recent)
 
     def snapshot(self) -> Fulltext:
         """Return an immutable reader of the state at ``seq``; any thread may use it.
@@ -114,16 +121,18 @@ class FulltextProjection:
         check_follows(self._seq, events)
         # Before anything changes: without the stemmer no text can be folded.
         english()
-        for start in range(0, len(events), _STEP_EVENTS):
-            step = events[start : start + _STEP_EVENTS]
+        start = 0
+        while start < len(events):
+            step = events[start : start + BLOCK_SEQS - self._seq % BLOCK_SEQS]
+            start += len(step)
             frames = [event for event in step if event.type == PutFrame.wire_name]
             for first in range(0, len(frames), _BATCH_FRAMES):
                 self._fold(frames[first : first + _BATCH_FRAMES])
+                if self._unsettled() >= _PIECE_TOKENS_MIN:
+                    self._settle()
             self._seq = step[-1].seq
-            if self._unsettled() >= _PIECE_TOKENS_MIN:
-                self._settle()
             self._digests.complete(self._seq, self._effects)
-            self._forget()
+            self._complete()
 
     def _fold(self, events: Sequence[FoldedEvent]) -> None:
         """Append the tokens of frames; about 7 us for 40 words, a column at a time."""
@@ -154,17 +163,29 @@ class FulltextProjection:
         self._tags_lengths.extend(lengths[:, Field.TAGS])
         self._token_ends.extend(np.cumsum(total) + base)
 
+    def _settled_row(self) -> int:
+        """Return the first row that is in no piece yet."""
+        last = self._recent[-1:] or self._blocks[-1:]
+        return last[0].end_row if last else 0
+
     def _unsettled(self) -> int:
         """Return how many tokens are in no piece yet."""
-        row = self._pieces[-1].end_row if self._pieces else 0
-        return self._tokens_before(len(self._seqs)) - self._tokens_before(row)
+        return self._tokens_before(len(self._seqs)) - self._tokens_before(self._settled_row())
 
     def _settle(self) -> None:
         """Turn the rows that are in no piece into one."""
-        row, end = self._pieces[-1].end_row if self._pieces else 0, len(self._seqs)
+        row, end = self._settled_row(), len(self._seqs)
         if row < end:
             piece = postings.invert(self._tokens(row, end), self._fields().part(row, end), row)
-            self._pieces = postings.tidy((*self._pieces, piece))
+            self._recent = postings.tidy((*self._recent, piece))
+
+    def _complete(self) -> None:
+        """At the end of a block, make one piece of its rows, and forget their tokens."""
+        if self._seq % BLOCK_SEQS == 0:
+            self._settle()
+            if self._recent:
+                self._blocks, self._recent = (*self._blocks, postings.merge(self._recent)), ()
+            self._stream, self._stream_row = Column(np.uint32), len(self._seqs)
 
     def _tokens_before(self, row: int) -> int:
         return int(self._token_ends.view()[row - 1]) if row else 0
@@ -175,24 +196,12 @@ class FulltextProjection:
             base = self._tokens_before(self._stream_row)
             start, end = self._tokens_before(first_row), self._tokens_before(end_row)
             return self._stream.view()[start - base : end - base]
-        middle = min(end_row, self._pieces[-1].end_row if self._pieces else 0)
+        middle = min(end_row, self._settled_row())
         piece = postings.gather(self._pieces, first_row, middle)
         tokens = postings.stream_of(piece, self._lengths.view()[first_row:middle])
         return (
             np.concatenate([tokens, self._tokens(middle, end_row)]) if middle < end_row else tokens
         )
-
-    def _forget(self) -> None:
-        """Drop tokens that are in pieces and in complete blocks, once they are the most."""
-        settled = self._pieces[-1].end_row if self._pieces else 0
-        hashed = rows_up_to(self._seqs.view(), self._digests.count * BLOCK_SEQS)
-        row = max(self._stream_row, min(settled, hashed))
-        dropped = self._tokens_before(row) - self._tokens_before(self._stream_row)
-        if 2 * dropped > len(self._stream):
-            rest = self._stream.view()[dropped:]
-            self._stream = Column(np.uint32)
-            self._stream.extend(rest)
-            self._stream_row = row
 
     # --- digest and chunks -----------------------------------------------------------------------
 
@@ -242,8 +251,19 @@ class FulltextProjection:
             }
         )
 
-    def load(self, chunk: bytes) -> None:
-        columns = decode_columns(chunk)
+    def load(self, *chunks: bytes) -> None:
+        parts = [decode_columns(chunk) for chunk in chunks]
+        rows = sum(len(part.i64("rows.seq")) for part in parts)
+        for column in self._by_row():
+            column.reserve(rows)
+        for part in parts:
+            self._load(part)
+
+    def _by_row(self) -> tuple[Column[np.int64] | Column[np.uint32], ...]:
+        fields = (self._lengths, self._title_lengths, self._tags_lengths)
+        return (self._seqs, self._token_ends, *fields)
+
+    def _load(self, columns: Columns) -> None:
         through = check_head(columns, self._digests.salt, self._seq)
         self._settle()
         blocks, seqs = columns.u8("blocks"), columns.i64("rows.seq")
@@ -266,18 +286,18 @@ class FulltextProjection:
         self._title_lengths.extend(fields.title)
         self._tags_lengths.extend(fields.tags)
         if len(seqs):
-            self._pieces = postings.tidy((*self._pieces, piece))
+            self._recent = (*self._recent, piece)
         self._stream, self._stream_row = Column(np.uint32), len(self._seqs)
         self._digests.load(blocks)
         self._seq = through
+        self._complete()
 
     @property
     def size_bytes(self) -> int:
         """Memory held by columns, pieces and the vocabulary."""
-        fields = (self._lengths, self._title_lengths, self._tags_lengths)
-        columns = (self._seqs, *fields, self._token_ends, self._stream)
-        held = sum(column.size_bytes for column in columns) + self._vocabulary.size_bytes
-        return held + sum(piece.size_bytes for piece in self._pieces)
+        held = sum(column.size_bytes for column in (*self._by_row(), self._stream))
+        held += sum(piece.size_bytes for piece in self._pieces)
+        return held + self._vocabulary.size_bytes
 
 
 def _read_lengths(columns: Columns, count: int) -> FieldLengths:

@@ -1,8 +1,8 @@
 """Rows by hash: a u64 column that is sorted piece by piece and bisected.
 
 Owns lookup by a 64-bit hash over a column that only grows. Leaves out confirmation: two different
-things can share a hash, so a caller compares what it finds. Sorting is put off until a lookup
-wants it, so that loading a chunk does none.
+things can share a hash, so a caller compares what it finds. Sorting is put off until lookups have
+cost as much, so that who opens a file to ask one question sorts nothing.
 """
 
 import threading
@@ -18,6 +18,9 @@ SORT_SIZE_MIN: Final = 4096
 """A tail below this many items is scanned: 4,096 compare in about 3 us, as a bisect takes."""
 
 
+_SCANS_MAX: Final = 32
+"""A longer tail is scanned so many times before it is sorted: that costs about as much."""
+
 _BATCH_MIN: Final = 16
 """Fewer hashes than this are looked up one by one."""
 
@@ -29,11 +32,13 @@ class HashIndex:
     - Any thread may look up, with any prefix of the one column that the index is for.
     """
 
-    __slots__ = ("_covered", "_lock", "_sorted")
+    __slots__ = ("_covered", "_lock", "_scanned", "_sorted")
 
     def __init__(self) -> None:
         self._sorted = SortedRows[np.uint64]()
         self._covered = 0
+        # Items of a long tail that lookups have passed over.
+        self._scanned = 0
         self._lock = threading.Lock()
 
     def find(self, hashes: U64, wanted: int) -> list[int]:
@@ -42,8 +47,11 @@ class HashIndex:
         Cost: O(log² n), and once in a while a sort of what came since.
         """
         size = len(hashes)
-        if size - self._covered > SORT_SIZE_MIN:
-            self._cover(hashes)
+        tail = size - self._covered
+        if tail > SORT_SIZE_MIN:
+            self._scanned += tail
+            if self._scanned > _SCANS_MAX * tail:
+                self._cover(hashes)
         key = np.uint64(wanted)
         # Read before the rows: they may come to cover more meanwhile, never less.
         covered, found = self._covered, list[int]()
@@ -78,7 +86,7 @@ class HashIndex:
                 self._sorted = self._sorted.plus(
                     hashes[start:], np.arange(start, end, dtype=np.uint32)
                 )
-                self._covered = end
+                self._covered, self._scanned = end, 0
 
     @property
     def size_bytes(self) -> int:

@@ -168,7 +168,7 @@ class Matching:
 
     def _starts(self, ids: list[int]) -> I64:
         """Return where terms stand one after the other: row · 2^32 + position of the first."""
-        places = {term: self._occurrences.places(term) for term in set(ids)}
+        places = {term: self._occurrences.positions(term) for term in set(ids)}
         shifted = [(places[term], offset) for offset, term in enumerate(ids)]
         # The rarest first: it leaves the fewest to look up in the others.
         shifted.sort(key=lambda item: len(item[0]))

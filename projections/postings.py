@@ -5,8 +5,8 @@ back into the stream. The stream is the canonical form (it is what digests see):
 of row and position. A piece is the same in order of term, row and position, so either gives the
 other.
 
-Merging follows the logarithmic method (Bentley and Saxe, 1980): pieces of like size are merged
-four at a time, so there are O(log rows) of them however small the folds were.
+Small pieces are merged by the logarithmic method (Bentley and Saxe, 1980), four at a time, so
+there are O(log rows) of them however they came.
 """
 
 from collections.abc import Sequence
@@ -25,6 +25,7 @@ from .columns import (
     concatenate,
     gather_ranges,
     narrow,
+    planes,
     require,
 )
 from .fields import FieldLengths, weigh
@@ -229,9 +230,15 @@ def stream_of(piece: Piece, lengths: U32) -> U32:
 
 
 def tidy(pieces: Sequence[Piece]) -> tuple[Piece, ...]:
-    """Return the pieces with the last ones merged wherever four are of one size."""
+    """Return the pieces with the last four merged while the first of them is not the largest.
+
+    So each piece is of a larger size than the three after it.
+    """
     kept = list(pieces)
-    while len(kept) >= _FANOUT and len({_level(piece) for piece in kept[-_FANOUT:]}) == 1:
+    while len(kept) >= _FANOUT:
+        first, *later = map(_level, kept[-_FANOUT:])
+        if first > max(later):
+            break
         kept[-_FANOUT:] = [merge(kept[-_FANOUT:])]
     return tuple(kept)
 
@@ -245,18 +252,11 @@ def _level(piece: Piece) -> int:
 
 
 def encode(piece: Piece) -> dict[str, AnyColumn]:
-    """Return the columns of a piece, as `decode` reads them.
-
-    Rows are kept as gaps, which compress by a third better.
-    """
-    firsts = piece.starts[:-1]
-    gaps = piece.rows.astype(np.int64)
-    gaps[1:] -= piece.rows[:-1]
-    gaps[firsts] = piece.rows[firsts]
+    """Return the columns of a piece, as `decode` reads them; terms are kept as gaps."""
     return {
-        "postings.terms": piece.terms,
-        "postings.sizes": narrow(np.diff(piece.starts)),
-        "postings.gaps": narrow(gaps),
+        **planes("postings.terms", narrow(np.diff(piece.terms, prepend=np.uint32(0)))),
+        **planes("postings.sizes", narrow(np.diff(piece.starts))),
+        **planes("postings.rows", piece.rows),
         "postings.counts": piece.counts,
         "postings.positions": piece.positions,
     }
@@ -268,29 +268,22 @@ def decode(columns: Columns, fields: FieldLengths, first_row: int, term_count: i
     ``fields`` are those of the chunk's rows, ``term_count`` how many terms there are with it.
     """
     lengths = fields.total
-    terms, sizes = columns.u32("postings.terms"), columns.narrow("postings.sizes")
-    gaps, counts = columns.narrow("postings.gaps"), columns.narrow("postings.counts")
+    gaps, sizes = columns.planes("postings.terms"), columns.planes("postings.sizes")
+    rows, counts = columns.planes("postings.rows"), columns.narrow("postings.counts")
     positions = columns.narrow("postings.positions")
+    ends = np.cumsum(gaps, dtype=np.int64)
     starts = concatenate([np.zeros(1, np.int64), np.cumsum(sizes, dtype=np.int64)], np.int64)
-    require(len(terms) == len(sizes), "its terms and their sizes differ")
-    require(int(starts[-1]) == len(gaps) == len(counts), "its postings differ in length")
+    require(len(gaps) == len(sizes), "its terms and their sizes differ")
+    require(int(starts[-1]) == len(rows) == len(counts), "its postings differ in length")
     require(int(counts.sum(dtype=np.int64)) == len(positions), "its positions differ in length")
     require(int(lengths.sum(dtype=np.int64)) == len(positions), "its texts have other lengths")
-    rows: Unsigned = np.empty(0, np.uint8)
-    if len(terms):
+    if len(gaps):
         require(int(sizes.min()) > 0 and int(counts.min()) > 0, "it has an empty posting")
-        require((terms[1:] > terms[:-1]).all(), "its terms do not ascend")
-        require(int(terms[-1]) < term_count, "it names a term that is not there")
-        # Each term's gaps add up from its first: one running sum for all, modulo 2^32, less what
-        # it was before the term. One that leaves 32 bits comes back below its neighbour.
-        sums = np.cumsum(gaps, dtype=np.uint32)
-        before = concatenate([np.zeros(1, np.uint32), sums[starts[1:-1] - 1]], np.uint32)
-        last_rows = sums[starts[1:] - 1] - before
-        sums -= np.repeat(before, sizes)
-        ascends = sums[1:] > sums[:-1]
+        require((gaps[1:] > 0).all(), "its terms do not ascend")
+        require(int(ends[-1]) < term_count, "it names a term that is not there")
+        ascends = rows[1:] > rows[:-1]
         ascends[starts[1:-1] - 1] = True
         require(ascends.all(), "the rows of a term do not ascend")
-        require(int(last_rows.max()) < len(lengths), "it names a row that is not there")
-        rows = narrow(sums)
+        require(int(rows.max()) < len(lengths), "it names a row that is not there")
     span = first_row, first_row + len(lengths)
-    return _piece(span, terms, starts, rows, counts, positions, fields)
+    return _piece(span, ends.astype(np.uint32), starts, rows, counts, positions, fields)

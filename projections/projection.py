@@ -93,12 +93,12 @@ class Projection(Protocol):
         """
         ...
 
-    def load(self, chunk: bytes) -> None:
-        """Append the effects of a chunk that starts after ``seq``, in place of folding them.
+    def load(self, *chunks: bytes) -> None:
+        """Append the effects of chunks, the first of which starts after ``seq``.
 
         Raises:
             Corrupt: the bytes are damaged, are of another projection, or do not follow ``seq``.
-                The state is then as it was.
+                The state is then that before them, or at the end of one of them.
         """
         ...
 

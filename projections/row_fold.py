@@ -29,7 +29,7 @@ from .projection import (
     chunk_head,
     salt_of,
 )
-from .ranges import RANGE_SEQS, Range, is_range, joins
+from .ranges import RANGE_SEQS, RANGE_SEQS_MAX, Range, is_range
 from .rows import RowProjection
 
 OwnProjection: TypeAlias = RowProjection[Any, Any]
@@ -174,15 +174,15 @@ class RowFold:
         self._remark()
 
     def _append(self, saved: _Saved) -> None:
-        whole = joins(saved.range, saved.range[1])
-        while whole is not None:
-            parts = [saved]
-            while parts[0].range[0] > saved.range[1] - whole:
-                parts.insert(0, self._saved.pop())
-            rows = {key: value for part in parts for key, value in part.rows.items()}
-            saved = _Saved((parts[0].range[0], saved.range[1]), rows, saved.total)
-            whole = joins(saved.range, saved.range[1])
+        """Keep a range; where small ones make up a large one, keep that in their place."""
         self._saved.append(saved)
+        through = saved.range[1]
+        if through % RANGE_SEQS_MAX == 0:
+            after, rows = through - RANGE_SEQS_MAX, dict[bytes, bytes]()
+            parts = [part for part in self._saved if part.range[0] >= after]
+            for part in parts:
+                rows.update(part.rows)
+            self._saved[-len(parts) :] = [_Saved((after, through), rows, saved.total)]
 
     def _remark(self) -> None:
         self._own.rows.unmark(self._before)
@@ -239,7 +239,11 @@ class RowFold:
         }
         return encode_columns(columns)
 
-    def load(self, chunk: bytes) -> None:
+    def load(self, *chunks: bytes) -> None:
+        for chunk in chunks:
+            self._load(chunk)
+
+    def _load(self, chunk: bytes) -> None:
         columns = decode_columns(chunk)
         through = check_head(columns, self._salt, self._seq)
         total = columns.u8("sum").tobytes()

@@ -77,7 +77,8 @@ class WordTable:
 
     def clear(self) -> None:
         """Forget every word."""
-        self._resize(_SLOTS_MIN)
+        if self._count:
+            self._resize(_SLOTS_MIN)
 
     def _slots(self, low: U64, high: U64) -> I64:
         mixed = (low ^ (high * _FACTOR_HIGH)) * _FACTOR_LOW

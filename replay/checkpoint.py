@@ -6,7 +6,8 @@ and `Plan`, which decides what a checkpoint writes. Leaves out folding (`fold`).
 
 Which ranges chunks cover is a function of the seq (`cerata.projections.ranges`); only where a
 caller asked for the rest to be saved too, a partial range follows. So a checkpoint writes what is
-new, and joins what is complete: each event's effects are written at most four times in all.
+new, and joins what is complete: each event's effects are written at most three times in all, and
+one checkpoint joins 4,096 events of them at most.
 """
 
 from collections.abc import Iterator, Mapping, Sequence

@@ -9,14 +9,15 @@ from typing import Final
 from cerata.engine.errors import Corrupt
 from cerata.engine.events import Event
 from cerata.projections.projection import Projection
-from cerata.projections.ranges import RANGE_SEQS_MAX
 
 _STEP_EVENTS: Final = 4096
+_SAVE_SEQS: Final = 32_768
+"""Events of a long fold between two savings: about a second of folding."""
 
 
 def next_stop(seq: int) -> int:
-    """Return where a long fold may be saved next: the end of the largest range after ``seq``."""
-    return seq - seq % RANGE_SEQS_MAX + RANGE_SEQS_MAX
+    """Return where a long fold may be saved next."""
+    return seq - seq % _SAVE_SEQS + _SAVE_SEQS
 
 
 def apply_events(projection: Projection, events: Iterator[Event]) -> None:

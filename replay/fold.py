@@ -7,7 +7,7 @@ appending touch the log alone. Any chunk that does not verify is folded again fr
 
 import threading
 from collections.abc import Callable, Sequence
-from contextlib import AbstractContextManager
+from contextlib import AbstractContextManager, suppress
 from dataclasses import dataclass, replace
 from typing import Final
 
@@ -19,13 +19,13 @@ from cerata.engine.errors import (
     ProjectionFailed,
     StorageFailed,
 )
-from cerata.engine.format.toc import SavedProjection, Toc
+from cerata.engine.format.toc import Ref, SavedProjection, Toc
 from cerata.engine.log import Log
 from cerata.projections.frame_table import Frames
 from cerata.projections.frames import FramesProjection
 from cerata.projections.fulltext import FulltextProjection
 from cerata.projections.projection import Projection
-from cerata.projections.ranges import RANGE_SEQS
+from cerata.projections.ranges import RANGE_SEQS, RANGE_SEQS_MAX
 from cerata.projections.ranking import Fulltext
 from cerata.projections.registry import Registry, projection_key
 from cerata.projections.row_fold import OwnProjection, RowFold
@@ -36,8 +36,8 @@ from .events import apply_events, batches, hole, next_stop
 _EVENTS_PER_MS: Final = 40
 """Events that a fold takes in a millisecond, for policy only: costs are estimated, not clocked."""
 CLOSE_COST_MS: Final = 5
-_DUE_SEQS: Final = RANGE_SEQS * 8
-"""Events that fold in about 100 ms, and are one range: an automatic checkpoint is one chunk."""
+_CHUNKS_TOGETHER: Final = 32
+"""Chunks that are held decompressed at once, about 25 MB, while they are loaded."""
 
 _OWN_KEPT_MAX: Final = 8
 """States of users' own projections that are kept for whoever asks again."""
@@ -114,7 +114,7 @@ class Fold:
         """Return a user's own projection as it was at event ``seq``; its rows do not change.
 
         Cost: at the head a copy of its rows; in the past the rows of the ranges before ``seq``,
-        and the events since the last of these, at most 32,768.
+        and the events since the last of these, at most 4,096.
 
         Raises:
             NotFound: no projection has this name. ProjectionFailed: it raised before ``seq``.
@@ -229,15 +229,19 @@ class Fold:
 
     def load(self, saved: SavedProjection, projection: Projection) -> FoldReport:
         """Load a checkpoint's chunks; fold the events of those that cannot be used."""
+        refs = [one for one in chunk_refs(self._log.file, saved) if one[0].last_seq <= self._end]
+        # Many at once up to the first that cannot be used; from there on one by one.
+        with suppress(Corrupt):
+            for start in range(0, len(refs), _CHUNKS_TOGETHER):
+                group = refs[start : start + _CHUNKS_TOGETHER]
+                projection.load(*[self._chunk(*one) for one in group])
         bad: dict[int, str] = {}
         replayed = 0
-        for ref, damage in chunk_refs(self._log.file, saved):
-            if ref.last_seq > self._end:
-                break
+        for ref, damage in refs:
+            if ref.last_seq <= projection.seq:
+                continue
             try:
-                if damage is not None:
-                    raise damage
-                projection.load(read_chunk(self._log.file, ref))
+                projection.load(self._chunk(ref, damage))
             except Corrupt as error:
                 bad[ref.first_seq] = str(error)
                 before = projection.seq
@@ -250,6 +254,11 @@ class Fold:
                     replayed += projection.seq - before
         restored = projection.seq - replayed
         return FoldReport(restored, replayed, tuple(bad.values()), frozenset(bad))
+
+    def _chunk(self, ref: Ref, damage: Corrupt | None) -> bytes:
+        if damage is not None:
+            raise damage
+        return read_chunk(self._log.file, ref)
 
     # --- saving ----------------------------------------------------------------------------------
 
@@ -274,8 +283,8 @@ class Fold:
         return self.pending_events() > CLOSE_COST_MS * _EVENTS_PER_MS
 
     def is_due(self) -> bool:
-        """Tell whether 4,096 events more are complete: folding so many takes about 100 ms."""
-        return self._log.head.seq // _DUE_SEQS > self._saved_seq() // _DUE_SEQS
+        """Tell whether a largest range is complete and not saved: folding it takes about 100 ms."""
+        return self._log.head.seq // RANGE_SEQS_MAX > self._saved_seq() // RANGE_SEQS_MAX
 
     def save(self) -> None:
         """Write a checkpoint of every projection at the head. Durable on return.

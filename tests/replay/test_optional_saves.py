@@ -114,7 +114,7 @@ def test_a_read_does_not_wait_to_save_what_it_folded(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """It took 3.6 s while another handle held the writer lock."""
-    monkeypatch.setattr(feeding, "RANGE_SEQS_MAX", 512)
+    monkeypatch.setattr(feeding, "_SAVE_SEQS", 512)
     path, whole = tmp_path / "a.cera", tmp_path / "whole.cera"
     with cerata.open(whole) as store:
         put(store, 2_000)
