@@ -6,10 +6,7 @@ damage to acknowledged data (`Corrupt`). `examine` only reads; `settle` makes wh
 durable and needs the writer lock.
 """
 
-from collections.abc import Iterator
-
 import msgspec
-import numpy as np
 from msgspec.structs import replace
 
 from .codec import Batch, SpillRef
@@ -32,8 +29,6 @@ from .integrity import Tree, chain_start
 from .limits import PAGE_SIZE, SECTOR_SIZE
 from .ring import Beyond, Cursor, End, Read, look_beyond, walk
 from .storage import StorageFile
-
-_SCAN_STEP = 1 << 20
 
 
 class RecoveryReport(msgspec.Struct, frozen=True):
@@ -113,8 +108,7 @@ def examine(
     while True:
         # Always, even where an empty sector ends the log: a lost or zeroed record looks the same,
         # and only what lies beyond tells.
-        ring = read(page.ring_offset, page.ring_size)
-        beyond = look_beyond(ring, log_file.key, page, cursor)
+        beyond = look_beyond(log_file.file, log_file.key, page, cursor)
         proven = max([cursor.durable_through, *(record.durable_through for record in beyond)])
         if head >= proven:
             break
@@ -199,20 +193,15 @@ def read_cut(log_file: LogFile, found: Found) -> bytes:
 # --- looking for footers and extents -------------------------------------------------------------
 
 
-def sectors_with(file: StorageFile, magic: bytes, start: int, stop: int) -> Iterator[int]:
-    """Yield the offsets of the sectors that start with ``magic``; reads 1 MiB at a time."""
-    word = np.frombuffer(magic, "<u8")[0]
-    for base in range(sectors(start), stop, _SCAN_STEP):
-        data = file.read_at(base, min(_SCAN_STEP, stop - base))
-        whole = len(data) // SECTOR_SIZE * SECTOR_SIZE
-        words = np.frombuffer(data[:whole], "<u8").reshape(-1, SECTOR_SIZE // 8)[:, 0]
-        for sector in np.flatnonzero(words == word).tolist():
-            yield base + SECTOR_SIZE * sector
+def sectors_with(file: StorageFile, magic: bytes, start: int, stop: int) -> list[int]:
+    """Return the offsets of the sectors that start with ``magic``."""
+    word = int.from_bytes(magic, "little")
+    return file.search(sectors(start), stop, word, word)
 
 
 def _newest_footer(log_file: LogFile, page: HeaderPage, size: int) -> tuple[HeaderPage, Toc] | None:
     """Return the page and TOC of the last footer past the page's end that is wholly there."""
-    footers = list(sectors_with(log_file.file, FOOTER_MAGIC, page.data_end, size))
+    footers = sectors_with(log_file.file, FOOTER_MAGIC, page.data_end, size)
     for offset in reversed(footers):
         footer = decode_footer(log_file.key, offset, log_file.file.read_at(offset, FOOTER_SIZE))
         if footer is None or footer.toc_offset < page.data_end:

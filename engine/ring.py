@@ -1,15 +1,14 @@
 """Reading the ring: which records connect, where the log ends, and what lies beyond.
 
 Owns the walk over connected records from a cursor, and the look-ahead for valid records that do
-not connect. Pure: it reads through a callable and decides nothing. `recovery` judges what it
-found, `log` follows it while others write.
+not connect. It only reads, and decides nothing: `recovery` judges what it found, `log` follows it
+while others write.
 """
 
 from collections.abc import Callable
 from enum import Enum
 
 import msgspec
-import numpy as np
 
 from .codec import Batch, decode_content
 from .format.page import HeaderPage
@@ -23,6 +22,7 @@ from .format.record import (
     decode_record_header,
 )
 from .limits import BATCH_EVENTS_MAX, SECTOR_SIZE
+from .storage import StorageFile
 
 _STEP = 64 << 10
 
@@ -153,28 +153,25 @@ class Beyond(msgspec.Struct, frozen=True, gc=False):
     incarnation: int
 
 
-def look_beyond(ring: bytes, key: bytes, page: HeaderPage, cursor: Cursor) -> list[Beyond]:
+def look_beyond(file: StorageFile, key: bytes, page: HeaderPage, cursor: Cursor) -> list[Beyond]:
     """Find valid records after ``cursor`` of its incarnation or later, in ring order.
 
-    ``ring`` is a copy of the whole ring. Records of earlier laps (lower seqs), those cut before
-    (lower incarnations) and the connected ones are passed over. Cost: one numpy pass over the
-    first words of all sectors, then one check for each that could be a header.
+    Records of earlier laps (lower seqs), those cut before (lower incarnations) and the connected
+    ones are passed over. Cost: a search of the whole ring, then a read and two checks for each
+    sector that could begin one.
     """
-    words = np.frombuffer(ring, "<u8").reshape(-1, SECTOR_SIZE // 8)[:, 0]
     # A seq this far ahead would need more records than the ring has sectors.
-    furthest = cursor.next_seq + BATCH_EVENTS_MAX * len(words)
-    candidates = np.flatnonzero((words >= cursor.next_seq) & (words <= furthest))
+    furthest = cursor.next_seq + BATCH_EVENTS_MAX * (page.ring_size // SECTOR_SIZE)
     found: list[Beyond] = []
-    for sector in candidates.tolist():
-        at = sector * SECTOR_SIZE
-        offset = page.ring_offset + at
+    for offset in file.search(page.ring_offset, page.ring_end, cursor.next_seq, furthest):
         if (offset - page.ring_start) % page.ring_size < cursor.used:
             # A connected mark: it bears the seq of the event that comes next.
             continue
-        header = decode_record_header(key, offset, ring, at)
+        header = decode_record_header(key, offset, file.read_at(offset, SECTOR_SIZE))
         if header is None or header.incarnation < cursor.incarnation:
             continue
-        body = memoryview(ring)[at + RECORD_HEADER_SIZE :][: header.length]
+        body_offset = offset + RECORD_HEADER_SIZE
+        body = file.read_at(body_offset, min(header.length, page.ring_end - body_offset))
         prefix = decode_record_body(key, offset, header, body)
         if prefix is None:
             continue

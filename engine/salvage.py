@@ -33,7 +33,7 @@ from .format.record import (
 )
 from .format.toc import Ref, Toc, decode_toc
 from .integrity import Tree, chain_start
-from .limits import PAGE_SIZE
+from .limits import PAGE_SIZE, SECTOR_SIZE
 from .reader import wire_event
 from .recovery import Found, RecoveryReport, examine, find_segments, sectors_with, spill_end
 from .ring import Cursor, look_beyond, walk
@@ -52,7 +52,7 @@ def page_from_footer(file: StorageFile, path: str) -> HeaderPage | None:
     Raises:
         Unsupported: the TOC names a feature that this Cerata does not know.
     """
-    for offset in reversed(list(sectors_with(file, FOOTER_MAGIC, 2 * PAGE_SIZE, file.size()))):
+    for offset in reversed(sectors_with(file, FOOTER_MAGIC, 2 * PAGE_SIZE, file.size())):
         data = file.read_at(offset, FOOTER_SIZE)
         toc_size = stored_toc_size(data)
         if toc_size is None or sectors(toc_size) > offset:
@@ -220,17 +220,14 @@ def _ring_batches(log_file: LogFile, page: HeaderPage) -> Iterator[Batch]:
     read, key = log_file.file.read_at, log_file.key
     found = walk(read, key, page, Cursor.at_start(page))
     yield from found.batches
-    ring = read(page.ring_offset, page.ring_size)
-    whole = len(ring) // 512 * 512
-    for record in look_beyond(ring[:whole], key, page, found.cursor):
-        at = record.offset - page.ring_offset
-        header = decode_record_header(key, record.offset, ring, at)
+    for record in look_beyond(log_file.file, key, page, found.cursor):
+        header = decode_record_header(key, record.offset, read(record.offset, SECTOR_SIZE))
         if header is None or record.count == 0:
             continue
-        content = ring[at + RECORD_HEADER_SIZE : at + RECORD_HEADER_SIZE + header.length]
+        body = read(record.offset + RECORD_HEADER_SIZE, header.length)
         try:
             yield decode_content(
-                record.first_seq, record.count, content[RECORD_PREFIX_SIZE:], record.offset
+                record.first_seq, record.count, body[RECORD_PREFIX_SIZE:], record.offset
             )
         except Corrupt:
             continue

@@ -16,7 +16,12 @@ from collections.abc import Callable
 from enum import IntEnum
 from typing import Literal, Protocol, TypeAlias
 
+import numpy as np
+
 from .errors import CerataError, Closed, NotFound, StorageFailed
+from .limits import SECTOR_SIZE
+
+_SEARCH_STEP = 1 << 20
 
 Buffer: TypeAlias = bytes | bytearray | memoryview
 Identity: TypeAlias = tuple[int, int]
@@ -41,6 +46,14 @@ class StorageFile(Protocol):
 
     def read_at(self, offset: int, size: int) -> bytes:
         """Return up to ``size`` bytes; fewer only where the file ends."""
+        ...
+
+    def search(self, offset: int, stop: int, low: int, high: int) -> list[int]:
+        """Return where sectors begin with a number from ``low`` to ``high``, as file offsets.
+
+        The number is a sector's first 8 bytes, little-endian. Whole sectors from ``offset``, a
+        multiple of 512, to before ``stop``. Reads all of it, 1 MiB at a time.
+        """
         ...
 
     def write_at(self, offset: int, data: Buffer) -> None:
@@ -107,6 +120,20 @@ class Storage(Protocol):
     def siblings(self, path: str) -> list[str]:
         """Return the sorted paths of the files beside ``path``."""
         ...
+
+
+def search_sectors(
+    read_at: Callable[[int, int], bytes], offset: int, stop: int, low: int, high: int
+) -> list[int]:
+    """Search as `StorageFile.search` says, by reading."""
+    found: list[int] = []
+    for base in range(offset, stop, _SEARCH_STEP):
+        data = read_at(base, min(_SEARCH_STEP, stop - base))
+        whole = len(data) // SECTOR_SIZE * SECTOR_SIZE
+        words = np.frombuffer(data[:whole], "<u8").reshape(-1, SECTOR_SIZE // 8)[:, 0]
+        hits = np.flatnonzero((words >= low) & (words <= high))
+        found += (base + SECTOR_SIZE * hits).tolist()
+    return found
 
 
 def refused(error: OSError, doing: str, path: str) -> StorageFailed:
@@ -179,6 +206,9 @@ class OsFile:
         if self._descriptor == _CLOSED:
             raise self._closed()
         return data
+
+    def search(self, offset: int, stop: int, low: int, high: int) -> list[int]:
+        return search_sectors(self.read_at, offset, stop, low, high)
 
     def write_at(self, offset: int, data: Buffer) -> None:
         try:
@@ -390,6 +420,9 @@ class MemoryFile:
     def read_at(self, offset: int, size: int) -> bytes:
         with self._guard:
             return bytes(memoryview(self._node.data)[offset : offset + size])
+
+    def search(self, offset: int, stop: int, low: int, high: int) -> list[int]:
+        return search_sectors(self.read_at, offset, stop, low, high)
 
     def write_at(self, offset: int, data: Buffer) -> None:
         with self._guard:

@@ -2,7 +2,8 @@
 
 The real engine runs on `disk.SimulatedDisk`, which records every operation. `epochs` cuts the
 record at the syncs, `states` enumerates what a power loss may leave behind, and `oracle` compares
-what recovery makes of each image with `model`, which hashes for itself. `monitor` watches the order
+what recovery makes of each image with `model`, which hashes for itself. `readings` spares what
+differs in nothing that recovery reads. `monitor` watches the order
 of writes and syncs without any crash; `schedule` runs several simulated processes under every
 interleaving with few preemptions, `interleavings` says which processes meet; `documents` crashes a
 whole store; `plants` breaks the engine on purpose, and `detectors` shows that all this would

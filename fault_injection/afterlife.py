@@ -12,6 +12,7 @@ from .disk import SimulatedProcess
 from .model import Model, ModelEvent
 from .operations import SECTOR
 from .oracle import Finding
+from .readings import Readings
 from .states import CrashState, Plan
 from .workloads import PATH, Session, append_long, append_small, model_from, open_log
 from .world import World
@@ -33,10 +34,11 @@ def recover(world: World, process: SimulatedProcess, path: str) -> Log:
         if not kept or kept[-1].length < report.cut_bytes:
             raise Finding("O4", f"{report.cut_bytes} bytes were cut and not kept aside")
         # The first sector was zeroed since: the rest still stands in the ring to compare with.
+        # It is read through the file, so that whoever notes what was read hears of it.
         start, stop = report.cut_offset + SECTOR, report.cut_offset + report.cut_bytes
         body = log.file.read_extent(kept[-1], ExtentKind.QUARANTINE)
         if start < stop <= log.page.ring_end:
-            was = bytes(world.disk.names[path].data[start:stop])
+            was = log.file.file.read_at(start, stop - start)
             if body[-len(was) :] != was:
                 raise Finding("O4", "what was kept aside is not what was cut")
     return log
@@ -47,7 +49,9 @@ def read_only(world: World, process: SimulatedProcess, path: str) -> Log:
     return Log.open(path, mode="r", environment=world.environment(process))
 
 
-def live_on(state: CrashState, story: Story, seq: int) -> Tally:
+def live_on(
+    state: CrashState, story: Story, seq: int, *, readings: Readings | None = None
+) -> Tally:
     """Recover a crash state, append two batches, die, and try the crash states of all of it."""
     world = crashed_world(state, PATH, record=True)
     base = bytes(world.disk.names[PATH].data)
@@ -73,7 +77,7 @@ def live_on(state: CrashState, story: Story, seq: int) -> Tally:
         base=base,
         acked=seq,
     )
-    return Campaign(recover, SECOND_PLAN, failures_max=1).check(second)
+    return Campaign(recover, SECOND_PLAN, failures_max=1, readings=readings).check(second)
 
 
 def _continued(model: Model, seq: int, world: World) -> Model:

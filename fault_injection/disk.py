@@ -15,7 +15,7 @@ from collections.abc import Callable
 from typing import Literal
 
 from cerata.engine.errors import Closed, NotFound
-from cerata.engine.storage import Buffer, Identity, LockName, refused
+from cerata.engine.storage import Buffer, Identity, LockName, refused, search_sectors
 
 from .operations import (
     ACK,
@@ -29,6 +29,7 @@ from .operations import (
     SyncNames,
     Write,
 )
+from .readings import Reading
 
 
 class ProcessKilled(BaseException):
@@ -65,6 +66,8 @@ class SimulatedDisk:
         self.turn: Callable[[SimulatedProcess, str], None] | None = None
         """Called before each operation with the process and the operation's name."""
         self.recording = record
+        self.reading: Reading | None = None
+        """Notes what is read of the file that was there from the start, if anybody asks."""
         self._nodes = 0
         self._processes = 0
 
@@ -124,6 +127,17 @@ class SimulatedFile:
 
     def read_at(self, offset: int, size: int) -> bytes:
         self._begin("read")
+        if self._disk.reading is not None:
+            self._disk.reading.read(offset, size)
+        return self._read(offset, size)
+
+    def search(self, offset: int, stop: int, low: int, high: int) -> list[int]:
+        self._begin("search")
+        if self._disk.reading is not None:
+            self._disk.reading.searched(offset, stop, low, high)
+        return search_sectors(self._read, offset, stop, low, high)
+
+    def _read(self, offset: int, size: int) -> bytes:
         return bytes(memoryview(self._node.data)[offset : offset + size])
 
     def write_at(self, offset: int, data: Buffer) -> None:
@@ -133,6 +147,8 @@ class SimulatedFile:
             held.extend(bytes(offset - len(held)))
         held[offset : offset + len(data)] = data
         disk = self._disk
+        if disk.reading is not None:
+            disk.reading.wrote(offset, len(data))
         if disk.recording:
             disk.trace.append(
                 Write(
@@ -159,11 +175,13 @@ class SimulatedFile:
     def set_size(self, size: int) -> None:
         self._begin_write("resize")
         held = self._node.data
+        disk = self._disk
+        if disk.reading is not None:
+            disk.reading.resized(len(held), size)
         if size < len(held):
             del held[size:]
         else:
             held.extend(bytes(size - len(held)))
-        disk = self._disk
         if disk.recording:
             disk.trace.append(
                 SetSize(

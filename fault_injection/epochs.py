@@ -33,11 +33,16 @@ def sector_digest(number: int, content: bytes) -> int:
     )
 
 
+def sector_digests(image: bytes | bytearray) -> list[int]:
+    """Return the digests of all sectors, the last padded with zeros."""
+    return [_digest_of(image, number) for number in range(-(-len(image) // SECTOR))]
+
+
 def image_digest(image: bytes | bytearray) -> int:
-    """Return the XOR of the digests of all sectors, the last padded with zeros."""
+    """Return the XOR of the digests of all sectors."""
     digest = 0
-    for number in range(-(-len(image) // SECTOR)):
-        digest ^= _digest_of(image, number)
+    for one in sector_digests(image):
+        digest ^= one
     return digest
 
 

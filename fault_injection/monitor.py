@@ -304,6 +304,9 @@ class MonitoredFile:
     def read_at(self, offset: int, size: int) -> bytes:
         return self._inner.read_at(offset, size)
 
+    def search(self, offset: int, stop: int, low: int, high: int) -> list[int]:
+        return self._inner.search(offset, stop, low, high)
+
     def size(self) -> int:
         return self._inner.size()
 

@@ -1,13 +1,15 @@
 """Judges a recovered log against the model, through the public reading API alone.
 
-Owns the rules O1 to O6. Leaves out making the log and the model. A finding names its rule:
+Owns the rules O1 to O6, and the names of all. Leaves out making the log and the model. A finding
+names its rule:
 
 - O1 durability: everything acknowledged is there;
 - O2 prefix: what is there is the history's beginning: no hole, change, reorder or invention;
 - O3 atomic batch: a batch is whole or absent;
 - O4 no silent corruption: damaged data is equal to the model or refused with its place;
 - O5 no false alarm: a legal crash opens without an error;
-- O6 digests: chain and root are those computed from the bytes read back.
+- O6 digests: chain and root are those computed from the bytes read back;
+- O7 function: what recovery makes of an image is decided by what it reads of it (`readings`).
 
 O6 needs no hashing per state: once the bytes read equal the model's, the digests that the model
 computed from them are the recomputation.
@@ -49,7 +51,7 @@ class LogLike(Protocol):
 
 
 class Finding(AssertionError):
-    """A rule was broken. ``rule`` is O1 to O6, ``what`` says how."""
+    """A rule was broken. ``rule`` is O1 to O7, ``what`` says how."""
 
     def __init__(self, rule: str, what: str) -> None:
         self.rule = rule

@@ -209,7 +209,7 @@ PLANTS: tuple[Plant, ...] = (
         (
             Edit(
                 "cerata.engine.recovery:examine",
-                "beyond = look_beyond(ring, log_file.key, page, cursor)",
+                "beyond = look_beyond(log_file.file, log_file.key, page, cursor)",
                 "beyond = list[Beyond]()",
             ),
         ),

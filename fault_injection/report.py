@@ -9,6 +9,7 @@ import sys
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 from pathlib import Path
 
 from .afterlife import live_on, read_only, recover
@@ -25,6 +26,7 @@ from .interleavings import (
 )
 from .monitor import OrderingMonitor
 from .plants import PLANTS
+from .readings import Readings
 from .states import Plan
 from .workloads import fresh_image
 
@@ -51,19 +53,24 @@ class Report:
             "epochs": self.stories.epochs,
             "states": self.stories.states,
             "distinct_images": self.stories.distinct,
+            "recovered_images": self.stories.recovered,
+            "audited_images": self.stories.audited,
             "second_lives": self.stories.lives,
             "states_per_second": round(self.stories.states_per_second),
             "images_per_second": round(self.stories.images_per_second),
             "judged_states": self.judged.states,
+            "judged_recovered_images": self.judged.recovered,
             "judged_states_per_second": round(self.judged.states_per_second),
             "document_states": self.documents.states,
             "documents_remembered_again": self.documents.lives,
             "schedules_of_operations": self.operations.runs,
             "schedules_of_operations_traces": self.operations.traces,
             "schedules_of_operations_crash_states": self.operations.crash.states,
+            "schedules_of_operations_recovered_images": self.operations.crash.recovered,
             "schedules_of_lives": self.lives.runs,
             "schedules_of_lives_traces": self.lives.traces,
             "schedules_of_lives_crash_states": self.lives.crash.states,
+            "schedules_of_lives_recovered_images": self.lives.crash.recovered,
             "stories_skipped_for_time": self.skipped,
             "seconds": round(self.seconds, 1),
             "problems": self.problems,
@@ -75,12 +82,15 @@ class Report:
         operations, lives = self.operations, self.lives
         counts = (
             ("traces", stories.traces),
-            ("crash states recovered and checked", stories.states),
+            ("crash states of recoveries that write", stories.states),
             ("  distinct images", stories.distinct),
+            ("  recovered; the others read what one of these reads", stories.recovered),
+            ("  of which their outcome was known, and came again", stories.audited),
             ("  second lives", stories.lives),
             ("  states/s/core", stories.states_per_second),
             ("  images/s/core", stories.images_per_second),
             ("crash states judged without writing", judged.states),
+            ("  recovered", judged.recovered),
             ("  states/s/core", judged.states_per_second),
             ("  images/s/core", judged.images_per_second),
             ("crash states of remembering documents", self.documents.states),
@@ -89,10 +99,12 @@ class Report:
             ("  traces that differ", operations.traces),
             ("  crash states of their epochs that differ", operations.crash.states),
             ("  distinct images", operations.crash.distinct),
+            ("  recovered", operations.crash.recovered),
             ("schedules of whole lives of processes", lives.runs),
             ("  traces that differ", lives.traces),
             ("  crash states of their epochs that differ", lives.crash.states),
             ("  distinct images", lives.crash.distinct),
+            ("  recovered", lives.crash.recovered),
             ("problems", len(self.problems)),
         )
         lines = [f"{count:>12,.0f}  {what}" for what, count in counts]
@@ -123,8 +135,12 @@ def run(
     report = Report()
     started = time.perf_counter()
     plan = replace(FULL_PLAN if full else SMOKE_PLAN, seed=seed)
-    writing = Campaign(recover, plan, life=live_on, life_every=life_every, failures_max=2)
-    judging = Campaign(read_only, plan, failures_max=2)
+    read = Readings()
+    life = partial(live_on, readings=read)
+    writing = Campaign(
+        recover, plan, life=life, life_every=life_every, failures_max=2, readings=read
+    )
+    judging = Campaign(read_only, plan, failures_max=2, readings=Readings())
     fresh_image()
     for name, recording in recordings(length).items():
         if budget_seconds is not None and time.perf_counter() - started > budget_seconds:

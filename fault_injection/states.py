@@ -92,6 +92,29 @@ class CrashState:
         )
         return self.digest, self.size, names, base_size, written
 
+    def changes(self) -> list[int]:
+        """Return, for each sector of the epoch, what turns its digest at the base into its own."""
+        changes = [
+            history.deltas[version]
+            for history, version in zip(self.epoch.sectors, self.versions, strict=True)
+        ]
+        for tear in self.tears:
+            history = self.epoch.sectors[tear.sector]
+            content = torn(history, self.versions[tear.sector], tear)
+            changes[tear.sector] = sector_digest(history.number, content) ^ sector_digest(
+                history.number, history.versions[0]
+            )
+        return changes
+
+    def word(self, place: int) -> int:
+        """Return the little-endian number that begins a sector of the epoch."""
+        history = self.epoch.sectors[place]
+        content = history.versions[self.versions[place]]
+        for tear in self.tears:
+            if tear.sector == place:
+                content = torn(history, self.versions[place], tear)
+        return int.from_bytes(content[:8], "little")
+
     def image(self) -> bytearray:
         """Build the file's content; about 10 us for 75 KiB and a few patches."""
         epoch = self.epoch
