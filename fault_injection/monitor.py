@@ -284,10 +284,11 @@ class MonitoredFile:
     """A file whose writes and syncs are checked; everything else goes straight through."""
 
     def __init__(
-        self, inner: StorageFile, monitor: OrderingMonitor, process: int, *, fresh: bool
+        self, inner: StorageFile, monitor: OrderingMonitor, process: object, *, fresh: bool
     ) -> None:
         self._inner = inner
         self._monitor = monitor
+        # Kept, so that no later process can get its id while this file is open.
         self._process = process
         self._watched = monitor.watch(inner, fresh=fresh)
         self._closed = False
@@ -295,7 +296,7 @@ class MonitoredFile:
     @property
     def _owner(self) -> int:
         """Who writes: threads share a file, and each writes extents of its own."""
-        return hash((self._process, threading.get_ident()))
+        return hash((id(self._process), threading.get_ident()))
 
     def acknowledge(self, seq: int) -> None:
         """Assert that everything up to ``seq`` is synced: a caller was told so."""
@@ -384,8 +385,8 @@ class MonitoredStorage:
 
     def open(self, path: str, *, mode: Literal["r", "rw"]) -> MonitoredFile:
         inner = self._inner.open(path, mode=mode)
-        return MonitoredFile(inner, self._monitor, id(self), fresh=False)
+        return MonitoredFile(inner, self._monitor, self, fresh=False)
 
     def create(self, path: str, *, known_as: str | None = None) -> MonitoredFile:
         file = self._inner.create(path, known_as=known_as)
-        return MonitoredFile(file, self._monitor, id(self), fresh=True)
+        return MonitoredFile(file, self._monitor, self, fresh=True)
