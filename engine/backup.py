@@ -19,7 +19,7 @@ from .file import PAGES_SIZE, LogFile, check_writable, choose_page
 from .format.page import HeaderPage
 from .format.record import NO_LINK
 from .locks import held
-from .opening import MEMORY_PATH
+from .opening import MEMORY_PATH, path_name
 from .recovery import examine
 from .storage import LockName, StorageFile
 
@@ -33,6 +33,7 @@ _SEGMENT_EVENTS_MAX = 65_536
 
 def back_up(log: "Log", path: str) -> None:
     """Copy a log into a new file; `Log.backup` says how."""
+    path = path_name(path)
     snapshot = log.snapshot
     # The copy is this version's work, and would claim features that it does not have.
     check_writable(snapshot.page, log.path)

@@ -235,7 +235,8 @@ class Log:
         nothing that is there is overwritten. Durable on return.
 
         Raises:
-            Conflict: something is at ``path``. Corrupt: an event cannot be read.
+            InvalidInput: the path is none. Conflict: something is at it.
+            Corrupt: an event cannot be read.
         """
         from .backup import back_up
 

@@ -49,7 +49,7 @@ def open_log(
     salvage: bool,
 ) -> Log:
     """Open or create the log in a file; `Log.open` says how."""
-    _check_path(path)
+    path = path_name(path)
     ring_size = _checked_options(mode, sync, lock_timeout, ring_bytes)
     if path == MEMORY_PATH and isinstance(environment.storage, OsStorage):
         environment = replace(environment, storage=MemoryStorage())
@@ -61,15 +61,21 @@ def open_log(
     return log
 
 
-def _check_path(path: str) -> None:
-    if not isinstance(path, str):
-        raise InvalidInput(f"The path must be a string, not {type(path).__name__}")
+def path_name(path: object) -> str:
+    """Return a string or path object as a string. Raises `InvalidInput` where it names no file."""
+    name = os.fspath(path) if isinstance(path, os.PathLike) else path
+    if not isinstance(name, str):
+        raise InvalidInput(
+            f"The path must be a string or a path object, not {type(path).__name__}",
+            remedy="Pass the file's name.",
+        )
     try:
-        name = os.fsencode(path)
+        encoded = os.fsencode(name)
     except UnicodeEncodeError as error:
         raise InvalidInput(f"The path is not valid Unicode: {error.reason}") from error
-    if not name or b"\0" in name:
-        raise InvalidInput("The path is empty" if not name else "The path holds a NUL character")
+    if not encoded or b"\0" in encoded:
+        raise InvalidInput("The path is empty" if not encoded else "The path holds a NUL character")
+    return name
 
 
 def _checked_options(

@@ -21,6 +21,7 @@ from cerata.engine.errors import (
 from cerata.engine.events import Event, JsonValue, Scope, ScopeValue
 from cerata.engine.head import Head
 from cerata.engine.log import Log, SyncPolicy
+from cerata.engine.opening import path_name
 from cerata.engine.recovery import RecoveryReport
 from cerata.projections.registry import Registry
 from cerata.projections.rows import RowProjection
@@ -98,9 +99,10 @@ class Store(Writes):
         appears whole or not at all. Durable on return.
 
         Raises:
-            Conflict: something is at ``path``. Corrupt: an event cannot be read.
+            InvalidInput: the path is none. Conflict: something is at it.
+            Corrupt: an event cannot be read.
         """
-        self._log.backup(os.fspath(path))
+        self._log.backup(path_name(path))
 
     def close(self) -> None:
         """Make everything durable and release the file; calling it twice is harmless.
@@ -293,9 +295,7 @@ def open_store(
     """
     if embedder is not None:
         raise Unsupported("Embedders are not there yet", remedy="Leave embedder out.")
-    name = os.fspath(path)
-    if not isinstance(name, str) or not name or "\0" in name:
-        raise InvalidInput(f"{path!r} is not a path")
+    name = path_name(path)
     registry = Registry(projections)
     log = Log.open(
         name,

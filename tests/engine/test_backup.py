@@ -6,9 +6,10 @@ from typing import Any
 
 import pytest
 
+import cerata
 from cerata.engine import LockName, Log
 from cerata.engine.creation import TEMPORARY_SUFFIX
-from cerata.engine.errors import CerataError, Conflict, Corrupt, StorageFailed
+from cerata.engine.errors import CerataError, Conflict, Corrupt, InvalidInput, StorageFailed
 from cerata.engine.storage import MemoryFile
 from cerata.engine.verify import verify_log
 
@@ -48,6 +49,18 @@ def test_a_backup_is_the_same_log_in_another_file() -> None:
         assert copy.append([put("a")], key="k", arguments=b"1").replayed
         assert copy.append([put("goes its own way")]).first_seq == 7
     assert log.append([put("as does this")]).first_seq == 7
+
+
+@pytest.mark.parametrize("path", [5, None, b"a.cera", "", "a\0b", "\ud800"])
+def test_a_backup_to_what_is_no_path_is_refused(path: Any) -> None:
+    """The same words as at opening, and nothing was made."""
+    disk, log = filled()
+    before = disk.image()
+    with pytest.raises(InvalidInput, match=r"^The path"):
+        log.backup(path)
+    with pytest.raises(InvalidInput, match=r"^The path"):
+        cerata.open(path)
+    assert disk.image() == before
 
 
 def test_a_backup_of_everything_equals_it() -> None:
