@@ -43,7 +43,7 @@ from .poison import Poison
 from .position import Position
 from .reader import Reader, Snapshot
 from .recovery import Found, RecoveryReport
-from .segment import SegmentDraft
+from .segment_draft import SegmentDraft
 from .storage import LockName, StorageFile
 from .writer import Build, Writer
 

@@ -61,7 +61,7 @@ def open_log(
     return log
 
 
-def path_name(path: object) -> str:
+def path_name(path: str | os.PathLike[str]) -> str:
     """Return a string or path object as a string. Raises `InvalidInput` where it names no file."""
     name = os.fspath(path) if isinstance(path, os.PathLike) else path
     if not isinstance(name, str):

@@ -19,7 +19,8 @@ from .format.page import HeaderPage
 from .format.toc import Ref, Toc
 from .integrity import Tree, chain_start, chain_through, commitment_of, leaf_of
 from .recovery import rebuild_toc
-from .segment import BatchRow, Segment
+from .segment import Segment
+from .segment_index import BatchRow
 
 
 class Snapshot(msgspec.Struct, frozen=True):

@@ -33,7 +33,7 @@ from .position import Position
 from .reader import leaves_of, wire_event
 from .recovery import Found, RecoveryReport, examine, read_cut, spill_end
 from .ring import Cursor, End
-from .segment import SegmentDraft
+from .segment_draft import SegmentDraft
 
 Build = Callable[[Flip, Toc], Mapping[str, Mapping[str, Any] | None]]
 """Adds projections' chunks to a flip and returns their entries for the TOC; None drops one."""

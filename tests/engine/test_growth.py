@@ -11,7 +11,7 @@ import pytest
 from msgspec.structs import replace
 
 from cerata.engine import file as file_module
-from cerata.engine import segment as segment_module
+from cerata.engine import segment_draft
 from cerata.engine.codec import WireBatch, encode_content, prepare
 from cerata.engine.errors import Corrupt, InvalidInput, Unsupported
 from cerata.engine.events import (
@@ -30,7 +30,7 @@ from cerata.engine.format.page import HeaderPage
 from cerata.engine.integrity import hash_bytes
 from cerata.engine.limits import PAGE_SIZE
 from cerata.engine.log import Log
-from cerata.engine.segment import ColumnRow
+from cerata.engine.segment_index import ColumnRow
 
 from .words import PATH, Disk, other, put, texts
 
@@ -366,7 +366,7 @@ def test_a_column_that_is_not_its_attachments_is_refused(wrong: dict[str, int]) 
         embedding, data = vector("s", [number, number])
         body = PutEmbedding(frame=1, embedding=embedding)
         log.append([Draft(body, attachments=(data,))])
-    with mock.patch.object(segment_module, "ColumnRow", bent):
+    with mock.patch.object(segment_draft, "ColumnRow", bent):
         log.seal()
     with pytest.raises(Corrupt, match="a column does not fit"):
         log.event(1)

@@ -8,7 +8,7 @@ import msgspec
 import pytest
 from blake3 import blake3
 
-from cerata.engine import events, limits, segment
+from cerata.engine import events, limits, segment_index
 from cerata.engine.codec import SpillRef, WireBatch, WireEvent
 from cerata.engine.events import EventBody, EventHeader, Payload
 from cerata.engine.format import checks, extent, footer, page, record, toc
@@ -24,7 +24,7 @@ STRUCTURES: list[tuple[str, list[str]]] = [
     ("Record header", [record._HEADER.format]),
     ("Record prefix", [record._PREFIX.format]),
     ("Extent header", [extent._LAYOUT.format, "<8s"]),
-    ("Segment and spill body", [segment._PREFIX.format]),
+    ("Segment and spill body", [segment_index.SEGMENT_PREFIX.format]),
     ("Footer", [footer._LAYOUT.format, "<8s"]),
 ]
 """Headings, and the formats of the structs that follow each other there."""
@@ -155,7 +155,7 @@ def test_numbers_in_the_prose_are_those_of_the_code() -> None:
     )
     assert f"When a level reaches {toc._FANOUT}," in document.text()
     assert f"the newest {writer._QUARANTINE_REFS_MAX}" in document.text()
-    assert f"multiple of {segment.COLUMN_ALIGNMENT}" in document.text()
+    assert f"multiple of {segment_index.COLUMN_ALIGNMENT}" in document.text()
 
 
 # --- MessagePack values --------------------------------------------------------------------------
@@ -171,7 +171,7 @@ def rule(name: str) -> str:
 ARRAYS: list[tuple[str, type[msgspec.Struct]]] = [
     ("record-content", WireBatch),
     ("spill-ref", SpillRef),
-    ("segment-index", segment.SegmentIndex),
+    ("segment-index", segment_index.SegmentIndex),
     ("event-header", EventHeader),
     ("payload", Payload),
 ]
@@ -197,9 +197,9 @@ def test_wire_event_and_rows_have_as_many_fields_as_in_the_code() -> None:
     assert WireEvent.__struct_fields__ == (
         *("type", "version", "causation", "salt", "payload", "attachments"),
     )
-    assert len(segment.BatchRow.__struct_fields__) == 4
-    assert len(segment.BlockRow.__struct_fields__) == 5
-    assert segment.ColumnRow.__struct_fields__ == tuple(
+    assert len(segment_index.BatchRow.__struct_fields__) == 4
+    assert len(segment_index.BlockRow.__struct_fields__) == 5
+    assert segment_index.ColumnRow.__struct_fields__ == tuple(
         name.replace("-", "_") for name in re.findall(r"([\w-]+):", rule("column"))
     )
 

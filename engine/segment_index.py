@@ -1,0 +1,97 @@
+"""The layout of a segment or spill: what stands where in its body, and the index that says so.
+
+Owns the rows of the index and its limits, shared by the one who writes segments
+(`segment_draft`) and the one who reads them (`segment`).
+
+Body::
+
+    index size u32 │ index raw size u32 │ index check 24 │ salts 16·n │ blocks │ attachments │ index
+
+The index is one MessagePack value, compressed; blocks are payloads joined to about 16 KiB and
+compressed, each with a check of its own, so one event costs one block. Attachments stand raw; the
+embeddings of one space form a contiguous column in seq order, aligned to 64 bytes in the file.
+"""
+
+import struct
+import threading
+
+import msgspec
+import zstandard
+
+from .codec import SpillRef
+
+SEGMENT_PREFIX = struct.Struct("<II24s")
+_COMPRESSION_LEVEL = 3
+COLUMN_ALIGNMENT = 64
+"""Where a column starts in the file, so that it can be read into aligned memory as it is."""
+
+
+class _Codecs(threading.local):
+    """One compressor and decompressor a thread: making one costs more than a small block."""
+
+    def __init__(self) -> None:
+        self.compressor = zstandard.ZstdCompressor(level=_COMPRESSION_LEVEL)
+        self.decompressor = zstandard.ZstdDecompressor()
+
+
+codecs = _Codecs()
+
+
+class BatchRow(msgspec.Struct, frozen=True, gc=False, array_like=True, forbid_unknown_fields=True):
+    """One batch of a segment; ``spill`` where its events stand elsewhere."""
+
+    count: int
+    recorded: int
+    clock: int | None
+    spill: SpillRef | None = None
+
+
+class BlockRow(msgspec.Struct, frozen=True, gc=False, array_like=True, forbid_unknown_fields=True):
+    """One compressed block: ``first`` is the index of its first own event."""
+
+    first: int
+    offset: int
+    stored_size: int
+    raw_size: int
+    check: bytes
+
+
+class ColumnRow(msgspec.Struct, frozen=True, gc=False, array_like=True, forbid_unknown_fields=True):
+    """A contiguous column of embeddings: ``count`` rows of ``row_size`` bytes at ``offset``.
+
+    Rows are in seq order, ``first`` is the number of the first one's attachment. The column's
+    place in the file is a multiple of 64 bytes.
+    """
+
+    space: str
+    dtype: str
+    dimension: int
+    offset: int
+    row_size: int
+    first: int
+    count: int
+
+
+class SegmentIndex(msgspec.Struct, frozen=True, array_like=True, forbid_unknown_fields=True):
+    """Everything about a segment's events except their payloads.
+
+    "Own" events are those not in spills, numbered from 0. Columns are little-endian: type codes
+    u32 and payload sizes u32 per own event; per attachment its own event u32, its ordinal u32,
+    its offset u64 in the body and its size u64. ``erased`` pairs own events with commitments.
+    A block's check covers its compressed bytes and its events' salts.
+    """
+
+    batches: list[BatchRow]
+    types: list[tuple[str, int]]
+    type_codes: bytes
+    payload_sizes: bytes
+    causations: list[tuple[int, int]]
+    erased: list[tuple[int, bytes]]
+    blocks: list[BlockRow]
+    attachment_events: bytes
+    attachment_ordinals: bytes
+    attachment_offsets: bytes
+    attachment_sizes: bytes
+    columns: list[ColumnRow]
+    chain: bytes
+    peaks: list[bytes]
