@@ -10,7 +10,8 @@ from cerata.engine.errors import Corrupt
 from cerata.engine.events import Event
 from cerata.projections.projection import Projection
 
-_STEP_EVENTS: Final = 4096
+_STEP_EVENTS: Final = 1024
+"""Events decoded at once: enough to make columns pay, few enough to stay in cache."""
 _SAVE_SEQS: Final = 32_768
 """Events of a long fold between two savings: about a second of folding."""
 
