@@ -127,7 +127,7 @@ def prepare(
     own_key, own_arguments = key, arguments
     try:
         for draft in drafts:
-            name, version = _kind_of(draft.body)
+            name, version = kind_of(draft.body)
             payload = _encode_payload(draft, own_key, own_arguments)
             own_key = own_arguments = None
             at = SALT_SIZE * len(events)
@@ -160,7 +160,8 @@ def tenant_of(scope: Scope) -> str:
     return str(scope[0][1])
 
 
-def _kind_of(body: EventBody) -> tuple[str, int]:
+def kind_of(body: EventBody) -> tuple[str, int]:
+    """Return the wire name and version of a body. Raises `InvalidInput` where it has none."""
     if isinstance(body, UnknownBody):
         _check_string(body.kind, "the event's type", NAME_SIZE_MAX)
         if not body.kind:

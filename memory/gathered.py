@@ -7,12 +7,25 @@ read inside costs what it costs outside, and a fold of the drafts that came sinc
 The rules of closing are those of `cerata.projections.frames`, which a test holds this against.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 import msgspec
 
-from cerata.engine.events import DeleteFrame, Draft, EventBody, PutFrame, Scope, SupersedeFrame
+from cerata.engine.codec import kind_of
+from cerata.engine.events import (
+    DeleteFrame,
+    Draft,
+    Erased,
+    Event,
+    EventBody,
+    EventHeader,
+    Payload,
+    PutFrame,
+    Scope,
+    SupersedeFrame,
+    once,
+)
 from cerata.projections.frame_columns import ClosingKind
 from cerata.projections.frame_table import Closing, Frames
 from cerata.projections.frames import FramesProjection
@@ -32,6 +45,25 @@ class GatheredEvent:
     recorded: int
     scope: Scope
     body: EventBody
+
+
+class DraftEvent(Event, frozen=True, dict=True, kw_only=True):
+    """A draft as an event of the log: its seq is minus its place, and it has no leaf yet."""
+
+    draft: Draft
+
+    @once
+    def payload(self) -> Payload | None:
+        draft = self.draft
+        return Payload(draft.scope, draft.actor, draft.correlation, None, None, msgspec.Raw())
+
+    @once
+    def body(self) -> EventBody | Erased:
+        return self.draft.body
+
+    @property
+    def causation(self) -> int | None:
+        return self.draft.causation
 
 
 class DraftFolds:
@@ -88,6 +120,15 @@ class Gathered:
         """Return the draft of a frame, whose id is minus its place."""
         draft = self.drafts[-frame - 1]
         return GatheredEvent(-frame, draft.body.wire_name, self.recorded, draft.scope, draft.body)
+
+    def events(self) -> Iterator[Event]:
+        """Yield the drafts as events of the log: seq −1, −2, …, and what they name by such ids."""
+        for place, draft in enumerate(self.drafts[: self.count], start=1):
+            name, version = kind_of(draft.body)
+            header = EventHeader(
+                -place, self.recorded, None, name, version, place - 1, self.count, draft.causation
+            )
+            yield DraftEvent(header, None, None, draft=draft)
 
     def below(self, frame: int) -> list[int]:
         """Return the drafts directly below a frame, in order."""

@@ -180,7 +180,8 @@ class Reads(Questions):
     def log(self, first: int = 1, last: int | None = None) -> Iterator[Event]:
         """Yield the events of this view in seq order.
 
-        Within a scope only those written under it come.
+        Within a scope only those written under it come. Without ``last``, those follow that an
+        open transaction has gathered, under the seqs −1, −2, ….
 
         Raises:
             InvalidInput: ``first`` or ``last`` is no number.
@@ -188,8 +189,7 @@ class Reads(Questions):
         check_number("first", first)
         if last is not None:
             check_number("last", last)
-        view = self.view()
-        return view.events(first, view.basis if last is None else min(last, view.basis))
+        return self.view().events(first, last)
 
     def tags(self) -> dict[str, int]:
         """Return what each tag that there was at this basis stands for, in order of name.

@@ -8,6 +8,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from datetime import datetime
 from functools import cached_property
+from itertools import chain
 
 from cerata.engine.errors import NotFound
 from cerata.engine.events import Event, PutFrame, Scope
@@ -155,15 +156,19 @@ class View(Reads):
         bodies = (self.layers.event(one).body for one in self.layers.chunks(document).values())
         return joined_text(body for body in bodies if isinstance(body, PutFrame))
 
-    def events(self, first: int, stop: int) -> Iterator[Event]:
-        """Yield events ``first`` to ``stop``, those within the scope."""
-        for event in self._log.read(first, stop):
+    def events(self, first: int, last: int | None) -> Iterator[Event]:
+        """Yield events ``first`` to ``last``, those within the scope; then what is gathered."""
+        stop = self.basis if last is None else min(last, self.basis)
+        gathered = () if last is not None or self._gathered is None else self._gathered.events()
+        for event in chain(self._log.read(first, stop), gathered):
             if self.scope is None or is_within(event.scope, self.scope):
                 yield event
 
     def own(self, name: str) -> OwnProjection:
-        """Return a projection of rows by its name, as of the basis."""
-        return self._fold.own(name, self.basis)
+        """Return a projection of rows by its name, as of the basis and of what is gathered."""
+        if self._gathered is None or not self._gathered.count:
+            return self._fold.own(name, self.basis)
+        return self._fold.own_over(name, self.basis, list(self._gathered.events()))
 
 
 Basis = int | str | datetime | Receipt | Head | Context | View

@@ -83,6 +83,17 @@ class RowFold:
         own.rows.freeze()
         return own
 
+    def over(self, own: OwnProjection, events: Sequence[FoldedEvent]) -> OwnProjection:
+        """Return what a snapshot comes to with more events, which are in no log yet; frozen.
+
+        Raises:
+            ProjectionFailed: the user's code raised.
+        """
+        fold = type(self)(self._make)
+        fold._own.rows.copy_of(own.rows)
+        fold._fold(events)
+        return fold.snapshot()
+
     def at_range(self, seq: int) -> "RowFold":
         """Return a fold that stands at the end of the last range that ends at or before ``seq``.
 
@@ -122,10 +133,11 @@ class RowFold:
         if fault is not None:
             event, error = fault
             self._seq = event.seq - 1
+            until = f"; until then read it at({event.seq - 1})" if event.seq > 0 else ""
             raise ProjectionFailed(
                 f"The projection {self.name!r} cannot fold event {event.seq:,} "
                 f"({event.type}): {type(error).__name__}: {error}",
-                remedy=f"Mend its apply(); until then read it at({event.seq - 1}).",
+                remedy=f"Mend its apply(){until}.",
                 projection=self.name,
                 seq=event.seq,
             ) from error

@@ -24,7 +24,7 @@ from cerata.engine.log import Log
 from cerata.projections.frame_table import Frames
 from cerata.projections.frames import FramesProjection
 from cerata.projections.fulltext import FulltextProjection
-from cerata.projections.projection import Projection
+from cerata.projections.projection import FoldedEvent, Projection
 from cerata.projections.ranges import RANGE_SEQS, RANGE_SEQS_MAX
 from cerata.projections.ranking import Fulltext
 from cerata.projections.registry import Registry, projection_key
@@ -129,14 +129,26 @@ class Fold:
                 del self._own[next(iter(self._own))]
             return found
 
+    def own_over(self, name: str, seq: int, events: Sequence[FoldedEvent]) -> OwnProjection:
+        """Return `own` with events over it that are in no log yet. Cost: its rows, and these.
+
+        Raises:
+            As `own`; ProjectionFailed: it raised at one of these too.
+        """
+        with self._mutex:
+            return self._row_fold(name, seq).over(self.own(name, seq), events)
+
     def _own_at(self, name: str, seq: int) -> OwnProjection:
+        return self._row_fold_at(self._row_fold(name, seq), seq).snapshot()
+
+    def _row_fold(self, name: str, seq: int) -> RowFold:
         projection = self.folded(name, seq)
         if not isinstance(projection, RowFold):
             raise InvalidInput(
                 f"The projection {name!r} is a built-in one",
                 remedy="Read it through search, frames and the like.",
             )
-        return self._row_fold_at(projection, seq).snapshot()
+        return projection
 
     def _row_fold_at(self, projection: RowFold, seq: int) -> RowFold:
         if projection.seq > seq:

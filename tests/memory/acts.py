@@ -8,6 +8,7 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from typing import TypeAlias
 
+import msgspec
 from hypothesis import strategies as st
 
 import cerata
@@ -80,6 +81,7 @@ def everything(view: cerata.View | cerata.Store) -> dict[str, JsonValue]:
         "chunks": [list(view.chunks(frame.id).values()) for frame in frames],
         "same": [list(view.find_content(one)) for one in sorted(contents)],
         "uris": [list(view.find_uri(uri)) for uri in URIS],
+        "log": [[one.seq, one.type, msgspec.to_builtins(one.body)] for one in view.log()],
     }
     for word in ("harbour", "bridge tea", "opens in May", "日本", "none such"):
         for old, gone in ((False, False), (True, False), (False, True), (True, True)):

@@ -1,5 +1,6 @@
 """Inside a transaction: reads see what it has gathered, as it will be once it is appended."""
 
+from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
@@ -7,6 +8,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import cerata
+from cerata.engine.events import PutFrame
+from cerata.projections.projection import FoldedEvent
 
 from .acts import ACTS, Act, everything, perform, renamed
 
@@ -65,6 +68,72 @@ def test_reads_see_the_block_and_others_do_not(tmp_path: Path) -> None:
             assert [hit.id for hit in store.at("HEAD").search("harbour")] == [old.id]
             assert [hit.id for hit in other.search("harbour")] == [old.id]
         assert [hit.id for hit in other.search("harbour")] == [2]
+
+
+class Newest(cerata.RowProjection[str, int]):
+    """The newest frame of each kind, and below which frame it stands."""
+
+    name = "newest"
+    handles = (PutFrame,)
+
+    def apply(self, events: Sequence[FoldedEvent]) -> None:
+        for event in events:
+            body = event.body
+            assert isinstance(body, PutFrame)
+            self.rows[body.kind] = event.seq
+            if body.parent is not None:
+                self.rows[f"{body.kind} below"] = body.parent
+
+
+def test_the_log_tags_and_projections_show_what_is_gathered() -> None:
+    """They showed the log alone, and every other read showed more."""
+    with cerata.open(":memory:", projections=[Newest]) as store:
+        first = store.put_frame("a note")
+        with store.transaction() as transaction:
+            store.tag("before", at=first)
+            made = store.put_frame("a plan", kind="plan")
+            store.put_frame("a step", kind="step", parent=made)
+            view = store.view()
+            store.delete(made)
+            assert [event.seq for event in store.log()] == [1, -1, -2, -3, -4]
+            assert [event.type for event in view.log()] == ["putFrame", "putTag", *["putFrame"] * 2]
+            assert [event.seq for event in store.log(last=1)] == [1]
+            assert [event.header.count for event in view.log()] == [1, 3, 3, 3]
+            assert store.tags() == view.tags() == {"before": 1}
+            assert store.at("HEAD").tags() == {}
+            rows = dict(store.projection(Newest).rows)
+            assert rows == {"plan": -2, "step": -3, "step below": -2, "text": 1}
+            assert dict(store.at("HEAD").projection(Newest).rows) == {"text": 1}
+        assert transaction.receipt is not None
+        assert [event.seq for event in store.log()] == [1, 2, 3, 4, 5]
+        rows = dict(store.projection(Newest).rows)
+        assert rows == {"plan": 3, "step": 4, "step below": 3, "text": 1}
+
+
+def test_a_scope_narrows_the_log_inside_too() -> None:
+    with cerata.open(":memory:") as store, store.transaction():
+        store.put_frame("mine", scope={"user_id": "u1"})
+        store.put_frame("yours", scope={"user_id": "u2"})
+        scope = (("tenant", "default"), ("user_id", "u2"))
+        assert [event.seq for event in store.view().within(scope).log()] == [-2]
+
+
+def test_a_projection_that_fails_on_a_draft_says_so() -> None:
+    """What is in the log stays readable, and the block can end."""
+
+    class Failing(Newest):
+        def apply(self, events: Sequence[FoldedEvent]) -> None:
+            super().apply(events)
+            if "bad" in self.rows:
+                raise ValueError("no bad frames")
+
+    with cerata.open(":memory:", projections=[Failing]) as store:
+        store.put_frame("a note")
+        with store.transaction():
+            store.put_frame("a bad one", kind="bad")
+            with pytest.raises(cerata.ProjectionFailed, match=r"event -1 .*no bad frames"):
+                store.projection(Failing)
+            assert dict(store.at(1).projection(Failing).rows) == {"text": 1}
 
 
 @pytest.mark.parametrize("stored", [True, False])
