@@ -263,7 +263,11 @@ class Log:
             if len(data) == attachment.size and hash_bytes(data) == attachment.hash:
                 return data
         if any(len(data) == attachment.size for data in candidates):
-            raise Corrupt(f"An attachment of event {seq:,} is damaged", where=self.path)
+            raise Corrupt(
+                f"An attachment of event {seq:,} is damaged",
+                where=self.path,
+                remedy="Run 'cerata verify' to see what is affected.",
+            )
         raise NotFound(f"Event {seq:,} has no such attachment")
 
     def chain_at(self, seq: int) -> bytes:

@@ -39,6 +39,11 @@ class Counter:
         self.read_bytes += len(data)
         return data
 
+    def search(self, offset: int, stop: int, low: int, high: int) -> list[int]:
+        self.reads += 1
+        self.read_bytes += stop - offset
+        return self.inner.search(offset, stop, low, high)
+
     def write_at(self, offset: int, data: Buffer) -> None:
         self.writes += 1
         self.inner.write_at(offset, data)

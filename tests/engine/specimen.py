@@ -30,6 +30,8 @@ class Specimen:
 
     data: bytes
     events: list[tuple[object, ...]]
+    attached: list[tuple[int, Attachment, bytes]]
+    """Seq, what the body names, and the bytes behind it."""
     chain: bytes
     root: bytes
     places: list[Place]
@@ -51,11 +53,16 @@ def build(*, close: bool = True) -> Specimen:
     with mock.patch.object(toc_module, "_FANOUT", 3):
         log = _filled(disk)
         events = stored(log.read())
+        attached = [
+            (event.seq, Attachment(hash_bytes(data), len(data)), data)
+            for event in log.read()
+            for data in log.reader.attachments(log.snapshot, event.seq)
+        ]
         chain, root = log.head.chain, log.head.root
         if close:
             log.close()
     places = sorted(_places(log, disk.image()), key=lambda place: place.start)
-    return Specimen(disk.image(), events, chain, root, places, log.page.ring_start)
+    return Specimen(disk.image(), events, attached, chain, root, places, log.page.ring_start)
 
 
 def _filled(disk: Disk) -> Log:
