@@ -9,7 +9,7 @@ from cerata.fault_injection.afterlife import read_only, recover
 from cerata.fault_injection.campaign import Campaign, Opener
 from cerata.fault_injection.detectors import SMOKE_PLAN
 from cerata.fault_injection.disk import SimulatedDisk, SimulatedProcess
-from cerata.fault_injection.readings import Question, Reading
+from cerata.fault_injection.readings import AUDIT_EVERY, Question, Reading
 from cerata.fault_injection.report import FULL_PLAN
 from cerata.fault_injection.workloads import record
 from cerata.fault_injection.world import World
@@ -70,6 +70,18 @@ def test_most_images_are_not_recovered_and_a_share_of_them_is_all_the_same() -> 
     every = Campaign(recover, plan, audit_every=1).check(story)
     assert (every.states, every.distinct) == (tally.states, tally.distinct)
     assert every.recovered == every.distinct
+
+
+def test_a_state_whose_outcome_is_known_costs_a_fraction_of_a_recovery() -> None:
+    """In processor time: measured 3.5 to 4.4 times less, this share of recoveries included."""
+    story = record(["large", "seal"])
+    plan = replace(SMOKE_PLAN, samples=1_024)
+
+    def seconds(audit_every: int) -> float:
+        campaigns = [Campaign(recover, plan, audit_every=audit_every) for _ in range(3)]
+        return min(campaign.check(story).seconds for campaign in campaigns)
+
+    assert seconds(1) > 1.5 * seconds(AUDIT_EVERY)
 
 
 def test_readings_that_overlook_a_sector_are_caught(monkeypatch: pytest.MonkeyPatch) -> None:
