@@ -31,13 +31,13 @@ _SEGMENT_SIZE_TARGET = 8 << 20
 _SEGMENT_EVENTS_MAX = 65_536
 
 
-def back_up(log: "Log", path: str) -> None:
+def back_up(log: "Log", path: str, through: int | None) -> None:
     """Copy a log into a new file; `Log.backup` says how."""
     path = path_name(path)
     snapshot = log.snapshot
     # The copy is this version's work, and would claim features that it does not have.
     check_writable(snapshot.page, log.path)
-    head = log.head
+    last = log.head.seq if through is None else min(through, log.head.seq)
     # A store in memory has no folder to put a copy in: the disk has.
     environment = Environment() if log.path == MEMORY_PATH else log.environment
     storage = environment.storage
@@ -50,9 +50,10 @@ def back_up(log: "Log", path: str) -> None:
         # A sweeper of dead creators' leavings sees by this lock that it is in use.
         file.try_lock(LockName.PRESENCE, exclusive=True)
         write_empty(file, temporary, page)
-        _copy(log, snapshot, file, temporary)
-        copy = _opened(log, file, temporary)
-        if (copy.head.seq, copy.head.chain, copy.head.root) != (head.seq, head.chain, head.root):
+        copied = _copy(log, snapshot, file, temporary, last)
+        head = _opened(log, file, temporary).head
+        expected = (copied, log.chain_at(copied), log.root_at(copied))
+        if (head.seq, head.chain, head.root) != expected:
             raise Corrupt(
                 "The copy's hashes are not the log's",
                 where=log.path,
@@ -113,13 +114,18 @@ def _opened(log: "Log", file: StorageFile, path: str) -> "Log":
     )
 
 
-def _copy(log: "Log", snapshot: "Snapshot", file: StorageFile, path: str) -> None:
+def _copy(log: "Log", snapshot: "Snapshot", file: StorageFile, path: str, last: int) -> int:
+    """Copy the batches that end by event ``last``, and return the last event that was copied."""
+    copied = 0
     copy = _opened(log, file, path)
     group: list[Batch] = []
     size = events = 0
     clock = log.environment.clock
     with held(file, LockName.WRITER, clock=clock, timeout=0, path=path):
-        for batch in log.reader.batches(snapshot):
+        for batch in log.reader.batches(snapshot) if last else ():
+            if batch.last_seq > last:
+                break
+            copied = batch.last_seq
             batch_size = sum(
                 len(event.payload) + sum(map(len, event.attachments)) for event in batch.events
             )
@@ -130,5 +136,9 @@ def _copy(log: "Log", snapshot: "Snapshot", file: StorageFile, path: str) -> Non
             group.append(batch)
             size += batch_size
             events += batch.count
+            if copied == last:
+                # The next one may be what cannot be read.
+                break
         if group:
             copy.take_sealed(group)
+    return copied

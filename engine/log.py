@@ -228,11 +228,12 @@ class Log:
         self._check_open()
         return salvaged_events(self)
 
-    def backup(self, path: str) -> None:
+    def backup(self, path: str, *, through: int | None = None) -> None:
         """Copy the log as it stands now into a new file at ``path``, while others write.
 
-        The copy has the same log id, events, chain and root. It appears whole or not at all, and
-        nothing that is there is overwritten. Durable on return.
+        The copy has the same log id, events, chain and root; with ``through``, those of the
+        batches that end by this event. It appears whole or not at all, and nothing that is there
+        is overwritten. Durable on return.
 
         Raises:
             InvalidInput: the path is none. Conflict: something is at it.
@@ -241,7 +242,7 @@ class Log:
         from .backup import back_up
 
         self.refresh()
-        back_up(self, path)
+        back_up(self, path, through)
 
     def event(self, seq: int) -> Event:
         """Return one event. Raises `NotFound` where the log has no such seq."""
