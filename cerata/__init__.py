@@ -43,6 +43,7 @@ if TYPE_CHECKING:
     from cerata.engine.head import Head
     from cerata.memory.difference import Change, Diff
     from cerata.memory.drafting import content_hash
+    from cerata.memory.files import Remembered, RememberedFile
     from cerata.memory.store import Store
     from cerata.memory.store import open_store as open  # noqa: A004 - the front door's own verb
     from cerata.memory.transaction import Transaction
@@ -80,6 +81,8 @@ __all__ = [
     "QuerySyntaxError",
     "ReadOnly",
     "Receipt",
+    "Remembered",
+    "RememberedFile",
     "RowProjection",
     "StorageFailed",
     "Store",
@@ -121,6 +124,7 @@ _HOMES = {
     "cerata.engine.head": ("Head",),
     "cerata.memory.difference": ("Change", "Diff"),
     "cerata.memory.drafting": ("content_hash",),
+    "cerata.memory.files": ("Remembered", "RememberedFile"),
     "cerata.memory.store": ("Store", "open"),
     "cerata.memory.transaction": ("Transaction",),
     "cerata.memory.values": (

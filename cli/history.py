@@ -1,46 +1,74 @@
-"""The verb that shows what happened: log."""
+"""The verbs that look at time: log, history and diff."""
 
 from argparse import Namespace
-from collections.abc import Iterator
-from itertools import islice
+from collections.abc import Iterator, Sequence
+from itertools import groupby, islice
 
-from rich.text import Text
-
-from cerata.engine.events import (
-    DeleteFrame,
-    Erased,
-    Event,
-    JsonValue,
-    PutFrame,
-    PutTag,
-    SupersedeFrame,
-)
+from cerata.engine.events import DEFAULT_SCOPE, Event, JsonValue, PutFrame
+from cerata.memory.values import Frame
 from cerata.memory.view import View
 from cerata.projections.times import to_datetime
 
+from .describing import ACTS, describe, event_row
+from .narrowing import count_of
 from .opening import reading, view_of
-from .output import Output, bytes_text, clipped
-from .reads import count_of
+from .output import Output, clipped, counted
+from .parser import Adding, add_count, add_verb
+
+
+def add_verbs(adding: Adding) -> None:
+    """Add log, history and diff."""
+    log = add_verb(
+        adding,
+        "log",
+        "what happened, newest first",
+        run_log,
+        lists=True,
+        examples=("log", "log --oneline -n 100", "log --at v1 --jsonl | jq .type"),
+    )
+    add_count(log)
+    log.add_argument("--oneline", action="store_true", help="one event a line")
+    log.add_argument("--reverse", action="store_true", help="oldest of them first")
+
+    history = add_verb(
+        adding,
+        "history",
+        "the versions of one frame, oldest first",
+        run_history,
+        lists=True,
+        examples=("history 12", "history 12 --jsonl | jq .text"),
+    )
+    history.add_argument("id", type=int, metavar="ID", help="any version of it")
+
+    diff = add_verb(
+        adding,
+        "diff",
+        "what came, changed and went between two points",
+        run_diff,
+        examples=("diff HEAD~5", "diff 2026-03-01 2026-04-01", "diff before-the-move"),
+    )
+    diff.add_argument("start", metavar="FROM", help="a seq, a tag, HEAD~n, or an ISO time")
+    diff.add_argument("end", metavar="TO", nargs="?", default="HEAD", help="the same (HEAD)")
 
 
 def run_log(options: Namespace, output: Output) -> int:
-    """Print events, newest first."""
+    """Print events, newest first, a block for each batch."""
     count = count_of(options)
     with reading(options) as store:
         view = view_of(store, options)
-        rows: list[JsonValue] = []
-        for event in islice(_newest_first(view), count):
-            rows.append(event_row(event))
-            output.line(
-                Text.assemble(
-                    (f"{event.seq:>8,}  ", "yellow"),
-                    (f"{to_datetime(event.recorded):%Y-%m-%d %H:%M:%S}  ", "dim"),
-                    (f"{event.type:<15} ", "bold"),
-                    clipped(describe(event), 100),
-                )
-            )
-        if not rows:
+        events = list(islice(_newest_first(view), count))
+        if options.reverse:
+            events.reverse()
+        names = _names(view, store.head.seq)
+        with output.pages():
+            if options.oneline:
+                for event in events:
+                    _print_line(event, names, output)
+            else:
+                _print_batches(events, names, output)
+        if not events:
             output.line("The log is empty.")
+        rows: list[JsonValue] = [event_row(event) for event in events]
         output.result({"basis": view.basis, "events": rows}, items="events")
     return 0
 
@@ -53,38 +81,112 @@ def _newest_first(view: View, step: int = 256) -> Iterator[Event]:
         last = first - 1
 
 
-def describe(event: Event) -> str:
-    """Return what an event says, in a few words."""
-    body = event.body
-    if isinstance(body, Erased):
-        return "(erased)"
-    if isinstance(body, PutFrame):
-        if body.chunk_count is not None:
-            return f"{body.title or body.uri or 'a document'} ({body.chunk_count} passages)"
-        if body.blob is not None:
-            return f"{body.title or body.uri or 'bytes'} ({bytes_text(body.blob.size)})"
-        name = body.title or body.uri
-        return f"{name}: {body.text}" if name else body.text or ""
-    if isinstance(body, SupersedeFrame):
-        return f"frame {body.old} by frame {body.new}"
-    if isinstance(body, DeleteFrame):
-        return f"frame {body.frame}"
-    if isinstance(body, PutTag):
-        return f"{body.tag} names event {body.at}"
-    return ""
+def _names(view: View, head: int) -> dict[int, list[str]]:
+    """Return what points of the log are called, by seq: HEAD and the tags."""
+    names: dict[int, list[str]] = {head: ["HEAD"]}
+    for name, seq in view.tags().items():
+        names.setdefault(seq, []).append(f"tag: {name}")
+    return names
 
 
-def event_row(event: Event) -> dict[str, JsonValue]:
-    """Return an event as plain values, with the hashes that bind it."""
-    header = event.header
-    return {
-        "seq": event.seq,
-        "type": event.type,
-        "version": header.version,
-        "recorded": to_datetime(event.recorded).isoformat(),
-        "batch": [header.first_seq, header.last_seq],
-        "causation": event.causation,
-        "scope": dict(event.scope),
-        "leaf": event.leaf.hex(),
-        "summary": clipped(describe(event), 200),
-    }
+def _decoration(names: dict[int, list[str]], seq: int) -> list[tuple[str, str]]:
+    named = names.get(seq)
+    return [(f"  ({', '.join(named)})", "bold cyan")] if named else []
+
+
+def _print_line(event: Event, names: dict[int, list[str]], output: Output) -> None:
+    output.row(
+        (f"{event.seq:>7}  ", "yellow"),
+        (f"{to_datetime(event.recorded):%Y-%m-%d %H:%M:%S}", "dim"),
+        (f"  {ACTS.get(event.type, event.type):<9}", "bold"),
+        *_decoration(names, event.seq),
+        f"  {clipped(describe(event), 200)}",
+    )
+
+
+def _print_batches(events: Sequence[Event], names: dict[int, list[str]], output: Output) -> None:
+    batches = [list(batch) for _, batch in groupby(events, lambda one: one.header.first_seq)]
+    for place, batch in enumerate(batches):
+        if place:
+            output.line()
+        header = batch[0].header
+        whole = header.last_seq - header.first_seq + 1
+        numbers = f"event {header.first_seq}" + (f"..{header.last_seq}" if whole > 1 else "")
+        output.row(
+            (numbers, "yellow"),
+            *_decoration(names, header.last_seq),
+            (f"  {to_datetime(header.recorded):%Y-%m-%d %H:%M:%S} UTC", "dim"),
+        )
+        if batch[0].scope != DEFAULT_SCOPE:
+            said = ", ".join(f"{name}={value}" for name, value in batch[0].scope)
+            output.row(("Scope: ", "dim"), said)
+        for is_passage, part in groupby(sorted(batch, key=lambda one: one.seq), _is_passage):
+            _print_part(list(part), output, are_passages=is_passage)
+        if len(batch) < whole:
+            output.row(("… ", "dim"), f"{whole - len(batch):,} more", indent=4)
+
+
+def _is_passage(event: Event) -> bool:
+    return isinstance(event.body, PutFrame) and event.body.chunk_index is not None
+
+
+def _print_part(part: Sequence[Event], output: Output, *, are_passages: bool) -> None:
+    """Print events of a batch one a line, the passages of a document as one."""
+    if are_passages and len(part) > 1:
+        output.row(
+            ("put        ", "bold"),
+            f"#{part[0].seq} to #{part[-1].seq}: {counted(len(part), 'passage')}",
+            indent=4,
+        )
+        return
+    for event in part:
+        number = f"#{event.seq} " if isinstance(event.body, PutFrame) else ""
+        act = f"{ACTS.get(event.type, event.type):<11}"
+        output.row((act, "bold"), number, clipped(describe(event), 200), indent=4)
+
+
+def run_history(options: Namespace, output: Output) -> int:
+    """Print every version of a frame."""
+    with reading(options) as store:
+        view = view_of(store, options)
+        versions = view.history(options.id)
+        with output.pages():
+            for frame in versions:
+                _print_version(frame, view, output)
+        output.result(
+            {"basis": view.basis, "versions": [frame.to_dict() for frame in versions]},
+            items="versions",
+        )
+    return 0
+
+
+def _print_version(frame: Frame, view: View, output: Output) -> None:
+    olds = ", ".join(f"#{number}" for number in frame.supersedes)
+    output.row(
+        (f"{'#' + str(frame.id):>7}  ", "yellow"),
+        (f"{frame.recorded:%Y-%m-%d %H:%M:%S}  ", "dim"),
+        (f"in the place of {olds}" if olds else "put", "bold"),
+        ("  current" if frame.active else "", "bold green"),
+    )
+    output.row(clipped(frame.text, 400) or f"({frame.size:,} bytes)", indent=9)
+    closing = view.layers.closing_of(frame.id)
+    if closing is not None and closing.by is None:
+        event = next(view.log(closing.seq, closing.seq), None)
+        when = "" if event is None else f"{to_datetime(event.recorded):%Y-%m-%d %H:%M:%S}  "
+        output.row(" " * 9, (when, "dim"), ("deleted", "bold red"), f" by event {closing.seq}")
+
+
+def run_diff(options: Namespace, output: Output) -> int:
+    """Print what was added, removed and replaced, in the order in which it was."""
+    with reading(options) as store:
+        found = store.diff(options.start, options.end)
+        with output.pages():
+            for change in found:
+                title, *lines = str(change).splitlines()
+                output.row((title, "bold"))
+                for line in lines:
+                    output.row((line, {"+": "green", "-": "red"}.get(line[:1], "dim")), indent=2)
+                output.line()
+            output.line(found.summary, style="dim")
+        output.result({**found.to_dict(), "summary": found.summary})
+    return 0

@@ -11,9 +11,12 @@ import traceback
 from collections.abc import Sequence
 from pathlib import Path
 
-from cerata.engine.errors import CerataError, StorageFailed
+from cerata.engine.environment import Environment
+from cerata.engine.errors import CerataError, Locked, StorageFailed
 
 from .arguments import parser
+from .completion import answer_shell
+from .holders import holders_of
 from .output import Output
 
 INTERRUPTED = 130
@@ -29,15 +32,18 @@ class InternalError(CerataError):
     exit_code = 70
 
 
-def main(arguments: Sequence[str] | None = None) -> int:
-    """Run the command line on ``arguments``, by default the process's, and return the exit code."""
+def main(arguments: Sequence[str] | None = None, environment: Environment | None = None) -> int:
+    """Run the command line on ``arguments``, by default the process's, and return the exit code.
+
+    ``environment`` stands in for disk, clock and chance.
+    """
     given = list(sys.argv[1:] if arguments is None else arguments)
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):
             # A terminal that lacks a character shows its code, and the answer still comes.
             stream.reconfigure(errors="backslashreplace")
     try:
-        code = _answer(given)
+        code = _answer(given, environment)
         if sys.stdout is not None:
             sys.stdout.flush()
     except KeyboardInterrupt:
@@ -56,16 +62,19 @@ def main(arguments: Sequence[str] | None = None) -> int:
     return code
 
 
-def _answer(given: Sequence[str]) -> int:
+def _answer(given: Sequence[str], environment: Environment | None) -> int:
     """Run one command; every error but the system's becomes a line and an exit code."""
     # Also what cannot be parsed is answered in the form that was asked for.
     output = Output(as_json="--json" in given, as_lines="--jsonl" in given)
     try:
-        options = parser().parse_args(given)
-        output = Output(as_json=options.json, as_lines=options.jsonl)
+        top = parser()
+        answer_shell(top)
+        options = top.parse_args(given)
+        options.environment = environment
+        output = Output(as_json=options.json, as_lines=options.jsonl, pages=options.pages)
         code: int = options.run(options, output)
     except CerataError as error:
-        output.error(error)
+        output.error(_with_holders(error) if isinstance(error, Locked) else error)
         return error.exit_code
     except OSError:
         raise
@@ -77,6 +86,15 @@ def _answer(given: Sequence[str]) -> int:
         output.error(failure)
         return failure.exit_code
     return code
+
+
+def _with_holders(error: Locked) -> Locked:
+    """Return the error with who has the file open, where the system tells."""
+    holders = holders_of(error.where) if error.where else []
+    if not holders:
+        return error
+    said = f"It is open in {', '.join(map(str, holders))}."
+    return Locked(error.what, where=error.where, remedy=f"{said} {error.remedy or ''}".rstrip())
 
 
 def _internal(error: Exception) -> InternalError:

@@ -42,13 +42,34 @@ def file_of(options: Namespace, *, default: str | None = None) -> str:
 
 def reading(options: Namespace) -> Store:
     """Open the file for reading; nothing is written or created."""
-    return cerata.open(file_of(options), mode="r", lock_timeout=options.lock_timeout)
+    return cerata.open(
+        file_of(options),
+        mode="r",
+        lock_timeout=options.lock_timeout,
+        environment=options.environment,
+    )
 
 
 def writing(options: Namespace) -> Store:
     """Open the file for writing; where none is named and none is here, a new one."""
-    file = file_of(options, default=DEFAULT_FILE)
-    return cerata.open(file, lock_timeout=options.lock_timeout)
+    return cerata.open(
+        file_of(options, default=DEFAULT_FILE),
+        lock_timeout=options.lock_timeout,
+        environment=options.environment,
+    )
+
+
+def changing(options: Namespace) -> Store:
+    """Open a file that is there for writing: what is changed must exist."""
+    reading(options).close()
+    return writing(options)
+
+
+def planning(options: Namespace) -> Store:
+    """Open what writing would open, without writing: a file that is not there is empty."""
+    if Path(file_of(options, default=DEFAULT_FILE)).exists():
+        return reading(options)
+    return cerata.open(":memory:", environment=options.environment)
 
 
 def view_of(store: Store, options: Namespace) -> View:

@@ -1,9 +1,11 @@
 """Output: for people on a terminal, plain in a pipe, one JSON object, or one an item."""
 
 import json
+import shutil
 import sys
 from collections.abc import Generator, Mapping
 from contextlib import contextmanager
+from typing import IO
 
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TaskID, TextColumn
@@ -11,6 +13,8 @@ from rich.text import Text
 
 from cerata.engine.errors import CerataError
 from cerata.engine.events import JsonValue
+
+from .paging import paged
 
 _CONTROLS = dict.fromkeys((*range(32), *range(127, 160)), "�")
 """Stored text must not steer the terminal that shows it; line ends and tabs are let through."""
@@ -38,18 +42,44 @@ class Output:
     the items of its list, one object on a line each.
     """
 
-    def __init__(self, *, as_json: bool, as_lines: bool = False) -> None:
+    def __init__(self, *, as_json: bool, as_lines: bool = False, pages: bool = False) -> None:
         self.as_json = as_json or as_lines
         self._as_lines = as_lines
+        self._pages = pages and not self.as_json
         self._answered = False
         self._console = _Terminal(highlight=False, soft_wrap=True)
         self._errors = Console(stderr=True, highlight=False, soft_wrap=True)
+
+    @property
+    def width(self) -> int:
+        """Columns of the terminal; in a pipe $COLUMNS or 80."""
+        return max(40, shutil.get_terminal_size().columns)
 
     def line(self, text: str | Text = "", *, style: str | None = None) -> None:
         """Print a line for people."""
         if not self.as_json:
             shown = text.translate(_CONTROLS) if isinstance(text, str) else _plain(text)
             self._console.print(shown, style=style, markup=False)
+
+    def row(self, *parts: str | tuple[str, str], indent: int = 0) -> None:
+        """Print parts as one line that the terminal holds: line ends become spaces, the rest …."""
+        line = Text.assemble(" " * indent, *parts)
+        line.plain = line.plain.translate(_ONE_LINE)
+        line.truncate(self.width, overflow="ellipsis")
+        line.rstrip()
+        self.line(line)
+
+    def paragraph(self, text: Text, *, indent: int, lines: int) -> None:
+        """Print a text in at most so many lines, broken between words."""
+        if self.as_json:
+            return
+        folded = text.wrap(self._console, self.width - indent, no_wrap=False)
+        for number, line in enumerate(folded[:lines]):
+            line.rstrip()
+            if number == lines - 1 and len(folded) > lines:
+                line.truncate(self.width - indent - 2)
+                line.append(" …", "dim")
+            self.line(Text.assemble(" " * indent, line))
 
     def result(self, value: Mapping[str, JsonValue], *, items: str | None = None) -> None:
         """Print the verb's result as JSON, if that was asked for; ``items`` names its list."""
@@ -66,7 +96,7 @@ class Output:
 
     def warn(self, text: str) -> None:
         """Say something that went wrong and did not stop the verb."""
-        self._errors.print(Text.assemble(("note: ", "yellow"), text))
+        self._errors.print(Text.assemble(("note: ", "yellow"), text.translate(_CONTROLS)))
 
     def error(self, error: CerataError) -> None:
         """Say what is wrong, where, and what to do.
@@ -77,7 +107,32 @@ class Output:
             indent = None if self._as_lines else 2
             print(json.dumps(error.to_dict(), ensure_ascii=False, indent=indent))
             return
-        self._errors.print(Text.assemble(("error: ", "bold red"), str(error)))
+        said = str(error).translate(_CONTROLS)
+        self._errors.print(Text.assemble(("error: ", "bold red"), said))
+
+    @contextmanager
+    def pages(self) -> Generator[None]:
+        """Send what is printed meanwhile through the user's pager, on a terminal."""
+        with paged(wanted=self._pages) as into:
+            if into is None:
+                yield
+                return
+            before, self._console = self._console, self._through(into)
+            try:
+                yield
+            finally:
+                self._console = before
+
+    def _through(self, into: IO[str]) -> _Terminal:
+        colours = self._console.color_system
+        return _Terminal(
+            file=into,
+            highlight=False,
+            soft_wrap=True,
+            force_terminal=colours is not None,
+            no_color=self._console.no_color,
+            width=self.width,
+        )
 
     @contextmanager
     def progress(self, what: str, total: int) -> Generator["Steps"]:
@@ -86,6 +141,9 @@ class Output:
         show = sys.stderr.isatty() and not self.as_json
         with Progress(*columns, console=self._errors, transient=True, disable=not show) as progress:
             yield Steps(progress, progress.add_task(what, total=total))
+
+
+_ONE_LINE = {ord("\n"): " ", ord("\t"): " ", ord("\r"): " "}
 
 
 class Steps:
@@ -108,6 +166,11 @@ def clipped(text: str, size: int) -> str:
     """Return a text on one line of at most ``size`` characters."""
     line = " ".join(text.split())
     return line if len(line) <= size else line[: size - 1].rstrip() + "…"
+
+
+def counted(count: int, thing: str) -> str:
+    """Return a count for people: ``1 frame``, ``2,000 frames``."""
+    return f"{count:,} {thing}" if count == 1 else f"{count:,} {thing}s"
 
 
 def bytes_text(size: int) -> str:

@@ -7,6 +7,7 @@ Each step checks what it says; if a promise does not hold, the tour says so and 
 
 import importlib.resources
 import os
+import shlex
 import subprocess
 import sys
 import time
@@ -15,19 +16,40 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Final
 
+from rich.text import Text
+
 import cerata
-from cerata.engine.errors import InvalidInput, NotFound
+from cerata.engine.errors import InvalidInput
 from cerata.engine.events import JsonValue, PutFrame
+from cerata.memory.finding import find_files
 from cerata.memory.store import Store
 
-from .output import Output, clipped
+from .output import Output, clipped, counted
+from .parser import Adding, add_verb
 
 QUESTION: Final = "What happens to a torn tail after a crash?"
 _ACKNOWLEDGED_BEFORE_KILL: Final = 200
 _KILL_SECONDS_MAX: Final = 20.0
 _MEETING: Final = "The team meets on Tuesday at ten."
 _MOVED: Final = "The team meets on Thursday at nine."
+_SHOWN: Final = 3
+"""Entries of a context that the tour prints."""
+
 _ASKED: Final = "When does the team meet?"
+
+
+def add_verbs(adding: Adding) -> None:
+    """Add tour."""
+    tour = add_verb(
+        adding,
+        "tour",
+        "see it work: remember, ask, kill, correct, rebuild",
+        run_tour,
+        examples=("tour", "tour ~/notes --json | jq .holds"),
+    )
+    tour.add_argument(
+        "paths", nargs="*", type=Path, metavar="PATH", help="your files, not the docs"
+    )
 
 
 def run_tour(options: Namespace, output: Output) -> int:
@@ -48,10 +70,12 @@ def run_tour(options: Namespace, output: Output) -> int:
     result |= {"holds": holds, "seconds": round(seconds, 1)}
     verdict = "Every step held" if holds else "A step did not hold"
     output.line(f"\n{verdict}, in {seconds:.1f} s. The file is {file}. Now type:", style="bold")
+    asked = result["ask"]
+    assert isinstance(asked, dict)
     nexts = [
         f"cerata log -f {file}",
-        f"cerata recall -f {file} '{QUESTION}'",
-        f"cerata verify -f {file}",
+        f"cerata recall -f {file} {shlex.quote(str(asked['question']))}",
+        f"cerata diff -f {file} HEAD~2",
     ]
     for command in nexts:
         output.line(f"    {command}")
@@ -67,49 +91,50 @@ def _free_name() -> str:
     return name
 
 
-def documents(paths: Sequence[Path]) -> list[Path]:
-    """Return the files to remember: the given ones, or the documentation that ships with Cerata.
-
-    Raises:
-        NotFound: there are none.
-    """
-    given = list(paths) or [Path(str(importlib.resources.files("cerata") / "docs"))]
-    found: list[Path] = []
-    for path in given:
-        found += sorted(path.rglob("*.md")) if path.is_dir() else [path]
-    if not found:
-        raise NotFound("There is nothing to remember", where=", ".join(map(str, given)))
-    return found
-
-
 def _remember(file: str, paths: Sequence[Path], output: Output) -> dict[str, JsonValue]:
     """Remember documents."""
-    found = documents(paths)
-    frames = 0
+    named = list(paths) or [Path(str(importlib.resources.files("cerata") / "docs"))]
+    total = len(find_files(named).files)
     started = time.monotonic()
-    with cerata.open(file) as store, output.progress("remembering", len(found)) as steps:
-        for path in found:
-            frames += len(store.remember(path).ids)
-            steps.done()
-        count = len(store)
+    with cerata.open(file) as store, output.progress("remembering", total) as steps:
+        done = store.remember_files(named, report=lambda _file, _at, _total: steps.done())
     took = time.monotonic() - started
+    for skipped in done.of("skipped"):
+        output.warn(f"skipped {skipped.path}: {skipped.why}")
+    files = len(done.of("added"))
     output.line(
-        f"   {len(found):,} files became {frames:,} frames in {took:.2f} s, "
+        f"   {counted(files, 'file')} became {counted(done.frames, 'frame')} in {took:.2f} s, "
         "each durable before the next."
     )
-    return {"holds": count > 0, "files": len(found), "frames": frames}
+    return {"holds": files > 0, "files": files, "frames": done.frames}
 
 
-def _ask(file: str, _paths: Sequence[Path], output: Output) -> dict[str, JsonValue]:
-    """Ask a question."""
+def _ask(file: str, paths: Sequence[Path], output: Output) -> dict[str, JsonValue]:
+    """Ask a question, and get what a model would be told, with its sources."""
     with cerata.open(file, mode="r") as store:
-        context = store.recall(QUESTION, max_tokens=1200)
-    output.line(f"   {QUESTION}")
-    for item in context.items:
-        output.line(f"   [{item.source}]", style="dim")
-        output.line(f"   {clipped(item.text, 400)}", style="green")
+        question = _question(store, paths)
+        context = store.recall(question, max_tokens=1200)
+    output.line(f"   {question}")
+    for item in context.items[:_SHOWN]:
+        output.row(("[" + item.source + "]", "dim"), indent=3)
+        output.paragraph(Text(clipped(item.text, 400), "green"), indent=3, lines=3)
+    if len(context.items) > _SHOWN:
+        output.line(f"   … and {len(context.items) - _SHOWN} more", style="dim")
     output.line(f"   {context.summary}", style="dim")
-    return {"holds": bool(context.items), "shown": len(context.items), "tokens": context.tokens}
+    return {
+        "holds": bool(context.items) and not context.fallback,
+        "question": question,
+        "shown": len(context.items),
+        "tokens": context.tokens,
+    }
+
+
+def _question(store: Store, paths: Sequence[Path]) -> str:
+    """Return what to ask: of our own documents a question, of yours for the title of one."""
+    if not paths:
+        return QUESTION
+    titles = [frame.title for frame in store.frames() if frame.title]
+    return f"What is there about {titles[-1]}?" if titles else QUESTION
 
 
 def _kill(file: str, _paths: Sequence[Path], output: Output) -> dict[str, JsonValue]:
@@ -124,12 +149,12 @@ def _kill(file: str, _paths: Sequence[Path], output: Output) -> dict[str, JsonVa
         report = store.report
     missing = [text for text in acknowledged if text not in found]
     output.line(
-        f"   Killed (SIGKILL) after {len(acknowledged):,} acknowledged writes. "
-        f"Found {len(acknowledged) - len(missing):,} of them, {len(missing)} missing."
+        f"   Killed (SIGKILL) after {len(acknowledged):,} acknowledged writes: "
+        f"{len(missing)} missing."
     )
     output.line(
-        f"   Reopened without repair: {report.sealed_events:,} events moved from the ring to a "
-        f"segment, {report.cut_bytes:,} torn bytes cut.",
+        f"   Reopened without repair: {report.sealed_events:,} events were in the ring, "
+        f"{report.cut_bytes:,} torn bytes cut.",
         style="dim",
     )
     return {
@@ -163,10 +188,12 @@ def _write_until_killed(file: str) -> list[str]:
 def _correct(file: str, _paths: Sequence[Path], output: Output) -> dict[str, JsonValue]:
     """Correct something, and ask again as of before."""
     with cerata.open(file) as store:
-        old = store.remember(_MEETING)
+        old = store.remember(_MEETING, tags=["tour"])
         store.supersede(old, _MOVED)
-        now = store.search(_ASKED, k=1)[0].text
-        before = store.at(old).search(_ASKED, k=1)[0].text
+        # Your documents may speak of meetings too.
+        ours = cerata.Filter(tags=["tour"])
+        now = store.search(_ASKED, k=1, where=ours)[0].text
+        before = store.at(old).search(_ASKED, k=1, where=ours)[0].text
         basis = 0 if old.head is None else old.head.seq
     output.line(f"   {_ASKED}")
     output.line(f"   now:              {now}", style="green")

@@ -1,15 +1,28 @@
-"""The verbs about the file itself: info and verify, and the command without a verb."""
+"""What this is and what is in the file: info, and the command without a verb."""
 
 from argparse import Namespace
-
-from rich.text import Text
+from collections.abc import Iterator, Mapping
+from typing import cast
 
 import cerata
 from cerata.engine.errors import NotFound
 from cerata.engine.events import JsonValue
 
 from .opening import file_of, reading
-from .output import Output
+from .output import Output, bytes_text, counted
+from .parser import Adding, add_verb
+
+
+def add_verbs(adding: Adding) -> None:
+    """Add info."""
+    add_verb(
+        adding,
+        "info",
+        "what is in the file: sizes by part, head, ledger",
+        run_info,
+        reads=True,
+        examples=("info", "info --at HEAD~5", "info --json | jq .size_bytes"),
+    )
 
 
 def run_welcome(options: Namespace, output: Output) -> int:
@@ -38,44 +51,57 @@ def run_info(options: Namespace, output: Output) -> int:
     """Print what is in the file and where it stands."""
     with reading(options) as store:
         facts = store.info(options.at)
-    for name, value in facts.items():
-        output.line(Text.assemble((f"{name.replace('_', ' '):<18} ", "dim"), _shown(value)))
+    for label, value in _lines(facts):
+        output.row((f"{label:<14}", "dim" if label.startswith(" ") else "bold"), value)
     output.result(facts)
     return 0
 
 
-def _shown(value: JsonValue) -> str:
-    if isinstance(value, bool) or value is None:
-        return {True: "yes", False: "no", None: "none"}[value]
-    if isinstance(value, int):
-        return f"{value:,}"
-    if isinstance(value, dict):
-        return ", ".join(f"{name} {_shown(item)}" for name, item in value.items()) or "none"
-    if isinstance(value, list):
-        return ", ".join(_shown(item) for item in value) or "none"
-    return str(value)
+def _lines(facts: Mapping[str, JsonValue]) -> Iterator[tuple[str, str]]:
+    """Yield what info prints: labels, those of parts indented, and values."""
+    sizes = {name: _number(facts, name) for name in facts if name.endswith("_bytes")}
+    parts = sizes["ring_bytes"] + sizes["segment_bytes"] + sizes["checkpoint_bytes"]
+    yield "file", f"{facts['file']}, created {_time(facts['created'])}"
+    yield "log", str(facts["log_id"])
+    yield "head", f"event {_number(facts, 'head'):,}, recorded {_time(facts['recorded'])}"
+    yield "  chain", str(facts["chain"])
+    yield "  root", str(facts["root"])
+    yield "frames", _pairs(facts["frames"], "{value:,} {name}")
+    yield "size", bytes_text(sizes["size_bytes"])
+    waiting = counted(_number(facts, "events_in_ring"), "event")
+    yield "  ring", f"{bytes_text(sizes['ring_bytes'])}, {waiting} waiting in it"
+    segments = counted(_number(facts, "segments"), "segment")
+    yield "  events", f"{bytes_text(sizes['segment_bytes'])} in {segments}"
+    saved = _saved(facts["checkpoints"])
+    yield "  indexes", f"{bytes_text(sizes['checkpoint_bytes'])}; {saved or 'none is saved'}"
+    yield "  other", f"{bytes_text(sizes['size_bytes'] - parts)}: headers, tables, what is past use"
+    if facts["cuts_kept"]:
+        yield "  cuts", f"{_number(facts, 'cuts_kept'):,} torn ends of the log, kept aside"
+    label = "ledger"
+    for entry in cast("list[dict[str, JsonValue]]", facts["ledger"]):
+        yield label, f"{entry['projection']} at event {entry['seq']}: {entry['digest']}"
+        label = ""
 
 
-def run_verify(options: Namespace, output: Output) -> int:
-    """Verify the file, and say what is damaged."""
-    with (
-        reading(options) as store,
-        output.progress("verifying", store.head.seq) as steps,
-    ):
-        found = store.verify(steps.stand)
-    for problem in found.log.problems:
-        output.line(Text.assemble(("damaged: ", "bold red"), str(problem)))
-    for divergence in found.divergences:
-        output.line(Text.assemble(("diverges: ", "bold red"), str(divergence)))
-    for note in found.notes:
-        output.line(Text.assemble(("rebuilt: ", "yellow"), note))
-    if found.ok:
-        names = ", ".join(sorted(found.digests))
-        output.line(
-            Text.assemble(
-                ("ok: ", "bold green"),
-                f"{found.log.events:,} events, every hash recomputed; {names} equal their replay",
-            )
-        )
-    output.result(found.to_dict())
-    return 0 if found.ok else 1
+def _saved(checkpoints: JsonValue) -> str:
+    """Return which indexes are saved at which events, those of one event together."""
+    assert isinstance(checkpoints, dict)
+    at: dict[JsonValue, list[str]] = {}
+    for name, seq in checkpoints.items():
+        at.setdefault(seq, []).append(name)
+    return "; ".join(f"{', '.join(names)} at event {seq:,}" for seq, names in at.items())
+
+
+def _number(facts: Mapping[str, JsonValue], name: str) -> int:
+    value = facts[name]
+    assert isinstance(value, int)
+    return value
+
+
+def _time(value: JsonValue) -> str:
+    return f"{str(value)[:19].replace('T', ' ')} UTC" if value else "never"
+
+
+def _pairs(value: JsonValue, form: str) -> str:
+    assert isinstance(value, dict)
+    return ", ".join(form.format(name=name, value=item) for name, item in value.items())

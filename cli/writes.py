@@ -1,76 +1,186 @@
-"""The verbs that write: remember, put and tag."""
+"""The verbs that bring something in: remember and put."""
 
-import os
 import sys
 from argparse import Namespace
-from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Callable
 from contextlib import ExitStack
 from pathlib import Path
 
 from rich.text import Text
 
-from cerata.engine.errors import InvalidInput, NotFound, StorageFailed, Unsupported
-from cerata.engine.events import JsonValue
+from cerata.engine.errors import InvalidInput, StorageFailed
+from cerata.engine.events import DEFAULT_SCOPE
 from cerata.engine.limits import STRING_SIZE_MAX
-from cerata.memory.drafting import full_scope
-from cerata.memory.extract.document import Document
+from cerata.memory.drafting import frame_fields
 from cerata.memory.extract.plain import extract_markdown
-from cerata.memory.extract.registry import KNOWN_SUFFIXES, extract
-from cerata.memory.ingest import find_unchanged, read_file
+from cerata.memory.files import Outcome, Remembered, RememberedFile, remember_files, take_in
+from cerata.memory.finding import find_files
+from cerata.memory.ingest import Ingest
 from cerata.memory.store import Store
-from cerata.memory.values import Receipt
 
-from .opening import reading, view_of, writing
-from .output import Output
+from .opening import DEFAULT_FILE, file_of, planning, writing
+from .output import Output, counted
+from .parser import Adding, add_verb
+
+_INPUT = "-"
+
+
+def add_verbs(adding: Adding) -> None:
+    """Add remember and put."""
+    remember = add_verb(
+        adding,
+        "remember",
+        "remember files and folders, each once",
+        run_remember,
+        examples=(
+            "remember notes/ todo.md",
+            "remember src --include '*.{py,md}' --exclude tests",
+            "remember notes/ --dry-run",
+            "remember - --tag meeting < minutes.txt",
+        ),
+    )
+    remember.add_argument(
+        "paths", nargs="+", metavar="PATH", help="a file, a folder, or - for input"
+    )
+    remember.add_argument("--tag", action="append", default=[], help="may be given again")
+    remember.add_argument(
+        "--include", action="append", default=[], metavar="PATTERN", help="these files alone"
+    )
+    remember.add_argument(
+        "--exclude", action="append", default=[], metavar="PATTERN", help="not these"
+    )
+    remember.add_argument(
+        "--no-default-excludes",
+        action="store_true",
+        help="also hidden names, node_modules and such (docs/ingest.md)",
+    )
+    remember.add_argument(
+        "--dry-run", action="store_true", help="say what would happen; write nothing"
+    )
+    remember.add_argument(
+        "-v", "--verbose", action="store_true", help="name every file, not only what stands out"
+    )
+
+    put = add_verb(
+        adding,
+        "put",
+        "put one text as it is",
+        run_put,
+        examples=("put The staging database listens on port 5433. --tag infra",),
+    )
+    put.add_argument("text", nargs="+")
+    put.add_argument("--title")
+    put.add_argument("--tag", action="append", default=[], help="may be given again")
 
 
 def run_remember(options: Namespace, output: Output) -> int:
     """Remember files, and say what became of each."""
-    paths = list(_expanded(options.paths))
-    outcome: Counter[str] = Counter()
-    skipped: list[dict[str, JsonValue]] = []
-    passages = 0
-    store: Store | None = None
-    with ExitStack() as opened, output.progress("remembering", len(paths)) as steps:
-        for path in paths:
-            try:
-                data = _read(path)
-                known = None if store is None else _find_unchanged(store, path, data)
-                document = _document(path, data) if known is None else None
-            except (InvalidInput, NotFound, StorageFailed, Unsupported) as error:
-                skipped.append({"path": path, "why": str(error)})
-                output.warn(f"skipped {path}: {error.what}")
-            else:
-                if store is None:
-                    # Not before there is something to keep: a wrong name leaves no empty file.
-                    store = opened.enter_context(writing(options))
-                receipt = known
-                if document is not None:
-                    uri, title = _names(path, document)
-                    receipt = store.remember(document, uri=uri, title=title, tags=options.tag)
-                is_added = receipt is not None and receipt.added
-                outcome["added" if is_added else "unchanged"] += 1
-                passages += len(receipt.ids) if receipt is not None and is_added else 0
+    if _INPUT in options.paths and len(options.paths) > 1:
+        raise InvalidInput("- is the input, and stands alone", remedy="Name the files apart.")
+    file = file_of(options, default=DEFAULT_FILE)
+    with ExitStack() as opened:
+
+        def store() -> Store:
+            return opened.enter_context(planning(options) if options.dry_run else writing(options))
+
+        try:
+            do = _remember_input if _INPUT in options.paths else _remember_files
+            done = do(options, store, output)
+        except KeyboardInterrupt:
+            output.warn("what was remembered stays; the same command goes on from there")
+            raise
+    _say_summary(done, file, output)
+    output.result({"file": None if done.head is None else file, **done.to_dict()}, items="files")
+    return 1 if done.of("skipped") else 0
+
+
+def _remember_files(options: Namespace, store: Callable[[], Store], output: Output) -> Remembered:
+    found = find_files(
+        options.paths,
+        include=options.include,
+        exclude=options.exclude,
+        default_excludes=not options.no_default_excludes,
+    )
+    with output.progress("remembering", len(found.files)) as steps:
+
+        def report(done: RememberedFile, _at: int, _total: int) -> None:
             steps.done()
-        file = None if store is None else store.path
-        head = None if store is None else store.head.seq
-    output.line(
-        f"{outcome['added']:,} added ({passages:,} frames), {outcome['unchanged']:,} unchanged, "
-        f"{len(skipped):,} skipped; "
-        + ("nothing was written" if head is None else f"{file} is at event {head:,}")
-    )
-    output.result(
-        {
-            "file": file,
-            "added": outcome["added"],
-            "frames": passages,
-            "unchanged": outcome["unchanged"],
-            "skipped": skipped,
-            "head": head,
-        }
-    )
-    return 1 if skipped else 0
+            _say_file(done, options, output)
+
+        fields = frame_fields(kind="text", tags=options.tag)
+        # What is there is asked before a file is read; what is not, is made once there is need.
+        is_there = Path(file_of(options, default=DEFAULT_FILE)).exists()
+        given = store() if is_there else store
+        return remember_files(
+            given,
+            found,
+            fields,
+            DEFAULT_SCOPE,
+            dry_run=options.dry_run,
+            report=report,
+        )
+
+
+def _remember_input(options: Namespace, store: Callable[[], Store], output: Output) -> Remembered:
+    head: int | None = None
+    try:
+        document = extract_markdown(_input(), "input")
+    except InvalidInput as error:
+        done = RememberedFile(_INPUT, "skipped", why=str(error))
+    else:
+        opened = store()
+        fields = frame_fields(kind="text", tags=options.tag)
+        ingest = Ingest(opened, document, fields, DEFAULT_SCOPE)
+        done = take_in(ingest, _INPUT, dry_run=options.dry_run)
+        head = opened.refresh().seq
+    _say_file(done, options, output)
+    return Remembered((done,), 0, {}, options.dry_run, head)
+
+
+def _input() -> bytes:
+    """Return the bytes of standard input.
+
+    Raises:
+        StorageFailed, InvalidInput: it cannot be read.
+    """
+    if sys.stdin is None:
+        raise InvalidInput("There is no input", remedy="Name a file.")
+    try:
+        # One byte more than is allowed: what is too large is seen without reading it all.
+        return sys.stdin.buffer.read(STRING_SIZE_MAX + 1)
+    except OSError as error:
+        raise StorageFailed(f"Cannot read: {error.strerror}", where="input") from error
+
+
+def _say_file(file: RememberedFile, options: Namespace, output: Output) -> None:
+    """Say what became of a file where that stands out: by default replaced ones, and skipped."""
+    if file.outcome == "skipped":
+        output.warn(f"skipped {file.path}: {file.why}")
+        return
+    new = file.outcome == "added" and options.dry_run
+    if not (options.verbose or new or file.outcome == "replaced"):
+        return
+    colour = {"added": "green", "replaced": "yellow", "unchanged": "dim"}[file.outcome]
+    line = Text.assemble((f"{file.outcome:<10}", colour), file.path)
+    if file.replaced:
+        line.append(f"  (was {', '.join(f'#{number}' for number in file.replaced)})", "dim")
+    output.line(line)
+
+
+def _say_summary(done: Remembered, file: str, output: Output) -> None:
+    outcomes: tuple[Outcome, ...] = ("added", "replaced", "unchanged", "skipped")
+    counts = ", ".join(f"{len(done.of(outcome)):,} {outcome}" for outcome in outcomes)
+    output.line(f"{counts}; {counted(done.frames, 'frame')}")
+    left = [f"{done.excluded:,} excluded"] if done.excluded else []
+    left += [f"{count:,} {ending}" for ending, count in done.passed_over.items()]
+    if left:
+        output.line(f"left out: {', '.join(left)}", style="dim")
+    if done.dry_run:
+        output.line("nothing was written: this was a dry run")
+    elif done.head is None:
+        output.line("nothing was written")
+    else:
+        output.line(f"{file} is at event {done.head:,}")
 
 
 def run_put(options: Namespace, output: Output) -> int:
@@ -83,71 +193,3 @@ def run_put(options: Namespace, output: Output) -> int:
         output.line(f"frame {receipt.id} in {store.path}")
         output.result({"file": store.path, **receipt.to_dict()})
     return 0
-
-
-def run_tag(options: Namespace, output: Output) -> int:
-    """Name a point in time, or list what has a name."""
-    if options.name is None:
-        with reading(options) as store:
-            view = view_of(store, options)
-            tags = view.tags()
-            for name, seq in tags.items():
-                output.line(Text.assemble((f"{seq:>8,}  ", "yellow"), name))
-            if not tags:
-                output.line("There are no tags.")
-            rows: list[JsonValue] = [{"tag": name, "at": seq} for name, seq in tags.items()]
-            output.result({"basis": view.basis, "tags": rows}, items="tags")
-        return 0
-    # A missing file is said, not made: there is nothing in it to name.
-    reading(options).close()
-    with writing(options) as store:
-        view = view_of(store, options)
-        receipt = store.tag(options.name, at=view)
-        output.line(f"{options.name} names event {view.basis:,} of {store.path}")
-        said = {"file": store.path, "tag": options.name, "at": view.basis}
-        output.result({**said, **receipt.to_dict()})
-    return 0
-
-
-def _expanded(names: list[str]) -> Iterator[str]:
-    """Yield the files that were named, those below folders in order of their names."""
-    for name in names:
-        path = Path(name)
-        if name != "-" and os.path.isdir(name):
-            below = (one for one in path.rglob("*") if one.suffix.lower() in KNOWN_SUFFIXES)
-            yield from sorted(str(one) for one in below if one.is_file())
-        else:
-            yield name
-
-
-def _find_unchanged(store: Store, name: str, data: bytes) -> Receipt | None:
-    scope = full_scope(None, store.scope)
-    uri = Path(name).as_posix()
-    return None if name == "-" else find_unchanged(store.view().within(scope), data, uri, scope)
-
-
-def _document(name: str, data: bytes) -> Document:
-    return extract_markdown(data, "input") if name == "-" else extract(data, name)
-
-
-def _names(name: str, document: Document) -> tuple[str | None, str | None]:
-    """Return the URI and title of what was named; input has neither."""
-    path = Path(name)
-    return (None, None) if name == "-" else (path.as_posix(), document.title or path.name)
-
-
-def _read(name: str) -> bytes:
-    """Return the bytes of what was named.
-
-    Raises:
-        NotFound, StorageFailed, InvalidInput: it cannot be read.
-    """
-    if name != "-":
-        return read_file(Path(name))
-    if sys.stdin is None:
-        raise InvalidInput("There is no input", remedy="Name a file.")
-    try:
-        # One byte more than is allowed: what is too large is seen without reading it all.
-        return sys.stdin.buffer.read(STRING_SIZE_MAX + 1)
-    except OSError as error:
-        raise StorageFailed(f"Cannot read: {error.strerror}", where="input") from error

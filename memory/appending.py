@@ -11,14 +11,22 @@ from functools import partial
 
 from cerata.engine.codec import tenant_of
 from cerata.engine.errors import Conflict, InvalidInput
-from cerata.engine.events import Draft, Event, EventBody, PutFrame, Scope
+from cerata.engine.events import Draft, Event, EventBody, PutFrame, Scope, SupersedeFrame
 from cerata.engine.head import Appended, Head
 from cerata.engine.log import Log, Validate
 from cerata.projections.registry import Registry
 from cerata.projections.tags import Tags
 from cerata.replay.fold import Fold
 
-from .drafting import FrameFields, arguments_hash, check_number, full_scope, within_scope
+from .drafting import (
+    SOURCE_HASH,
+    SPAN,
+    FrameFields,
+    arguments_hash,
+    check_number,
+    full_scope,
+    within_scope,
+)
 from .layer import DOCUMENT_KIND
 from .reading import Reads
 from .references import References
@@ -115,7 +123,12 @@ class Appends(Reads):
             title=found.title,
             tags=found.tags,
             labels=found.labels,
-            metadata=found.metadata,
+            metadata={
+                name: value
+                for name, value in found.metadata.items()
+                # These say of the old text where it is from.
+                if name not in (SOURCE_HASH, SPAN)
+            },
         )
         return fields, tuple(found.scope.items())
 
@@ -182,12 +195,13 @@ class Appends(Reads):
         if appended.replayed:
             # What was asked for again may not be what was put then: the log says.
             self._log.refresh()
-            kinds = [event.type for event in self._log.read(seqs[0], seqs[-1])]
+            said = [(event.type, event.body) for event in self._log.read(seqs[0], seqs[-1])]
         else:
-            kinds = [draft.body.wire_name for draft in drafts]
+            said = [(draft.body.wire_name, draft.body) for draft in drafts]
         made = tuple(
-            seq for seq, kind in zip(seqs, kinds, strict=True) if kind == PutFrame.wire_name
+            seq for seq, (kind, _) in zip(seqs, said, strict=True) if kind == PutFrame.wire_name
         )
+        olds = [body.old for _, body in said if isinstance(body, SupersedeFrame)]
         return Receipt(
             id=made[0] if made else appended.first_seq,
             ids=made,
@@ -195,6 +209,8 @@ class Appends(Reads):
             head=appended.head,
             durable=appended.durable,
             added=not appended.replayed,
+            # A frame of the same batch is named by its place there.
+            replaced=tuple(old if old > 0 else appended.first_seq - old - 1 for old in olds),
         )
 
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from cerata.engine.errors import InvalidInput
 from cerata.projections.filters import Filter
 from cerata.projections.query import Query
-from cerata.retrieval.context import ENTRY_TOKENS_MAX, Entry, fill
+from cerata.retrieval.context import ENTRY_TOKENS_MAX, Entry, Form, fill
 from cerata.retrieval.span import best_span
 
 from .drafting import SPAN, is_unicode
@@ -81,14 +81,16 @@ class Questions:
         max_tokens: int = 1500,
         entry_tokens: int = ENTRY_TOKENS_MAX,
         where: Filter | None = None,
+        form: Form = "text",
     ) -> Context:
         """Return the best entries for a question that fit ``max_tokens``, with their sources.
 
         One entry takes at most ``entry_tokens``, around its best span; neighbouring chunks of a
-        document join. Tokens are those of ``cl100k_base``; see `cerata.retrieval.tokens`. Where
-        nothing matches, the newest frames stand in, and the context says so: those that ``where``
-        and the query's own filters let pass and no NOT excludes. Bytes are shown as their
-        ``search_text``, or as how many there are.
+        document join. ``form`` is "text" or "markdown", marks counted. Tokens are those of
+        ``cl100k_base``; see `cerata.retrieval.tokens`. Where nothing matches, the newest frames
+        stand in, and the context says so: those that ``where`` and the query's own filters let
+        pass and no NOT excludes. Bytes are shown as their ``search_text``, or as how many there
+        are.
 
         Raises:
             InvalidInput: as `search`; or a budget is not positive.
@@ -112,6 +114,7 @@ class Questions:
             max_tokens,
             lambda text: best_span(text, view.highlights(text, query)),
             entry_tokens=entry_tokens,
+            form=form,
         )
         shown = {number for item in filled.items for number in (item.id, *item.joined)}
         return Context(

@@ -33,6 +33,9 @@ _CONTENT_HASH_SIZE = 16
 SPAN: Final = "span"
 """A chunk's metadata: the characters [start, end) of the document that its text is."""
 
+SOURCE_HASH: Final = "source_hash"
+"""A document's metadata: the hash of the file that its text was extracted from."""
+
 
 @dataclass(frozen=True, slots=True)
 class FrameFields:

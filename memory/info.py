@@ -1,12 +1,17 @@
 """What is in a file: sizes by part, the head, the frames, the checkpoints."""
 
+from typing import Final
+
 from cerata.engine.events import JsonValue
 from cerata.engine.log import Log
 from cerata.projections.times import to_datetime
-from cerata.replay.checkpoint import chunk_refs
+from cerata.replay.checkpoint import chunk_refs, ledger_of
 from cerata.replay.rebuild import REBUILDING
 
 from .view import View
+
+LEDGER_SHOWN: Final = 3
+"""Checkpoints of a projection, newest last, whose digests are told."""
 
 
 def info(log: Log, view: View) -> dict[str, JsonValue]:
@@ -38,6 +43,11 @@ def info(log: Log, view: View) -> dict[str, JsonValue]:
         "checkpoints": checkpoints,
         "checkpoint_bytes": chunk_bytes,
         "cuts_kept": len(toc.quarantine),
+        "ledger": [
+            {"projection": _shown(key), "seq": entry.seq, "digest": entry.digest.hex()}
+            for key in sorted(toc.projections)
+            for entry in ledger_of(log.file, toc.saved(key))[-LEDGER_SHOWN:]
+        ],
     }
 
 

@@ -7,8 +7,9 @@ superseded in its last batch, so that until then the old one is current.
 """
 
 import codecs
+import difflib
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -22,7 +23,7 @@ from cerata.engine.errors import (
 from cerata.engine.events import Draft, JsonValue, PutFrame, Scope, SupersedeFrame
 from cerata.retrieval.passages import Passage, split_passages
 
-from .drafting import SPAN, FrameFields, content_hash, frame_draft, is_unicode
+from .drafting import SOURCE_HASH, SPAN, FrameFields, content_hash, frame_draft, is_unicode
 from .extract.document import Document, some_text
 from .extract.plain import markdown_sections
 from .extract.registry import SIZE_MAX, extract
@@ -44,8 +45,10 @@ def remember(
     store: "Appends", source: str | Path | Document, fields: FrameFields, scope: Scope
 ) -> Receipt:
     """Remember a text, the file at a path, or a document; see `Store.remember`."""
+    hashed: str | None = None
     if isinstance(source, Path):
         data = read_file(source)
+        hashed = source_hash(data)
         uri = fields.uri or source.as_posix()
         known = find_unchanged(store.view().within(scope), data, uri, scope)
         if known is not None:
@@ -63,7 +66,7 @@ def remember(
             f"remember takes a str or a Path, not {type(source).__name__}",
             remedy="Use put_frame for bytes.",
         )
-    return _Ingest(store, document, fields, scope).run()
+    return Ingest(store, document, fields, scope, hashed).run()
 
 
 def read_file(path: Path) -> bytes:
@@ -81,20 +84,43 @@ def read_file(path: Path) -> bytes:
 def find_unchanged(view: View, data: bytes, uri: str, scope: Scope) -> Receipt | None:
     """Return the receipt of a file whose bytes are there already, whole, under this URI and scope.
 
-    Nothing is extracted or cut for it. Formats whose text is not their bytes (HTML, PDF,
-    transcripts) are never found so; for them the text decides, after extraction.
+    Nothing is extracted or cut for it. Where a file is its own text, the hash of its content says
+    so; of HTML, PDF and transcripts, the hash of the source that their frame keeps.
     """
-    hashed = content_hash(data.removeprefix(codecs.BOM_UTF8))
-    for number in view.find_content(hashed):
-        # One event is read; the frame's text, which may be in many chunks, is not.
-        event = next(view.log(number, number), None)
-        if event is None or not isinstance(event.body, PutFrame):
-            continue
-        if event.body.uri != uri or event.scope != scope:
-            continue
-        for known in view.find_stored(hashed, chunk_count=event.body.chunk_count):
-            if known.id == number and known.is_complete:
-                return Receipt(known.id, known.ids, (), view.head, durable=True, added=False)
+    source = source_hash(data)
+    for number in view.find_content(content_hash(data.removeprefix(codecs.BOM_UTF8))):
+        known = _whole(view, number, uri, scope, None)
+        if known is not None:
+            return known
+    for number in view.find_uri(uri):
+        known = _whole(view, number, uri, scope, source)
+        if known is not None:
+            return known
+    return None
+
+
+def source_hash(data: bytes) -> str:
+    """Return the hash by which a file is known again whose text is not its bytes.
+
+    It is another one for each version of the extractors: what they make anew is read again.
+    """
+    return content_hash(b"extracted, version 1\0" + data).hex()
+
+
+def _whole(view: View, number: int, uri: str, scope: Scope, source: str | None) -> Receipt | None:
+    """Return the receipt of a document that is whole, if it is of this URI, scope and source."""
+    # One event is read; the frame's text, which may be in many chunks, is not.
+    event = next(view.log(number, number), None)
+    if event is None or not isinstance(event.body, PutFrame) or event.body.chunk_index is not None:
+        return None
+    body = event.body
+    if body.uri != uri or event.scope != scope or body.content_hash is None:
+        return None
+    if source is not None and body.metadata.get(SOURCE_HASH) != source:
+        return None
+    for known in view.find_stored(body.content_hash, chunk_count=body.chunk_count):
+        if known.id == number and known.is_complete:
+            return Receipt(known.id, known.ids, (), view.head, durable=True, added=False)
     return None
 
 
@@ -107,7 +133,7 @@ def _read(path: Path) -> bytes:
         with path.open("rb") as file:
             return file.read(SIZE_MAX + 1)
     except FileNotFoundError as error:
-        raise NotFound("There is no such file", where=str(path)) from error
+        raise _not_found(path) from error
     except CerataError:
         raise
     except ValueError as error:
@@ -116,11 +142,36 @@ def _read(path: Path) -> bytes:
         raise StorageFailed(f"Cannot read: {error.strerror}", where=str(path)) from error
 
 
-class _Ingest:
-    """One document on its way in."""
+def _not_found(path: Path) -> NotFound:
+    """Return the error that names the nearest file there is."""
+    try:
+        names = [entry.name for entry in path.parent.iterdir()]
+    except OSError:
+        names = []
+    near = difflib.get_close_matches(path.name, names, n=1)
+    remedy = f"Did you mean {path.parent / near[0]}?" if near else "Check the path."
+    return NotFound("There is no such file", where=str(path), remedy=remedy)
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """What storing a document takes: what of it is there, what it replaces, how many frames."""
+
+    known: Stored | None
+    replaced: tuple[int, ...]
+    frames: int
+
+
+class Ingest:
+    """One document on its way in; ``hashed`` is the hash of the file that it was made from."""
 
     def __init__(
-        self, store: "Appends", document: Document, fields: FrameFields, scope: Scope
+        self,
+        store: "Appends",
+        document: Document,
+        fields: FrameFields,
+        scope: Scope,
+        hashed: str | None = None,
     ) -> None:
         self._store = store
         self._text = document.text
@@ -130,6 +181,7 @@ class _Ingest:
         self._hash = content_hash(document.text)
         stretches = [(one.start, one.end, one.headings) for one in document.sections]
         self._passages = split_passages(document.text, stretches)
+        self._source = hashed if document.is_extracted else None
 
     def run(self) -> Receipt:
         """Put what is missing; look again if another writer was there first."""
@@ -152,22 +204,35 @@ class _Ingest:
         """Return the memory within this document's scope: others' is not ours to replace."""
         return self._store.view().within(self._scope)
 
-    def _put(self, view: View, expect: int | None) -> Receipt:
+    def plan(self) -> Plan:
+        """Return what `run` would do now."""
+        return self._plan(self._view())
+
+    def _plan(self, view: View) -> Plan:
         known = self._find_same(view)
+        if known is not None and known.is_complete:
+            return Plan(known, (), 0)
+        replaced = tuple(self._find_replaced(view, known))
+        count = len(self._passages)
+        whole = 1 if count == 1 else 1 + count
+        return Plan(known, replaced, whole if known is None else len(known.missing))
+
+    def _put(self, view: View, expect: int | None) -> Receipt:
+        plan = self._plan(view)
+        known, replaced = plan.known, plan.replaced
         if known is not None and known.is_complete:
             inside = self._store.in_transaction
             head = None if inside else view.head
             return Receipt(known.id, known.ids, (), head, durable=not inside, added=False)
-        replaced = self._find_replaced(view, known)
         if known is not None:
             return self._put_chunks(known.id, known.ids, known.missing, replaced, expect)
         if len(self._passages) == 1:
-            fields = self._said(self._passages[0], self._fields)
+            fields = self._of_source(self._said(self._passages[0], self._fields))
             draft = frame_draft(self._text, fields, self._scope, hashed=self._hash)
             return self._write([draft, *self._supersedes(replaced, -self._place())], expect)
         document = frame_draft(
             "",
-            replace(self._fields, kind=DOCUMENT_KIND),
+            self._of_source(replace(self._fields, kind=DOCUMENT_KIND)),
             self._scope,
             hashed=self._hash,
             chunk_count=len(self._passages),
@@ -178,14 +243,10 @@ class _Ingest:
             chunks = self._chunks(-place, every)
             closing = self._supersedes(replaced, -place)
             return self._write([document, *chunks, *closing], expect)
-        receipt = self._write([document], expect)
-        return self._put_chunks(
-            receipt.id,
-            receipt.ids,
-            every,
-            replaced,
-            None if receipt.head is None else receipt.head.seq,
-        )
+        first = self._write([document], expect)
+        expect = None if first.head is None else first.head.seq
+        rest = self._put_chunks(first.id, first.ids, every, replaced, expect)
+        return replace(rest, seqs=(*first.seqs, *rest.seqs))
 
     def _find_same(self, view: View) -> Stored | None:
         """Return the frame with this content under this URI in this scope, and what it lacks."""
@@ -262,6 +323,12 @@ class _Ingest:
             fields = replace(fields, metadata={**(fields.metadata or {}), SPAN: span})
             text = self._text[passage.start : passage.end]
             yield frame_draft(text, fields, self._scope, chunk_index=index)
+
+    def _of_source(self, fields: FrameFields) -> FrameFields:
+        """Return the fields of the document's frame, with the hash of what it was made from."""
+        if self._source is None:
+            return fields
+        return replace(fields, metadata={**(fields.metadata or {}), SOURCE_HASH: self._source})
 
     def _said(self, passage: Passage, fields: FrameFields) -> FrameFields:
         """Return the fields of a frame, with what its section says of itself."""

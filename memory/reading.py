@@ -126,6 +126,26 @@ class Reads(Questions):
         entries = [TimelineEntry(one.frame, to_datetime(one.time), view) for one in page.entries]
         return TimelinePage(tuple(entries), page.next)
 
+    def history(self, frame: FrameId) -> list[Frame]:
+        """Return every version of a frame: what it took the place of, itself, what took its.
+
+        Oldest first; several frames may have been superseded by one.
+
+        Raises:
+            NotFound: no frame with this id at this basis, or it is outside the scope.
+        """
+        view = self.view()
+        number = view.existing(frame)
+        known, waiting = {number}, [number]
+        for one in waiting:
+            closing = view.layers.closing_of(one)
+            after = [] if closing is None or closing.by is None else [closing.by]
+            near = (*view.layers.supersedes_of(one), *after)
+            waiting += [other for other in near if other not in known]
+            known.update(near)
+        versions = sorted(view.seen(known), key=view.layers.moment)
+        return [view.shown(one) for one in versions]
+
     def children(self, frame: FrameId) -> list[int]:
         """Return the ids of the frames put directly below one, in order; those within the scope.
 

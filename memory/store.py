@@ -92,17 +92,18 @@ class Store(Writes):
         """Yield every event that is still readable, also past damage; lost seqs are left out."""
         return self._log.salvaged()
 
-    def backup(self, path: str | os.PathLike[str]) -> None:
+    def backup(self, path: str | os.PathLike[str], *, through: int | None = None) -> None:
         """Copy the memory as it stands now into a new file, while others may write.
 
-        The copy has the same events, chain and root; its indexes are rebuilt on first use. It
-        appears whole or not at all. Durable on return.
+        The copy has the same events, chain and root; its indexes are rebuilt on first use. With
+        ``through`` it has the batches that end by this event, as of a file that is damaged after
+        it. It appears whole or not at all. Durable on return.
 
         Raises:
             InvalidInput: the path is none. Conflict: something is at it.
             Corrupt: an event cannot be read.
         """
-        self._log.backup(path_name(path))
+        self._log.backup(path_name(path), through=through)
 
     def close(self) -> None:
         """Make everything durable and release the file; calling it twice is harmless.

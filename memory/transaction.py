@@ -3,7 +3,7 @@
 from collections.abc import Callable, Sequence
 
 from cerata.engine.errors import InvalidInput
-from cerata.engine.events import Draft, PutFrame
+from cerata.engine.events import Draft, PutFrame, SupersedeFrame
 from cerata.engine.limits import BATCH_EVENTS_MAX
 from cerata.engine.log import KeyUse
 
@@ -43,7 +43,14 @@ class Transaction:
             if isinstance(draft.body, PutFrame)
         )
         return Receipt(
-            id=made[0] if made else places[0], ids=made, seqs=places, head=None, durable=False
+            id=made[0] if made else places[0],
+            ids=made,
+            seqs=places,
+            head=None,
+            durable=False,
+            replaced=tuple(
+                draft.body.old for draft in drafts if isinstance(draft.body, SupersedeFrame)
+            ),
         )
 
     # --- a key -----------------------------------------------------------------------------------

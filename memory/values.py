@@ -24,7 +24,8 @@ class Receipt:
 
     ``id`` is the new thing, or the seq of the batch's first event where none was made; ``ids``
     are all things made, ``seqs`` all events. Inside a transaction ids are −1, −2, … of its own
-    batch, and ``head`` is None until it ends. ``added`` is False where it was all there before.
+    batch, and ``head`` is None until it ends. ``added`` is False where it was all there before;
+    ``replaced`` are the frames whose place something took.
     """
 
     id: int
@@ -33,6 +34,7 @@ class Receipt:
     head: Head | None
     durable: bool
     added: bool = True
+    replaced: tuple[int, ...] = ()
 
     def to_dict(self) -> dict[str, JsonValue]:
         return {
@@ -42,6 +44,7 @@ class Receipt:
             "head": None if self.head is None else self.head.seq,
             "durable": self.durable,
             "added": self.added,
+            "replaced": list(self.replaced),
         }
 
 

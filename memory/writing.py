@@ -28,6 +28,7 @@ from .view import Basis, View
 
 if TYPE_CHECKING:
     from .extract.document import Document
+    from .files import Remembered, Report
 
 
 class Writes(Appends):
@@ -161,6 +162,46 @@ class Writes(Appends):
         source = str(text) if isinstance(text, Path) else text
         self._called(stamped, "remember", source, said, stamped)
         return remember(self, text, fields, stamped)
+
+    def remember_files(
+        self,
+        paths: "Sequence[str | Path]",
+        *,
+        include: Sequence[str] = (),
+        exclude: Sequence[str] = (),
+        default_excludes: bool = True,
+        tags: Sequence[str] = (),
+        labels: Sequence[str] = (),
+        metadata: Mapping[str, JsonValue] | None = None,
+        scope: Mapping[str, ScopeValue] | None = None,
+        dry_run: bool = False,
+        report: "Report | None" = None,
+    ) -> "Remembered":
+        """Remember files and folders, each file once, and say what became of each.
+
+        Every file is its own call of `remember`, durable before the next: killed, the same call
+        goes on where it stopped. One that cannot be read is skipped, and stops no other. With
+        ``dry_run`` nothing is written, and what would be is said. ``include`` and ``exclude`` are
+        patterns (docs/ingest.md); ``report`` is told of each file as it is done.
+
+        Raises:
+            InvalidInput: a pattern that cannot be used; inside a transaction.
+        """
+        from .files import remember_files
+        from .finding import find_files
+
+        if self.in_transaction:
+            raise InvalidInput(
+                "Files are remembered one by one, not in a transaction",
+                remedy="Call remember_files outside it, or remember for each file.",
+            )
+        named = listed("paths", paths)
+        found = find_files(
+            named, include=include, exclude=exclude, default_excludes=default_excludes
+        )
+        fields = frame_fields(kind="text", tags=tags, labels=labels, metadata=metadata)
+        stamped = full_scope(scope, self._scope)
+        return remember_files(self, found, fields, stamped, dry_run=dry_run, report=report)
 
     def supersede(self, old: FrameId, new: str | FrameId) -> Receipt:
         """Put ``new``, a text or a frame already there, in the place of ``old``.

@@ -4,9 +4,10 @@ Owns the choice of entries and how they are written out. Pure: the same entries,
 tokenizer give the same bytes. What is counted is the text as written, so the budget is exact.
 """
 
-from collections.abc import Callable, Sequence
+import re
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Final, TypeAlias
+from typing import Final, Literal, TypeAlias
 
 from cerata.engine.errors import InvalidInput
 from cerata.engine.events import JsonValue
@@ -43,6 +44,22 @@ class Entry:
     @property
     def end(self) -> int:
         return self.start + len(self.text)
+
+
+Form: TypeAlias = Literal["text", "markdown"]
+"""How a context is written: each entry below its source in brackets, or as a heading."""
+
+_MARKS: Final = re.compile(r"[\\`*_\[\]<]")
+
+_HEADS: Final[Mapping[Form, Callable[[str], str]]] = {
+    "text": lambda source: f"[{source}]\n",
+    # A name such as __init__.py must not come out bold.
+    "markdown": lambda source: f"### {_MARKS.sub(_escaped, source)}\n\n",
+}
+
+
+def _escaped(found: re.Match[str]) -> str:
+    return "\\" + found[0]
 
 
 SpanOf: TypeAlias = Callable[[str], tuple[int, int]]
@@ -89,6 +106,7 @@ def fill(
     *,
     entry_tokens: int = ENTRY_TOKENS_MAX,
     counter: Tokenizer | None = None,
+    form: Form = "text",
 ) -> Filled:
     """Choose entries in order while they fit; each at most ``entry_tokens`` around its best span.
 
@@ -98,8 +116,10 @@ def fill(
     clipped. Cost: a count of the text for each entry.
 
     Raises:
-        InvalidInput: a budget is not positive.
+        InvalidInput: a budget is not positive, or the form is not known.
     """
+    if form not in _HEADS:
+        raise InvalidInput(f"form is {form!r}", remedy="Write 'text' or 'markdown'.")
     for tokens in (max_tokens, entry_tokens):
         if isinstance(tokens, bool) or not isinstance(tokens, int) or tokens <= 0:
             raise InvalidInput(f"A budget of {tokens!r} tokens", remedy="Give 1 or more.")
@@ -107,7 +127,8 @@ def fill(
     shown: list[_Shown] = []
     written = ""
     for entry in entries:
-        tried = _with(shown, entry, min(entry_tokens, max_tokens), span_of, counter)
+        head = _HEADS[form](entry.source)
+        tried = _with(shown, entry, head, min(entry_tokens, max_tokens), span_of, counter)
         text = _GAP.join(one.written for one in tried)
         if counter.count(text) <= max_tokens:
             shown, written = tried, text
@@ -124,14 +145,15 @@ class _Shown:
 
     entry: Entry
     item: ContextItem
+    head: str
 
     @property
     def written(self) -> str:
-        return f"[{self.item.source}]\n{self.item.text}"
+        return self.head + self.item.text
 
 
 def _with(
-    shown: list[_Shown], entry: Entry, most: int, span_of: SpanOf, counter: Tokenizer
+    shown: list[_Shown], entry: Entry, head: str, most: int, span_of: SpanOf, counter: Tokenizer
 ) -> list[_Shown]:
     """Return what is shown with one entry more: joined to a neighbour if that fits, or added."""
     for at, other in enumerate(shown):
@@ -140,7 +162,7 @@ def _with(
         joined = _joined(other, entry)
         if counter.count(joined.written) <= most:
             return [*shown[:at], joined, *shown[at + 1 :]]
-    return [*shown, _alone(entry, most, span_of, counter)]
+    return [*shown, _alone(entry, head, most, span_of, counter)]
 
 
 def _are_neighbours(one: Entry, other: Entry) -> bool:
@@ -159,23 +181,22 @@ def _joined(shown: _Shown, entry: Entry) -> _Shown:
     text = first.text + second.text[max(0, first.end - second.start) :]
     both = Entry(best.id, best.source, text, best.document, first.start)
     joined = (*shown.item.joined, entry.id)
-    return _Shown(
-        both, ContextItem(best.id, best.source, text.strip(), clipped=False, joined=joined)
-    )
+    item = ContextItem(best.id, best.source, text.strip(), clipped=False, joined=joined)
+    return _Shown(both, item, shown.head)
 
 
-def _alone(entry: Entry, most: int, span_of: SpanOf, counter: Tokenizer) -> _Shown:
-    whole = _Shown(entry, ContextItem(entry.id, entry.source, entry.text.strip(), clipped=False))
+def _alone(entry: Entry, head: str, most: int, span_of: SpanOf, counter: Tokenizer) -> _Shown:
+    item = ContextItem(entry.id, entry.source, entry.text.strip(), clipped=False)
+    whole = _Shown(entry, item, head)
     fits = len(whole.written) <= most * _TOKEN_SIZE_MAX and counter.count(whole.written) <= most
     if fits:
         return whole
-    text = _clip(entry, most, span_of, counter)
-    return _Shown(entry, ContextItem(entry.id, entry.source, text, clipped=True))
+    text = _clip(entry, head, most, span_of, counter)
+    return _Shown(entry, ContextItem(entry.id, entry.source, text, clipped=True), head)
 
 
-def _clip(entry: Entry, most: int, span_of: SpanOf, counter: Tokenizer) -> str:
+def _clip(entry: Entry, head: str, most: int, span_of: SpanOf, counter: Tokenizer) -> str:
     """Return an entry's text around its best span so that it fits with its source line."""
-    head = f"[{entry.source}]\n"
     room = most - counter.count(head)
     if room <= 0:
         return ""

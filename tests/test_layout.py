@@ -252,6 +252,8 @@ MAY_TOUCH = {
     "fault_injection/plants.py": {"code"},
     # remember(path) reads the user's own file; nothing of the store is touched there.
     "memory/ingest.py": {"files"},
+    # remember_files lists the user's own folders.
+    "memory/finding.py": {"files"},
     # Parsers of HTML and PDF run in a child under limits, on bytes that were read; no file is.
     "memory/extract/isolated.py": {"files"},
 }

@@ -37,6 +37,8 @@ class Document:
     sections: tuple[Section, ...]
     media_type: str
     title: str | None = None
+    is_extracted: bool = False
+    """Whether the text is another than that of the file's bytes."""
 
 
 def decode_text(data: bytes, where: str) -> str:

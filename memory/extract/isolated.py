@@ -97,7 +97,7 @@ def _document(found: Parsed, where: str, media_type: str) -> Document:
     for headings, piece in found.sections:
         sections.append(Section(start, start + len(piece), headings))
         start += len(piece)
-    return Document(text, tuple(sections), media_type, found.title)
+    return Document(text, tuple(sections), media_type, found.title, is_extracted=True)
 
 
 def run_child(parse: Callable[[bytes], Parsed]) -> None:

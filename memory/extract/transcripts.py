@@ -99,4 +99,5 @@ def transcript(turns: list[Turn], media_type: str, where: str) -> Document:
         raise too_large(where)
     titles = {turn.title for turn in turns}
     title = titles.pop() if len(titles) == 1 else None
-    return Document(some_text(text, where), tuple(sections), media_type, title)
+    shown = some_text(text, where)
+    return Document(shown, tuple(sections), media_type, title, is_extracted=True)

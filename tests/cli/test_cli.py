@@ -12,25 +12,9 @@ import pytest
 from rich.progress import Progress
 
 import cerata
-from cerata.cli import main
 from cerata.cli.output import Steps
 
 Run = Callable[..., tuple[int, str, str]]
-
-
-@pytest.fixture
-def run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Run:
-    """Run a command in an empty folder; returns exit code, standard output and error."""
-    monkeypatch.chdir(tmp_path)
-    monkeypatch.delenv("CERATA_FILE", raising=False)
-    monkeypatch.setenv("COLUMNS", "80")
-
-    def call(*arguments: str) -> tuple[int, str, str]:
-        code = main(arguments)
-        captured = capsys.readouterr()
-        return code, captured.out, captured.err
-
-    return call
 
 
 @pytest.fixture
@@ -47,11 +31,13 @@ def notes(tmp_path: Path) -> Path:
 def test_remember_search_recall_and_log_work_together(run: Run, notes: Path) -> None:
     """The README's first minute."""
     code, out, _ = run("remember", str(notes))
-    assert (code, out) == (
-        0,
-        "2 added (2 frames), 0 unchanged, 0 skipped; memory.cera is at event 2\n",
-    )
-    assert run("remember", str(notes))[1].startswith("0 added (0 frames), 2 unchanged")
+    assert code == 0
+    assert out.splitlines() == [
+        "2 added, 0 replaced, 0 unchanged, 0 skipped; 2 frames",
+        "left out: 1 .bin",
+        "memory.cera is at event 2",
+    ]
+    assert run("remember", str(notes))[1].startswith("0 added, 0 replaced, 2 unchanged, 0 skipped")
     code, out, _ = run("search", "bridge")
     assert code == 0
     assert out.startswith(" 1. Plan  #2")
@@ -60,8 +46,8 @@ def test_remember_search_recall_and_log_work_together(run: Run, notes: Path) -> 
     assert "We ship the harbour bridge in May." in out
     assert out.rstrip().endswith("tokens, basis 2")
     code, out, _ = run("log", "-n", "1")
-    assert out.split()[0] == "2"
-    assert "putFrame" in out
+    assert out.startswith("event 2  (HEAD)  ")
+    assert "put        #2 Plan: # Plan We ship the harbour bridge in May." in out
     assert run("recall", "bridge", "--at", "1")[1].startswith("[#1")
 
 
@@ -70,7 +56,9 @@ def test_verify_says_ok_and_what_was_checked(run: Run, notes: Path) -> None:
     run("remember", str(notes))
     code, out, _ = run("verify")
     assert code == 0
-    assert out.startswith("ok: 2 events, every hash recomputed; frames, fulltext, tags equal")
+    assert out == (
+        "ok: 2 events, every hash recomputed\n    frames, fulltext, tags equal their replay\n"
+    )
 
 
 def test_verify_finds_a_flipped_bit(run: Run, notes: Path) -> None:
@@ -92,7 +80,7 @@ def test_what_is_no_text_is_skipped_and_said(run: Run, notes: Path) -> None:
     """One bad file must not stop the others, nor pass in silence."""
     code, out, err = run("remember", str(notes / "picture.bin"), str(notes / "food.txt"))
     assert code == 1
-    assert out.startswith("1 added (1 frames), 0 unchanged, 1 skipped")
+    assert out.startswith("1 added, 0 replaced, 0 unchanged, 1 skipped; 1 frame\n")
     assert "byte 0 is 0xff" in err
 
 
@@ -112,51 +100,6 @@ def test_a_text_can_be_put_and_the_file_named_before_the_verb(run: Run) -> None:
     )
     assert "port 5433" in run("recall", "port", "-f", "a.cera")[1]
     assert json.loads(run("--json", "-f", "a.cera", "info")[1])["head"] == 1
-
-
-VERBS = {
-    "put": (
-        ["put", "x"],
-        {"file", "id", "ids", "seqs", "head", "durable", "added"},
-    ),
-    "search": (["search", "bridge"], {"query", "basis", "hits"}),
-    "recall": (
-        ["recall", "bridge"],
-        {
-            "query", "text", "tokens", "max_tokens", "items", "omitted", "basis", "now",
-            "fallback", "tokenizer",
-        },
-    ),
-    "show": (["show", "1"], {"basis", "frames"}),
-    "frames": (["frames"], {"basis", "frames"}),
-    "tag": (["tag", "v1"], {"file", "tag", "at", "id", "ids", "seqs", "head", "durable", "added"}),
-    "tags": (["tag"], {"basis", "tags"}),
-    "timeline": (["timeline"], {"basis", "entries", "next"}),
-    "log": (["log"], {"basis", "events"}),
-    "verify": (["verify"], {"ok", "log", "digests", "diverging", "divergences", "notes"}),
-    "remember": (
-        ["remember", "notes"],
-        {"file", "added", "frames", "unchanged", "skipped", "head"},
-    ),
-    "info": (
-        ["info"],
-        {
-            "file", "log_id", "created", "head", "recorded", "chain", "root", "frames",
-            "size_bytes", "ring_bytes", "events_in_ring", "segments", "segment_bytes",
-            "checkpoints", "checkpoint_bytes", "cuts_kept",
-        },
-    ),
-}  # fmt: skip
-
-
-@pytest.mark.parametrize("verb", VERBS)
-def test_json_is_one_object_and_nothing_else(run: Run, notes: Path, verb: str) -> None:
-    """A program must be able to read every answer."""
-    run("remember", str(notes))
-    arguments, names = VERBS[verb]
-    code, out, err = run(*arguments, "--json")
-    assert (code, err) == (0, "")
-    assert set(json.loads(out)) == names
 
 
 @pytest.mark.parametrize(
@@ -201,29 +144,37 @@ def test_frames_are_shown_whole_and_listed_as_they_were(run: Run) -> None:
         )
         store.supersede(1, "We meet on Thursday.")
         store.put_frame(b"\x89PNG", search_text="a map", title="Map", created="2026-03-02")
-    today = f"{cerata.open('m.cera').frame(2).created:%Y-%m-%d}"
+    with cerata.open("m.cera") as store:
+        recorded = {frame: store.frame(frame).recorded for frame in (1, 2, 4)}
+
+    def at(frame: int) -> str:
+        return f"{recorded[frame]:%Y-%m-%d %H:%M:%S}"
+
+    today = at(2)[:10]
     assert run("show", "1", "4", "--at", "4")[1].splitlines() == [
         "[#1 · 2026-03-01]",
         "closed: superseded by #2",
-        "scope: tenant=default",
+        f"recorded: {at(1)} UTC",
         "role: user",
         "tags: plan",
         'metadata: {"room": 7}',
+        "",
         "We meet on Tuesday.",
         "At ten.",
         "",
         "[#4 · Map · 2026-03-02]",
-        "scope: tenant=default",
+        f"recorded: {at(4)} UTC",
         "search text: a map",
+        "",
         "(4 B)",
     ]
     assert "closed" not in run("show", "1", "--at", "1")[1]
     assert run("frames", "--superseded")[1].splitlines() == [
-        "       4  2026-03-02  Map  (4 B)",
-        f"       2  {today}  We meet on Thursday.",
-        "       1  2026-03-01  (closed) We meet on Tuesday. At ten.",
+        "     #4  2026-03-02  Map  (4 B)",
+        f"     #2  {today}  We meet on Thursday.",
+        "     #1  2026-03-01  closed  We meet on Tuesday. At ten.",
     ]
-    assert run("frames", "--at", "1")[1] == "       1  2026-03-01  We meet on Tuesday. At ten.\n"
+    assert run("frames", "--at", "1")[1] == "     #1  2026-03-01  We meet on Tuesday. At ten.\n"
     assert run("frames", "--at", "0")[1] == "There are no frames.\n"
     code, _, err = run("show", "3")
     assert code == cerata.NotFound.exit_code
@@ -349,7 +300,7 @@ def test_a_closed_pipe_is_no_error(notes: Path, tmp_path: Path, checkout: Path) 
     ) as child:
         assert child.stdout is not None
         assert child.stderr is not None
-        assert "text 4999" in child.stdout.readline()
+        assert child.stdout.readline().startswith("event 1..5000  (HEAD)  ")
         child.stdout.close()
         assert child.stderr.read() == ""
     assert child.returncode == 0

@@ -14,28 +14,13 @@ from random import Random
 import pytest
 
 import cerata
-from cerata.cli import history, main
+from cerata.cli import history
 from cerata.engine.limits import STRING_SIZE_MAX
 from cerata.engine.storage import LockName, OsStorage
 
 Run = Callable[..., tuple[int, str, str]]
 
 FILE = "memory.cera"
-
-
-@pytest.fixture
-def run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Run:
-    """Run a command in an empty folder; returns exit code, standard output and error."""
-    monkeypatch.chdir(tmp_path)
-    monkeypatch.delenv("CERATA_FILE", raising=False)
-    monkeypatch.setenv("COLUMNS", "80")
-
-    def call(*arguments: str) -> tuple[int, str, str]:
-        code = main(arguments)
-        captured = capsys.readouterr()
-        return code, captured.out, captured.err
-
-    return call
 
 
 @contextmanager
@@ -220,7 +205,8 @@ class TestNothingToRemember:
         code, out, err = run("remember", "nowhere.md", "empty.md", "folder/none.txt", "--json")
         assert code == 1
         said = json.loads(out)
-        assert (said["file"], said["head"], len(said["skipped"])) == (None, None, 3)
+        assert (said["file"], said["head"], said["skipped"]) == (None, None, 3)
+        assert [file["outcome"] for file in said["files"]] == ["skipped"] * 3
         assert err.count("note: skipped") == 3
         assert not Path(FILE).exists()
         Path("good.md").write_text("Good.")
@@ -255,7 +241,7 @@ class TestNothingToRemember:
         assert piped.returncode == code == (1 if error else 0)
         for said in (json.loads(piped.stdout), json.loads(out)):
             if error:
-                assert error in said["skipped"][0]["why"]
+                assert error in said["files"][0]["why"]
             else:
                 assert said["added"] == 1
                 with cerata.open(said["file"], mode="r") as store:

@@ -66,6 +66,6 @@ def test_an_ingest_that_forgets_what_it_has_is_caught(monkeypatch: pytest.Monkey
 
     def nothing(*_: object) -> None: ...
 
-    monkeypatch.setattr(ingest._Ingest, "_find_same", nothing)
+    monkeypatch.setattr(ingest.Ingest, "_find_same", nothing)
     (failure, *_) = crashed(story, Plan(exhaustive=8, samples=1, tears=0)).failures
     assert failure.finding.rule in ("O1", "O2")

@@ -107,7 +107,7 @@ def test_tags_at_the_command_line(tmp_path: Path, capsys: pytest.CaptureFixture[
     run("put", "harbour one")
     assert run("tag", "v1") == (0, f"v1 names event 1 of {file}\n")
     run("put", "harbour two")
-    assert run("tag") == (0, "       1  v1\n")
+    assert run("tag") == (0, "      1  v1\n")
     assert run("tag", "--at", "1") == (0, "There are no tags.\n")
     assert run("tag", "--jsonl") == (0, '{"tag": "v1", "at": 1}\n')
     assert "two" not in run("search", "harbour", "--at", "v1")[1]

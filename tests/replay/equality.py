@@ -238,6 +238,7 @@ def _said(view: View) -> object:
         [(frame.to_dict(), view.source_of(frame)) for frame in every],
         [_tried(view.frame, number) for number in range(view.basis + 2)],
         [(view.content(one).hex(), view.children(one), view.chunks(one)) for one in every],
+        [[version.to_dict() for version in view.history(one)] for one in every],
         [view.find_content(found * 16) for found in (b"a", b"b")],
         [
             repr(view.find_stored(found * 16, chunk_count=count, space=space))

@@ -1,0 +1,142 @@
+"""The verbs that ask: recall and search."""
+
+import json
+from argparse import ArgumentParser, Namespace
+from typing import Final
+
+from rich.text import Text
+
+import cerata
+from cerata.engine.events import JsonValue
+from cerata.memory.values import Hit
+from cerata.projections.query import Query
+
+from .narrowing import closed_of, hint, where_of
+from .opening import reading, view_of
+from .output import Output
+from .parser import Adding, add_filters, add_verb
+
+_SNIPPET: Final = 400
+_LINES: Final = 3
+
+
+def add_verbs(adding: Adding) -> None:
+    """Add recall and search."""
+    recall = add_verb(
+        adding,
+        "recall",
+        "what to tell a model about a question",
+        run_recall,
+        reads=True,
+        examples=(
+            "recall 'which index did we choose?'",
+            "recall deploys --max-tokens 500 --format markdown",
+            "recall deploys --format messages | jq '.[0].content'",
+            "recall deploys --at 2026-03-01 --tag decision",
+        ),
+    )
+    recall.add_argument("query", nargs="+")
+    recall.add_argument("--max-tokens", type=int, default=1500, help="the budget (1500)")
+    recall.add_argument(
+        "--entry-tokens", type=int, default=600, help="most that one entry takes (600)"
+    )
+    recall.add_argument(
+        "--format",
+        choices=("text", "markdown", "json", "messages"),
+        default="text",
+        help="messages are as chat interfaces take them (text)",
+    )
+    _add_language(recall)
+    add_filters(recall, closed=False)
+
+    search = add_verb(
+        adding,
+        "search",
+        "find frames by their words",
+        run_search,
+        lists=True,
+        examples=(
+            "search harbour bridge",
+            "search --full '\"harbour bridge\" AND open*' -k 3",
+            "search bridge --jsonl | jq .frame.uri",
+        ),
+    )
+    search.add_argument("query", nargs="+")
+    search.add_argument("-k", type=int, default=10, help="how many (10)")
+    _add_language(search)
+    add_filters(search, closed=True)
+
+
+def _add_language(verb: ArgumentParser) -> None:
+    verb.add_argument(
+        "--full", action="store_true", help='the full language: "a b", inde*, tag:x, OR, NOT'
+    )
+
+
+def run_recall(options: Namespace, output: Output) -> int:
+    """Print a context, its last line saying what was shown."""
+    query = " ".join(options.query)
+    with reading(options) as store:
+        view = view_of(store, options)
+        context = view.recall(
+            _asked(query, options),
+            max_tokens=options.max_tokens,
+            entry_tokens=options.entry_tokens,
+            where=where_of(options),
+            form="markdown" if options.format == "markdown" else "text",
+        )
+        if not context.items:
+            hint(view, options, output)
+    said: dict[str, JsonValue] = {"query": query, **context.to_dict()}
+    if options.format in ("json", "messages"):
+        shown = said if options.format == "json" else context.to_messages()
+        output.line(json.dumps(shown, ensure_ascii=False, indent=2))
+    else:
+        if context.text:
+            output.line(context.text)
+            output.line()
+        mark = "*" if options.format == "markdown" else ""
+        output.line(f"{mark}{context.summary}{mark}", style="dim")
+    output.result(said)
+    return 0
+
+
+def run_search(options: Namespace, output: Output) -> int:
+    """Print the best frames, their words marked."""
+    query = " ".join(options.query)
+    with reading(options) as store:
+        view = view_of(store, options)
+        hits = view.search(
+            _asked(query, options), k=options.k, where=where_of(options), **closed_of(options)
+        )
+        with output.pages():
+            for rank, hit in enumerate(hits, start=1):
+                _print_hit(rank, hit, output)
+        if not hits:
+            output.line(f"Nothing matches {query!r} at event {view.basis:,}.")
+            hint(view, options, output)
+        output.result(
+            {"query": query, "basis": view.basis, "hits": [hit.to_dict() for hit in hits]},
+            items="hits",
+        )
+    return 0
+
+
+def _print_hit(rank: int, hit: Hit, output: Output) -> None:
+    """Print where a hit is from, and its best span with the words that were asked for."""
+    frame = hit.frame
+    closed = "" if frame.active else "  closed"
+    said = (f"#{hit.id}  {hit.score:.3f}{closed}", "dim")
+    name = frame.title or frame.uri
+    output.row((f"{rank:>2}. ", "dim"), *([(f"{name}  ", "bold")] if name else []), said)
+    text = Text(hit.text)
+    for start, end in hit.highlights:
+        text.stylize("bold green", start, end)
+    start = max(0, hit.span[0] - 60)
+    piece = text[start : start + _SNIPPET]
+    piece.plain = " ".join(piece.plain.split("\n"))
+    output.paragraph(Text.assemble("…" if start else "", piece), indent=4, lines=_LINES)
+
+
+def _asked(query: str, options: Namespace) -> str | Query:
+    return cerata.query(query) if options.full else query

@@ -1,0 +1,49 @@
+"""Shell completion: the verb that prints what a shell needs, and what answers it."""
+
+import os
+from argparse import Namespace
+from pathlib import Path
+
+import argcomplete
+from argcomplete.completers import FilesCompleter
+from argcomplete.shell_integration import shellcode
+
+from .output import Output
+from .parser import Adding, Parser, add_verb
+
+_SHELLS = ("bash", "zsh", "fish")
+
+
+def add_verbs(adding: Adding) -> None:
+    """Add completion."""
+    completion = add_verb(
+        adding,
+        "completion",
+        "print what makes a shell complete verbs and options",
+        run_completion,
+        examples=(
+            "completion bash > ~/.bash_completion",
+            'completion zsh > "${fpath[1]}/_cerata"',
+            "completion fish > ~/.config/fish/completions/cerata.fish",
+        ),
+    )
+    completion.add_argument("shell", choices=_SHELLS, help="which shell")
+
+
+def run_completion(options: Namespace, output: Output) -> int:
+    """Print the shell's script."""
+    script = shellcode(["cerata"], shell=options.shell)
+    output.line(script.strip())
+    output.result({"shell": options.shell, "script": script})
+    return 0
+
+
+def answer_shell(parser: Parser) -> None:
+    """Print completions and exit, where a shell asks for them."""
+    if "_ARGCOMPLETE" in os.environ:
+        argcomplete.autocomplete(parser, default_completer=FilesCompleter())
+
+
+def memories(prefix: str, **_: object) -> list[str]:
+    """Return the memories here, as ``--file`` takes them."""
+    return [str(path) for path in sorted(Path().glob(f"{prefix}*.cera"))]

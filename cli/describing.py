@@ -1,0 +1,68 @@
+"""Describing: what an event says, in a few words and as plain values."""
+
+from typing import Final
+
+from cerata.engine.events import (
+    DeleteFrame,
+    Erased,
+    Event,
+    JsonValue,
+    PutFrame,
+    PutTag,
+    SupersedeFrame,
+)
+from cerata.projections.times import to_datetime
+
+from .output import bytes_text, clipped, counted
+
+ACTS: Final = {
+    "putFrame": "put",
+    "deleteFrame": "delete",
+    "supersedeFrame": "supersede",
+    "putTag": "tag",
+    "putEmbedding": "embed",
+    "assertFact": "assert",
+    "retractFact": "retract",
+}
+"""What people call the kinds of events; others are called what they are on disk."""
+
+
+def describe(event: Event) -> str:
+    """Return what an event says, in a few words."""
+    body = event.body
+    if isinstance(body, Erased):
+        return "(erased)"
+    if isinstance(body, PutFrame):
+        return _describe_frame(body)
+    if isinstance(body, SupersedeFrame):
+        return f"#{body.old} by #{body.new}"
+    if isinstance(body, DeleteFrame):
+        return f"#{body.frame}"
+    if isinstance(body, PutTag):
+        return f"{body.tag} names event {body.at}"
+    return ""
+
+
+def _describe_frame(body: PutFrame) -> str:
+    name = body.title or body.uri
+    if body.chunk_count is not None:
+        return f"{name or 'a document'} ({counted(body.chunk_count, 'passage')})"
+    if body.blob is not None:
+        return f"{name or 'bytes'} ({bytes_text(body.blob.size)})"
+    return f"{name}: {body.text}" if name else body.text or ""
+
+
+def event_row(event: Event) -> dict[str, JsonValue]:
+    """Return an event as plain values, with the hash that binds it."""
+    header = event.header
+    return {
+        "seq": event.seq,
+        "type": event.type,
+        "version": header.version,
+        "recorded": to_datetime(event.recorded).isoformat(),
+        "batch": [header.first_seq, header.last_seq],
+        "causation": event.causation,
+        "scope": dict(event.scope),
+        "leaf": event.leaf.hex(),
+        "summary": clipped(describe(event), 200),
+    }

@@ -1,0 +1,221 @@
+"""The verbs that keep a file well: verify, rebuild, checkpoint, backup, doctor and repair."""
+
+from argparse import Namespace
+from typing import Final
+
+from rich.text import Text
+
+from cerata.engine.errors import NotFound
+from cerata.memory.doctor import Cure, Diagnosis, diagnose
+from cerata.memory.repair import repair
+
+from .holders import holders_of
+from .opening import changing, file_of, reading
+from .output import Output, counted
+from .parser import Adding, add_verb, did_you_mean
+
+
+def add_verbs(adding: Adding) -> None:
+    """Add verify, rebuild, checkpoint, backup, doctor and repair."""
+    add_verb(
+        adding,
+        "verify",
+        "recompute every hash and index, and compare",
+        run_verify,
+        examples=("verify", "verify --json | jq .ok"),
+    )
+    rebuild = add_verb(
+        adding,
+        "rebuild",
+        "make indexes anew from the log",
+        run_rebuild,
+        examples=("rebuild", "rebuild fulltext"),
+    )
+    rebuild.add_argument("names", nargs="*", metavar="NAME", help="frames, fulltext or tags (all)")
+    add_verb(
+        adding,
+        "checkpoint",
+        "save the indexes, so that opening is quick",
+        run_checkpoint,
+        examples=("checkpoint",),
+    )
+    backup = add_verb(
+        adding,
+        "backup",
+        "copy the memory into a new file while others write",
+        run_backup,
+        examples=("backup brain-2026-03-01.cera",),
+    )
+    backup.add_argument("to", metavar="NEW", help="a file that is not there yet")
+    add_verb(
+        adding,
+        "doctor",
+        "say what is wrong with a file and what to do; write nothing",
+        run_doctor,
+        examples=("doctor", "doctor -f brain.cera --json | jq .healthy"),
+    )
+    mend = add_verb(
+        adding,
+        "repair",
+        "do what the doctor proposes",
+        run_repair,
+        examples=("repair", "repair --to saved.cera", "repair --to saved.cera --drop-damaged"),
+    )
+    mend.add_argument("--to", metavar="NEW", help="leave the file as it is; copy what is readable")
+    mend.add_argument(
+        "--drop-damaged",
+        action="store_true",
+        help="with --to: what cannot be read, and all after it, may be missing",
+    )
+
+
+def run_verify(options: Namespace, output: Output) -> int:
+    """Verify the file, and say what is damaged."""
+    with (
+        reading(options) as store,
+        output.progress("verifying", store.head.seq) as steps,
+    ):
+        found = store.verify(steps.stand)
+    for problem in found.log.problems:
+        output.paragraph(Text.assemble(("damaged: ", "bold red"), str(problem)), indent=0, lines=4)
+    for divergence in found.divergences:
+        output.paragraph(
+            Text.assemble(("diverges: ", "bold red"), str(divergence)), indent=0, lines=4
+        )
+    for note in found.notes:
+        output.paragraph(Text.assemble(("note: ", "yellow"), note), indent=0, lines=4)
+    if found.ok:
+        names = ", ".join(sorted(found.digests))
+        output.line(
+            Text.assemble(
+                ("ok: ", "bold green"),
+                f"{counted(found.log.events, 'event')}, every hash recomputed",
+            )
+        )
+        output.line(f"    {names} equal their replay")
+    else:
+        output.line("'cerata doctor' says what to do.", style="dim")
+    output.result(found.to_dict())
+    return 0 if found.ok else 1
+
+
+def run_rebuild(options: Namespace, output: Output) -> int:
+    """Fold projections anew from the log."""
+    with changing(options) as store, output.progress("rebuilding", store.head.seq) as steps:
+        known = sorted(store.digests())
+        names = list(options.names) or known
+        for name in names:
+            if name not in known:
+                near = did_you_mean(name, known)
+                meant = f"Did you mean {near!r}? " if near else ""
+                raise NotFound(
+                    f"There is no projection {name!r}",
+                    where=store.path,
+                    remedy=f"{meant}There are {', '.join(known)}.",
+                )
+        for name in names:
+            store.rebuild(name, steps.stand)
+            output.line(f"{name:<10} rebuilt from {counted(store.head.seq, 'event')}")
+        digests = {name: digest.hex() for name, digest in sorted(store.digests().items())}
+        rebuilt = {name: digests[name] for name in names}
+        output.result({"file": store.path, "head": store.head.seq, "rebuilt": rebuilt})
+    return 0
+
+
+def run_checkpoint(options: Namespace, output: Output) -> int:
+    """Save the state of every projection."""
+    with changing(options) as store:
+        store.checkpoint()
+        facts = store.info()
+        saved = facts["checkpoints"]
+        assert isinstance(saved, dict)
+        for name, seq in saved.items():
+            output.line(f"{name:<14} saved at event {seq:,}")
+        output.result({"file": store.path, "head": facts["head"], "checkpoints": saved})
+    return 0
+
+
+def run_backup(options: Namespace, output: Output) -> int:
+    """Copy the memory into a new file."""
+    with reading(options) as store:
+        head = store.head
+        store.backup(options.to)
+        output.line(f"{options.to} has {counted(head.seq, 'event')}, every hash checked")
+        output.result(
+            {
+                "file": store.path,
+                "to": options.to,
+                "head": head.seq,
+                "chain": head.chain.hex(),
+                "root": head.root.hex(),
+            }
+        )
+    return 0
+
+
+_CURES: Final = {
+    Cure.OPENING: "'cerata repair', or the next write, mends it.",
+    Cure.REBUILDING: "'cerata repair' makes it anew from the log.",
+    Cure.COPYING: "'cerata repair --to NEW.cera' copies the events into a sound file.",
+    Cure.LOSS: "Copy the file first. Then restore a backup; or keep what comes before the damage: "
+    "'cerata repair --to NEW.cera --drop-damaged'.",
+}
+
+
+def run_doctor(options: Namespace, output: Output) -> int:
+    """Explain what is wrong, and propose; exit with 1 if there is something to mend."""
+    file = file_of(options)
+    with output.progress("looking", 1) as steps:
+        found = diagnose(
+            file,
+            lock_timeout=options.lock_timeout,
+            environment=options.environment,
+            progress=steps.stand,
+        )
+    _print_diagnosis(found, output)
+    holders = holders_of(file)
+    if holders:
+        output.line(f"open in: {', '.join(map(str, holders))}", style="dim")
+    output.result({**found.to_dict(), "holders": [holder.to_dict() for holder in holders]})
+    return 0 if found.healthy else 1
+
+
+def _print_diagnosis(found: Diagnosis, output: Output) -> None:
+    if found.healthy:
+        output.line(
+            Text.assemble(
+                ("healthy: ", "bold green"), f"{found.file}, {counted(found.events, 'event')}"
+            )
+        )
+    for finding in found.findings:
+        cured = finding.cure is not Cure.NOTHING
+        colour = "bold red" if finding.cure is Cure.LOSS else "yellow" if cured else "dim"
+        output.paragraph(Text.assemble(("found: ", colour), finding.what), indent=0, lines=4)
+        output.paragraph(Text(finding.why, "dim"), indent=4, lines=4)
+        if cured:
+            output.paragraph(Text(f"→ {_CURES[finding.cure]}"), indent=4, lines=4)
+    if found.of(Cure.LOSS):
+        output.line(
+            f"{counted(found.readable, 'event')} before the damage, {found.beyond:,} readable "
+            "after it"
+        )
+
+
+def run_repair(options: Namespace, output: Output) -> int:
+    """Mend what can be mended, and look again."""
+    with output.progress("repairing", 1) as steps:
+        done = repair(
+            file_of(options),
+            to=options.to,
+            drop_damaged=options.drop_damaged,
+            lock_timeout=options.lock_timeout,
+            environment=options.environment,
+            progress=steps.stand,
+        )
+    for line in done.done:
+        output.paragraph(Text(line), indent=0, lines=4)
+    if not done.done:
+        output.line("There is nothing to repair.")
+    _print_diagnosis(done.after, output)
+    output.result(done.to_dict())
+    return 0 if done.after.healthy else 1

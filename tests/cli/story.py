@@ -1,0 +1,182 @@
+"""One story told through every verb: the same commands, clock and dice, and so the same words.
+
+Each step is a command, or something that happens to the folder between two. A step has a name,
+by which its golden file and its schema are found.
+"""
+
+import re
+import sys
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from random import Random
+
+import pytest
+
+import cerata
+from cerata.cli import main
+from cerata.engine.environment import Environment
+
+START_US = 1_772_355_600_000_000  # 2026-03-01 09:00 UTC
+DOCUMENT = "# Bridge\n\n## When\nThe harbour bridge opens in May.\n\n## Who\nAnna builds it.\n"
+
+
+class Clock:
+    """A clock that stands still during a command and then moves on by a minute."""
+
+    def __init__(self) -> None:
+        self.time_us = START_US
+
+    def now_us(self) -> int:
+        return self.time_us
+
+    def monotonic(self) -> float:
+        return self.time_us / 1e6
+
+    def sleep(self, seconds: float) -> None:
+        self.time_us += round(seconds * 1e6)
+
+
+def _change(folder: Path, environment: Environment) -> None:
+    (folder / "notes" / "food.txt").write_text("Lunch is pizza.\n")
+
+
+def _damage(folder: Path, environment: Environment) -> None:
+    """Flip a bit of the first header page: the second one serves."""
+    data = bytearray((folder / "copy.cera").read_bytes())
+    data[100] ^= 1
+    (folder / "hurt.cera").write_bytes(data)
+
+
+def _lose(folder: Path, environment: Environment) -> None:
+    """Flip a bit inside the events of the second of three segments: they are unreadable."""
+    path = folder / "lost.cera"
+    with cerata.open(path, environment=environment) as store:
+        for texts in (["one", "two"], ["three"], ["four", "five", "six"]):
+            for text in texts:
+                store.put_frame(f"Note {text}.")
+            store.checkpoint()
+        segments = list(store._log.reader.segment_refs(store._log.snapshot))
+    assert len(segments) == 3
+    data = bytearray(path.read_bytes())
+    data[segments[1].offset + segments[1].length // 2] ^= 4
+    path.write_bytes(data)
+
+
+@dataclass(frozen=True)
+class Step:
+    """A command and its arguments, and the exit code that it ends with."""
+
+    name: str
+    arguments: tuple[str, ...]
+    code: int = 0
+
+    @property
+    def verb(self) -> str:
+        return self.name.partition("-")[0]
+
+
+def _step(line: str, name: str | None = None, code: int = 0) -> Step:
+    words = tuple(re.findall(r"'[^']*'|\S+", line))
+    arguments = tuple(word.strip("'") for word in words)
+    return Step(name or (arguments[0] if arguments else "welcome"), arguments, code)
+
+
+STORY: tuple[Step | Callable[[Path, Environment], None], ...] = (
+    _step(""),
+    _step("remember notes --dry-run", "remember-dry"),
+    _step("remember notes --tag team"),
+    _change,
+    _step("remember notes", "remember-again"),
+    _step("remember notes nowhere.md", "remember-skipped", 1),
+    _step("put The staging database listens on port 5433. --tag infra"),
+    _step("supersede 8 The staging database listens on port 5434 now."),
+    _step("tag before-the-move", "tag"),
+    _step("delete 6"),
+    _step("recall 'when does the bridge open?'"),
+    _step("recall 'when does the bridge open?' --format markdown", "recall-markdown"),
+    _step("recall 'when does the bridge open?' --format messages", "recall-messages"),
+    _step("recall zebra --max-tokens 40", "recall-fallback"),
+    _step("search bridge harbour"),
+    _step("search bridge --tag taem", "search-nothing"),
+    _step("show 3 8"),
+    _step("frames"),
+    _step("frames --at before-the-move --superseded", "frames-then"),
+    _step("timeline --oldest-first -n 2"),
+    _step("log"),
+    _step("log --oneline -n 5", "log-oneline"),
+    _step("history 8"),
+    _step("diff 8"),
+    _step("tag", "tags"),
+    _step("verify"),
+    _step("rebuild"),
+    _step("checkpoint"),
+    _step("info"),
+    _step("backup copy.cera"),
+    _step("doctor -f memory.cera"),
+    _damage,
+    _step("doctor -f hurt.cera", "doctor-hurt", 1),
+    _step("repair -f hurt.cera"),
+    _step("repair -f hurt.cera", "repair-nothing"),
+    _lose,
+    _step("verify -f lost.cera", "verify-lost", 1),
+    _step("doctor -f lost.cera", "doctor-lost", 1),
+    _step("repair -f lost.cera --to left.cera", "repair-refused", 3),
+    _step("repair -f lost.cera --to left.cera --drop-damaged", "repair-lost"),
+    _step("tour notes -f tour.cera"),
+    _step("completion bash"),
+)
+
+
+@dataclass(frozen=True)
+class Answer:
+    """What a step printed, and how it ended."""
+
+    step: Step
+    code: int
+    out: str
+    err: str
+
+    def text(self) -> str:
+        """Return the answer as its golden file has it."""
+        line = " ".join(["$ cerata", *(_quoted(word) for word in self.step.arguments)])
+        err = "".join(f"! {one}\n" for one in self.err.splitlines())
+        end = f"[exit code {self.code}]\n" if self.code else ""
+        return f"{line}\n{self.out}{err}{end}"
+
+
+def _quoted(word: str) -> str:
+    return f"'{word}'" if " " in word else word
+
+
+def tell(
+    folder: Path, capsys: pytest.CaptureFixture[str], seed: int, *more: str
+) -> Iterator[Answer]:
+    """Run the story in a folder, ``more`` given to every command, and yield each answer."""
+    notes = folder / "notes"
+    notes.mkdir()
+    (notes / "bridge.md").write_text(DOCUMENT)
+    (notes / "food.txt").write_text("Lunch is soup.\n")
+    (notes / "picture.png").write_bytes(b"\x89PNG")
+    (notes / ".git").mkdir()
+    clock, random = Clock(), Random(seed)
+    environment = Environment(clock=clock, random_bytes=random.randbytes)
+    for step in STORY:
+        if not isinstance(step, Step):
+            step(folder, environment)
+            continue
+        code = main([*step.arguments, *more], environment)
+        said = capsys.readouterr()
+        yield Answer(step, code, said.out, said.err)
+        clock.time_us += 60_000_000
+
+
+def steady(text: str) -> str:
+    """Return a text with what no seed can fix made the same: measured times, sizes, places."""
+    text = re.sub(r"\b\d+(\.\d+)? (KiB|MiB|B)\b", "N KiB", text)
+    text = re.sub(r"\b\d+\.\d+ s\b", "N s", text)
+    text = re.sub(r"offset [\d,]+", "offset N", text)
+    # What a projection's version and digest are is its own room's to change.
+    text = re.sub(r"\b(frames|fulltext|tags)/\d+", r"\1/N", text)
+    text = re.sub(r"\b[0-9a-f]{30,}…", "DIGEST…", text)
+    return text.replace(sys.executable, "python")

@@ -1,0 +1,169 @@
+"""What every verb prints, to the letter, at 80 columns; and what --json has, by its schema.
+
+``CERATA_GOLDEN=write python -m pytest tests/cli/test_words.py`` writes the golden files anew: look
+at the difference before you commit it.
+"""
+
+import functools
+import json
+import os
+import re
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any, cast
+
+import fastjsonschema
+import pytest
+
+from cerata.cli.arguments import parser
+from cerata.cli.parser import Parser
+
+from .story import STORY, Answer, Step, steady, tell
+
+GOLDEN = Path(__file__).parent / "golden"
+SCHEMA = Path(__file__).parents[2] / "docs" / "answers.schema.json"
+STEPS = [step for step in STORY if isinstance(step, Step)]
+WIDTH = 80
+GOLDEN_SEED = 20240229
+
+
+@pytest.fixture
+def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """An empty folder to be in."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.delenv("CERATA_FILE", raising=False)
+    monkeypatch.setenv("COLUMNS", str(WIDTH))
+    return tmp_path
+
+
+def masked(answer: Answer) -> str:
+    """Return what the golden file of an answer has."""
+    text = steady(answer.text())
+    if answer.step.verb == "tour":
+        # How far a child came before it was killed is chance, and the digests depend on it.
+        text = re.sub(r"[0-9a-f]{32}…", "DIGEST…", re.sub(r"\b\d[\d,]*\b", "N", text))
+        text = re.sub(r" +N", " N", text)
+    if answer.step.verb == "completion":
+        text = "\n".join(text.splitlines()[:2]) + "\n"
+    return text
+
+
+@pytest.mark.unwatched("damages files")
+def test_every_verb_says_what_its_golden_file_has(
+    here: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """A word that changes is seen in review; and 80 columns are what a terminal has."""
+    wrong: dict[str, str] = {}
+    for answer in tell(here, capsys, GOLDEN_SEED):
+        assert answer.code == answer.step.code, answer.text()
+        text = masked(answer)
+        path = GOLDEN / f"{answer.step.name}.txt"
+        if os.environ.get("CERATA_GOLDEN") == "write":
+            path.write_text(text, encoding="utf-8")
+        if not path.exists() or path.read_text(encoding="utf-8") != text:
+            wrong[answer.step.name] = text
+        if answer.step.name not in ("completion", "recall-messages"):
+            long = [line for line in answer.out.splitlines() if len(line) > WIDTH]
+            assert long == [], answer.step.name
+    assert wrong == {}
+
+
+def test_there_is_a_golden_file_for_every_step_and_none_besides() -> None:
+    """A file that nothing compares is forgotten."""
+    assert {path.stem for path in GOLDEN.iterdir()} == {step.name for step in STEPS}
+
+
+@functools.cache
+def schema(name: str) -> Callable[[Any], None]:
+    """Return what checks an answer of a verb."""
+    whole = json.loads(SCHEMA.read_text(encoding="utf-8"))
+    chosen = {**whole, "$ref": f"#/definitions/{name}"}
+    return cast("Callable[[Any], None]", fastjsonschema.compile(chosen))
+
+
+def schema_of(answer: Answer) -> str:
+    """Return the name of the schema that an answer has."""
+    if answer.code not in (0, 1):
+        return "error"
+    return "tags" if answer.step.name == "tags" else answer.step.verb
+
+
+@pytest.mark.unwatched("damages files")
+def test_every_verb_answers_json_as_its_schema_says(
+    here: Path, capsys: pytest.CaptureFixture[str], seed: int
+) -> None:
+    """One object, nothing else on standard output, and no name that is not written down."""
+    seen: set[str] = set()
+    for answer in tell(here, capsys, seed, "--json"):
+        assert answer.code == answer.step.code, answer.out
+        said = json.loads(answer.out)
+        schema(schema_of(answer))(said)
+        seen.add(schema_of(answer))
+    definitions = json.loads(SCHEMA.read_text(encoding="utf-8"))["definitions"]
+    assert seen == {name for name in definitions if name[0].islower()}
+
+
+def verbs() -> dict[str, Parser]:
+    """Return the parser of each verb."""
+    actions = [action for action in parser()._actions if action.nargs == "A..."]
+    return dict(cast("dict[str, Parser]", actions[0].choices))
+
+
+def test_every_verb_is_in_the_story() -> None:
+    """A verb that is added is added to it."""
+    assert set(verbs()) == {step.verb for step in STEPS} - {"welcome", "tags"}
+    assert len(verbs()) >= 22
+
+
+LISTS = ("search", "show", "frames", "timeline", "log", "history", "tags", "remember")
+
+
+@pytest.mark.unwatched("damages files")
+def test_lists_come_as_one_object_a_line_too(
+    here: Path, capsys: pytest.CaptureFixture[str], seed: int
+) -> None:
+    """The same items as in the one object, in order."""
+    items = {"search": "hits", "show": "frames", "timeline": "entries", "log": "events"}
+    items |= {"history": "versions", "frames": "frames", "tags": "tags", "remember": "files"}
+    told = [answer for answer in tell(here, capsys, seed, "--json") if answer.step.name in LISTS]
+    assert {answer.step.name for answer in told} == set(LISTS)
+    from cerata.cli import main
+
+    for answer in told:
+        if answer.step.name == "remember":
+            continue
+        capsys.readouterr()
+        main([*answer.step.arguments, "--json", "-f", "memory.cera"])
+        whole = json.loads(capsys.readouterr().out)[items[answer.step.name]]
+        main([*answer.step.arguments, "--jsonl", "-f", "memory.cera"])
+        lines = capsys.readouterr().out.splitlines()
+        assert [json.loads(line) for line in lines] == whole
+        assert whole
+
+
+@pytest.mark.parametrize("verb", verbs())
+def test_help_fits_and_its_examples_parse(verb: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """An example that does not work is worse than none."""
+    monkeypatch.setenv("COLUMNS", str(WIDTH))
+    text = verbs()[verb].format_help()
+    assert max(map(len, text.splitlines())) <= WIDTH
+    examples = [line.strip() for line in text.splitlines() if line.startswith("  cerata ")]
+    assert examples
+    for example in examples:
+        command = re.split(r" [|<>] ", example)[0]
+        options = parser().parse_args(list(_words(command))[1:])
+        assert options.run.__name__ == f"run_{verb}"
+
+
+def _words(command: str) -> Iterator[str]:
+    for quoted, plain in re.findall(r"'([^']*)'|(\S+)", command):
+        yield quoted or plain
+
+
+READS = ("recall", "search", "show", "frames", "timeline", "log", "history", "info", "tag")
+
+
+@pytest.mark.parametrize("verb", READS)
+def test_every_verb_that_reads_takes_a_basis(verb: str) -> None:
+    """Any past state can be asked, by every question; diff has two of its own."""
+    assert "--at" in verbs()[verb].format_help()

@@ -1,0 +1,232 @@
+"""Many files: which are taken, what became of each, and nothing written where that was asked."""
+
+import json
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+import cerata
+from cerata.memory import files, ingest
+from cerata.memory.files import RememberedFile
+from cerata.memory.finding import DEFAULT_EXCLUDED, find_files
+
+TREE = (
+    "a.md",
+    "b.py",
+    "c.log",
+    "noending",
+    ".hidden.md",
+    ".git/d.md",
+    "node_modules/e.md",
+    "pkg/__pycache__/f.py",
+    "pkg/g.py",
+    "pkg/tests/h.py",
+    "pkg/deep/tests/i.txt",
+    "pkg/j.min.js",
+)
+
+
+@pytest.fixture
+def tree(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A folder as people have them, and the folder above to be in."""
+    monkeypatch.chdir(tmp_path)
+    for name in TREE:
+        path = tmp_path / "top" / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(f"Text of {name}.\n")
+    return tmp_path / "top"
+
+
+@pytest.mark.parametrize(
+    ("options", "found"),
+    [
+        ({}, "a.md b.py pkg/deep/tests/i.txt pkg/g.py pkg/tests/h.py"),
+        ({"exclude": ["tests"]}, "a.md b.py pkg/g.py"),
+        ({"exclude": ["tests/"]}, "a.md b.py pkg/g.py"),
+        ({"exclude": ["pkg/tests"]}, "a.md b.py pkg/deep/tests/i.txt pkg/g.py"),
+        ({"exclude": ["top/pkg"]}, "a.md b.py"),
+        ({"exclude": ["pkg/**/i.txt"]}, "a.md b.py pkg/g.py pkg/tests/h.py"),
+        ({"include": ["*.{log,md}"]}, "a.md c.log"),
+        ({"include": ["*.py"], "exclude": ["h.*"]}, "b.py pkg/g.py"),
+        ({"include": ["noending"]}, "noending"),
+        (
+            {"default_excludes": False, "include": ["*.md"]},
+            ".git/d.md .hidden.md a.md node_modules/e.md",
+        ),
+    ],
+)
+def test_patterns_say_which_files(tree: Path, options: dict[str, list[str]], found: str) -> None:
+    """As the shell and .gitignore have taught everybody."""
+    taken = find_files(["top"], **options).files  # type: ignore[arg-type]
+    assert [Path(one).relative_to("top").as_posix() for one in taken] == found.split()
+
+
+def test_what_is_left_out_is_counted(tree: Path) -> None:
+    """A file that is passed by in silence is missed much later."""
+    found = find_files(["top"])
+    assert found.excluded == len({".hidden.md", ".git", "node_modules", "__pycache__", "j.min.js"})
+    assert found.passed_over == {".log": 1, "no ending": 1}
+
+
+def test_what_is_named_is_taken_once_whatever_it_is_called(tree: Path) -> None:
+    """The rules are for what nobody named."""
+    names = ["top/.hidden.md", "top/c.log", "top/node_modules", "top/c.log", "gone.md"]
+    found = find_files([*names, Path("top/c.log")], exclude=["g*.md"])
+    assert found.files == ("top/.hidden.md", "top/c.log", "top/node_modules/e.md")
+    assert found.excluded == 1
+
+
+def test_a_link_to_a_folder_is_not_followed(tree: Path) -> None:
+    """One that leads upwards would never end."""
+    (tree / "pkg" / "loop").symlink_to(tree)
+    (tree / "linked.md").symlink_to(tree / "a.md")
+    found = find_files(["top"])
+    assert "top/linked.md" in found.files
+    assert found.passed_over["links to folders"] == 1
+    assert len(found.files) == 6
+
+
+def test_a_pattern_that_explodes_is_refused(tree: Path) -> None:
+    """A typed error, before anything is looked at."""
+    with pytest.raises(cerata.InvalidInput, match="exclude has a pattern"):
+        find_files(["top"], exclude=["{1..100000}"])
+    with pytest.raises(cerata.InvalidInput, match="include is one string"):
+        find_files(["top"], include="*.md")
+
+
+def test_the_page_names_what_is_left_out(checkout: Path) -> None:
+    """A default that nobody can look up is a trap."""
+    page = (checkout / "docs" / "ingest.md").read_text(encoding="utf-8")
+    assert [name for name in DEFAULT_EXCLUDED if f"`{name}`" not in page] == []
+
+
+class TestRemembering:
+    """What became of each file."""
+
+    def test_a_summary_tells_of_every_file(self, tree: Path) -> None:
+        """Added, replaced, unchanged, skipped and why."""
+        seen: list[tuple[str, int, int]] = []
+
+        def report(file: RememberedFile, at: int, total: int) -> None:
+            seen.append((file.path, at, total))
+
+        with cerata.open(":memory:") as store:
+            first = store.remember_files(["top"], report=report)
+            assert [file.outcome for file in first.files] == ["added"] * 5
+            assert seen == [(file.path, at, 5) for at, file in enumerate(first.files, 1)]
+            (tree / "b.py").write_text("x = 1\n")
+            (tree / "pkg" / "g.py").write_bytes(b"\xff")
+            again = store.remember_files(["top", "top/gone.md", "top/a.mx"])
+            assert {file.path: file.outcome for file in again.files} == {
+                "top/a.md": "unchanged",
+                "top/b.py": "replaced",
+                "top/pkg/deep/tests/i.txt": "unchanged",
+                "top/pkg/g.py": "skipped",
+                "top/pkg/tests/h.py": "unchanged",
+                "top/gone.md": "skipped",
+                "top/a.mx": "skipped",
+            }
+            remedy = "Convert it to UTF-8, or store its bytes with put_frame."
+            [replaced] = again.of("replaced")
+            old = first.of("added")[1]
+            assert (old.path, replaced.replaced) == ("top/b.py", (old.id,))
+            assert [file.why for file in again.of("skipped")] == [
+                f"Not UTF-8 text: byte 0 is 0xff. {remedy}",
+                "There is no such file. Check the path.",
+                "There is no such file. Did you mean top/a.md?",
+            ]
+            assert again.head == store.head.seq
+            assert json.loads(json.dumps(again.to_dict()))["replaced"] == 1
+
+    def test_a_dry_run_says_the_same_and_writes_nothing(self, tree: Path) -> None:
+        """Whoever asks first must be told the truth."""
+        (tree / "long.md").write_text("# A\n" + "word " * 2_000)
+        with cerata.open(":memory:") as store:
+            store.remember_files(["top"], include=["*.py"])
+            (tree / "b.py").write_text("x = 1\n")
+            before = store.head.seq
+            planned = store.remember_files(["top"], dry_run=True)
+            assert store.head.seq == before
+            done = store.remember_files(["top"])
+            told = [[replace(file, id=None) for file in one.files] for one in (planned, done)]
+            assert told[0] == told[1]
+            assert planned.frames == done.frames > 6
+            assert planned.dry_run
+            assert store.remember_files(["top"], dry_run=True).frames == 0
+
+    def test_files_are_not_remembered_inside_a_transaction(self, tree: Path) -> None:
+        """Each is durable before the next: a batch of all could not be resumed."""
+        refused = pytest.raises(cerata.InvalidInput, match="not in a transaction")
+        with cerata.open(":memory:") as store, store.transaction(), refused:
+            store.remember_files(["top"])
+
+
+CONTENTS = {
+    "page.html": b"<title>T</title><body><h1>Bridge</h1><p>It opens in May.</p></body>",
+    "chat.json": b'[{"role": "user", "content": "when does it open?"}]',
+    "session.jsonl": b'{"role": "user", "content": "in May"}\n' * 3,
+    "plain.md": b"# Plan\nWe ship.\n",
+}
+
+
+@pytest.mark.parametrize("name", CONTENTS)
+def test_a_file_that_did_not_change_is_not_read_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str
+) -> None:
+    """HTML and transcripts were parsed each time, since their text is not their bytes."""
+    path = tmp_path / name
+    path.write_bytes(CONTENTS[name])
+    with cerata.open(":memory:") as store:
+        first = store.remember(path)
+        with monkeypatch.context() as broken:
+            broken.setattr(ingest, "extract", None)
+            broken.setattr(files, "extract", None)
+            again = store.remember(path)
+            assert (again.id, again.ids, again.added) == (first.id, first.ids, False)
+            assert [one.outcome for one in store.remember_files([path]).files] == ["unchanged"]
+            path.write_bytes(CONTENTS[name] + b"\n ")
+            with pytest.raises(TypeError):
+                store.remember(path)
+        # Corrected by hand, the text is no longer that of the file: the file is read again.
+        store.supersede(first, "It opens in June.")
+        path.write_bytes(CONTENTS[name])
+        replaced = store.remember(path)
+        assert replaced.added
+        assert len(replaced.replaced) == 1
+
+
+def test_a_receipt_names_what_it_replaced() -> None:
+    """Of every call that supersedes, at once, in a transaction, and asked again by its key."""
+    with cerata.open(":memory:") as store:
+        old = store.put_frame("one", uri="a")
+        assert old.replaced == ()
+        assert store.supersede(old, "two").replaced == (1,)
+        assert store.remember("three", uri="a").replaced == (2,)
+        with store.transaction(key="k") as tx:
+            new = store.put_frame("four")
+            assert store.supersede(new, "five").replaced == (-1,)
+        assert tx.receipt is not None
+        assert tx.receipt.replaced == (tx.receipt.seqs[0],)
+        with store.transaction(key="k") as again:
+            store.supersede(store.put_frame("four"), "five")
+        assert again.receipt is not None
+        assert (again.receipt.added, again.receipt.replaced) == (False, tx.receipt.replaced)
+
+
+def test_a_history_has_every_version_from_any_of_them() -> None:
+    """What was it before, and what is it now: the question that people ask most."""
+    with cerata.open(":memory:") as store:
+        first = store.put_frame("one")
+        other = store.put_frame("another")
+        second = store.supersede(first, "two")
+        store.supersede(other, second)
+        third = store.supersede(second, "three")
+        versions = [first.id, other.id, second.id, third.id]
+        for number in versions:
+            assert [frame.id for frame in store.history(number)] == versions
+        assert [frame.id for frame in store.at(2).history(first)] == [first.id]
+        store.delete(third)
+        assert [frame.active for frame in store.history(first)] == [False] * 4
+        with pytest.raises(cerata.NotFound):
+            store.history(99)
