@@ -51,6 +51,7 @@ if TYPE_CHECKING:
     from cerata.memory.view import View
     from cerata.projections.filters import Filter
     from cerata.projections.rows import RowProjection
+    from cerata.projections.timeline import Position
     from cerata.retrieval.context import ContextItem
     from cerata.retrieval.query import query
 
@@ -77,6 +78,7 @@ __all__ = [
     "Locked",
     "NotFound",
     "OutcomeUnknown",
+    "Position",
     "ProjectionFailed",
     "QuerySyntaxError",
     "ReadOnly",
@@ -138,6 +140,7 @@ _HOMES = {
     "cerata.memory.view": ("View",),
     "cerata.projections.filters": ("Filter",),
     "cerata.projections.rows": ("RowProjection",),
+    "cerata.projections.timeline": ("Position",),
     "cerata.retrieval.context": ("ContextItem",),
     "cerata.retrieval.query": ("query",),
 }

@@ -205,31 +205,6 @@ class Frames:
         direct = [at for at in found if self._closing_kind[at] == ClosingKind.SUPERSEDE]
         return sorted(int(self.ids[self._closing_row[at]]) for at in direct)
 
-    def successors(self, frame: int, n: int) -> list[int]:
-        """Return what had taken this frame's place at n, what took that one's, and so on.
-
-        The last one was current then, unless it had been deleted.
-        """
-        chain = {frame: None}
-        closing = self.closing_of(frame, n)
-        while closing is not None and closing.by is not None and closing.by not in chain:
-            chain[closing.by] = None
-            closing = self.closing_of(closing.by, n)
-        return list(chain)[1:]
-
-    def predecessors(self, frame: int, n: int) -> list[int]:
-        """Return every frame whose place this one had taken at n, directly or not, nearest first.
-
-        Several frames may have been superseded by one.
-        """
-        found = {frame: None}
-        pending = [frame]
-        for one in pending:
-            new = [old for old in self.supersedes_of(one, n) if old not in found]
-            found.update(dict.fromkeys(new))
-            pending += new
-        return list(found)[1:]
-
     def children(self, frame: int, n: int) -> list[int]:
         """Return the frames put directly below one by n, in order, closed ones included."""
         row, limit = self.row_of(frame), self.rows_at(n)

@@ -180,14 +180,6 @@ class FulltextView:
         best = _candidates(scores, k)
         return _best(best, scores[best], k)
 
-    def document_frequency(self, term: str) -> int:
-        """Return how many current frames hold a term."""
-        found = self._vocabulary.find(term)
-        if found is None:
-            return 0
-        rows = self._occurrences.gather(np.array([found], np.uint32))[0]
-        return int(np.count_nonzero(self._alive[rows]))
-
     def _weights(self, ids: U32) -> tuple[I64, F64]:
         """Return the rows that hold each term, term after term, and what each adds."""
         rows, ends, heavy, counts = self._occurrences.gather(ids)

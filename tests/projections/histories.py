@@ -22,6 +22,7 @@ from cerata.engine.events import (
     SupersedeFrame,
 )
 from cerata.projections.filters import Filter
+from cerata.projections.frame_table import Frames
 from cerata.projections.frames import FramesProjection
 from cerata.projections.fulltext import FulltextProjection, searchable
 from cerata.projections.text import terms
@@ -242,6 +243,22 @@ FILTERS = (
 QUERIES = ("index memory", "the recall of HNSW in tokyo 東京", "cafe x1 decision", "京", "of the")
 
 
+def successors(table: Frames, frame: int, n: int) -> list[int]:
+    """Return what had taken a frame's place at n, what took that one's, and so on."""
+    found: list[int] = []
+    closing = table.closing_of(frame, n)
+    while closing is not None and closing.by is not None and closing.by not in found:
+        found.append(closing.by)
+        closing = table.closing_of(closing.by, n)
+    return found
+
+
+def predecessors(table: Frames, frame: int, n: int) -> set[int]:
+    """Return every frame whose place this one had taken at n, directly or not."""
+    found = set(table.supersedes_of(frame, n))
+    return found.union(*(predecessors(table, one, n) for one in found))
+
+
 def answers(frames: FramesProjection, fulltext: FulltextProjection, n: int) -> object:
     """Return everything that a state at n says."""
     table = frames.snapshot()
@@ -253,7 +270,7 @@ def answers(frames: FramesProjection, fulltext: FulltextProjection, n: int) -> o
         [view.search(query, k=5).scores.tolist() for query in QUERIES],
         alive.tolist(),
         [(table.frame(i), table.closing_of(i, n), table.children(i, n)) for i in ids],
-        [(table.successors(i, n), table.predecessors(i, n)) for i in ids],
+        [(successors(table, i, n), table.supersedes_of(i, n)) for i in ids],
         [table.find_content(b"a" * 16, n), table.find_uri("file:b", n)],
         [table.embedded(n, space).tolist() for space in (None, "small", "none")],
         [table.mask(where, n).tolist() for where in FILTERS],

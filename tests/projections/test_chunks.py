@@ -78,8 +78,8 @@ def ask_everything(frames: Frames) -> None:
         for frame in frames.ids[: frames.rows_at(n)].tolist():
             frames.frame(frame)
             frames.children(frame, n)
-            frames.successors(frame, n)
-            frames.predecessors(frame, n)
+            frames.closing_of(frame, n)
+            frames.supersedes_of(frame, n)
         frames.find_content(b"a" * 16, n)
         frames.find_uri("file:a", n)
         frames.oddities(n)

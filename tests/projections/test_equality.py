@@ -15,7 +15,19 @@ from cerata.projections.fulltext import FulltextProjection
 from cerata.projections.projection import BLOCK_SEQS
 from cerata.projections.text import terms
 
-from .histories import QUERIES, Folded, Model, answers, feed, fold, histories, long_history, summary
+from .histories import (
+    QUERIES,
+    Folded,
+    Model,
+    answers,
+    feed,
+    fold,
+    histories,
+    long_history,
+    predecessors,
+    successors,
+    summary,
+)
 
 
 @given(histories)
@@ -43,8 +55,8 @@ def test_search_and_life_equal_the_reference_at_every_n(events: list[Folded]) ->
             assert table.children(frame, n) == model.children(frame)
             replaced = [old for old, new in model.direct.items() if new == frame]
             assert table.supersedes_of(frame, n) == sorted(replaced)
-            assert table.successors(frame, n) == model.successors(frame)
-            assert set(table.predecessors(frame, n)) == model.predecessors(frame)
+            assert successors(table, frame, n) == model.successors(frame)
+            assert predecessors(table, frame, n) == model.predecessors(frame)
         for query in QUERIES:
             found = index.view(alive).search(query, k=50)
             expected = model.search(terms(query), 50)

@@ -296,7 +296,6 @@ def _tabled(fold: Fold, n: int) -> object:
         sorted((int(kind), count) for kind, count in table.oddities(n).items()),
         [table.embedded(n, space).tolist() for space in (None, "small", "later")],
         [(repr(table.closing_of(one, n)), table.supersedes_of(one, n)) for one in ids],
-        [(table.successors(one, n), table.predecessors(one, n)) for one in ids],
     ]
 
 
