@@ -163,6 +163,16 @@ class Store(Writes):
         seq = resolve_basis(self._log, basis, self._tagged)
         return View(self._log, self._fold, seq, self._scope, now)
 
+    def replay(self, basis: Basis = "HEAD") -> View:
+        """Return what `at` returns, folded from the events alone, every checkpoint ignored.
+
+        Its reads say the same, later: the first of them folds the log up to the basis, in about
+        25 ms for 1,000 texts. Nothing is saved of it.
+        """
+        view = self.at(basis)
+        fold = replayed(self._log, view.basis, self._fold.registry)
+        return View(self._log, fold, view.basis, view.scope, view.now_us)
+
     def diff(self, a: Basis, b: Basis = "HEAD") -> "Diff":
         """Return what differs between the memory at ``a`` and at ``b``, frame by frame.
 

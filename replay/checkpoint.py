@@ -10,6 +10,7 @@ new, and joins what is complete: each event's effects are written at most three 
 one checkpoint joins 4,096 events of them at most.
 """
 
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
@@ -36,6 +37,9 @@ from cerata.projections.ranges import Range, complete_ranges, last_complete
 _COMPRESSION_LEVEL: Final = 1
 """Of columns in planes, level 3 takes twice as long and saves nothing."""
 _CHUNK_SIZE_MAX: Final = 1 << 32
+_KEY: Final = re.compile(r"(?P<name>[^/]+)/(?P<version>[0-9]+)/[0-9a-f]{16}~?")
+OUTLIVED_SEQS: Final = 32_768
+"""Events that an earlier version may fall behind before its entry is dropped."""
 
 
 # --- reading -------------------------------------------------------------------------------------
@@ -213,6 +217,22 @@ def thinned(ledger: Sequence[LedgerEntry], newest: LedgerEntry) -> tuple[LedgerE
     return tuple(entries)
 
 
+def outlived(toc: Toc, key: str, seq: int) -> Iterator[str]:
+    """Yield the entries of earlier versions that nobody saves any more, given one saved at ``seq``.
+
+    Who runs an earlier version saves every 4,096 events; its entry is dropped when it is 32,768
+    behind. Later versions and other parameters stay, and other names: they are others' business.
+    """
+    own = _KEY.fullmatch(key)
+    for other in toc.projections:
+        found = _KEY.fullmatch(other)
+        if own is None or found is None or own["name"] != found["name"]:
+            continue
+        is_earlier = int(found["version"]) < int(own["version"])
+        if is_earlier and toc.saved(other).seq + OUTLIVED_SEQS <= seq:
+            yield other
+
+
 def publish(
     log: Log,
     plans: Mapping[str, Plan],
@@ -235,6 +255,7 @@ def publish(
                 entry = plan.entry(flip).to_entry()
                 # Names of later versions stay.
                 entries[key] = {**toc.projections.get(key, {}), **entry}
+                entries.update(dict.fromkeys(outlived(toc, key, plan.seq)))
             else:
                 overtaken.add(key)
         for key, name in (moves or {}).items():
