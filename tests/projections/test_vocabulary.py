@@ -1,20 +1,21 @@
 """Words to numbers: a batch at a time, with any batches, and with hardly any memory."""
 
 from collections.abc import Sequence
+from random import Random
 
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from cerata.engine.events import PutFrame
+from cerata.engine.events import DeleteFrame, EventBody, PutFrame
 from cerata.projections import vocabulary, word_table
 from cerata.projections.english import english
 from cerata.projections.fulltext import FulltextProjection
 from cerata.projections.text import folded, terms, words
 from cerata.projections.word_table import KEY_SIZE, UNKNOWN, WordTable, cut
 
-from .histories import WORDS, events_of
+from .histories import WORDS, events_of, fold
 
 _some_words = st.sampled_from(
     (*WORDS, "a" * 15, "a" * 16, "a" * 17, "decisions", "é" * 9, "z" * 200)
@@ -99,3 +100,31 @@ def test_each_distinct_word_is_stemmed_once(monkeypatch: pytest.MonkeyPatch) -> 
     monkeypatch.setattr(vocabulary, "english", Counting)
     stream_of([["running dogs and a very-long-hyphenated antidisestablishmentarianism"] * 3] * 4)
     assert len(asked) == len(set(asked)) == 8
+
+
+def test_every_term_that_occurs_in_exactly_one_document_finds_it() -> None:
+    """Over two blocks of events, scripts without spaces, deletes, and a state that was loaded."""
+    source = Random(3)
+    stems = ("wax", "running", "ice", "東")
+    known = [f"{stem}{number}" for stem in stems for number in range(1_200)]
+    texts = [
+        " ".join([*source.choices(known, k=6), "京都", f"only{number}s", f"{'é' * 70}{number}"])
+        for number in range(4_300)
+    ]
+    bodies: list[EventBody] = [PutFrame(text=text) for text in texts]
+    bodies += [DeleteFrame(frame=frame) for frame in source.sample(range(1, 4_300), 40)]
+    frames, fulltext = fold(events_of(bodies))
+    loaded = FulltextProjection()
+    for after, through in ((0, 4_096), (4_096, 4_340)):
+        loaded.load(fulltext.chunk(after, through))
+    alive = frames.snapshot().alive(4_340)
+    rows_of: dict[str, set[int]] = {}
+    for row in alive.nonzero()[0].tolist():
+        for term in terms(texts[row]):
+            rows_of.setdefault(term, set()).add(row)
+    alone = {term: rows for term, rows in rows_of.items() if len(rows) == 1}
+    assert len(alone) > 8_000
+    for projection in (fulltext, loaded):
+        view = projection.snapshot().view(alive)
+        found = {term: {*view.rank([term], k=2).rows.tolist()} for term in alone}
+        assert found == alone
