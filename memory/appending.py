@@ -30,6 +30,7 @@ from .drafting import (
 from .layer import DOCUMENT_KIND
 from .reading import Reads
 from .references import References
+from .spaces import Spaces
 from .tagging import Tagging
 from .transaction import Transaction
 from .values import Receipt
@@ -163,9 +164,10 @@ class Appends(Reads):
         references = References(drafts)
         if key is not None and arguments is None:
             arguments = arguments_hash(asked(drafts))
-        tagging = Tagging(drafts)
+        tagging, spaces = Tagging(drafts), Spaces(drafts)
         checks: list[Validate] = []
-        known = self._log.refresh().seq if references or references.causes or tagging else 0
+        is_checked = references or references.causes or tagging or spaces
+        known = self._log.refresh().seq if is_checked else 0
         references.check_causes(self._log, self._scope)
         if references:
             references.check_exist(self._log, self._scope)
@@ -174,6 +176,9 @@ class Appends(Reads):
         if tagging:
             tagging.check(self._log)
             checks.append(partial(tagging.check_free, self._fold.own(Tags.name, known).rows))
+        if spaces:
+            spaces.check(self._log, self._fold.frames(known))
+            checks.append(spaces.check_delta)
 
         def validate(delta: Sequence[Event]) -> None:
             for check in checks:

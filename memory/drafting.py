@@ -16,6 +16,7 @@ from cerata.engine.events import (
     DEFAULT_SCOPE,
     Attachment,
     Draft,
+    Embedding,
     JsonValue,
     PutFrame,
     Scope,
@@ -182,6 +183,7 @@ def frame_draft(
     hashed: bytes | None = None,
     chunk_index: int | None = None,
     chunk_count: int | None = None,
+    embedding: tuple[Embedding, bytes] | None = None,
 ) -> Draft:
     """Return the event that puts a frame.
 
@@ -202,6 +204,8 @@ def frame_draft(
             f"Content must be str or bytes, not {type(content).__name__}",
             remedy="To remember a file, pass a pathlib.Path to remember().",
         )
+    if embedding is not None:
+        attachments = (*attachments, embedding[1])
     body = PutFrame(
         text=text,
         blob=blob,
@@ -220,6 +224,7 @@ def frame_draft(
         created=fields.created,
         search_text=fields.search_text,
         content_hash=hashed,
+        embedding=None if embedding is None else embedding[0],
     )
     return Draft(body, scope, attachments=attachments)
 

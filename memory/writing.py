@@ -23,6 +23,7 @@ from cerata.engine.events import (
 
 from .appending import Appends, asked
 from .drafting import content_hash, frame_draft, frame_fields, full_scope, listed, within_scope
+from .spaces import Vector, Vectors, vectors
 from .values import FrameId, Receipt, frame_id
 from .view import Basis, View
 
@@ -55,12 +56,15 @@ class Writes(Appends):
         created: datetime | str | None = None,
         search_text: str | None = None,
         scope: Mapping[str, ScopeValue] | None = None,
+        embedding: Vector | None = None,
+        space: str | None = None,
         key: str | None = None,
     ) -> Receipt:
         """Put one frame as it is: no splitting, no deduplication. Durable on return.
 
         A str is searched by its words; of bytes only ``search_text``, title and tags are.
-        ``key`` makes the call idempotent.
+        ``embedding`` is its vector, recorded with it, and ``space`` the name of what made it: all
+        vectors of a space have one dimension. ``key`` makes the call idempotent.
 
         Raises:
             InvalidInput: a value that cannot be stored. NotFound: no such parent.
@@ -81,7 +85,8 @@ class Writes(Appends):
             search_text=search_text,
         )
         stamped = full_scope(scope, self._scope)
-        drafts = [frame_draft(content, fields, stamped)]
+        [vector] = vectors(None if embedding is None else [embedding], 1, space)
+        drafts = [frame_draft(content, fields, stamped, embedding=vector)]
         self._called(stamped, "put_frame", asked(drafts))
         return self.write(drafts, key=key)
 
@@ -90,6 +95,8 @@ class Writes(Appends):
         texts: Sequence[str],
         *,
         metadata: Sequence[Mapping[str, JsonValue]] | None = None,
+        embeddings: Vectors | None = None,
+        space: str | None = None,
         kind: str = "text",
         tags: Sequence[str] = (),
         scope: Mapping[str, ScopeValue] | None = None,
@@ -97,20 +104,22 @@ class Writes(Appends):
     ) -> Receipt:
         """Put many frames as one batch: all of them or none. Durable on return.
 
-        ``metadata`` has one mapping a text. At most 10,000 texts.
+        ``metadata`` has one mapping a text, ``embeddings`` one row, which ``space`` names the
+        maker of. At most 10,000 texts.
         """
         texts = listed("texts", texts)
         if metadata is not None and len(metadata := listed("metadata", metadata)) != len(texts):
             raise InvalidInput(f"{len(texts):,} texts came with {len(metadata):,} metadata")
         stamped = full_scope(scope, self._scope)
         fields = frame_fields(kind=kind, tags=tags)
-        if metadata is None:
-            drafts = [frame_draft(text, fields, stamped) for text in texts]
-        else:
-            drafts = [
-                frame_draft(text, frame_fields(kind=kind, tags=tags, metadata=own), stamped)
-                for text, own in zip(texts, metadata, strict=True)
-            ]
+        each = [fields] * len(texts)
+        if metadata is not None:
+            each = [frame_fields(kind=kind, tags=tags, metadata=own) for own in metadata]
+        rows = vectors(embeddings, len(texts), space)
+        drafts = [
+            frame_draft(text, own, stamped, embedding=row)
+            for text, own, row in zip(texts, each, rows, strict=True)
+        ]
         self._called(stamped, "put_frames", asked(drafts))
         return self.write(drafts, key=key)
 

@@ -260,6 +260,12 @@ class Frames:
         mask[rows] = True
         return mask
 
+    def first_embedding(self, space: str) -> int | None:
+        """Return the first event that gave a frame an embedding in a space, or None."""
+        code = self._columns.spaces.find(space) or 0
+        found = np.flatnonzero(self._embedding_space == code)
+        return int(self._embedding_seq[found[0]]) if len(found) else None
+
     def timeline(self, n: int, by: TimelineOrder = "content") -> Timeline:
         """Return the frames at n in order of their content, or of when they were recorded."""
         ids, index = self.ids[: self.rows_at(n)], self._columns.timeline

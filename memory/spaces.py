@@ -1,0 +1,121 @@
+"""Embeddings that are about to be put: vectors as events hold them, and spaces that do not mix.
+
+A space is what one embedder makes: vectors of one kind of number and one dimension. Whether a
+batch keeps to that is checked before the lock against what is folded, and under it against what
+others appended since. Searching by vectors is no business of this file.
+"""
+
+from collections.abc import Iterable, Sequence
+from typing import Any, Final, TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+
+from cerata.engine.errors import InvalidInput
+from cerata.engine.events import (
+    Attachment,
+    Draft,
+    Embedding,
+    Erased,
+    Event,
+    EventBody,
+    PutEmbedding,
+    PutFrame,
+)
+from cerata.engine.integrity import hash_bytes
+from cerata.engine.limits import EMBEDDING_DIMENSION_MAX
+from cerata.engine.log import Log
+from cerata.projections.frame_table import Frames
+
+Vector: TypeAlias = Sequence[float] | npt.NDArray[Any]
+Vectors: TypeAlias = Sequence[Vector] | npt.NDArray[Any]
+Shape: TypeAlias = tuple[str, int]
+"""What all vectors of a space have: dtype and dimension."""
+
+_REMEDY: Final = "Give each text one vector of finite numbers, as its embedder returns them."
+
+
+def vectors(
+    given: Vectors | None, count: int, space: str | None
+) -> Sequence[tuple[Embedding, bytes] | None]:
+    """Return the embeddings of ``count`` texts, if any: int8 stays, all else becomes float32.
+
+    Raises:
+        InvalidInput: one of the two without the other, another number of vectors, of unequal or
+            too many dimensions, or a number that is not finite.
+    """
+    if given is None and space is None:
+        return [None] * count
+    if given is None or not isinstance(space, str) or not space:
+        raise InvalidInput(
+            f"The space {space!r} came {'without' if given is None else 'with'} an embedding",
+            remedy="Name the space after its embedder: embedding=vector, space='all-MiniLM-L6-v2'.",
+        )
+    matrix = _matrix(given)
+    if matrix.ndim != 2 or len(matrix) != count:
+        raise InvalidInput(
+            f"Embeddings have the shape {matrix.shape}; {count:,} vectors are wanted",
+            remedy=_REMEDY,
+        )
+    if not 0 < matrix.shape[1] <= EMBEDDING_DIMENSION_MAX:
+        raise InvalidInput(
+            f"An embedding of {matrix.shape[1]:,} dimensions; "
+            f"1 to {EMBEDDING_DIMENSION_MAX:,} can be stored"
+        )
+    if not np.isfinite(matrix).all():
+        raise InvalidInput("An embedding has a number that is not finite", remedy=_REMEDY)
+    dtype = "i1" if matrix.dtype == np.int8 else "f4"
+    rows = [row.tobytes() for row in matrix]
+    return [
+        (Embedding(space, dtype, matrix.shape[1], Attachment(hash_bytes(row), len(row))), row)
+        for row in rows
+    ]
+
+
+def _matrix(given: Vectors) -> npt.NDArray[Any]:
+    """Return vectors as int8 or float32; the shape is not looked at."""
+    try:
+        matrix = np.asarray(given)
+    except ValueError as error:
+        raise InvalidInput("Embeddings have unequal dimensions", remedy=_REMEDY) from error
+    if matrix.dtype == np.int8:
+        return matrix
+    if matrix.dtype.kind not in "fiu":
+        raise InvalidInput(f"Embeddings are of {matrix.dtype}", remedy=_REMEDY)
+    # What is too large becomes infinite, which is refused.
+    with np.errstate(over="ignore"):
+        return matrix.astype("<f4")
+
+
+class Spaces:
+    """The embeddings that one batch puts."""
+
+    def __init__(self, drafts: Sequence[Draft]) -> None:
+        self._shapes: dict[str, Shape] = {}
+        self._check(draft.body for draft in drafts)
+
+    def __bool__(self) -> bool:
+        return bool(self._shapes)
+
+    def check(self, log: Log, frames: Frames) -> None:
+        """Refuse vectors that are unlike the first one of their space. Raises `InvalidInput`."""
+        first = (frames.first_embedding(space) for space in self._shapes)
+        self._check(log.event(seq).body for seq in first if seq is not None)
+
+    def check_delta(self, delta: Sequence[Event]) -> None:
+        """Refuse vectors that are unlike those of events after the folded ones."""
+        self._check(event.body for event in delta)
+
+    def _check(self, bodies: Iterable[EventBody | Erased]) -> None:
+        for body in bodies:
+            embedding = body.embedding if isinstance(body, PutFrame | PutEmbedding) else None
+            if not isinstance(embedding, Embedding):
+                continue
+            shape = embedding.dtype, embedding.dimension
+            other = self._shapes.setdefault(embedding.space, shape)
+            if other != shape:
+                raise InvalidInput(
+                    f"The space {embedding.space!r} has vectors of {shape[1]:,} dimensions "
+                    f"({shape[0]}) and of {other[1]:,} ({other[0]})",
+                    remedy="Another embedder needs a space of another name.",
+                )
