@@ -36,7 +36,8 @@ class FoundFiles:
     """The files, in order of name, and what was left out.
 
     ``excluded`` counts what a pattern kept out, a folder as one; ``passed_over`` the files whose
-    endings are not known, by ending; ``unreadable`` has folders that cannot be listed, and why.
+    endings are not known, by ending, and those that are empty; ``unreadable`` has folders that
+    cannot be listed, and why.
     """
 
     files: tuple[str, ...]
@@ -107,10 +108,12 @@ class _Search:
                 self.passed_over[_LINK] += 1
             elif not entry.is_file():
                 self.passed_over["no files"] += 1
-            elif self._is_included(path, inside):
-                yield path
-            else:
+            elif not self._is_included(path, inside):
                 self.passed_over[PurePath(entry.name).suffix.lower() or "no ending"] += 1
+            elif entry.stat().st_size == 0:
+                self.passed_over["empty"] += 1
+            else:
+                yield path
 
     def _is_included(self, path: str, inside: str) -> bool:
         if self._include is not None:

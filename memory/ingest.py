@@ -114,14 +114,16 @@ def _whole(view: View, number: int, uri: str, scope: Scope, source: str | None) 
     if event is None or not isinstance(event.body, PutFrame) or event.body.chunk_index is not None:
         return None
     body = event.body
-    if body.uri != uri or event.scope != scope or body.content_hash is None:
+    if body.uri != uri or event.scope != scope:
         return None
     if source is not None and body.metadata.get(SOURCE_HASH) != source:
         return None
-    for known in view.find_stored(body.content_hash, chunk_count=body.chunk_count):
-        if known.id == number and known.is_complete:
-            return Receipt(known.id, known.ids, (), view.head, durable=True, added=False)
-    return None
+    # Not by view.chunks, which looks at each one's scope: they were put under their document's.
+    chunks = {} if body.chunk_count is None else view.layers.chunks(number)
+    if len(chunks) != (body.chunk_count or 0):
+        return None
+    ids = (number, *chunks.values())
+    return Receipt(number, ids, (), view.head, durable=True, added=False)
 
 
 def _read(path: Path) -> bytes:

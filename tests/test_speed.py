@@ -190,6 +190,7 @@ def test_opening_takes_less_time_than_reading(tmp_path: Path) -> None:
         ("append_bench", "open, mode="),
         ("checkpoint_bench", "200 checkpoints: TOC"),
         ("filters_bench", "hash of all answers"),
+        ("folder_bench", "60 files, each once and whole"),
         ("fulltext_bench", "hash of all answers"),
     ],
 )

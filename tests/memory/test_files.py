@@ -67,6 +67,9 @@ def test_what_is_left_out_is_counted(tree: Path) -> None:
     found = find_files(["top"])
     assert found.excluded == len({".hidden.md", ".git", "node_modules", "__pycache__", "j.min.js"})
     assert found.passed_over == {".log": 1, "no ending": 1}
+    (tree / "pkg" / "__init__.py").touch()
+    assert find_files(["top"]).passed_over == {".log": 1, "no ending": 1, "empty": 1}
+    assert find_files(["top/pkg/__init__.py"]).files == ("top/pkg/__init__.py",)
 
 
 def test_what_is_named_is_taken_once_whatever_it_is_called(tree: Path) -> None:
