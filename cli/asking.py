@@ -1,6 +1,7 @@
 """The verbs that ask: recall and search."""
 
 import json
+import re
 from argparse import ArgumentParser, Namespace
 from typing import Final
 
@@ -18,6 +19,7 @@ from .parser import Adding, add_filters, add_verb
 
 _SNIPPET: Final = 400
 _LINES: Final = 3
+_WORD: Final = re.compile(r"\S+")
 
 
 def add_verbs(adding: Adding) -> None:
@@ -36,9 +38,15 @@ def add_verbs(adding: Adding) -> None:
         ),
     )
     recall.add_argument("query", nargs="+")
-    recall.add_argument("--max-tokens", type=int, default=1500, help="the budget (1500)")
     recall.add_argument(
-        "--entry-tokens", type=int, default=600, help="most that one entry takes (600)"
+        "--max-tokens", type=int, default=1500, metavar="N", help="the budget (1500)"
+    )
+    recall.add_argument(
+        "--entry-tokens",
+        type=int,
+        default=600,
+        metavar="N",
+        help="most that one entry takes (600)",
     )
     recall.add_argument(
         "--format",
@@ -126,16 +134,25 @@ def _print_hit(rank: int, hit: Hit, output: Output) -> None:
     """Print where a hit is from, and its best span with the words that were asked for."""
     frame = hit.frame
     closed = "" if frame.active else "  closed"
-    said = (f"#{hit.id}  {hit.score:.3f}{closed}", "dim")
+    said = f"  {hit.score:.3f}{closed}"
     name = frame.title or frame.uri
-    output.row((f"{rank:>2}. ", "dim"), *([(f"{name}  ", "bold")] if name else []), said)
+    place = f"  {frame.uri}" if frame.uri and frame.uri != name else ""
+    output.row(
+        (f"{rank:>2}. ", "dim"),
+        (f"#{hit.id}", "yellow"),
+        (said, "dim"),
+        (f"  {name}" if name else "", "bold"),
+        (place, "dim"),
+    )
     text = Text(hit.text)
     for start, end in hit.highlights:
         text.stylize("bold green", start, end)
     start = max(0, hit.span[0] - 60)
     piece = text[start : start + _SNIPPET]
-    piece.plain = " ".join(piece.plain.split("\n"))
-    output.paragraph(Text.assemble("…" if start else "", piece), indent=4, lines=_LINES)
+    # Of spaces and line ends one is enough, and the marks stay where they are.
+    words = [piece[found.start() : found.end()] for found in _WORD.finditer(piece.plain)]
+    shown = Text(" ").join(words)
+    output.paragraph(Text.assemble("…" if start else "", shown), indent=4, lines=_LINES)
 
 
 def _asked(query: str, options: Namespace) -> str | Query:

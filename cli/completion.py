@@ -2,7 +2,6 @@
 
 import os
 from argparse import Namespace
-from pathlib import Path
 
 import argcomplete
 from argcomplete.completers import FilesCompleter
@@ -42,8 +41,3 @@ def answer_shell(parser: Parser) -> None:
     """Print completions and exit, where a shell asks for them."""
     if "_ARGCOMPLETE" in os.environ:
         argcomplete.autocomplete(parser, default_completer=FilesCompleter())
-
-
-def memories(prefix: str, **_: object) -> list[str]:
-    """Return the memories here, as ``--file`` takes them."""
-    return [str(path) for path in sorted(Path().glob(f"{prefix}*.cera"))]

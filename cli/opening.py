@@ -75,3 +75,8 @@ def planning(options: Namespace) -> Store:
 def view_of(store: Store, options: Namespace) -> View:
     """Return the memory as ``--at`` asks for it, by default the newest."""
     return store.at("HEAD" if options.at is None else options.at)
+
+
+def memories(prefix: str, **_: object) -> list[str]:
+    """Return the memories here, as ``--file`` takes them."""
+    return [str(path) for path in sorted(Path().glob(f"{prefix}*.cera"))]

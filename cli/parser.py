@@ -10,7 +10,7 @@ from typing import Any, Final, NoReturn
 
 from cerata.engine.errors import InvalidInput
 
-from .opening import Verb
+from .opening import Verb, memories
 
 Adding = Callable[..., "Parser"]
 """What adds a verb's parser: ``add_parser`` of the verbs' action."""
@@ -124,12 +124,18 @@ def add_common(
     pages: bool | str,
 ) -> None:
     """Add what every verb takes, before its name and after it."""
-    one.add_argument("-f", "--file", metavar="FILE", default=file, help="the memory's file")
-    one.add_argument("--json", action="store_true", default=as_json, help="print one JSON object")
-    one.add_argument(
+    shared = one.add_argument_group("options of every verb")
+    named = shared.add_argument(
+        "-f", "--file", metavar="FILE", default=file, help="the memory's file"
+    )
+    named.completer = memories  # type: ignore[attr-defined]
+    shared.add_argument(
+        "--json", action="store_true", default=as_json, help="print one JSON object"
+    )
+    shared.add_argument(
         "--no-pager", dest="pages", action="store_false", default=pages, help="print at once"
     )
-    one.add_argument(
+    shared.add_argument(
         "--lock-timeout",
         type=seconds,
         metavar="SECONDS",

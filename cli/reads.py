@@ -13,7 +13,7 @@ from cerata.projections.timeline import Position
 
 from .narrowing import closed_of, count_of, hint, where_of
 from .opening import reading, view_of
-from .output import Output, bytes_text
+from .output import Output, bytes_text, clipped
 from .parser import Adding, add_count, add_filters, add_verb
 
 
@@ -161,5 +161,5 @@ def print_frame(frame: Frame, time: datetime, output: Output) -> None:
         (f"{time:%Y-%m-%d}  ", "dim"),
         ("" if frame.active else "closed  ", "dim"),
         (f"{name}  " if name else "", "bold"),
-        frame.text[:400].strip() or f"({bytes_text(frame.size)})",
+        clipped(frame.text[:400], 400) or f"({bytes_text(frame.size)})",
     )

@@ -4,6 +4,7 @@ Owns `Store`: the handle, points in time, and when projections are saved. Leaves
 (`writing`, `appending`), reading (`reading`, `asking`), and everything about bytes.
 """
 
+import difflib
 import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
@@ -14,6 +15,7 @@ from cerata.engine.errors import (
     Corrupt,
     InvalidInput,
     Locked,
+    NotFound,
     ReadOnly,
     StorageFailed,
     Unsupported,
@@ -194,7 +196,15 @@ class Store(Writes):
         return diff(first, second)
 
     def _tagged(self, name: str) -> int | None:
-        return self._newest().tags().get(name)
+        """Return what a tag stands for; `NotFound` naming the nearest, if one is near."""
+        tags = self._newest().tags()
+        near = difflib.get_close_matches(name, [*tags, "HEAD"], n=1)
+        if name not in tags and near:
+            raise NotFound(
+                f"There is no tag {name!r}",
+                remedy=f"Did you mean {near[0]!r}? 'cerata tag' lists them; a time is ISO.",
+            )
+        return tags.get(name)
 
     def _narrower(self, view: View) -> Scope | None:
         """Return the scope of a view where it lies within the store's, else the store's."""

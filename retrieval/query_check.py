@@ -4,6 +4,7 @@ Owns the names that may stand before a colon, and the check of a query's flat to
 quotes that close, operators with something on both sides, names followed by what they can have.
 """
 
+import difflib
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -161,7 +162,9 @@ def _check_name(text: str, token: _Token, after: _Token) -> None:
     name = token.text
     if not (name in FIELDS or is_filter(name)) or name in OPEN_FILTERS:
         known = ", ".join((*FIELDS, *FILTERS, *(f"{start}NAME" for start in OPEN_FILTERS)))
-        remedy = f"Known are {known}; in quotes it is a word."
+        near = difflib.get_close_matches(name, [*FIELDS, *FILTERS], n=1)
+        meant = f"Did you mean {near[0]}? " if near else ""
+        remedy = f"{meant}Known are {known}; in quotes it is a word."
         raise wrong(text, token.start, f"{name!r} is not a name", remedy)
     if after.kind not in _OPERANDS | {"OpenBracket", "GtLtNode"}:
         raise wrong(text, token.end, f"Nothing stands after {name}:", "Leave no space.")
