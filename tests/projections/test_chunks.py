@@ -146,6 +146,22 @@ def test_a_view_of_a_column_never_changes() -> None:
     assert view.tolist() == [1, 2, 3]
 
 
+def test_a_column_leaves_alone_what_it_adopted() -> None:
+    column = Column(np.int64)
+    given = np.array([1, 2, 3])
+    column.adopt(given)
+    assert np.shares_memory(column.view(), given)
+    column.adopt(np.array([4]))
+    column.reserve(100)
+    column.extend([5])
+    assert (given.tolist(), column.view().tolist()) == ([1, 2, 3], [1, 2, 3, 4, 5])
+    readonly = Column(np.uint8)
+    readonly.adopt(np.frombuffer(b"wax", np.uint8))
+    readonly.extend([])
+    readonly.extend([33])
+    assert readonly.view().tobytes() == b"wax!"
+
+
 def test_a_hash_index_finds_every_row_of_every_prefix() -> None:
     # Sorting is put off and done in pieces; prefixes shorter than a piece must not see beyond.
     source = np.random.default_rng(5)
