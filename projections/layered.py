@@ -54,7 +54,10 @@ class LayeredVocabulary(VocabularyView):
     def __len__(self) -> int:
         return len(self._lower) + len(self._own)
 
-    def find(self, term: str) -> int | None:
+    def count_at(self, rows: int) -> int:
+        return len(self)
+
+    def find(self, term: str, count: int | None = None) -> int | None:
         found = self._lower.find(term)
         if found is not None:
             return found

@@ -24,9 +24,9 @@ class LexiconView:
         self._index = index
         self.count = len(ends)
 
-    def find(self, wanted: bytes) -> int | None:
-        """Return the id of a word, or None; about 10 us."""
-        for candidate in self._index.find(self._hashes, hash_bytes64(wanted)):
+    def find(self, wanted: bytes, count: int | None = None) -> int | None:
+        """Return the id of a word, among the first ``count``, or None; about 10 us."""
+        for candidate in self._index.find(self._hashes[:count], hash_bytes64(wanted)):
             if self._bytes(candidate) == wanted:
                 return candidate
         return None

@@ -108,10 +108,12 @@ class Occurrences:
         """Return where the postings of each term start and end in a piece, up to the last row."""
         starts: list[int] = piece.starts[piece.terms.searchsorted(ids)].tolist()
         ends: list[int] = piece.starts[piece.terms.searchsorted(ids, side="right")].tolist()
-        if piece.end_row > self.rows:
-            limit = self.rows - piece.first_row
+        limit = self.rows - piece.first_row
+        if piece.end_row > self.rows and limit <= np.iinfo(piece.rows.dtype).max:
+            # Of the rows' own type, or each search would copy them into another.
+            row = piece.rows.dtype.type(limit)
             ends = [
-                start + int(np.searchsorted(piece.rows[start:end], limit))
+                start + int(piece.rows[start:end].searchsorted(row))
                 for start, end in zip(starts, ends, strict=True)
             ]
         return starts, ends

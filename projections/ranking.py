@@ -91,6 +91,8 @@ class FulltextView:
     def __init__(self, fulltext: Fulltext, alive: Mask) -> None:
         self._vocabulary = fulltext.vocabulary
         self._rows = len(alive)
+        # Later terms are in no row of this view.
+        self._terms = fulltext.vocabulary.count_at(self._rows)
         self._occurrences = Occurrences(fulltext.pieces, fulltext.lengths, self._rows)
         self._lengths = self._occurrences.fields.weighted()
         self._alive = alive
@@ -163,7 +165,7 @@ class FulltextView:
 
         Cost: about 10 ns a posting of the terms.
         """
-        found = [self._vocabulary.find(term) for term in set(terms)]
+        found = [self._vocabulary.find(term, self._terms) for term in set(terms)]
         ids = np.array(sorted(i for i in found if i is not None), np.uint32)
         rows, weights = self._weights(ids)
         if not len(rows) or k <= 0:

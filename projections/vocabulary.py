@@ -53,9 +53,13 @@ class VocabularyView:
         """Return how many terms there are."""
         return self._terms.count
 
-    def find(self, term: str) -> int | None:
-        """Return the id of a term, or None."""
-        return self._terms.find(term.encode())
+    def count_at(self, rows: int) -> int:
+        """Return how many terms occur in the first ``rows`` rows: those with the first ids."""
+        return int(np.searchsorted(self._term_rows, np.uint32(rows)))
+
+    def find(self, term: str, count: int | None = None) -> int | None:
+        """Return the id of a term among the first ``count``, by default all, or None."""
+        return self._terms.find(term.encode(), count)
 
     def text(self, term: int) -> str:
         """Return the term with an id."""
