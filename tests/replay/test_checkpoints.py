@@ -24,7 +24,7 @@ from cerata.projections.registry import Registry, projection_key
 from cerata.projections.row_fold import row_fold
 from cerata.replay import checkpoint
 from cerata.replay import events as feeding
-from cerata.replay.checkpoint import thinned
+from cerata.replay.checkpoint import ledger_of, thinned
 from cerata.replay.fold import Fold, replay
 from cerata.replay.rebuild import rebuild
 
@@ -212,6 +212,26 @@ def test_a_damaged_page_costs_the_events_of_its_chunks(
         assert [reports[name].replayed_events for name in NAMES] == [CHUNKS[-1][1], 0, 0]
         store.checkpoint()
         assert store.verify().ok
+
+
+def test_a_damaged_ledger_costs_the_digests_of_earlier_checkpoints(
+    tmp_path: Path, saved_file: tuple[Path, dict[str, bytes]]
+) -> None:
+    """No state comes from it: verify tells, and the next checkpoint begins another."""
+    path = tmp_path / "a.cera"
+    path.write_bytes(saved_file[0].read_bytes())
+    with opened(path, "r") as store:
+        key = projection_key(store._fold.registry.make("fulltext"))
+        ledger = store._log.toc().saved(key).ledger
+        assert ledger is not None
+    spoil(path, ledger.offset + 70)
+    with opened(path) as store:
+        assert store.digests() == saved_file[1]
+        assert [store._fold.reports[name].replayed_events for name in NAMES] == [0, 0, 0]
+        assert not store.verify().ok
+        store.checkpoint()
+        assert store.verify().ok
+        assert len(ledger_of(store._log.file, store._log.toc().saved(key))) == 1
 
 
 def _of_other_bytes(_: bytes) -> bytes:
