@@ -36,8 +36,8 @@ class FoundFiles:
     """The files, in order of name, and what was left out.
 
     ``excluded`` counts what a pattern kept out, a folder as one; ``passed_over`` the files whose
-    endings are not known, by ending, and those that are empty; ``unreadable`` has folders that
-    cannot be listed, and why.
+    endings are not known, by ending, and those that are empty; ``unreadable`` has what cannot be
+    looked at, and why.
     """
 
     files: tuple[str, ...]
@@ -104,16 +104,27 @@ class _Search:
                 self.excluded += 1
             elif entry.is_dir(follow_symlinks=False):
                 yield from self.below(path, inside + "/")
-            elif entry.is_dir():
-                self.passed_over[_LINK] += 1
-            elif not entry.is_file():
-                self.passed_over["no files"] += 1
-            elif not self._is_included(path, inside):
-                self.passed_over[PurePath(entry.name).suffix.lower() or "no ending"] += 1
-            elif entry.stat().st_size == 0:
-                self.passed_over["empty"] += 1
             else:
-                yield path
+                yield from self._taken(entry, path, inside)
+
+    def _taken(self, entry: os.DirEntry[str], path: str, inside: str) -> Iterator[str]:
+        """Yield the path of what is no folder, if it is wanted; count it if it is not."""
+        try:
+            is_link, is_file = entry.is_dir(), entry.is_file()
+            is_empty = is_file and entry.stat().st_size == 0
+        except OSError as error:  # a link to itself, or to where one may not look
+            self.unreadable.append((path, f"Cannot read: {error.strerror}"))
+            return
+        if is_link:
+            self.passed_over[_LINK] += 1
+        elif not is_file:
+            self.passed_over["no files"] += 1
+        elif not self._is_included(path, inside):
+            self.passed_over[PurePath(entry.name).suffix.lower() or "no ending"] += 1
+        elif is_empty:
+            self.passed_over["empty"] += 1
+        else:
+            yield path
 
     def _is_included(self, path: str, inside: str) -> bool:
         if self._include is not None:

@@ -90,6 +90,16 @@ def test_a_link_to_a_folder_is_not_followed(tree: Path) -> None:
     assert len(found.files) == 6
 
 
+def test_a_link_that_cannot_be_followed_stops_no_other_file(tree: Path) -> None:
+    """A link to itself, or into a folder that others own, is one line of the summary."""
+    (tree / "pkg" / "self.md").symlink_to("self.md")
+    found = find_files(["top"])
+    assert len(found.files) == 5
+    ((path, why),) = found.unreadable
+    assert path == "top/pkg/self.md"
+    assert why.startswith("Cannot read: ")
+
+
 def test_a_pattern_that_explodes_is_refused(tree: Path) -> None:
     """A typed error, before anything is looked at."""
     with pytest.raises(cerata.InvalidInput, match="exclude has a pattern"):
