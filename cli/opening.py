@@ -35,9 +35,16 @@ def file_of(options: Namespace, *, default: str | None = None) -> str:
         return default
     raise NotFound(
         f"There are {len(here)} *.cera files here" if here else "There is no *.cera file here",
-        where=os.getcwd(),
+        where=_folder(),
         remedy="Name one with -f FILE or $CERATA_FILE.",
     )
+
+
+def _folder() -> str:
+    try:
+        return os.getcwd()
+    except OSError:  # it was removed under us
+        return "this folder"
 
 
 def reading(options: Namespace) -> Store:

@@ -30,7 +30,8 @@ def pager_command() -> list[str]:
 @contextmanager
 def paged(*, wanted: bool) -> Generator[IO[str] | None]:
     """Give what to write to so that a pager shows it; None where output is not paged."""
-    command = pager_command() if wanted and sys.stdout.isatty() else []
+    on_terminal = sys.stdout is not None and sys.stdout.isatty()  # None: it was closed before us
+    command = pager_command() if wanted and on_terminal else []
     if not command:
         yield None
         return

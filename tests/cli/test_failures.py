@@ -14,7 +14,7 @@ from random import Random
 import pytest
 
 import cerata
-from cerata.cli import history
+from cerata.cli import history, main
 from cerata.engine.limits import STRING_SIZE_MAX
 from cerata.engine.storage import LockName, OsStorage
 
@@ -185,6 +185,24 @@ class TestUsage:
         assert said["exit_code"] == 2
         assert "--help" in said["remedy"]
         assert list(Path().iterdir()) == []
+
+    def test_a_closed_output_is_no_fault_of_ours(
+        self, run: Run, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        """``cerata log >&-``: Python then has no standard output at all."""
+        run("put", "x")
+        monkeypatch.setattr("sys.stdout", None)
+        assert main(["log"]) == 0
+
+    def test_a_folder_that_was_removed_has_no_memory(self, run: Run) -> None:
+        """One error in the form that was asked for, though the folder has no name any more."""
+        here = Path("gone")
+        here.mkdir()
+        os.chdir(here)
+        os.rmdir(Path("..", here))
+        code, out, err = run("log", "--json")
+        assert (code, err) == (cerata.NotFound.exit_code, "")
+        assert json.loads(out)["what"] == "There is no *.cera file here"
 
     def test_the_command_alone_is_one_json_object_too(self, run: Run) -> None:
         """It printed nothing."""
