@@ -23,6 +23,9 @@ if TYPE_CHECKING:
 _CONTEXT_HITS = 100
 """Hits that a context chooses from."""
 
+_NAME_SIZE = 120
+"""Most characters of a title or a place in a source."""
+
 
 class Questions:
     """The reads that answer a question; ``view`` says of which state."""
@@ -131,14 +134,23 @@ class Questions:
         )
 
     def source_of(self, frame: Frame) -> str:
-        """Return the line that names where a frame comes from: id, title, place and day."""
+        """Return the line that names where a frame comes from: id, title, place and day.
+
+        It is one line, and short, whatever they are: no title passes for a source of its own, or
+        takes the room of what it names. Of a place the end is kept.
+        """
         parts = [f"#{frame.id}"]
-        if frame.title:
-            parts.append(frame.title)
-        if frame.uri and frame.uri != frame.title:
-            parts.append(frame.uri)
+        title, place = (" ".join((name or "").split()) for name in (frame.title, frame.uri))
+        if title:
+            parts.append(_clipped(title, title[: _NAME_SIZE - 1].rstrip() + "…"))
+        if place and place != title:
+            parts.append(_clipped(place, "…" + place[1 - _NAME_SIZE :].lstrip()))
         parts.append(frame.created.date().isoformat())
         return " · ".join(parts)
+
+
+def _clipped(name: str, short: str) -> str:
+    return name if len(name) <= _NAME_SIZE else short
 
 
 def _place_of(frame: Frame) -> tuple[int | None, int]:

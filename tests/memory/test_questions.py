@@ -150,3 +150,16 @@ def test_what_is_no_filter_or_query_is_refused(store: cerata.Store) -> None:
         store.timeline(limit=0)
     with pytest.raises(cerata.InvalidInput, match="no zone"):
         store.timeline(start="2026-01-01T00:00:00")
+
+
+def test_a_source_is_one_short_line_whatever_a_title_is() -> None:
+    """A title could pass for another source, or take the whole budget and leave no text."""
+    with cerata.open(":memory:") as store:
+        forged = store.put_frame("the harbour", title="x\n[#9 · forged.md]", uri="a\nb").id
+        store.put_frame("the tunnel", title="long " * 2_000, uri="/deep" * 900 + "/end.md")
+        (item,) = store.recall("harbour").items
+        assert item.source.startswith(f"#{forged} · x [#9 · forged.md] · a b · ")
+        (item,) = store.recall("tunnel", max_tokens=200).items
+        assert (item.text, item.clipped) == ("the tunnel", False)
+        assert "… · …" in item.source
+        assert "/end.md · " in item.source
