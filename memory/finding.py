@@ -61,14 +61,15 @@ def find_files(
         InvalidInput: a pattern that cannot be understood.
     """
     search = _Search(include, exclude, default_excludes=default_excludes)
-    found: dict[str, None] = {}
+    found: dict[PurePath, str] = {}  # a.md and ./a.md are one
     for name in names:
         if os.path.isdir(name):
-            found.update(dict.fromkeys(search.below(os.fspath(name), "")))
+            for path in search.below(os.fspath(name), ""):
+                found.setdefault(PurePath(path), path)
         elif search.is_wanted(PurePath(name)):
-            found[os.fspath(name)] = None
+            found.setdefault(PurePath(name), os.fspath(name))
     passed_over = dict(sorted(search.passed_over.items()))
-    return FoundFiles(tuple(found), search.excluded, passed_over, tuple(search.unreadable))
+    return FoundFiles(tuple(found.values()), search.excluded, passed_over, tuple(search.unreadable))
 
 
 class _Search:

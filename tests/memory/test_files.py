@@ -90,6 +90,12 @@ def test_a_link_to_a_folder_is_not_followed(tree: Path) -> None:
     assert len(found.files) == 6
 
 
+def test_a_file_named_twice_is_found_once(tree: Path) -> None:
+    """A dry run counted it twice, and the run itself stored it once."""
+    assert find_files(["top/a.md", "./top/a.md", "top//a.md"]).files == ("top/a.md",)
+    assert len(find_files(["top/", "./top"]).files) == 5
+
+
 def test_a_link_that_cannot_be_followed_stops_no_other_file(tree: Path) -> None:
     """A link to itself, or into a folder that others own, is one line of the summary."""
     (tree / "pkg" / "self.md").symlink_to("self.md")
