@@ -21,7 +21,7 @@ def add_verbs(adding: Adding) -> None:
         "print what makes a shell complete verbs and options",
         run_completion,
         examples=(
-            "completion bash > ~/.bash_completion",
+            "completion bash > ~/.local/share/bash-completion/completions/cerata",
             'completion zsh > "${fpath[1]}/_cerata"',
             "completion fish > ~/.config/fish/completions/cerata.fish",
         ),
