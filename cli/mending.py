@@ -215,7 +215,8 @@ def run_repair(options: Namespace, output: Output) -> int:
     for line in done.done:
         output.paragraph(Text(line), indent=0, lines=4)
     if not done.done:
-        output.line("There is nothing to repair.")
+        nothing = "nothing to repair" if done.after.healthy else "nothing to mend in place"
+        output.line(f"There is {nothing}.")
     _print_diagnosis(done.after, output)
     output.result(done.to_dict())
     return 0 if done.after.healthy else 1

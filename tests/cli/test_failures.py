@@ -213,6 +213,24 @@ class TestUsage:
         assert json.loads(run("--json")[1])["file"] == FILE
 
 
+@pytest.mark.unwatched("damages a file")
+def test_repair_does_not_say_that_nothing_is_wrong_where_only_a_copy_helps(run: Run) -> None:
+    """It said "There is nothing to repair", and then what is damaged."""
+    with cerata.open(FILE) as store:
+        store.put_frame("x")
+        store.checkpoint()
+        toc = store._log.toc()
+        ledger = next(toc.saved(key).ledger for key in toc.projections)
+    assert ledger is not None
+    data = bytearray(Path(FILE).read_bytes())
+    data[ledger.offset + ledger.length - 1] ^= 4
+    Path(FILE).write_bytes(data)
+    code, out, _ = run("repair")
+    assert code == 1
+    assert out.startswith("There is nothing to mend in place.\n")
+    assert "'cerata repair --to NEW.cera'" in out
+
+
 class TestNothingToRemember:
     """What cannot be read is said, and leaves no trace."""
 
