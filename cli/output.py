@@ -3,7 +3,7 @@
 import json
 import shutil
 import sys
-from collections.abc import Generator, Mapping
+from collections.abc import Callable, Generator, Mapping
 from contextlib import contextmanager
 from typing import IO
 
@@ -47,6 +47,7 @@ class Output:
         self._as_lines = as_lines
         self._pages = pages and not self.as_json
         self._answered = False
+        self._held: list[Callable[[], None]] | None = None
         self._console = _Terminal(highlight=False, soft_wrap=True)
         self._errors = Console(stderr=True, highlight=False, soft_wrap=True)
 
@@ -59,7 +60,14 @@ class Output:
         """Print a line for people."""
         if not self.as_json:
             shown = text.translate(_CONTROLS) if isinstance(text, str) else _plain(text)
-            self._console.print(shown, style=style, markup=False)
+            self._print(lambda: self._console.print(shown, style=style, markup=False))
+
+    def _print(self, print_it: Callable[[], None]) -> None:
+        """Print now, or once the bar is gone that would be written over."""
+        if self._held is None:
+            print_it()
+        else:
+            self._held.append(print_it)
 
     def row(self, *parts: str | tuple[str, str], indent: int = 0) -> None:
         """Print parts as one line that the terminal holds: line ends become spaces, the rest …."""
@@ -96,7 +104,8 @@ class Output:
 
     def warn(self, text: str) -> None:
         """Say something that went wrong and did not stop the verb."""
-        self._errors.print(Text.assemble(("note: ", "yellow"), text.translate(_CONTROLS)))
+        said = Text.assemble(("note: ", "yellow"), text.translate(_CONTROLS))
+        self._print(lambda: self._errors.print(said))
 
     def error(self, error: CerataError) -> None:
         """Say what is wrong, where, and what to do.
@@ -136,11 +145,21 @@ class Output:
 
     @contextmanager
     def progress(self, what: str, total: int) -> Generator["Steps"]:
-        """Show a bar on a terminal while long work runs; nothing in a pipe."""
+        """Show a bar on a terminal while long work runs; nothing in a pipe.
+
+        What is printed meanwhile comes after it.
+        """
         columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn())
         show = sys.stderr.isatty() and not self.as_json
-        with Progress(*columns, console=self._errors, transient=True, disable=not show) as progress:
-            yield Steps(progress, progress.add_task(what, total=total))
+        bar = Progress(*columns, console=self._errors, transient=True, disable=not show)
+        self._held = [] if show else None
+        try:
+            with bar as progress:
+                yield Steps(progress, progress.add_task(what, total=total))
+        finally:
+            held, self._held = self._held or [], None
+            for print_it in held:
+                print_it()
 
 
 _ONE_LINE = {ord("\n"): " ", ord("\t"): " ", ord("\r"): " "}

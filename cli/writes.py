@@ -57,6 +57,7 @@ def add_verbs(adding: Adding) -> None:
     remember.add_argument(
         "--dry-run", action="store_true", help="say what would happen; write nothing"
     )
+    remember.add_argument("--jsonl", action="store_true", help="print one JSON object a file")
     remember.add_argument(
         "-v", "--verbose", action="store_true", help="name every file, not only what stands out"
     )

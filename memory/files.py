@@ -16,7 +16,8 @@ from .appending import Appends
 from .drafting import FrameFields
 from .extract.registry import extract
 from .finding import FoundFiles
-from .ingest import Ingest, find_unchanged, read_file, source_hash
+from .ingest import Ingest, read_file
+from .known import find_unchanged, source_hash
 
 Outcome: TypeAlias = Literal["added", "replaced", "unchanged", "skipped"]
 

@@ -6,7 +6,6 @@ own, then its chunks in order; together they are the text. What it replaces unde
 superseded in its last batch, so that until then the old one is current.
 """
 
-import codecs
 import difflib
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
@@ -20,13 +19,14 @@ from cerata.engine.errors import (
     NotFound,
     StorageFailed,
 )
-from cerata.engine.events import Draft, JsonValue, PutFrame, Scope, SupersedeFrame
+from cerata.engine.events import Draft, JsonValue, Scope, SupersedeFrame
 from cerata.retrieval.passages import Passage, split_passages
 
 from .drafting import SOURCE_HASH, SPAN, FrameFields, content_hash, frame_draft, is_unicode
 from .extract.document import Document, some_text
 from .extract.plain import markdown_sections
 from .extract.registry import SIZE_MAX, extract
+from .known import find_unchanged, source_hash
 from .layer import DOCUMENT_KIND
 from .values import Receipt, Stored
 from .view import View
@@ -79,51 +79,6 @@ def read_file(path: Path) -> bytes:
     if not is_unicode(path.as_posix()):
         raise InvalidInput("The file's name is not valid Unicode", where=repr(path.as_posix()))
     return _read(path)
-
-
-def find_unchanged(view: View, data: bytes, uri: str, scope: Scope) -> Receipt | None:
-    """Return the receipt of a file whose bytes are there already, whole, under this URI and scope.
-
-    Nothing is extracted or cut for it. Where a file is its own text, the hash of its content says
-    so; of HTML, PDF and transcripts, the hash of the source that their frame keeps.
-    """
-    source = source_hash(data)
-    for number in view.find_content(content_hash(data.removeprefix(codecs.BOM_UTF8))):
-        known = _whole(view, number, uri, scope, None)
-        if known is not None:
-            return known
-    for number in view.find_uri(uri):
-        known = _whole(view, number, uri, scope, source)
-        if known is not None:
-            return known
-    return None
-
-
-def source_hash(data: bytes) -> str:
-    """Return the hash by which a file is known again whose text is not its bytes.
-
-    It is another one for each version of the extractors: what they make anew is read again.
-    """
-    return content_hash(b"extracted, version 1\0" + data).hex()
-
-
-def _whole(view: View, number: int, uri: str, scope: Scope, source: str | None) -> Receipt | None:
-    """Return the receipt of a document that is whole, if it is of this URI, scope and source."""
-    # One event is read; the frame's text, which may be in many chunks, is not.
-    event = next(view.log(number, number), None)
-    if event is None or not isinstance(event.body, PutFrame) or event.body.chunk_index is not None:
-        return None
-    body = event.body
-    if body.uri != uri or event.scope != scope:
-        return None
-    if source is not None and body.metadata.get(SOURCE_HASH) != source:
-        return None
-    # Not by view.chunks, which looks at each one's scope: they were put under their document's.
-    chunks = {} if body.chunk_count is None else view.layers.chunks(number)
-    if len(chunks) != (body.chunk_count or 0):
-        return None
-    ids = (number, *chunks.values())
-    return Receipt(number, ids, (), view.head, durable=True, added=False)
 
 
 def _read(path: Path) -> bytes:

@@ -95,6 +95,23 @@ class TestColours:
         assert "\x1b" not in run("show", "1", "--at", "\x1b[2J")[2]
 
 
+class TestBar:
+    """What long work shows."""
+
+    def test_what_is_printed_meanwhile_comes_whole_after_the_bar(
+        self, folder: Path, checkout: Path
+    ) -> None:
+        """The bar wrote over it."""
+        (folder / "notes").mkdir()
+        for number in range(30):
+            (folder / "notes" / f"{number:02}.md").write_text(f"Note {number}.")
+        said = on_a_terminal(checkout, folder, "remember", "notes", "-v")
+        assert "remembering" in said
+        after = said[said.rindex("remembering") :].splitlines()
+        added = [line for line in after if line.endswith(".md")]
+        assert [line.split("notes/")[1] for line in added] == [f"{n:02}.md" for n in range(30)]
+
+
 class TestPager:
     """Long answers, on a terminal."""
 
