@@ -190,6 +190,8 @@ def _of_log(found: "Verification", report: RecoveryReport, *, lost: bool) -> Ite
         at = problem.offset
         if at is not None and at < _PAGES_SIZE and at // (_PAGES_SIZE // 2) in report.bad_pages:
             continue  # Opening said so.
+        if any(str(problem) in note for note in found.notes if found.digests):
+            continue  # It is a saved index, of which more is said below.
         if lost:
             yield _loss(str(problem))
             continue
