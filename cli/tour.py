@@ -122,7 +122,8 @@ def _ask(file: str, paths: Sequence[Path], output: Output) -> dict[str, JsonValu
         output.line(f"   … and {len(context.items) - _SHOWN} more", style="dim")
     output.line(f"   {context.summary}", style="dim")
     return {
-        "holds": bool(context.items) and not context.fallback,
+        # A title of yours may have no word in it; of ours the question has its answer.
+        "holds": bool(context.items) and (bool(paths) or not context.fallback),
         "question": question,
         "shown": len(context.items),
         "tokens": context.tokens,
@@ -133,7 +134,9 @@ def _question(store: Store, paths: Sequence[Path]) -> str:
     """Return what to ask: of our own documents a question, of yours for the title of one."""
     if not paths:
         return QUESTION
-    titles = [frame.title for frame in store.frames() if frame.title]
+    named = [(frame.title, frame.uri or "") for frame in store.frames() if frame.title]
+    # A heading tells more than the name of a file, which stands in where there is none.
+    titles = [title for title, uri in named if not uri.endswith(title)] or [one for one, _ in named]
     return f"What is there about {titles[-1]}?" if titles else QUESTION
 
 
