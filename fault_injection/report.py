@@ -28,7 +28,7 @@ from .monitor import OrderingMonitor
 from .plants import PLANTS
 from .readings import Readings
 from .states import Plan
-from .workloads import fresh_image
+from .workloads import fresh_image, sequences
 
 FULL_PLAN = Plan(exhaustive=4_096, samples=4_096)
 
@@ -38,6 +38,8 @@ class Report:
     """What a crash test did and found. ``problems`` are sentences; empty means nothing broke."""
 
     stories: Tally = field(default_factory=Tally)
+    sequences: Tally = field(default_factory=Tally)
+    """The share of ``stories`` that are sequences of the alphabet; the others are longer."""
     judged: Tally = field(default_factory=Tally)
     documents: Tally = field(default_factory=Tally)
     operations: ScheduleTally = field(default_factory=ScheduleTally)
@@ -58,6 +60,9 @@ class Report:
             "second_lives": self.stories.lives,
             "states_per_second": round(self.stories.states_per_second),
             "images_per_second": round(self.stories.images_per_second),
+            "sequences": self.sequences.traces,
+            "sequences_states": self.sequences.states,
+            "sequences_states_per_second": round(self.sequences.states_per_second),
             "judged_states": self.judged.states,
             "judged_recovered_images": self.judged.recovered,
             "judged_states_per_second": round(self.judged.states_per_second),
@@ -89,6 +94,12 @@ class Report:
             ("  second lives", stories.lives),
             ("  states/s/core", stories.states_per_second),
             ("  images/s/core", stories.images_per_second),
+            ("  of the short sequences: traces", self.sequences.traces),
+            ("    crash states", self.sequences.states),
+            ("    distinct images", self.sequences.distinct),
+            ("    recovered", self.sequences.recovered),
+            ("    states/s/core", self.sequences.states_per_second),
+            ("    images/s/core", self.sequences.images_per_second),
             ("crash states judged without writing", judged.states),
             ("  recovered", judged.recovered),
             ("  states/s/core", judged.states_per_second),
@@ -142,6 +153,7 @@ def run(
     )
     judging = Campaign(read_only, plan, failures_max=2, readings=Readings())
     fresh_image()
+    short = {" ".join(acts) for acts in sequences(length)}
     for name, recording in recordings(length).items():
         if budget_seconds is not None and time.perf_counter() - started > budget_seconds:
             report.skipped += 1
@@ -152,7 +164,10 @@ def run(
             report.problems.append(f"{name}: {error!r}")
             continue
         for campaign in (writing, judging):
-            for failure in campaign.check(story).failures:
+            checked = campaign.check(story)
+            if campaign is writing and story.name in short:
+                report.sequences.add(checked)
+            for failure in checked.failures:
                 report.problems.append(str(failure))
                 if cases is not None:
                     _save(failure, story, cases, len(report.problems))
