@@ -101,6 +101,7 @@ class Report:
             ("    states/s/core", self.sequences.states_per_second),
             ("    images/s/core", self.sequences.images_per_second),
             ("crash states judged without writing", judged.states),
+            ("  distinct images", judged.distinct),
             ("  recovered", judged.recovered),
             ("  states/s/core", judged.states_per_second),
             ("  images/s/core", judged.images_per_second),
