@@ -3,6 +3,7 @@
 import json
 import re
 from argparse import ArgumentParser, Namespace
+from pathlib import Path
 from typing import Final
 
 from rich.text import Text
@@ -135,8 +136,9 @@ def _print_hit(rank: int, hit: Hit, output: Output) -> None:
     frame = hit.frame
     closed = "" if frame.active else "  closed"
     said = f"  {hit.score:.3f}{closed}"
-    name = frame.title or frame.uri
-    place = f"  {frame.uri}" if frame.uri and frame.uri != name else ""
+    uri = _from_here(frame.uri)
+    name = frame.title or uri
+    place = f"  {uri}" if uri and uri != name else ""
     output.row(
         (f"{rank:>2}. ", "dim"),
         (f"#{hit.id}", "yellow"),
@@ -153,6 +155,15 @@ def _print_hit(rank: int, hit: Hit, output: Output) -> None:
     words = [piece[found.start() : found.end()] for found in _WORD.finditer(piece.plain)]
     shown = Text(" ").join(words)
     output.paragraph(Text.assemble("…" if start else "", shown), indent=4, lines=_LINES)
+
+
+def _from_here(uri: str | None) -> str | None:
+    """Return a file's path from the folder one is in, where it lies below that."""
+    try:
+        here = f"{Path.cwd().as_posix()}/"
+    except OSError:  # somebody removed it
+        return uri
+    return uri.removeprefix(here) if uri else None
 
 
 def _asked(query: str, options: Namespace) -> str | Query:

@@ -26,6 +26,9 @@ _CONTEXT_HITS = 100
 _NAME_SIZE = 120
 """Most characters of a title or a place in a source."""
 
+_PARTS_SHOWN = 2
+"""How many parts of a file's path a source shows: its folder's name and its own."""
+
 
 class Questions:
     """The reads that answer a question; ``view`` says of which state."""
@@ -137,10 +140,13 @@ class Questions:
         """Return the line that names where a frame comes from: id, title, place and day.
 
         It is one line, and short, whatever they are: no title passes for a source of its own, or
-        takes the room of what it names. Of a place the end is kept.
+        takes the room of what it names. Of a place the end is kept, of a file's path its name and
+        its folder's: the whole one is in ``frame.uri``.
         """
         parts = [f"#{frame.id}"]
         title, place = (" ".join((name or "").split()) for name in (frame.title, frame.uri))
+        if place.startswith("/") and place.count("/") > _PARTS_SHOWN:
+            place = "…/" + "/".join(place.split("/")[-_PARTS_SHOWN:])
         if title:
             parts.append(_clipped(title, title[: _NAME_SIZE - 1].rstrip() + "…"))
         if place and place != title:

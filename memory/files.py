@@ -17,7 +17,7 @@ from .drafting import FrameFields
 from .extract.registry import extract
 from .finding import FoundFiles
 from .ingest import Ingest, read_file
-from .known import find_unchanged, source_hash
+from .known import file_uri, find_unchanged, source_hash
 
 Outcome: TypeAlias = Literal["added", "replaced", "unchanged", "skipped"]
 
@@ -139,7 +139,7 @@ class _Work:
                 yield self._remember(path, data)
 
     def _remember(self, path: str, data: bytes) -> RememberedFile:
-        uri = Path(path).as_posix()
+        uri = file_uri(path)
         if self.store is not None:
             known = find_unchanged(self.store.view().within(self._scope), data, uri, self._scope)
             if known is not None:

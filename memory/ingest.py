@@ -26,7 +26,7 @@ from .drafting import SOURCE_HASH, SPAN, FrameFields, content_hash, frame_draft,
 from .extract.document import Document, some_text
 from .extract.plain import markdown_sections
 from .extract.registry import SIZE_MAX, extract
-from .known import find_unchanged, source_hash
+from .known import file_uri, find_unchanged, source_hash
 from .layer import DOCUMENT_KIND
 from .values import Receipt, Stored
 from .view import View
@@ -49,7 +49,7 @@ def remember(
     if isinstance(source, Path):
         data = read_file(source)
         hashed = source_hash(data)
-        uri = fields.uri or source.as_posix()
+        uri = fields.uri or file_uri(source)
         known = find_unchanged(store.view().within(scope), data, uri, scope)
         if known is not None:
             return known

@@ -1,16 +1,28 @@
 """Known: whether a file is there already, by its bytes alone.
 
-Owns the hash that a frame keeps of the file that its text was extracted from. So the same folder
-again costs about reading it. Leaves out reading the file, and what is done if it is not known.
+Owns the URI of a file, and the hash that a frame keeps of the one its text was extracted from. So
+the same folder again costs about reading it. Leaves out reading the file, and what is done if it
+is not known.
 """
 
 import codecs
+import os
+from pathlib import Path
 
 from cerata.engine.events import PutFrame, Scope
 
 from .drafting import SOURCE_HASH, content_hash
 from .values import Receipt
 from .view import View
+
+
+def file_uri(path: str | Path) -> str:
+    """Return the URI by which a file is known: its whole path, however it was given.
+
+    ``notes.md`` of two folders are two files, and one file is one from whichever folder it is
+    named. Links are not followed: where the file really lies may change from day to day.
+    """
+    return Path(os.path.abspath(path)).as_posix()
 
 
 def find_unchanged(view: View, data: bytes, uri: str, scope: Scope) -> Receipt | None:

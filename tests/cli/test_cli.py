@@ -41,7 +41,7 @@ def test_remember_search_recall_and_log_work_together(run: Run, notes: Path) -> 
     assert run("remember", str(notes))[1].startswith("0 added, 0 replaced, 2 unchanged, 0 skipped")
     code, out, _ = run("search", "bridge")
     assert code == 0
-    assert re.match(r" 1\. #2  \d\.\d{3}  Plan  /", out.splitlines()[0])
+    assert re.match(r" 1\. #2  \d\.\d{3}  Plan  notes/plan.md$", out.splitlines()[0])
     assert "harbour bridge" in out
     code, out, _ = run("recall", "bridge")
     assert "We ship the harbour bridge in May." in out

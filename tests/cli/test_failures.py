@@ -103,7 +103,7 @@ class TestFullDisk:
                 assert store.frame(1).text == "first kept"
         assert run("remember", str(document))[0] == 0
         with cerata.open(FILE, mode="r") as store:
-            (frame,) = [one for one in store.frames() if one.uri == "long.md"]
+            (frame,) = [one for one in store.frames() if (one.uri or "").endswith("/long.md")]
             assert frame.text == document.read_text()
 
     def test_a_size_limit_of_a_real_process_is_a_typed_error(

@@ -249,3 +249,37 @@ def test_a_history_has_every_version_from_any_of_them() -> None:
         assert [frame.active for frame in store.history(first)] == [False] * 4
         with pytest.raises(cerata.NotFound):
             store.history(99)
+
+
+def test_files_of_one_name_in_two_folders_are_two(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """With one memory for all projects, the second README took the first one's place."""
+    with cerata.open(tmp_path / "all.cera") as store:
+        for name in ("harbour", "bridge"):
+            (tmp_path / name).mkdir()
+            (tmp_path / name / "README.md").write_text(f"# About the {name}\n")
+            monkeypatch.chdir(tmp_path / name)
+            store.remember(Path("README.md"))
+        assert sorted(frame.text for frame in store.frames()) == [
+            "# About the bridge\n",
+            "# About the harbour\n",
+        ]
+
+
+def test_one_file_is_one_however_it_is_named(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """From its folder, from above, by its whole path: else each way would store it again."""
+    (tmp_path / "notes").mkdir()
+    file = tmp_path / "notes" / "a.md"
+    file.write_text("The harbour bridge opens in May.")
+    with cerata.open(tmp_path / "a.cera") as store:
+        monkeypatch.chdir(tmp_path)
+        first = store.remember(Path("notes/a.md"))
+        monkeypatch.chdir(tmp_path / "notes")
+        for path in (Path("a.md"), Path("../notes/./a.md"), file):
+            assert store.remember(path).id == first.id
+        (frame,) = store.frames()
+        assert frame.uri == file.as_posix()
+        assert store.source_of(frame).startswith("#1 · a.md · …/notes/a.md · ")
