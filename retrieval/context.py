@@ -47,7 +47,7 @@ class Entry:
 
 
 Form: TypeAlias = Literal["text", "markdown"]
-"""How a context is written: each entry below its source in brackets, or as a heading."""
+"""How a context is written: each entry below its source in brackets, or quoted below a heading."""
 
 _MARKS: Final = re.compile(r"[\\`*_\[\]<]")
 
@@ -55,6 +55,15 @@ _HEADS: Final[Mapping[Form, Callable[[str], str]]] = {
     "text": lambda source: f"[{source}]\n",
     # A name such as __init__.py must not come out bold.
     "markdown": lambda source: f"### {_MARKS.sub(_escaped, source)}\n\n",
+}
+
+
+_LIKE_A_SOURCE: Final = re.compile(r"^(?=\s*\[#)", re.MULTILINE)
+
+_BODIES: Final[Mapping[Form, Callable[[str], str]]] = {
+    # Nothing that was remembered may pass for a source, or swallow those that follow.
+    "text": lambda text: _LIKE_A_SOURCE.sub(r"\\", text),
+    "markdown": lambda text: "\n".join(f"> {line}".rstrip() for line in text.splitlines()),
 }
 
 
@@ -68,7 +77,7 @@ SpanOf: TypeAlias = Callable[[str], tuple[int, int]]
 
 @dataclass(frozen=True, slots=True)
 class ContextItem:
-    """Something shown: the frame, its source, the text as written, ``clipped`` if not whole.
+    """Something shown: the frame, its source, the text of it, ``clipped`` if not whole.
 
     ``joined`` are the ids of neighbouring chunks whose text it also has.
     """
@@ -111,7 +120,8 @@ def fill(
     """Choose entries in order while they fit; each at most ``entry_tokens`` around its best span.
 
     An entry that is too long is clipped to that; one that does not fit what is left is passed
-    over, but the best is clipped to fit whatever the budget is. A neighbour of one that is shown,
+    over, but the best is clipped to fit whatever the budget is. A source that would take more than
+    half of an entry's room is its id alone. A neighbour of one that is shown,
     in the same document, joins it while both fit. ``span_of`` is asked only where an entry is
     clipped. Cost: a count of the text for each entry.
 
@@ -126,9 +136,9 @@ def fill(
     counter = counter or tokenizer()
     shown: list[_Shown] = []
     written = ""
+    most = min(entry_tokens, max_tokens)
     for entry in entries:
-        head = _HEADS[form](entry.source)
-        tried = _with(shown, entry, head, min(entry_tokens, max_tokens), span_of, counter)
+        tried = _with(shown, _Writing(entry, form, most, counter), span_of)
         text = _GAP.join(one.written for one in tried)
         if counter.count(text) <= max_tokens:
             shown, written = tried, text
@@ -139,30 +149,49 @@ def fill(
     return Filled(items, written, counter.count(written), counter.name)
 
 
+class _Writing:
+    """How one entry is written: the line that names its source, its text, and what they take."""
+
+    def __init__(self, entry: Entry, form: Form, most: int, counter: Tokenizer) -> None:
+        self.entry = entry
+        self.most = most
+        self.counter = counter
+        self._body = _BODIES[form]
+        self.head = _HEADS[form](entry.source)
+        if 2 * counter.count(self.head) > most:
+            self.head = _HEADS[form](f"#{entry.id}")
+
+    def written(self, text: str) -> str:
+        return self.head + self._body(text)
+
+    def size(self, text: str) -> int:
+        """Return the tokens that it takes with this text."""
+        return self.counter.count(self.written(text))
+
+
 @dataclass(frozen=True, slots=True)
 class _Shown:
     """An entry with what joined it, and how it is written."""
 
     entry: Entry
     item: ContextItem
-    head: str
+    writing: _Writing
 
     @property
     def written(self) -> str:
-        return self.head + self.item.text
+        return self.writing.written(self.item.text)
 
 
-def _with(
-    shown: list[_Shown], entry: Entry, head: str, most: int, span_of: SpanOf, counter: Tokenizer
-) -> list[_Shown]:
+def _with(shown: list[_Shown], writing: _Writing, span_of: SpanOf) -> list[_Shown]:
     """Return what is shown with one entry more: joined to a neighbour if that fits, or added."""
+    entry = writing.entry
     for at, other in enumerate(shown):
         if other.item.clipped or not _are_neighbours(other.entry, entry):
             continue
         joined = _joined(other, entry)
-        if counter.count(joined.written) <= most:
+        if joined.writing.size(joined.item.text) <= writing.most:
             return [*shown[:at], joined, *shown[at + 1 :]]
-    return [*shown, _alone(entry, head, most, span_of, counter)]
+    return [*shown, _alone(writing, span_of)]
 
 
 def _are_neighbours(one: Entry, other: Entry) -> bool:
@@ -182,42 +211,44 @@ def _joined(shown: _Shown, entry: Entry) -> _Shown:
     both = Entry(best.id, best.source, text, best.document, first.start)
     joined = (*shown.item.joined, entry.id)
     item = ContextItem(best.id, best.source, text.strip(), clipped=False, joined=joined)
-    return _Shown(both, item, shown.head)
+    return _Shown(both, item, shown.writing)
 
 
-def _alone(entry: Entry, head: str, most: int, span_of: SpanOf, counter: Tokenizer) -> _Shown:
-    item = ContextItem(entry.id, entry.source, entry.text.strip(), clipped=False)
-    whole = _Shown(entry, item, head)
-    fits = len(whole.written) <= most * _TOKEN_SIZE_MAX and counter.count(whole.written) <= most
-    if fits:
-        return whole
-    text = _clip(entry, head, most, span_of, counter)
-    return _Shown(entry, ContextItem(entry.id, entry.source, text, clipped=True), head)
+def _alone(writing: _Writing, span_of: SpanOf) -> _Shown:
+    entry, text = writing.entry, writing.entry.text.strip()
+    # What is longer than the longest tokens could make it need not be counted.
+    is_whole = len(text) <= writing.most * _TOKEN_SIZE_MAX and writing.size(text) <= writing.most
+    if not is_whole:
+        text = _clip(writing, span_of)
+    item = ContextItem(entry.id, entry.source, text, clipped=not is_whole)
+    return _Shown(entry, item, writing)
 
 
-def _clip(entry: Entry, head: str, most: int, span_of: SpanOf, counter: Tokenizer) -> str:
+def _clip(writing: _Writing, span_of: SpanOf) -> str:
     """Return an entry's text around its best span so that it fits with its source line."""
-    room = most - counter.count(head)
+    text, most, counter = writing.entry.text, writing.most, writing.counter
+    room = most - counter.count(writing.head)
     if room <= 0:
         return ""
-    start, end = span_of(entry.text)
-    spare = max(0, room - counter.count(entry.text[start:end])) // 2
+    start, end = span_of(text)
+    spare = max(0, room - counter.count(text[start:end])) // 2
     # From the end backwards there is no cut: the beginning is sought by halves.
     low, high = max(0, start - most * _SEEN_SIZE), start
     while low < high:
         middle = (low + high) // 2
-        if counter.count(entry.text[middle:start]) <= spare:
+        if counter.count(text[middle:start]) <= spare:
             high = middle
         else:
             low = middle + 1
     lead = _ELLIPSIS if low else ""
-    piece = lead + entry.text[low : start + most * _SEEN_SIZE].strip()
-    size = counter.cut(piece, room)
-    text = piece
-    while text and counter.count(head + text) > most:
-        # The mark and what stands at the seams may take a token more.
-        text = piece[:size].rstrip() + _ELLIPSIS
-        if size == 0:
+    piece = lead + text[low : start + most * _SEEN_SIZE].strip()
+    clipped, size = piece, counter.cut(piece, room)
+    over = writing.size(piece) - most
+    while over > 0:
+        if size <= 0:
             return ""
-        size -= 1
-    return text
+        # The marks and what stands at the seams take tokens more; each has a character at least.
+        clipped = piece[:size].rstrip() + _ELLIPSIS
+        over = writing.size(clipped) - most
+        size -= max(over, 1)
+    return clipped
