@@ -44,7 +44,7 @@ def wait_for(
     raise Locked(
         f"{_DOING[name]}; waited {timeout:g} s",
         where=path,
-        remedy="Try again, or open it with a larger lock_timeout.",
+        remedy="Try again, or with a larger lock_timeout (--lock-timeout at the command line).",
     )
 
 

@@ -75,14 +75,19 @@ def resolve_basis(
         return _seq_at(log, to_microseconds(basis))
     except InvalidInput as error:
         raise InvalidInput(
-            f"{error.what}, nor a seq, a tag, HEAD or HEAD~n", remedy=error.remedy
+            f"It is no seq, tag, HEAD or HEAD~n, and {error.what[0].lower()}{error.what[1:]}",
+            remedy=error.remedy,
         ) from error
 
 
 def _batches_back(log: Log, seq: int, count: int) -> int:
-    for _ in range(count):
+    for back in range(count):
         if seq == 0:
-            raise NotFound("The log has fewer batches than that")
+            batches = "1 batch" if back == 1 else f"{back:,} batches"
+            raise NotFound(
+                f"There is no HEAD~{count}: the log has {batches}",
+                remedy=f"HEAD~{back} is its beginning; 'cerata log' shows it.",
+            )
         seq = log.event(seq).header.first_seq - 1
     return seq
 

@@ -380,7 +380,7 @@ class TestViews:
                 store.at(basis)
         with pytest.raises(cerata.NotFound, match="no tag 'yesterday'"):
             store.at("yesterday")
-        with pytest.raises(cerata.InvalidInput, match="nor a seq, a tag"):
+        with pytest.raises(cerata.InvalidInput, match="no seq, tag, HEAD"):
             store.at("2026-13-01")
 
     def test_now_is_the_clock_at_the_head_and_what_was_recorded_in_the_past(

@@ -115,3 +115,13 @@ def test_tags_at_the_command_line(tmp_path: Path, capsys: pytest.CaptureFixture[
     assert run("tag", "v1")[0] == cerata.Conflict.exit_code
     assert run("tag", "again", "--at", "v1")[0] == 0
     assert run("search", "harbour", "--at", "v9")[0] == cerata.NotFound.exit_code
+
+
+def test_a_log_that_does_not_go_back_so_far_says_how_far_it_does() -> None:
+    """``HEAD~9`` of two batches said that there are fewer, not how many."""
+    with cerata.open(":memory:") as store:
+        store.put_frames(["one", "two"])
+        store.put_frame("three")
+        assert store.at("HEAD~2").basis == 0
+        with pytest.raises(cerata.NotFound, match=r"no HEAD~9: the log has 2 batches\. HEAD~2 is"):
+            store.at("HEAD~9")
