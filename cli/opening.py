@@ -1,6 +1,7 @@
 """Which file a verb works on, and how it is opened."""
 
 import os
+import re
 from argparse import Namespace
 from collections.abc import Callable
 from pathlib import Path
@@ -19,6 +20,10 @@ DEFAULT_FILE: Final = "memory.cera"
 """What writing creates where no file is named and none is here."""
 
 
+_TOUR: Final = re.compile(r"tour(-\d+)?\.cera")
+"""What a tour leaves behind: nobody's notes should end up in it because it lies here."""
+
+
 def file_of(options: Namespace, *, default: str | None = None) -> str:
     """Return the file that a verb works on.
 
@@ -28,13 +33,16 @@ def file_of(options: Namespace, *, default: str | None = None) -> str:
     named: str | None = options.file or os.environ.get("CERATA_FILE") or None
     if named:
         return named
-    here = sorted(str(path) for path in Path().glob("*.cera"))
+    every = sorted(str(path) for path in Path().glob("*.cera"))
+    here = [name for name in every if not _TOUR.fullmatch(name)]
     if len(here) == 1:
         return here[0]
     if not here and default is not None:
         return default
+    besides = " (a tour's does not count)" if len(here) < len(every) else ""
+    found = f"There are {len(here)} *.cera files here" if here else "There is no *.cera file here"
     raise NotFound(
-        f"There are {len(here)} *.cera files here" if here else "There is no *.cera file here",
+        found + besides,
         where=_folder(),
         remedy="Name one with -f FILE or $CERATA_FILE.",
     )

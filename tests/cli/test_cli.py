@@ -344,3 +344,19 @@ def test_the_bar_of_a_verification_stays_within_its_end(run: Run, notes: Path) -
     assert {what for what, _, _ in seen} >= {"projections", "done"}
     assert all(done <= end == total for _, done, total in seen)
     assert seen[-1][1] == end
+
+
+def test_after_a_tour_the_memory_is_still_the_one_here(run: Run) -> None:
+    """What the welcome tells a newcomer to type: the notes went into the tour's own file."""
+    Path("notes.md").write_text("The harbour bridge opens in May.")
+    for name in ("tour.cera", "tour-2.cera"):
+        cerata.open(name).close()
+    code, _, err = run("search", "bridge")
+    assert code == cerata.NotFound.exit_code
+    assert "There is no *.cera file here (a tour's does not count)" in err
+    assert run("remember", "notes.md")[0] == 0
+    assert "opens in May" in run("recall", "when does the bridge open?")[1]
+    with cerata.open("memory.cera", mode="r") as store:
+        assert len(store) == 1
+    with cerata.open("tour.cera", mode="r") as store:
+        assert len(store) == 0
