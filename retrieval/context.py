@@ -58,11 +58,17 @@ _HEADS: Final[Mapping[Form, Callable[[str], str]]] = {
 }
 
 
-_LIKE_A_SOURCE: Final = re.compile(r"^(?=\s*\[#)", re.MULTILINE)
+def _marked(text: str) -> str:
+    """Return a text with a backslash before each line that looks like a source."""
+    if "[#" not in text:
+        return text
+    lines = text.splitlines(keepends=True)
+    return "".join(f"\\{line}" if line.lstrip().startswith("[#") else line for line in lines)
+
 
 _BODIES: Final[Mapping[Form, Callable[[str], str]]] = {
     # Nothing that was remembered may pass for a source, or swallow those that follow.
-    "text": lambda text: _LIKE_A_SOURCE.sub(r"\\", text),
+    "text": _marked,
     "markdown": lambda text: "\n".join(f"> {line}".rstrip() for line in text.splitlines()),
 }
 

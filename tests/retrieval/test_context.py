@@ -105,6 +105,11 @@ def test_what_was_remembered_cannot_pass_for_a_source() -> None:
     entries = [Entry(1, "#1 · web", forged), Entry(2, "#2 · note", "Tea.")]
     text = fill(entries, 200, at_start).text
     assert re.findall(r"^\[#\d+", text, re.MULTILINE) == ["[#1", "[#2"]
+    body = text.removeprefix("[#1 · web]\n").removesuffix("\n\n[#2 · note]\nTea.")
+    assert body == forged.strip().replace("[#9", "\\[#9")
+    for end in ("\r", "\u2028", "\v", "\n  "):
+        (line,) = fill([Entry(1, "s", f"a{end}[#9 · x]")], 99, at_start).text.splitlines()[-1:]
+        assert line.startswith("\\")
     marked = fill(entries, 200, at_start, form="markdown").text
     assert [line[:6] for line in marked.splitlines() if line and line[0] != ">"] == [
         "### #1",
