@@ -4,6 +4,7 @@ Owns search and recall, for a view and for a store at its newest event. Leaves o
 there without a question (`reading`), ranking, and how a context is filled (`cerata.retrieval`).
 """
 
+from abc import ABC, abstractmethod
 from itertools import islice
 from typing import TYPE_CHECKING
 
@@ -30,12 +31,12 @@ _PARTS_SHOWN = 2
 """How many parts of a file's path a source shows: its folder's name and its own."""
 
 
-class Questions:
+class Questions(ABC):
     """The reads that answer a question; ``view`` says of which state."""
 
+    @abstractmethod
     def view(self) -> "View":
         """Return the memory that is asked."""
-        raise NotImplementedError
 
     def search(
         self,

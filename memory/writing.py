@@ -4,6 +4,7 @@ Owns what each call says in events. Leaves out how they are appended (`appending
 documents (`ingest`).
 """
 
+from abc import abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime
@@ -35,9 +36,9 @@ if TYPE_CHECKING:
 class Writes(Appends):
     """The calls that write; each is its own durable batch, or joins the open transaction."""
 
+    @abstractmethod
     def at(self, basis: Basis) -> View:
         """Return the memory as it was at a basis."""
-        raise NotImplementedError
 
     def put_frame(
         self,
