@@ -160,10 +160,11 @@ def test_what_holds_no_events_is_freed_with_the_batch_before_it() -> None:
 
 def test_the_zero_sector_after_a_record_may_be_overwritten() -> None:
     """It holds no record: the next one belongs there."""
-    _, file = fresh()
+    monitor, file = fresh()
     file.write_at(RING, record(1) + bytes(512))
     file.sync()
     file.write_at(RING + 512, record(2) + bytes(512))
+    assert monitor.violations == []
 
 
 def test_an_acknowledgement_without_a_sync_is_caught() -> None:

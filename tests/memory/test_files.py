@@ -11,6 +11,8 @@ from cerata.memory import files, ingest
 from cerata.memory.files import RememberedFile
 from cerata.memory.finding import DEFAULT_EXCLUDED, find_files
 
+from .test_extract import line_of, pdf
+
 TREE = (
     "a.md",
     "b.py",
@@ -185,6 +187,7 @@ CONTENTS = {
     "page.html": b"<title>T</title><body><h1>Bridge</h1><p>It opens in May.</p></body>",
     "chat.json": b'[{"role": "user", "content": "when does it open?"}]',
     "session.jsonl": b'{"role": "user", "content": "in May"}\n' * 3,
+    "paper.pdf": pdf(line_of("It opens in May")),
     "plain.md": b"# Plan\nWe ship.\n",
 }
 
@@ -193,7 +196,7 @@ CONTENTS = {
 def test_a_file_that_did_not_change_is_not_read_again(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str
 ) -> None:
-    """HTML and transcripts were parsed each time, since their text is not their bytes."""
+    """HTML, PDF and transcripts were parsed each time, since their text is not their bytes."""
     path = tmp_path / name
     path.write_bytes(CONTENTS[name])
     with cerata.open(":memory:") as store:
