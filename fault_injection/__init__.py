@@ -3,11 +3,11 @@
 The real engine runs on `disk.SimulatedDisk`, which records every operation. `epochs` cuts the
 record at the syncs, `states` enumerates what a power loss may leave behind, and `oracle` compares
 what recovery makes of each image with `model`, which hashes for itself. `readings` spares what
-differs in nothing that recovery reads. `monitor` watches the order
-of writes and syncs without any crash; `schedule` runs several simulated processes under every
-interleaving with few preemptions, `interleavings` says which processes meet; `documents` crashes a
-whole store; `plants` breaks the engine on purpose, and `detectors` shows that all this would
-notice. `report` runs the lot and counts.
+differs in nothing that recovery reads. `monitor` watches the order of writes and syncs without any
+crash; `schedule` runs several simulated processes under every interleaving with few preemptions,
+`interleavings` says which processes meet. `documents` crashes a whole store, `crash_test` any
+`workload` of a user's own, on all cores. `plants` breaks the engine on purpose, and `detectors`
+shows that all this would notice. `report` runs the lot and counts.
 
 Leaves out faults of a living disk (bit rot, I/O errors, lying syncs) and lost directory entries:
 the operations are recorded, the states are not enumerated yet. Start reading at `disk`.

@@ -1,0 +1,262 @@
+"""The crash test of a workload: all its short stories, then longer ones by chance, on all cores.
+
+`crash_test` is what ``cerata crash-test`` calls. It records each story on the simulated disk, tries
+its crash states, and judges what recovery makes of them by the oracle, by a replay of the log, and
+by the workload's own check.
+"""
+
+import os
+import time
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field, replace
+from functools import lru_cache, partial
+from itertools import count, product
+from pathlib import Path
+from random import Random
+from typing import Final
+
+from cerata.engine.events import JsonValue
+
+from .campaign import Campaign, Memory, Tally
+from .cases import case_of, encode_case
+from .shards import run_shards
+from .states import Plan
+from .store_stories import Judge, prepared_image, record_workload
+from .workload import Workload, load_workload
+
+WHOLE_LENGTH: Final = 3
+"""All sequences of so many operations are tried; longer stories are drawn."""
+DRAWN_LENGTH_MAX: Final = 12
+PLAN: Final = Plan(exhaustive=4_096, samples=256)
+FAILURES_MAX: Final = 2
+"""Violations told of one story; one bug breaks thousands of states."""
+
+_RUNS = count()
+
+
+@dataclass(frozen=True, slots=True)
+class Violation:
+    """A rule that was broken: by which story, in which crash state, and the case that shows it.
+
+    ``rule`` is one of the oracle's, ``check`` for the workload's own, ``story`` where an
+    operation itself raised.
+    """
+
+    rule: str
+    what: str
+    operations: tuple[str, ...]
+    choices: str = ""
+    case: str | None = None
+
+    def __str__(self) -> str:
+        place = f" [{self.choices}]" if self.choices else ""
+        saved = f" saved as {self.case}" if self.case else ""
+        return f"{' '.join(self.operations)}: {self.rule}: {self.what}{place}{saved}"
+
+
+@dataclass(slots=True)
+class CrashReport:
+    """What a crash test did. ``seconds`` are of the clock, ``processor_seconds`` of all cores."""
+
+    stories: int = 0
+    epochs: int = 0
+    states: int = 0
+    distinct: int = 0
+    """Images of those states that differ."""
+    recovered: int = 0
+    """Images that recovery was run on: the others have the same in all that it reads."""
+    questioned: int = 0
+    """States of whole stores that were asked everything, the workload's check included."""
+    longest: int = 0
+    """Operations of the longest story."""
+    seconds: float = 0.0
+    processor_seconds: float = 0.0
+    violations: list[Violation] = field(default_factory=list[Violation])
+
+    @property
+    def states_per_second(self) -> float:
+        """States a second of the clock, on all cores together."""
+        return self.states / self.seconds if self.seconds else 0.0
+
+    @property
+    def states_per_second_per_core(self) -> float:
+        return self.states / self.processor_seconds if self.processor_seconds else 0.0
+
+    def to_dict(self) -> dict[str, JsonValue]:
+        """Return the counts as plain values; ``violations`` is how many there are."""
+        return {
+            "states": self.states,
+            "violations": len(self.violations),
+            "states_per_second": round(self.states_per_second),
+            "states_per_second_per_core": round(self.states_per_second_per_core),
+            "stories": self.stories,
+            "epochs": self.epochs,
+            "distinct_images": self.distinct,
+            "recovered_images": self.recovered,
+            "questioned_states": self.questioned,
+            "longest_story": self.longest,
+            "seconds": round(self.seconds, 1),
+            "problems": [str(violation) for violation in self.violations],
+            "cases": [one.case for one in self.violations if one.case is not None],
+        }
+
+
+Progress = Callable[[CrashReport], None]
+
+
+def crash_test(
+    workload: type[Workload] | str,
+    *,
+    budget_seconds: float = 60.0,
+    jobs: int | None = None,
+    seed: int = 0,
+    stories_max: int | None = None,
+    violations_max: int = 10,
+    cases: Path | None = None,
+    progress: Progress | None = None,
+) -> CrashReport:
+    """Crash a workload's stories until the time is up, and return what was found.
+
+    ``workload`` is a class, or the path of a file that defines one. All stories of one operation
+    come first, then of two, then of three, then longer ones that ``seed`` draws. ``jobs``
+    processes work at a time, by default one a core; ``progress`` is called after each story.
+    ``cases`` is a folder for the violations' case files. With ``stories_max`` instead of a short
+    time the counts are the same at each run.
+
+    Raises:
+        InvalidInput: the file cannot be loaded.
+    """
+    setting = _Setting(workload, seed, None if cases is None else str(cases), next(_RUNS))
+    alphabet = setting.load()().alphabet()
+    started = time.perf_counter()
+    report = CrashReport()
+    results = run_shards(
+        partial(_crash, setting),
+        partial(_stories, alphabet, seed, stories_max),
+        jobs=jobs or os.cpu_count() or 1,
+        deadline=started + budget_seconds,
+    )
+    for result in results:
+        _add(report, result)
+        report.seconds = time.perf_counter() - started
+        if progress is not None:
+            progress(report)
+        if len(report.violations) >= violations_max:
+            results.close()
+            break
+    return report
+
+
+def _add(report: CrashReport, result: "_Result") -> None:
+    tally = result.tally
+    report.stories += 1
+    report.epochs += tally.epochs
+    report.states += tally.states
+    report.distinct += tally.distinct
+    report.recovered += tally.recovered
+    report.processor_seconds += result.seconds
+    report.questioned += result.questioned
+    report.longest = max(report.longest, len(result.operations))
+    report.violations += result.violations
+
+
+def _stories(
+    alphabet: Sequence[str], seed: int, stories_max: int | None
+) -> Iterator[tuple[str, ...]]:
+    """Yield every short story, then longer ones for ever; or the first ``stories_max`` of them."""
+    for number, story in enumerate(_all_stories(alphabet, seed)):
+        if stories_max is not None and number >= stories_max:
+            return
+        yield story
+
+
+def _all_stories(alphabet: Sequence[str], seed: int) -> Iterator[tuple[str, ...]]:
+    source = Random(seed)
+    for length in range(1, WHOLE_LENGTH + 1):
+        whole = list(product(alphabet, repeat=length))
+        # Not in the order of the alphabet: where time runs out, all of it was met.
+        source.shuffle(whole)
+        yield from whole
+    while True:
+        length = source.randint(WHOLE_LENGTH + 1, DRAWN_LENGTH_MAX)
+        yield tuple(source.choices(alphabet, k=length))
+
+
+@dataclass(frozen=True, slots=True)
+class _Result:
+    """What one story came to, as plain values that another process can be sent."""
+
+    operations: tuple[str, ...]
+    tally: Tally
+    seconds: float
+    questioned: int
+    violations: tuple[Violation, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class _Setting:
+    """What is the same for all stories of a crash test."""
+
+    workload: type[Workload] | str
+    seed: int
+    cases: str | None
+    run: int
+    """Tells one call from another: what was learned in one is no longer known in the next."""
+
+    def load(self) -> type[Workload]:
+        workload = self.workload
+        return load_workload(workload) if isinstance(workload, str) else workload
+
+
+@dataclass(frozen=True, slots=True)
+class _Bench:
+    """What one process keeps from story to story."""
+
+    workload: type[Workload]
+    base: bytes
+    judge: Judge
+    campaign: Campaign
+
+
+@lru_cache(maxsize=1)
+def _bench(setting: _Setting) -> _Bench:
+    workload = setting.load()
+    judge = Judge(workload)
+    campaign = Campaign(
+        judge.open, replace(PLAN, seed=setting.seed), failures_max=FAILURES_MAX, memory=Memory()
+    )
+    return _Bench(workload, prepared_image(workload()), judge, campaign)
+
+
+def _crash(setting: _Setting, operations: tuple[str, ...]) -> _Result:
+    """Record one story and try its crash states, in whatever process this is."""
+    started = time.process_time()
+    bench = _bench(setting)
+    asked = bench.judge.asked
+    try:
+        story = record_workload(bench.workload(), operations, bench.base, seed=setting.seed)
+    except Exception as error:  # noqa: BLE001 - told, whatever it is
+        raised = Violation("story", f"{type(error).__name__}: {error}", operations)
+        return _Result(operations, Tally(), time.process_time() - started, 0, (raised,))
+    tally = bench.campaign.check(story)
+    violations: list[Violation] = []
+    for number, failure in enumerate(tally.failures, start=1):
+        case = None
+        if setting.cases is not None:
+            case = str(Path(setting.cases) / f"{'-'.join(operations)}.{number}.case")
+            saved = case_of(
+                failure.state, failure.finding, story.model, path=story.path, workload=story.name
+            )
+            Path(case).write_bytes(encode_case(saved))
+        finding = failure.finding
+        violations.append(
+            Violation(finding.rule, finding.what, operations, failure.state.describe(), case)
+        )
+    tally.failures.clear()
+    return _Result(
+        operations,
+        tally,
+        time.process_time() - started,
+        bench.judge.asked - asked,
+        tuple(violations),
+    )

@@ -1,0 +1,174 @@
+"""Whole stores on the simulated disk: recording a workload's story, and judging what is recovered.
+
+Owns the session that runs a workload's operations, its `Story`, and `Judge`: the opener that
+recovers the log, and asks the store that stands on it everything, once for each state that differs.
+Leaves out which stories are run (`crash_test`).
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from random import Random
+
+from blake3 import blake3
+
+from cerata.engine.format.extent import EXTENT_HEADER_SIZE
+from cerata.engine.log import Log
+from cerata.memory.store import Store, open_store
+from cerata.projections.registry import Registry
+from cerata.replay.checkpoint import chunk_refs
+
+from .afterlife import recover
+from .campaign import Story
+from .disk import SimulatedDisk, SimulatedProcess
+from .geometry import FileGeometry
+from .model import ModelEvent
+from .monitor import OrderingMonitor
+from .oracle import Finding
+from .workload import COMMON, RING_BYTES, Workload
+from .workloads import PATH, model_from
+from .world import World
+
+
+@dataclass(slots=True)
+class StoreSession:
+    """One simulated process at work on a store: runs a workload's operations by name."""
+
+    world: World
+    workload: Workload
+    monitor: OrderingMonitor = field(default_factory=lambda: OrderingMonitor(FileGeometry()))
+    process: SimulatedProcess = field(init=False)
+    store: Store = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.open()
+
+    def open(self) -> None:
+        """Start a process and open the store in it."""
+        self.process = self.world.disk.process()
+        self.store = open_store(
+            PATH,
+            environment=self.world.environment(self.process, self.monitor.storage(self.process)),
+            ring_bytes=RING_BYTES,
+            sync=self.workload.sync,
+            projections=self.workload.projections,
+        )
+
+    def run(self, name: str) -> None:
+        """Run one operation; what it wrote is acknowledged when it returns, if that is durable."""
+        match name:
+            case "checkpoint":
+                self.store.checkpoint()
+            case "reopen":
+                self.store.close()
+                self.process.kill()
+                self.open()
+            case "kill":
+                self.process.kill()
+                self.open()
+            case _:
+                self.workload.operations()[name](self.store)
+        if not isinstance(self.workload.sync, int) or name in COMMON:
+            self.acknowledge(self.store.head.seq)
+
+    def acknowledge(self, seq: int) -> None:
+        """Note that everything up to ``seq`` is durable."""
+        self.world.disk.acknowledge(seq, self.process.name)
+        self.monitor.acknowledge((1, self.world.disk.names[PATH].number), seq)
+
+
+def prepared_image(workload: Workload) -> bytes:
+    """Return the bytes of the store that each story of a workload starts from."""
+    session = StoreSession(World(seed=1), workload)
+    workload.prepare(session.store)
+    session.store.close()
+    return bytes(session.world.disk.names[PATH].data)
+
+
+def record_workload(
+    workload: Workload, operations: Sequence[str], base: bytes, *, seed: int = 0
+) -> Story:
+    """Run operations on a copy of the store in ``base`` and return their story.
+
+    Raises:
+        Finding: opening the prepared store lost or invented something. What an operation raises.
+    """
+    world = World(seed)
+    world.disk.put(PATH, base)
+    workload.random = Random(seed)
+    session = StoreSession(world, workload)
+    acked = session.store.head.seq
+    for number, name in enumerate(operations, start=1):
+        world.disk.step = f"{number}:{name}"
+        session.run(name)
+    trace = list(world.disk.trace)
+    session.process.kill()
+    node = world.disk.names[PATH]
+    aside = World(disk=SimulatedDisk(record=False))
+    aside.disk.put(PATH, bytes(node.data))
+    log = recover(aside, aside.disk.process(), PATH)
+    model = model_from(log.log_id, [ModelEvent.of(event) for event in log.read()])
+    return Story(
+        trace=trace,
+        node=node.number,
+        path=PATH,
+        model=model,
+        name=" ".join(operations),
+        existing=True,
+        base=base,
+        acked=acked,
+    )
+
+
+class Judge:
+    """Opens crash images of one workload's stories for writing, and questions what it finds.
+
+    The questions are asked once for each state that differs in its events or in the checkpoints of
+    its projections, byte for byte. ``asked`` counts them.
+    """
+
+    def __init__(self, workload: type[Workload]) -> None:
+        self._workload = workload
+        self._known: set[bytes] = set()
+        self.asked = 0
+
+    def open(self, world: World, process: SimulatedProcess, path: str) -> Log:
+        """Recover the log, and ask what stands on it if nobody has; a campaign's `Opener`.
+
+        Raises:
+            Finding: an answer is wrong.
+        """
+        log = recover(world, process, path)
+        state = self._state(log)
+        if state not in self._known:
+            self._ask(log)
+            # Noted last: a state whose answers are wrong is wrong each time.
+            self._known.add(state)
+        return log
+
+    @staticmethod
+    def _state(log: Log) -> bytes:
+        """Return a digest of all that answers depend on: the events, and what is saved of folds.
+
+        It is read through the file, so that whoever notes what was read hears of it.
+        """
+        digest = blake3(log.head.chain)
+        toc = log.toc()
+        for key in sorted(toc.projections):
+            saved = toc.saved(key)
+            digest.update(f"{key} {saved.seq} {saved.digest.hex()}".encode())
+            refs = [ref for ref, _ in chunk_refs(log.file, saved)]
+            for ref in (*refs, *([] if saved.ledger is None else [saved.ledger])):
+                digest.update(log.file.file.read_at(ref.offset + EXTENT_HEADER_SIZE, ref.length))
+        return digest.digest()
+
+    def _ask(self, log: Log) -> None:
+        self.asked += 1
+        store = Store(log, None, Registry(self._workload.projections))
+        kept, replayed = store.digests(), store.digests(replay=True)
+        for name, digest in kept.items():
+            if digest != replayed[name]:
+                raise Finding("O10", f"{name} is not what a replay of the log gives")
+        try:
+            self._workload().check(store)
+        except AssertionError as error:
+            raise Finding("check", str(error) or "the workload's check failed") from error
