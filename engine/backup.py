@@ -46,6 +46,7 @@ def back_up(log: "Log", path: str, through: int | None) -> None:
     page = _page_for(log, snapshot)
     temporary = temporary_of(path, environment)
     file = storage.create(temporary, known_as=path)
+    named = False
     try:
         # A sweeper of dead creators' leavings sees by this lock that it is in use.
         file.try_lock(LockName.PRESENCE, exclusive=True)
@@ -61,9 +62,13 @@ def back_up(log: "Log", path: str, through: int | None) -> None:
             )
         if not storage.link(temporary, path):
             raise _taken(path)
+        # Until the copy's name is durable the other one stays, as at creation.
+        named = True
         storage.sync_dir(path)
+        named = False
     finally:
-        storage.unlink(temporary)
+        if not named:
+            storage.unlink(temporary)
         file.close()
 
 

@@ -73,6 +73,7 @@ def create(path: str, environment: Environment, ring_size: int) -> StorageFile |
     """
     storage = environment.storage
     temporary = temporary_of(path, environment)
+    named = False
     try:
         file = storage.create(temporary, known_as=path)
     except NotFound as error:
@@ -87,12 +88,16 @@ def create(path: str, environment: Environment, ring_size: int) -> StorageFile |
             # A sweeper took it in the instant before it was locked: as if somebody was first.
             published = False
         if published:
+            # Until its name is durable the other one stays: it says so to whoever opens the file.
+            named = True
             storage.sync_dir(path)
+            named = False
             created, file = file, None  # type: ignore[assignment]
             return created
         return None
     finally:
-        storage.unlink(temporary)
+        if not named:
+            storage.unlink(temporary)
         if file is not None:
             file.close()
 
@@ -101,7 +106,9 @@ def sweep_temporaries(path: str, environment: Environment) -> None:
     """Remove what dead creators left beside ``path``; a live one's is locked and stays.
 
     One that died between giving the file its name and removing the temporary one left a second
-    name of the same file, which whoever opened it keeps locked: that name goes, too.
+    name of the same file, which whoever opened it keeps locked. That name goes, too, after the
+    folder was synced: the first one may not be durable yet, and what is in the file is about to
+    be acknowledged.
     """
     storage = environment.storage
     published = storage.identity(path)
@@ -114,7 +121,10 @@ def sweep_temporaries(path: str, environment: Environment) -> None:
             # Gone already, or nothing of ours: it only looks like a temporary.
             continue
         try:
-            if file.identity() == published or file.try_lock(LockName.PRESENCE, exclusive=True):
+            if file.identity() == published:
+                storage.sync_dir(path)
+                storage.unlink(name)
+            elif file.try_lock(LockName.PRESENCE, exclusive=True):
                 storage.unlink(name)
         finally:
             file.close()

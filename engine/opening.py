@@ -253,6 +253,7 @@ def _join(
         )
         log.settle(found, alone=alone)
     if alone:
-        file.try_lock(LockName.PRESENCE, exclusive=False)
+        # First: it makes the file's name durable where a dead creator did not; then others join.
         sweep_temporaries(path, environment)
+        file.try_lock(LockName.PRESENCE, exclusive=False)
     return log

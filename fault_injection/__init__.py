@@ -9,6 +9,5 @@ crash; `schedule` runs several simulated processes under every interleaving with
 `workload` of a user's own, on all cores. `plants` breaks the engine on purpose, and `detectors`
 shows that all this would notice. `report` runs the lot and counts.
 
-Leaves out faults of a living disk (bit rot, I/O errors, lying syncs) and lost directory entries:
-the operations are recorded, the states are not enumerated yet. Start reading at `disk`.
+Start reading at `disk`.
 """

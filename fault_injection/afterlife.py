@@ -53,7 +53,7 @@ def live_on(
     state: CrashState, story: Story, seq: int, *, readings: Readings | None = None
 ) -> Tally:
     """Recover a crash state, append two batches, die, and try the crash states of all of it."""
-    world = crashed_world(state, PATH, record=True)
+    world = crashed_world(state, record=True)
     base = bytes(world.disk.names[PATH].data)
     tally = Tally()
     try:

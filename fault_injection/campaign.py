@@ -5,6 +5,7 @@ how a log is opened: an `Opener` does that, so a toy can stand in for the engine
 """
 
 import time
+from collections import Counter
 from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass, field
 from typing import TypeAlias
@@ -12,7 +13,7 @@ from typing import TypeAlias
 from cerata.engine.errors import NotFound
 
 from .disk import SimulatedDisk, SimulatedProcess
-from .epochs import Epoch, epochs
+from .epochs import Epoch, Naming, epochs
 from .model import Model
 from .operations import AnyOperation
 from .oracle import Finding, LogLike, Oracle, Outcome
@@ -24,7 +25,7 @@ Opener: TypeAlias = Callable[[World, SimulatedProcess, str], LogLike]
 """Opens the file at a path as a process that starts after the crash."""
 
 UNPUBLISHED_STATES = 4
-"""States tried of an epoch in which the file had no name yet: what is in it can hardly matter."""
+"""States tried of an epoch where the file has no name: what is in it can hardly matter."""
 
 
 @dataclass(slots=True)
@@ -115,6 +116,8 @@ class Story:
     existing: bool = False
     base: bytes = b""
     acked: int = 0
+    copies: "tuple[Story, ...]" = ()
+    """The same run as the story of each file that it copied the log into."""
 
 
 Life: TypeAlias = Callable[[CrashState, Story, int], Tally]
@@ -157,8 +160,15 @@ class Campaign:
         self.tally = Tally()
 
     def check(self, story: Story) -> Tally:
-        """Try every crash state of a story; returns this story's counts."""
+        """Try every crash state of a story, then those of its copies; returns the counts."""
         tally = Tally(traces=1)
+        for one in (story, *story.copies):
+            if len(tally.failures) < self.failures_max:
+                self._check_file(one, tally)
+        self.tally.add(tally)
+        return tally
+
+    def _check_file(self, story: Story, tally: Tally) -> None:
         started = time.process_time()
         oracle = Oracle(story.model)
         memory = self.memory or Memory(readings=self.readings or Readings())
@@ -170,15 +180,13 @@ class Campaign:
             self._check_epoch(epoch, story, oracle, memory, tally)
             if len(tally.failures) >= self.failures_max:
                 break
-        tally.seconds = time.process_time() - started
-        self.tally.add(tally)
-        return tally
+        tally.seconds += time.process_time() - started
 
     def _check_epoch(
         self, epoch: Epoch, story: Story, oracle: Oracle, memory: Memory, tally: Tally
     ) -> None:
-        published = story.path in epoch.names
         # Without a memory of other stories no epoch is met twice.
+        published = story.path in epoch.naming.own
         likeness = epoch.likeness if published and self.memory is not None else None
         earlier = None if likeness is None else memory.epochs.get(likeness)
         if earlier is not None and all(map(oracle.allows, earlier, earlier.values())):
@@ -186,9 +194,13 @@ class Campaign:
             return
         outcomes: dict[Outcome, int] = {}
         answers = EpochAnswers(epoch)
-        for number, state in enumerate(crash_states(epoch, self.plan)):
-            if not published and number >= UNPUBLISHED_STATES:
-                return
+        unpublished: Counter[Naming] = Counter()
+        for state in crash_states(epoch, self.plan):
+            published = story.path in state.naming.own
+            if not published:
+                unpublished[state.naming] += 1
+                if unpublished[state.naming] > UNPUBLISHED_STATES:
+                    continue
             tally.states += 1
             try:
                 if not published:
@@ -246,7 +258,7 @@ class Campaign:
     def _recover(
         self, state: CrashState, story: Story, oracle: Oracle, reading: Reading | None = None
     ) -> Outcome:
-        world = crashed_world(state, story.path)
+        world = crashed_world(state)
         world.disk.reading = reading
         process = world.disk.process("after")
         try:
@@ -258,7 +270,7 @@ class Campaign:
             process.kill()
 
     def _check_unpublished(self, state: CrashState, story: Story) -> None:
-        world = crashed_world(state, story.path)
+        world = crashed_world(state)
         process = world.disk.process("after")
         try:
             found = self.opener(world, process, story.path).head.seq
@@ -284,14 +296,15 @@ class Campaign:
         tally.failures.extend(lived.failures)
 
 
-def crashed_world(state: CrashState, path: str, *, record: bool = False) -> World:
+def crashed_world(state: CrashState, *, record: bool = False) -> World:
     """Return a world whose disk holds the state's image under the names it had.
 
     Its randomness is not that of the world before: no two lives draw the same salts.
     """
     world = World(seed=1, disk=SimulatedDisk(record=record))
-    names = state.epoch.names or (path,)
-    node = world.disk.put(names[0], state.image())
-    for other in names[1:]:
-        world.disk.names[other] = node
+    node = world.disk.new_node(state.image())
+    for name in state.naming.own:
+        world.disk.names[name] = node
+    for name in state.naming.others:
+        world.disk.put(name, b"")
     return world

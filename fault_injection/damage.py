@@ -13,7 +13,7 @@ from .campaign import Story
 from .disk import SimulatedDisk
 from .operations import SECTOR, SetSize, Write
 from .oracle import Finding, LogLike, Oracle
-from .workloads import PATH, Session, append_small, fresh_image, open_log, record
+from .workloads import PATH, Session, Start, append_small, fresh_image, open_log, record
 from .world import World
 
 RING_OFFSET = 8192
@@ -86,7 +86,7 @@ def check_strangers() -> Iterator[Finding]:
     image[place : place + SECTOR] = fork[source : source + SECTOR]
     yield from _legal(ours, image, "a copy's later record at another place")
 
-    stranger = final_image(record(("small", "batch", "seal"), base=fresh_image(7)))
+    stranger = final_image(record(("small", "batch", "seal"), start=Start(fresh_image(7))))
     image = bytearray(final_image(ours))
     yield from _legal(ours, image + stranger[len(image) :], "another store's extents in place")
 

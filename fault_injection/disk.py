@@ -85,14 +85,13 @@ class SimulatedDisk:
         self._nodes += 1
         return Node(self._nodes, data)
 
-    def mark(self, label: str, seq: int, process: str = "") -> None:
-        """Note something at this point of the trace."""
-        if self.recording:
-            self.trace.append(Mark(process=process, step=self.step, label=label, seq=seq))
+    def acknowledge(self, seq: int, process: str = "", node: int = 0) -> None:
+        """Note that a caller was told that everything up to ``seq`` is durable.
 
-    def acknowledge(self, seq: int, process: str = "") -> None:
-        """Note that a caller was told that everything up to ``seq`` is durable."""
-        self.mark(ACK, seq, process)
+        ``node`` is the inode of the file that was meant, or 0 where there is one only.
+        """
+        if self.recording:
+            self.trace.append(Mark(process=process, step=self.step, node=node, label=ACK, seq=seq))
 
 
 class SimulatedFile:

@@ -50,7 +50,7 @@ def record_documents(texts: Sequence[str], monitor: OrderingMonitor) -> Story:
 def remember_again(state: CrashState, story: Story, text: str) -> Tally:
     """Open what a crash left, remember the last document once more, and look at the memory."""
     tally = Tally()
-    world = crashed_world(state, story.path)
+    world = crashed_world(state)
     try:
         with _open(world, world.disk.process("after")) as store:
             store.remember(text, uri=URI)

@@ -6,8 +6,8 @@ a power loss can leave earlier is a subset of what it can leave later. The lower
 states of an epoch is the highest acknowledgement before its closing sync. (The reduction follows
 the persistence models of ALICE, OSDI 2014.)
 
-Leaves out which combinations are tried (`states`) and lost directory entries: an epoch carries
-the names that its file had at the end, and the namespace operations in flight, unused so far.
+The names of files are durable when their folder was synced; until then each change of one may be
+lost by itself (`Naming`). Leaves out which combinations are tried (`states`).
 """
 
 from collections.abc import Hashable, Iterator, Mapping, Sequence
@@ -66,12 +66,29 @@ class SectorHistory:
 
 
 @dataclass(frozen=True, slots=True)
+class Naming:
+    """The names that a power loss may leave: those of the file, and those of any others.
+
+    ``acked`` is the seq that must survive where these are the names.
+    """
+
+    own: tuple[str, ...]
+    others: tuple[str, ...]
+    acked: int
+
+
+NAME_CHANGES_MAX = 5
+"""Changes of names of which every subset is tried; of more, each prefix and each single loss."""
+
+
+@dataclass(frozen=True, slots=True)
 class Epoch:
     """Everything that may matter for a power loss between two syncs of one file.
 
     ``base`` is the durable image before, ``sizes`` every size the file had, ``base``'s first.
     ``acked`` is the seq that must survive; ``acked_at`` the same before each write (for a
-    process kill, which loses nothing). ``labels`` names the step of each write.
+    process kill, which loses nothing). ``labels`` names the step of each write. ``naming`` are the
+    names at the end, all changes kept; ``namings`` what they may be where some were lost.
     """
 
     node: int
@@ -85,8 +102,8 @@ class Epoch:
     labels: tuple[str, ...]
     acked: int
     acked_at: tuple[int, ...]
-    names: tuple[str, ...]
-    pending_names: tuple[Name, ...]
+    naming: Naming
+    namings: tuple[Naming, ...]
 
     @property
     def write_count(self) -> int:
@@ -100,7 +117,8 @@ class Epoch:
         """
         sectors = tuple((one.number, one.deltas, one.writes) for one in self.sectors)
         bounds = self.acked, self.acked_at, self.labels
-        return self.base_digest, len(self.base), self.sizes, sectors, bounds, self.names
+        names = self.naming, self.namings
+        return self.base_digest, len(self.base), self.sizes, sectors, bounds, names
 
     @property
     def combinations(self) -> int:
@@ -207,8 +225,7 @@ def epochs(
         start // SECTOR: _digest_of(base, start // SECTOR) for start in range(0, len(base), SECTOR)
     }
     digest = image_digest(base)
-    names = dict(names or {})
-    pending: list[Name] = []
+    folder = _Folder(dict(names or {}))
     recorder = _Recorder(live, digests, digest, 0)
     index = 0
 
@@ -227,8 +244,8 @@ def epochs(
             labels=tuple(recorder.labels),
             acked=acked,
             acked_at=tuple(recorder.acked_at),
-            names=tuple(path for path, owner in names.items() if owner == node),
-            pending_names=tuple(pending),
+            naming=folder.naming(node, acked),
+            namings=folder.namings(node, acked),
         )
         for sector in sectors:
             digest ^= sector.deltas[-1]
@@ -240,13 +257,12 @@ def epochs(
                 recorder.write(operation.offset, operation.data, operation.step, acked)
             case SetSize() if operation.node == node:
                 recorder.resize(operation.size, operation.step, acked)
-            case Mark(label=label, seq=seq) if label == ACK:
+            case Mark(label=label, seq=seq) if label == ACK and operation.node in (0, node):
                 acked = max(acked, seq)
             case Name():
-                _apply(names, operation)
-                pending.append(operation)
+                folder.change(operation)
             case SyncNames():
-                pending.clear()
+                folder.sync(node, acked)
             case Sync() if operation.node == node and recorder.labels:
                 yield close(position)
                 index += 1
@@ -256,10 +272,60 @@ def epochs(
     yield close(len(trace))
 
 
-def _apply(names: dict[str, int], operation: Name) -> None:
-    if operation.verb == "unlink":
-        names.pop(operation.path, None)
-        return
-    if operation.verb == "rename" and operation.source is not None:
-        names.pop(operation.source, None)
-    names[operation.path] = operation.node
+class _Folder:
+    """The names in a folder while the trace is walked: durable ones, and changes under way."""
+
+    def __init__(self, durable: dict[str, int]) -> None:
+        self._durable = durable
+        self._changes: list[Name] = []
+        self._before: list[tuple[dict[str, int], int]] = []
+        """What the names may have been before the syncs of this epoch, with the seq acked then."""
+
+    def change(self, operation: Name) -> None:
+        self._changes.append(operation)
+
+    def sync(self, node: int, acked: int) -> None:
+        self._before += [(names, acked) for names in self._partial()]
+        self._durable = _changed(self._durable, self._changes)
+        self._changes.clear()
+
+    def naming(self, node: int, acked: int) -> Naming:
+        return _naming(_changed(self._durable, self._changes), node, acked)
+
+    def namings(self, node: int, acked: int) -> tuple[Naming, ...]:
+        """Return what a loss within the epoch that ends here may leave, and begin the next."""
+        whole = self.naming(node, acked)
+        lossy = [*self._before, *((names, acked) for names in self._partial())]
+        self._before = []
+        found = dict.fromkeys(_naming(names, node, bound) for names, bound in lossy)
+        found.pop(whole, None)
+        return tuple(found)
+
+    def _partial(self) -> Iterator[dict[str, int]]:
+        """Yield the names with some of the changes under way lost, each by itself."""
+        count = len(self._changes)
+        if count <= NAME_CHANGES_MAX:
+            for kept in range((1 << count) - 1):
+                changes = [one for at, one in enumerate(self._changes) if kept >> at & 1]
+                yield _changed(self._durable, changes)
+            return
+        for at in range(count):
+            yield _changed(self._durable, self._changes[:at])
+            yield _changed(self._durable, self._changes[:at] + self._changes[at + 1 :])
+
+
+def _naming(names: Mapping[str, int], node: int, acked: int) -> Naming:
+    own = tuple(path for path, owner in names.items() if owner == node)
+    return Naming(own, tuple(path for path, owner in names.items() if owner != node), acked)
+
+
+def _changed(durable: Mapping[str, int], changes: Sequence[Name]) -> dict[str, int]:
+    names = dict(durable)
+    for change in changes:
+        if change.verb == "unlink":
+            names.pop(change.path, None)
+            continue
+        if change.verb == "rename" and change.source is not None:
+            names.pop(change.source, None)
+        names[change.path] = change.node
+    return names

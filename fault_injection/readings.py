@@ -196,4 +196,4 @@ class Readings:
 
 def _root(state: CrashState) -> Hashable:
     """What recovery learns of an image without reading it."""
-    return state.epoch.names, state.size
+    return state.naming.own, state.naming.others, state.size

@@ -7,7 +7,8 @@ Models (a state carries those it used):
 - P0, the process is killed: every write so far stands;
 - P1, power is lost: each touched sector holds any version since the last sync;
 - P2, up to two of those sectors are torn as well;
-- P3, the size is any the file had since, and a gap below it holds zeros or garbage.
+- P3, the size is any the file had since, and a gap below it holds zeros or garbage;
+- P4, each change of a name is lost by itself until the folder was synced.
 """
 
 import random
@@ -17,7 +18,7 @@ from enum import Flag, auto
 from functools import cache
 from itertools import combinations, product
 
-from .epochs import Epoch, SectorHistory, sector_digest
+from .epochs import Epoch, Naming, SectorHistory, sector_digest
 from .operations import SECTOR
 
 
@@ -32,11 +33,12 @@ class Models(Flag):
     """P2."""
     SIZES = auto()
     """P3."""
-    ALL = KILL | SECTORS | TORN | SIZES
+    NAMES = auto()
+    """P4."""
+    ALL = KILL | SECTORS | TORN | SIZES | NAMES
 
     def __str__(self) -> str:
-        names = {Models.KILL: "P0", Models.SECTORS: "P1", Models.TORN: "P2", Models.SIZES: "P3"}
-        return "+".join(label for model, label in names.items() if model in self)
+        return "+".join(f"P{number}" for number, model in enumerate(Models) if model in self)
 
 
 CUTS = (1, 8, 16, 48, 63, 64, 128, 256, 448, 511)
@@ -77,10 +79,17 @@ class CrashState:
     digest: int
     gap: str = "zero"
     tears: tuple[Tear, ...] = ()
+    lost_names: Naming | None = None
+    """The names that are left, where some changes of names were lost."""
+
+    @property
+    def naming(self) -> Naming:
+        """The names under which the file is found, and those of other files beside it."""
+        return self.lost_names or self.epoch.naming
 
     @property
     def key(self) -> Hashable:
-        names = self.epoch.names
+        names = self.naming.own, self.naming.others
         if self.gap == "zero":
             return self.digest, self.size, names
         # Garbage stands beyond the old end where version 0 was chosen: the digest cannot see it.
@@ -151,9 +160,11 @@ class CrashState:
             f"/{tear.fill}"
             for tear in self.tears
         )
+        lost = self.lost_names
+        names = "" if lost is None else f" names {[*lost.own]} beside {[*lost.others]}"
         return (
             f"epoch {epoch.index} (operations {epoch.start}-{epoch.end}) {self.models}"
-            f" size {self.size} gap {self.gap} acked {self.acked} sectors [{vector}]{tears}"
+            f" size {self.size} gap {self.gap} acked {self.acked} sectors [{vector}]{tears}{names}"
         )
 
 
@@ -208,6 +219,8 @@ def crash_states(epoch: Epoch, plan: Plan | None = None) -> Iterator[CrashState]
         yield from _kills(epoch)
     if Models.SECTORS in plan.models:
         yield from _sectors(epoch, plan, source)
+    if Models.NAMES in plan.models:
+        yield from _names(epoch)
     if Models.SIZES in plan.models:
         yield from _sizes(epoch)
     if Models.TORN in plan.models:
@@ -316,6 +329,20 @@ def _label_cuts(epoch: Epoch) -> Iterator[tuple[int, ...]]:
             only.append(last if hit else 0)
         yield tuple(without)
         yield tuple(only)
+
+
+def _names(epoch: Epoch) -> Iterator[CrashState]:
+    """Yield each loss of names with the file's content as it was at the end, before, and between.
+
+    What is in the file and what it is called have nothing to do with each other.
+    """
+    moments = dict.fromkeys((epoch.write_count, 0, epoch.write_count // 2))
+    for naming in epoch.namings:
+        for count in moments:
+            state = _state(
+                epoch, _after(epoch, count), Models.NAMES, min(naming.acked, epoch.acked)
+            )
+            yield replace(state, lost_names=naming)
 
 
 def _sizes(epoch: Epoch) -> Iterator[CrashState]:

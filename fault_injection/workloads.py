@@ -7,12 +7,12 @@ CrashMonkey (OSDI 2018) found nearly all of its bugs with three operations or fe
 
 import random
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cache, partial
 from itertools import product
 from typing import Any
 
-from cerata.engine.events import Draft, PutFrame, PutTag
+from cerata.engine.events import DeleteFrame, Draft, PutFrame, PutTag, SupersedeFrame
 from cerata.engine.file import Flip
 from cerata.engine.format.extent import ExtentKind
 from cerata.engine.format.toc import LedgerEntry, SavedProjection, Toc, encode_ledger
@@ -39,15 +39,31 @@ class Told:
     batch: Written
 
 
+@dataclass(frozen=True, slots=True)
+class Start:
+    """A store that stories begin with: its bytes, and what was written to it and acknowledged."""
+
+    image: bytes
+    written: tuple[Written, ...] = ()
+
+    @property
+    def acked(self) -> int:
+        return sum(len(batch.drafts) for batch in self.written)
+
+
 @dataclass(slots=True)
 class Session:
-    """One simulated process at work on the store: what operations act on."""
+    """One simulated process at work on the store: what operations act on.
+
+    ``copies`` are the backups that were made, each with its inode number.
+    """
 
     world: World
     monitor: OrderingMonitor | None = None
     sync: str | int = "commit"
     written: list[Written] = field(default_factory=list[Written])
     told: list[Told] = field(default_factory=list[Told])
+    copies: dict[str, int] = field(default_factory=dict[str, int])
     process: SimulatedProcess = field(init=False)
     log: Log = field(init=False)
 
@@ -81,11 +97,12 @@ class Session:
             self.acknowledge(appended.last_seq)
         return appended
 
-    def acknowledge(self, seq: int) -> None:
-        self.world.disk.acknowledge(seq, self.process.name)
-        identity = self.world.disk.names[PATH].number
+    def acknowledge(self, seq: int, path: str = PATH) -> None:
+        """Note that a caller was told: all up to ``seq`` is durable in the file at a path."""
+        node = self.world.disk.names[path].number
+        self.world.disk.acknowledge(seq, self.process.name, node)
         if self.monitor is not None:
-            self.monitor.acknowledge((1, identity), seq)
+            self.monitor.acknowledge((1, node), seq)
 
     def settle(self, act: Callable[[], None]) -> None:
         """Run something after which everything written is durable."""
@@ -157,6 +174,23 @@ def append_large(session: Session) -> None:
     session.append([frame(_text(20_000, len(session.written)))])
 
 
+def delete(session: Session) -> None:
+    """Close the newest frame; an event like any other to the log."""
+    session.append([Draft(DeleteFrame(frame=max(1, session.log.head.seq)))])
+
+
+def supersede(session: Session) -> None:
+    """A new frame in an old one's place: two events that refer to each other in one batch."""
+    old = max(1, session.log.head.seq)
+    session.append([frame(f"instead of {old}"), Draft(SupersedeFrame(old=old, new=-1))])
+
+
+def tag(session: Session) -> None:
+    """Name the head."""
+    name = f"tag{len(session.written)}"
+    session.append([Draft(PutTag(tag=name, at=session.log.head.seq))])
+
+
 def seal(session: Session) -> None:
     """Move the ring's events into a segment."""
     session.settle(session.log.seal)
@@ -174,6 +208,24 @@ def checkpoint(session: Session) -> None:
         return {"model/1": saved.to_entry()}
 
     session.settle(partial(session.log.publish_projections, build))
+
+
+def backup(session: Session) -> None:
+    """Copy the log into a file of its own, which has all of it from when it has its name."""
+    path = f"copy{len(session.copies)}.cera"
+    session.log.backup(path)
+    session.copies[path] = session.world.disk.names[path].number
+    session.acknowledge(session.log.head.seq, path)
+
+
+def read(session: Session) -> None:
+    """Another process opens for reading and looks at all: what it saw must stay."""
+    reader = session.world.disk.process()
+    log = Log.open(PATH, mode="r", environment=session.world.environment(reader))
+    seen = sum(1 for _ in log.read())
+    session.acknowledge(seen)
+    log.close()
+    reader.kill()
 
 
 def reopen(session: Session) -> None:
@@ -200,8 +252,13 @@ ALPHABET: dict[str, Act] = {
     "long": append_long,
     "batch": append_batch,
     "large": append_large,
+    "delete": delete,
+    "supersede": supersede,
+    "tag": tag,
     "seal": seal,
     "checkpoint": checkpoint,
+    "backup": backup,
+    "read": read,
     "reopen": reopen,
     "kill": kill,
 }
@@ -239,31 +296,37 @@ def record(
     sync: str | int = "commit",
     monitor: OrderingMonitor | None = None,
     seed: int = 0,
-    base: bytes | None = None,
+    start: Start | None = None,
 ) -> Story:
-    """Run operations on a store (``base``, or an empty one) and return their story.
+    """Run operations on a store, by default an empty one, and return their story.
 
     Raises:
         Finding: the undisturbed run already differs from what was appended.
     """
-    base = fresh_image() if base is None else base
+    start = start or Start(fresh_image())
     world = World(seed)
-    world.disk.put(PATH, base)
-    session = Session(world, monitor, sync)
+    world.disk.put(PATH, start.image)
+    session = Session(world, monitor, sync, [*start.written])
     for number, name in enumerate(acts, start=1):
         world.disk.step = f"{number}:{name}"
         (ALPHABET | EXTRA)[name](session)
     trace = list(world.disk.trace)
     session.process.kill()
-    return Story(
+    story = Story(
         trace=trace,
         node=world.disk.names[PATH].number,
         path=PATH,
         model=model_of(world, session.written),
         name=" ".join(acts) + ("" if sync == "commit" else f" (sync={sync})"),
         existing=True,
-        base=base,
+        base=start.image,
+        acked=start.acked,
     )
+    copies = tuple(
+        Story(trace, node, path, story.model, f"{story.name}: {path}")
+        for path, node in session.copies.items()
+    )
+    return replace(story, copies=copies)
 
 
 def record_creation(*, monitor: OrderingMonitor | None = None) -> Story:

@@ -1,0 +1,118 @@
+"""A power loss takes back changes of names, each by itself.
+
+The file has its name, or nobody was told anything.
+"""
+
+import pytest
+
+from cerata.engine.errors import StorageFailed
+from cerata.engine.storage import refused
+from cerata.fault_injection.afterlife import recover
+from cerata.fault_injection.campaign import Campaign, Story
+from cerata.fault_injection.disk import ProcessKilled, SimulatedDisk, SimulatedProcess
+from cerata.fault_injection.epochs import epochs
+from cerata.fault_injection.states import Models, Plan
+from cerata.fault_injection.workloads import (
+    PATH,
+    Session,
+    append_small,
+    model_of,
+    open_log,
+    record,
+    record_creation,
+)
+from cerata.fault_injection.world import World
+
+NAMES = Plan(models=Models.NAMES | Models.KILL)
+
+
+def problems(story: Story, plan: Plan = NAMES) -> list[str]:
+    return [str(failure) for failure in Campaign(recover, plan).check(story).failures]
+
+
+def test_each_change_of_a_name_is_lost_by_itself() -> None:
+    """Three changes before the folder's sync are eight states, seven of which lost something."""
+    disk = SimulatedDisk()
+    process = disk.process()
+    process.create("a").close()
+    process.link("a", "b")
+    process.unlink("a")
+    node = disk.names["b"].number
+    (epoch,) = epochs(disk.trace, node)
+    assert epoch.naming.own == ("b",)
+    assert {naming.own for naming in epoch.namings} == {(), ("a",), ("a", "b")}
+    process.sync_dir("b")
+    (synced,) = epochs(disk.trace, node)
+    # Before that sync the same could be lost; no longer after it.
+    assert {naming.own for naming in synced.namings} == {(), ("a",), ("a", "b")}
+    disk.acknowledge(1)
+    (acked,) = epochs(disk.trace, node)
+    assert acked.acked == 1
+    assert {naming.acked for naming in acked.namings} == {0}
+
+
+def test_a_new_file_and_a_copy_have_their_names_before_anybody_is_told() -> None:
+    """Creation and backup sync the folder; before that either name may be lost."""
+    assert problems(record_creation()) == []
+    story = record(["small", "backup", "small"])
+    assert problems(story) == []
+    assert len(story.copies) == 1
+
+
+def test_a_folder_that_is_never_synced_is_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Otherwise the states above would show nothing."""
+
+    def forget(_process: SimulatedProcess, _path: str) -> None:
+        """Say that it was done."""
+
+    monkeypatch.setattr(SimulatedProcess, "sync_dir", forget)
+    assert "O1" in problems(record_creation())[0]
+    assert any("copy0" in problem for problem in problems(record(["small", "backup"])))
+
+
+def killed_before_the_folder_is_synced(world: World) -> None:
+    """Let a process create the store and die when the file has its name, and not durably."""
+
+    def turn(process: SimulatedProcess, doing: str) -> None:
+        if doing == "sync names":
+            process.kill()
+            raise ProcessKilled
+
+    world.disk.turn = turn
+    with pytest.raises(ProcessKilled):
+        open_log(world, world.disk.process(), PATH)
+    world.disk.turn = None
+
+
+def test_who_opens_what_a_dead_creator_named_makes_the_name_durable() -> None:
+    """It acknowledged events in a file whose name a power loss then took away.
+
+    Found by the schedules with a creator that dies, once lost names were enumerated.
+    """
+    world = World()
+    killed_before_the_folder_is_synced(world)
+    session = Session(world)
+    append_small(session)
+    trace, node = list(world.disk.trace), world.disk.names[PATH].number
+    session.process.kill()
+    story = Story(trace, node, PATH, model_of(world, session.written), "after a dead creator")
+    assert problems(story) == []
+    assert list(world.disk.names) == [PATH]
+
+
+def test_a_folder_that_cannot_be_synced_leaves_a_sign(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The creator is told; the second name stays until somebody could sync the folder."""
+    world = World()
+    syncs = SimulatedProcess.sync_dir
+
+    def fail(self: SimulatedProcess, path: str) -> None:
+        raise refused(OSError(5, "broken"), "sync the folder of", path)
+
+    monkeypatch.setattr(SimulatedProcess, "sync_dir", fail)
+    for _ in range(2):
+        with pytest.raises(StorageFailed, match="sync the folder"):
+            open_log(world, world.disk.process(), PATH)
+        assert len(world.disk.names) == 2
+    monkeypatch.setattr(SimulatedProcess, "sync_dir", syncs)
+    open_log(world, world.disk.process(), PATH).close()
+    assert list(world.disk.names) == [PATH]
