@@ -40,13 +40,36 @@ class SystemClock:
         time.sleep(seconds)
 
 
+_DRAWN_SIZE = 16
+_DRAWN_COUNT = 64
+_drawn: list[bytes] = []
+# A child must never use what its parent will use too.
+os.register_at_fork(after_in_child=_drawn.clear)
+
+
+def system_random_bytes(size: int) -> bytes:
+    """Return random bytes of the system; those of a salt's size (16) are drawn for 64 at a time.
+
+    Else each append would make a system call for its salt.
+    """
+    if size != _DRAWN_SIZE:
+        return os.urandom(size)
+    try:
+        # One step, so that two threads never get the same.
+        return _drawn.pop()
+    except IndexError:
+        data = os.urandom(_DRAWN_SIZE * _DRAWN_COUNT)
+        _drawn.extend(data[at : at + size] for at in range(size, len(data), size))
+        return data[:size]
+
+
 @dataclass(frozen=True, slots=True)
 class Environment:
     """Where a store's side effects go; the default is the machine itself."""
 
     storage: Storage = field(default_factory=OsStorage)
     clock: Clock = field(default_factory=SystemClock)
-    random_bytes: Callable[[int], bytes] = os.urandom
+    random_bytes: Callable[[int], bytes] = system_random_bytes
 
     @classmethod
     def in_memory(cls) -> "Environment":

@@ -19,6 +19,8 @@ from .format.extent import (
 )
 from .format.footer import decode_footer, encode_footer, toc_is_whole
 from .format.page import (
+    PAGE_CHECK_SIZE,
+    PAGE_FIELDS_SIZE,
     READ_FEATURES,
     VERSION,
     WRITE_FEATURES,
@@ -43,6 +45,9 @@ from .segment import Segment, forget_oldest
 from .storage import Buffer, StorageFile
 
 PAGES_SIZE = 2 * PAGE_SIZE
+_TURN_OFFSET = PAGE_SIZE - PAGE_CHECK_SIZE
+_TURN_STOP = PAGE_SIZE + PAGE_FIELDS_SIZE
+_TURN_SIZE = _TURN_STOP - _TURN_OFFSET
 _STRUCTURES_KEPT_MAX = 64
 _JOIN_SIZE_MAX = 8 << 20
 """Pieces up to this many bytes are copied together and written by one call."""
@@ -159,6 +164,16 @@ class LogFile:
     def read_pages(self) -> bytes:
         """Return both header pages' bytes; fewer than 8,192 where the file is shorter."""
         return self.file.read_at(0, PAGES_SIZE)
+
+    def read_turned(self, known: bytes) -> bytes:
+        """Return both header pages' bytes: ``known``, unless somebody turned a page since.
+
+        Under the writer lock, when no page is half written: a page that is turned has another
+        flip, which page 0 shows in its check and page 1 in its fields. They are neighbours.
+        """
+        if known and self.file.read_at(_TURN_OFFSET, _TURN_SIZE) == known[_TURN_OFFSET:_TURN_STOP]:
+            return known
+        return self.read_pages()
 
     def read_toc(self, page: HeaderPage) -> Toc:
         """Return the TOC that a header page names. Raises `Corrupt`."""

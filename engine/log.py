@@ -2,15 +2,15 @@
 
 Owns `Log`, a handle on one file: the append protocol (prepare outside the lock; then under the
 writer lock: catch up, validate, write; then unlock, sync, acknowledge), sync policies, what
-readers are shown, and closing. Leaves out what is written and how (`writer`), following others
-(`position`), what recovery believes (`recovery`) and reading (`reader`).
+readers are shown, and closing. Leaves out what is written and how (`writer`), locks and catching
+up (`hold`), following others (`position`), what recovery believes (`recovery`) and reading
+(`reader`).
 
 Start with `Log.append`.
 """
 
 import threading
-from collections.abc import Callable, Generator, Iterator, Sequence
-from contextlib import AbstractContextManager, contextmanager
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Literal, Self, TypeAlias
 
@@ -19,32 +19,27 @@ import msgspec
 from .codec import Batch, Prepared, SpillRef, check_key, key_hash, prepare, tenant_of
 from .environment import Environment
 from .errors import (
-    CerataError,
-    Closed,
     Conflict,
     Corrupt,
     IdempotencyConflict,
     InvalidInput,
     NotFound,
-    ReadOnly,
     StorageFailed,
 )
 from .events import Attachment, Draft, Event
-from .file import LogFile, check_writable, choose_page
+from .file import LogFile, choose_page
 from .format.extent import ExtentKind, encode_extent, extent_size
 from .format.page import HeaderPage
 from .format.record import sectors
 from .format.toc import Toc
 from .head import Appended, Head
+from .hold import Hold
 from .integrity import Tree, chain_through, hash_bytes
-from .locks import held
-from .moving import clear_moved, follow_move
 from .poison import Poison
 from .position import Position
 from .reader import Reader, Snapshot
 from .recovery import Found, RecoveryReport
 from .segment_draft import SegmentDraft
-from .storage import LockName, StorageFile
 from .writer import Build, Writer
 
 SyncPolicy: TypeAlias = Literal["commit", "always"] | int
@@ -74,8 +69,8 @@ class Log:
     """A handle on the log in one file. Any thread may call it; `open` makes one.
 
     Invariants:
-    - ``_position`` is read and changed under the mutex only, and written from under the writer
-      lock too; an interrupt in between is noticed by whoever comes next;
+    - ``_position`` is read and changed under the hold's mutex only, and written from under the
+      writer lock too;
     - ``_snapshot``, which readers see, holds only durable events, save under an integer policy.
     """
 
@@ -93,21 +88,23 @@ class Log:
     ) -> None:
         self.path = log_file.path
         self._environment = environment
-        self._writable = writable
         self._sync = sync
-        self._lock_timeout = lock_timeout
-        self._mutex = threading.RLock()
         self._sync_mutex = threading.Lock()
         self._spill_mutex = threading.Lock()
-        self._in_flight = False
-        self._left_files: list[StorageFile] = []
         self._salvaging = found.damage is not None
         self._poison = Poison(log_file.path)
-        self._closed = False
         self._hashes: tuple[int, bytes, Tree] = -1, b"", Tree()
         self._stored_page = stored_page or found.page
         self._position = Position(log_file, pages, found)
         self._writer = Writer(self._position, environment, self._poison, found.report)
+        self._hold = Hold(
+            self._position,
+            self._writer,
+            environment,
+            self._poison,
+            writable=writable,
+            lock_timeout=lock_timeout,
+        )
         self._publish()
 
     # --- opening ---------------------------------------------------------------------------------
@@ -177,11 +174,11 @@ class Log:
     @property
     def is_open(self) -> bool:
         """Whether calls can succeed: not closed, not poisoned, not inherited by fork."""
-        return not self._closed and self._poison.failure is None
+        return self._hold.is_open
 
     @property
     def is_writable(self) -> bool:
-        return self._writable
+        return self._hold.writable
 
     @property
     def environment(self) -> Environment:
@@ -196,7 +193,7 @@ class Log:
     @property
     def snapshot(self) -> Snapshot:
         """The immutable picture that reads go by."""
-        self._check_open()
+        self._hold.check_open()
         return self._snapshot
 
     @property
@@ -225,7 +222,7 @@ class Log:
         """
         from .salvage import salvaged_events
 
-        self._check_open()
+        self._hold.check_open()
         return salvaged_events(self)
 
     def backup(self, path: str, *, through: int | None = None) -> None:
@@ -281,7 +278,7 @@ class Log:
 
     def _hashes_at(self, seq: int) -> tuple[bytes, Tree]:
         """Return chain hash and tree after event ``seq``, going on from the last that was asked."""
-        with self._mutex:
+        with self._hold.mutex:
             at, chain, tree = self._hashes
             snapshot = self._holding(seq)
             if seq < at or at < snapshot.page.sealed_seq:
@@ -325,14 +322,14 @@ class Log:
             StorageFailed: the disk refused; nothing was acknowledged.
             OutcomeUnknown: the sync failed; reopen the file and look.
         """
-        self._check_writable()
+        self._hold.check_writable()
         prepared = prepare(drafts, self._environment.random_bytes, key=key, arguments=arguments)
         earlier = None
         while earlier is None:
             spill = None
             if prepared.size > self._position.page.ring_size // 4:
                 spill = self._write_spill(prepared)
-            with self._writing():
+            with self._hold.mutex, self._hold.writing():
                 if spill is not None and spill.log_file is not self._position.log_file:
                     # It was compacted away meanwhile: write the batch into the new file.
                     continue
@@ -340,18 +337,19 @@ class Log:
                     earlier = self._replayed(prepared, key)
                     if earlier is not None:
                         continue
-                self._expect(expect)
+                if expect is not None:
+                    self._expect(expect)
                 if validate is not None:
                     validate(list(self._position.events(known + 1)))
                 batch = self._writer.write_batch(prepared, None if spill is None else spill.ref)
             return self._acknowledged(batch)
         return self._shown(earlier)
 
-    def _expect(self, expect: int | None) -> None:
+    def _expect(self, expect: int) -> None:
         head = self._position.head_seq
-        if expect is not None and (isinstance(expect, bool) or not isinstance(expect, int)):
+        if isinstance(expect, bool) or not isinstance(expect, int):
             raise InvalidInput(f"expect must be a number, not {type(expect).__name__}")
-        if expect is not None and expect != head:
+        if expect != head:
             raise Conflict(
                 f"The log is at event {head:,}, not at {expect:,}",
                 where=self.path,
@@ -361,17 +359,18 @@ class Log:
     def _acknowledged(self, batch: Batch) -> Appended:
         """Sync a batch that was just written, as the policy says, and acknowledge it."""
         policy = self._sync
+        last_seq = batch.last_seq
         due = not isinstance(policy, int) or self._writer.unsynced_bytes >= policy
         if due or self._position.shows_foreign:
-            self._sync_through(batch.last_seq)
+            self._sync_through(last_seq)
             if policy == "always":
                 self._prove()
         else:
-            with self._mutex:
+            with self._hold.mutex:
                 self._publish()
-        head = Head(batch.last_seq, batch.recorded, self)
-        durable = self._position.durable >= batch.last_seq
-        return Appended(batch.first_seq, batch.last_seq, durable, head)
+        head = Head(last_seq, batch.recorded, self)
+        durable = self._position.durable >= last_seq
+        return Appended(batch.first_seq, last_seq, durable, head)
 
     def _write_spill(self, prepared: Prepared) -> "_Spill":
         """Write a large batch's events into an extent of their own; durable on return.
@@ -382,7 +381,7 @@ class Log:
         draft = SegmentDraft([Batch(0, len(prepared.events), 0, None, prepared.events)])
         # The mutex keeps `close` from giving the descriptor away while it is written to.
         with self._spill_mutex:
-            with self._writing():
+            with self._hold.mutex, self._hold.writing():
                 page, log_file = self._position.page, self._position.log_file
                 offset = sectors(max(log_file.file.size(), page.data_end))
                 log_file.file.set_size(offset + extent_size(draft.size_max))
@@ -407,9 +406,9 @@ class Log:
         Raises:
             InvalidInput: the key is none. ReadOnly, Locked.
         """
-        self._check_writable()
+        self._hold.check_writable()
         check_key(key)
-        with self._writing():
+        with self._hold.mutex, self._hold.writing():
             found = self._key_use(key, tenant)
         return None if found is None else KeyUse(self._shown(found.appended), found.arguments)
 
@@ -462,8 +461,8 @@ class Log:
 
     def seal(self) -> None:
         """Move every event from the ring into a segment. Durable on return."""
-        self._check_writable()
-        with self._writing():
+        self._hold.check_writable()
+        with self._hold.mutex, self._hold.writing():
             if self._position.tail:
                 self._writer.flip()
             self._publish()
@@ -477,8 +476,8 @@ class Log:
         Raises:
             Locked: another writer held the file too long, or at all; nothing was written.
         """
-        self._check_writable()
-        with self._writing(wait=wait):
+        self._hold.check_writable()
+        with self._hold.mutex, self._hold.writing(wait=wait):
             self._writer.flip(build=build)
             self._publish()
 
@@ -502,21 +501,21 @@ class Log:
 
     def refresh(self) -> Head:
         """Take in what other processes appended; takes no lock, and never goes backwards."""
-        self._check_open()
+        self._hold.check_open()
         position = self._position
-        with self._mutex, self._changing():
+        with self._hold.mutex, self._hold.changing():
             if self._salvaging:
                 return self.head
             self._check_in_place()
             for _ in range(_READ_TRIES):
                 pages = position.log_file.read_pages()
-                if self._follow_move(pages, locked=False):
+                if self._hold.follow_move(pages, locked=False):
                     continue
                 seen = position.look_on(pages)
                 if position.log_file.read_pages() == pages:
                     break
             else:
-                with self._locked(exclusive=False):
+                with self._hold.standing_still():
                     pages = position.log_file.read_pages()
                     seen = position.look_on(pages)
             position.take_in(pages, seen)
@@ -546,58 +545,35 @@ class Log:
             remedy="What was written since is in no file that has a name: open the path again.",
         )
 
-    def _follow_move(self, pages: bytes, *, locked: bool) -> bool:
-        """Go over to the file that took this one's place; return whether it did."""
-        position = self._position
-        before = position.log_file.file
-        moved = follow_move(
-            position,
-            pages,
-            self._environment,
-            writable=self._writable,
-            lock_timeout=self._lock_timeout,
-            clear=self._clear_moved if locked else None,
-        )
-        if moved:
-            # Views and running reads keep the file that they began with.
-            self._left_files.append(before)
-        return moved
-
-    def _clear_moved(self, page: HeaderPage) -> None:
-        try:
-            clear_moved(self._position.log_file, page)
-        except StorageFailed as error:
-            raise self._poison.take(error) from error
-
     # --- durability ------------------------------------------------------------------------------
 
     def commit(self) -> None:
         """Make everything that this handle appended durable."""
-        self._check_writable()
+        self._hold.check_writable()
         self._sync_through(self._position.head_seq)
 
     def _sync_through(self, seq: int) -> None:
         """Return once event ``seq`` is durable; concurrent callers share one sync."""
         position = self._position
         with self._sync_mutex:
-            written = 0
             if position.durable < seq:
-                with self._mutex:
-                    written = position.head_seq
+                with self._hold.mutex:
+                    # Before the sync: what runs after it finds the processor's caches cold.
+                    snapshot = position.snapshot()
                     self._writer.unsynced_bytes = 0
                 self._file_sync()
-            with self._mutex:
-                if written:
-                    position.durable = max(position.durable, written)
+                with self._hold.mutex:
+                    position.durable = max(position.durable, snapshot.head_seq)
                     position.shows_foreign = False
-                snapshot = position.durable_snapshot()
-                if snapshot.head_seq >= self._snapshot.head_seq:
-                    self._show(snapshot)
+                    self._show_later(snapshot)
+            else:
+                with self._hold.mutex:
+                    self._show_later(position.durable_snapshot())
 
     def _prove(self) -> None:
         """Write and sync a mark, unless the ring already proves that the head is durable."""
         position = self._position
-        with self._writing():
+        with self._hold.mutex, self._hold.writing():
             head = position.head_seq
             if max(position.page.sealed_seq, position.cursor.durable_through) >= head:
                 return
@@ -621,27 +597,22 @@ class Log:
 
         After a failure it writes nothing.
         """
-        if self._closed:
+        if self._hold.closed:
             return
         try:
-            if self._writable and self._poison.failure is None:
+            if self._hold.may_write:
                 self._sync_through(self._position.head_seq)
                 self._prove()
         finally:
-            with self._spill_mutex, self._sync_mutex, self._mutex:
+            with self._spill_mutex, self._sync_mutex, self._hold.mutex:
                 try:
                     # Other threads may have appended since; they wait for a sync, and get one.
                     head = self._position.head_seq
-                    if (
-                        self._writable
-                        and self._poison.failure is None
-                        and head > self._position.durable
-                    ):
+                    if self._hold.may_write and head > self._position.durable:
                         self._file_sync()
                         self._position.durable = head
                 finally:
-                    self._closed = True
-                    self._release()
+                    self._hold.release()
 
     def __enter__(self) -> Self:
         return self
@@ -651,101 +622,18 @@ class Log:
 
     def abandon(self) -> None:
         """Drop the handle without a word to the file: for a child after fork."""
-        self._poison.failure = Closed(
-            "This handle was inherited by fork",
-            where=self.path,
-            remedy="Open the file again in the child.",
-        )
-        self._mutex = threading.RLock()
+        self._hold.abandon()
         self._sync_mutex = threading.Lock()
         self._spill_mutex = threading.Lock()
-        self._closed = True
-        self._release()
-
-    def _release(self) -> None:
-        for file in (self._position.log_file.file, *self._left_files):
-            file.close()
-
-    def _check_open(self) -> None:
-        if self._poison.failure is not None:
-            raise self._poison.failure
-        if self._closed:
-            raise Closed("The log is closed", where=self.path, remedy="Open it again.")
-
-    def _check_writable(self) -> None:
-        self._check_open()
-        if not self._writable:
-            raise ReadOnly(
-                "The log was opened for reading",
-                where=self.path,
-                remedy="Open it with mode='rw'.",
-            )
-
-    def _locked(self, *, exclusive: bool = True, wait: bool = True) -> AbstractContextManager[None]:
-        return held(
-            self._position.log_file.file,
-            LockName.WRITER,
-            exclusive=exclusive,
-            clock=self._environment.clock,
-            timeout=self._lock_timeout if wait else 0,
-            path=self.path,
-        )
-
-    @contextmanager
-    def _writing(self, *, wait: bool = True) -> Generator[None, None, None]:
-        """Hold mutex and writer lock over the file that the path names, caught up with it."""
-        position = self._position
-        with self._mutex:
-            self._check_writable()
-            while True:
-                # As `_changing` does, without a second generator: every append passes here.
-                with self._locked(wait=wait):
-                    self._begin_change()
-                    try:
-                        pages = position.log_file.read_pages()
-                        moved = self._follow_move(pages, locked=True)
-                        if not moved:
-                            self._writer.catch_up(pages)
-                            # A newer Cerata may have begun what this one would undo.
-                            check_writable(position.page, self.path)
-                            yield
-                    except CerataError as error:
-                        self._refuse_change(error)
-                        raise
-                    self._in_flight = False
-                    if not moved:
-                        return
-
-    @contextmanager
-    def _changing(self) -> Generator[None, None, None]:
-        """Mark that this handle's state is being changed."""
-        self._begin_change()
-        try:
-            yield
-        except CerataError as error:
-            self._refuse_change(error)
-            raise
-        self._in_flight = False
-
-    def _begin_change(self) -> None:
-        """Mark that this handle's state is being changed, and mend what a break-off left.
-
-        An interrupt can strike between any two steps and leave them out of step with each other;
-        whoever comes next then forgets the state and takes it in from the file again.
-        """
-        if self._in_flight:
-            page, _ = choose_page(self._position.log_file.read_pages(), self.path)
-            self._position.forget(page)
-        self._in_flight = True
-
-    def _refuse_change(self, error: CerataError) -> None:
-        """A refusal comes between two steps and leaves the state whole; a failed disk may not."""
-        if not isinstance(error, StorageFailed):
-            self._in_flight = False
 
     def _publish(self) -> None:
         """Show readers everything that this handle has taken in."""
         self._show(self._position.snapshot())
+
+    def _show_later(self, snapshot: Snapshot) -> None:
+        """Show readers a picture, unless they have seen a later one."""
+        if snapshot.head_seq > self._snapshot.head_seq:
+            self._show(snapshot)
 
     def _show(self, snapshot: Snapshot) -> None:
         """Give readers a new picture; one assignment."""

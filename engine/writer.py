@@ -92,9 +92,9 @@ class Writer:
         position = self._position
         page, cursor, key = position.page, position.cursor, position.log_file.key
         file = position.log_file.file
-        offset, used = cursor.offset, cursor.used
-        if offset + size > page.ring_end:
-            padding = page.ring_end - offset
+        offset, used, ring_end = cursor.offset, cursor.used, page.ring_end
+        if offset + size > ring_end:
+            padding = ring_end - offset
             # Padding first: were the record there without it, it could connect to a later one.
             file.write_at(
                 offset, encode_padding(key, offset, cursor.incarnation, padding, cursor.link)
@@ -103,7 +103,7 @@ class Writer:
         prefix = RecordPrefix(position.durable, flags, count, cursor.link)
         record, link = encode_record(key, offset, first_seq, page.incarnation, prefix, content)
         following = offset + size
-        if following == page.ring_end:
+        if following == ring_end:
             following = page.ring_offset
             file.write_at(following, EMPTY_SECTOR)
             file.write_at(offset, record)

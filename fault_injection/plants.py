@@ -252,9 +252,9 @@ PLANTS: tuple[Plant, ...] = (
         "schedules",
         (
             Edit(
-                "cerata.engine.locks:held.__enter__",
+                "cerata.engine.hold:Hold.wait_for_writer",
                 "wait_for(",
-                "self._name is LockName.WRITER or wait_for(",
+                "False and wait_for(",
             ),
         ),
     ),

@@ -51,10 +51,11 @@ that an older process would misread or undo, gets a bit of its own, never a sile
 in both pages and in the TOC before anything depends on it."""
 
 _LAYOUT = struct.Struct("<8sHHI16s16sQQQQQQQQQ24sqqIII")
-_CHECK_SIZE = 32
-_CHECK_OFFSET = PAGE_SIZE - _CHECK_SIZE
+PAGE_FIELDS_SIZE = _LAYOUT.size
+PAGE_CHECK_SIZE = 32
+_CHECK_OFFSET = PAGE_SIZE - PAGE_CHECK_SIZE
 _PLACE = struct.Struct("<cQ")
-assert _LAYOUT.size == 172  # the table above
+assert PAGE_FIELDS_SIZE == 172  # the table above
 
 
 class HeaderPage(msgspec.Struct, frozen=True, gc=False):
@@ -120,7 +121,7 @@ class HeaderPage(msgspec.Struct, frozen=True, gc=False):
 
 def _page_check(number: int, body: bytes) -> bytes:
     place = _PLACE.pack(TAG_PAGE, number * PAGE_SIZE)
-    return blake3(place + body).digest(_CHECK_SIZE)
+    return blake3(place + body).digest(PAGE_CHECK_SIZE)
 
 
 def decode_page(data: bytes, number: int) -> HeaderPage | None:

@@ -137,7 +137,7 @@ def test_a_leaf_outlives_its_payload() -> None:
     with twin.log() as log:
         gone = WireEvent("putFrame", 1, None, None, commitment)
         for row in (whole[0], gone, whole[2]):
-            with log._writing():
+            with log._hold.writing():
                 log._writer.write_batch(Prepared((row,), 200, None, None, "default"), None)
         for _ in range(2):
             assert [row.leaf for row in log._position.events(1)] == leaves

@@ -124,7 +124,7 @@ def test_sealing_with_a_damaged_run_goes_on() -> None:
         run = log.toc().keys[0]
     disk.spoil(run.offset + 70)
     with disk.log() as log:
-        with log._writing():
+        with log._hold.writing():
             # Past the look-up, which would have mended it first.
             prepared = prepare([put("b")], disk.random.randbytes, key="l")
             log._writer.write_batch(prepared, None)

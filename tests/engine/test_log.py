@@ -411,7 +411,7 @@ def test_an_erased_event_keeps_its_leaf() -> None:
     commitment = b"c" * 32
     with Disk().log() as log:
         log.append([put("a")])
-        with log._writing():
+        with log._hold.writing():
             erased = WireEvent("putFrame", 1, None, None, commitment)
             kept = log._position.tail[0].events[0]
             log._writer.write_batch(Prepared((erased, kept), 200, None, None, "default"), None)
@@ -443,6 +443,20 @@ def test_two_handles_follow_each_other() -> None:
         reader.refresh()
         assert texts(reader) == expected
     whole(disk, expected)
+
+
+def test_an_append_sees_whichever_page_was_turned() -> None:
+    """It looks only where the two pages meet; a seal alone leaves the ring as it was."""
+    disk = Disk()
+    with disk.log() as one, disk.log() as two:
+        for number in range(4):
+            one.append([put(f"one {number}")])
+            two.refresh()
+            one.seal()
+            assert two.page.flip < one.page.flip
+            two.append([put(f"two {number}")])
+            assert (two.page, one.page.number) == (one.page, number % 2)
+    whole(disk, [f"{name} {number}" for number in range(4) for name in ("one", "two")])
 
 
 def test_a_snapshot_stays_while_others_write_and_seal() -> None:

@@ -250,6 +250,23 @@ def test_a_forked_child_cannot_use_its_parents_handle(tmp_path: Path) -> None:
 
 
 @pytest.mark.filterwarnings("ignore::DeprecationWarning")
+def test_a_forked_child_draws_salts_of_its_own(tmp_path: Path) -> None:
+    """They are drawn for several appends at a time; two processes must never use the same."""
+    path = str(tmp_path / "a.cera")
+    with Log.open(path, ring_bytes=RING) as log:
+        log.append([put("before the fork")])
+
+        def child() -> None:
+            with Log.open(path) as own:
+                own.append([put("child")])
+
+        assert forked(child) == 0
+        log.append([put("parent")])
+        salts = [event.salt for event in log.read()]
+        assert len(set(salts)) == len(salts) == 3
+
+
+@pytest.mark.filterwarnings("ignore::DeprecationWarning")
 def test_a_child_does_not_keep_its_dead_parents_locks(tmp_path: Path) -> None:
     """An inherited descriptor would hold them for as long as the child lives."""
     path = str(tmp_path / "a.cera")

@@ -65,8 +65,8 @@ def test_field_tables_match_the_structs(heading: str, formats: list[str]) -> Non
 def test_header_page_is_described_to_its_last_byte() -> None:
     """What is not described cannot be read by others, nor given a meaning later."""
     zero, check = rows_of("Header page")[-2:]
-    assert zero == (page._LAYOUT.size, page._CHECK_OFFSET - page._LAYOUT.size, "")
-    assert check == (page._CHECK_OFFSET, page._CHECK_SIZE, "bytes")
+    assert zero == (page.PAGE_FIELDS_SIZE, page._CHECK_OFFSET - page.PAGE_FIELDS_SIZE, "")
+    assert check == (page._CHECK_OFFSET, page.PAGE_CHECK_SIZE, "bytes")
     assert sum(check[:2]) == limits.PAGE_SIZE
 
 
@@ -134,7 +134,7 @@ def test_check_tags_and_sizes_are_those_of_the_code() -> None:
         "i": whole,
         "T": whole,
         "F": short,
-        "P": page._CHECK_SIZE,
+        "P": page.PAGE_CHECK_SIZE,
     }
 
 
