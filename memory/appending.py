@@ -21,7 +21,6 @@ from cerata.replay.fold import Fold
 from .drafting import (
     SOURCE_HASH,
     SPAN,
-    FrameFields,
     arguments_hash,
     check_number,
     full_scope,
@@ -114,10 +113,10 @@ class Appends(Reads):
         transaction = self._transaction.get()
         return 1 if transaction is None else len(transaction.drafts) + 1
 
-    def _fields_of(self, frame: int) -> tuple[FrameFields, Scope]:
+    def _fields_of(self, frame: int) -> tuple[PutFrame, Scope]:
         """Return what a new version takes over from a frame, there or about to be put."""
         found = self.view().frame(frame)
-        fields = FrameFields(
+        fields = PutFrame(
             kind="text" if found.kind == DOCUMENT_KIND else found.kind,
             role=found.role,
             uri=found.uri,

@@ -4,7 +4,6 @@ Owns the arguments that every way of putting a frame shares.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from datetime import datetime
 from typing import Final, TypeVar
 
@@ -38,24 +37,6 @@ SOURCE_HASH: Final = "source_hash"
 """A document's metadata: the hash of the file that its text was extracted from."""
 
 
-@dataclass(frozen=True, slots=True)
-class FrameFields:
-    """What can be said of a frame besides its content; see `Store.put_frame`."""
-
-    kind: str = "text"
-    role: str | None = None
-    uri: str | None = None
-    title: str | None = None
-    tags: tuple[str, ...] = ()
-    labels: tuple[str, ...] = ()
-    metadata: Mapping[str, JsonValue] | None = None
-    track: str | None = None
-    parent: int | None = None
-    content_dates: tuple[int, ...] = ()
-    created: int | None = None
-    search_text: str | None = None
-
-
 def frame_fields(
     *,
     kind: str,
@@ -70,8 +51,10 @@ def frame_fields(
     content_dates: Sequence[datetime | str] = (),
     created: datetime | str | None = None,
     search_text: str | None = None,
-) -> FrameFields:
-    """Check the fields and return them.
+) -> PutFrame:
+    """Check what can be said of a frame besides its content, and return a frame of it.
+
+    ``metadata`` is copied.
 
     Raises:
         InvalidInput: a field of the wrong type; the message names it.
@@ -91,14 +74,14 @@ def frame_fields(
         raise InvalidInput("kind must be a string that is not empty")
     if metadata is not None and not isinstance(metadata, Mapping):
         raise InvalidInput(f"metadata must be a mapping, not {type(metadata).__name__}")
-    return FrameFields(
+    return PutFrame(
         kind=kind,
         role=role,
         uri=uri,
         title=title,
         tags=_strings("tags", tags),
         labels=_strings("labels", labels),
-        metadata=metadata,
+        metadata={} if metadata is None else dict(metadata),
         track=track,
         parent=parent,
         content_dates=tuple(map(to_microseconds, listed("content_dates", content_dates))),
@@ -177,7 +160,7 @@ def check_content_hash(value: object) -> None:
 
 def frame_draft(
     content: str | bytes,
-    fields: FrameFields,
+    fields: PutFrame,
     scope: Scope,
     *,
     hashed: bytes | None = None,
@@ -185,20 +168,26 @@ def frame_draft(
     chunk_count: int | None = None,
     embedding: tuple[Embedding, bytes] | None = None,
 ) -> Draft:
-    """Return the event that puts a frame.
+    """Return the event that puts a frame with these fields.
+
+    ``hashed`` is its content hash where that is known, or of more than ``content``. A chunk has
+    none: it is found by its document's.
 
     Raises:
-        InvalidInput: the content is neither str nor bytes.
+        InvalidInput: the content is neither str nor bytes, or has a lone surrogate.
     """
     attachments: tuple[bytes, ...] = ()
     text: str | None = None
     blob: Attachment | None = None
     if isinstance(content, str):
         text = content
+        if hashed is None and chunk_index is None:
+            hashed = content_hash(content)
     elif isinstance(content, bytes | bytearray | memoryview):
         data = bytes(content)
         attachments = (data,)
         blob = Attachment(hash_bytes(data), len(data))
+        hashed = blob.hash[:_CONTENT_HASH_SIZE]
     else:
         raise InvalidInput(
             f"Content must be str or bytes, not {type(content).__name__}",
@@ -206,23 +195,12 @@ def frame_draft(
         )
     if embedding is not None:
         attachments = (*attachments, embedding[1])
-    body = PutFrame(
+    body = msgspec.structs.replace(
+        fields,
         text=text,
         blob=blob,
-        kind=fields.kind,
-        role=fields.role,
-        uri=fields.uri,
-        title=fields.title,
-        tags=fields.tags,
-        labels=fields.labels,
-        metadata=dict(fields.metadata or {}),
-        track=fields.track,
-        parent=fields.parent,
         chunk_index=chunk_index,
         chunk_count=chunk_count,
-        content_dates=fields.content_dates,
-        created=fields.created,
-        search_text=fields.search_text,
         content_hash=hashed,
         embedding=None if embedding is None else embedding[0],
     )

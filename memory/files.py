@@ -5,15 +5,16 @@ read stops no other. Leaves out which files (`finding`) and how one is stored (`
 """
 
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal, TypeAlias
 
+import msgspec
+
 from cerata.engine.errors import CerataError, InvalidInput, NotFound, StorageFailed, Unsupported
-from cerata.engine.events import JsonValue, Scope
+from cerata.engine.events import JsonValue, PutFrame, Scope
 
 from .appending import Appends
-from .drafting import FrameFields
 from .extract.registry import extract
 from .finding import FoundFiles
 from .ingest import Ingest, read_file
@@ -88,7 +89,7 @@ Report: TypeAlias = Callable[[RememberedFile, int, int], None]
 def remember_files(
     store: Appends | Callable[[], Appends],
     found: FoundFiles,
-    fields: FrameFields,
+    fields: PutFrame,
     scope: Scope,
     *,
     dry_run: bool = False,
@@ -116,7 +117,7 @@ class _Work:
     def __init__(
         self,
         store: Appends | Callable[[], Appends],
-        fields: FrameFields,
+        fields: PutFrame,
         scope: Scope,
         *,
         dry_run: bool,
@@ -150,7 +151,7 @@ class _Work:
             return RememberedFile(path, "skipped", why=_why(error, path))
         store = self._opened()
         title = self._fields.title or document.title or Path(path).name
-        fields = replace(self._fields, uri=uri, title=title)
+        fields = msgspec.structs.replace(self._fields, uri=uri, title=title)
         ingest = Ingest(store, document, fields, self._scope, source_hash(data))
         return take_in(ingest, path, dry_run=self._dry_run)
 

@@ -12,6 +12,8 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+import msgspec
+
 from cerata.engine.errors import (
     CerataError,
     Conflict,
@@ -19,14 +21,14 @@ from cerata.engine.errors import (
     NotFound,
     StorageFailed,
 )
-from cerata.engine.events import Draft, JsonValue, Scope, SupersedeFrame
+from cerata.engine.events import Draft, JsonValue, PutFrame, Scope, SupersedeFrame
 from cerata.retrieval.passages import Passage, split_passages
 
-from .drafting import SOURCE_HASH, SPAN, FrameFields, content_hash, frame_draft, is_unicode
+from .drafting import SOURCE_HASH, SPAN, content_hash, frame_draft, is_unicode
 from .extract.document import Document, some_text
 from .extract.plain import markdown_sections
 from .extract.registry import SIZE_MAX, extract
-from .known import file_uri, find_unchanged, source_hash
+from .known import file_uri, find_unchanged, is_read_as_text, source_hash
 from .layer import DOCUMENT_KIND
 from .values import Receipt, Stored
 from .view import View
@@ -42,7 +44,7 @@ _BATCH_EVENTS = 256
 
 
 def remember(
-    store: "Appends", source: str | Path | Document, fields: FrameFields, scope: Scope
+    store: "Appends", source: str | Path | Document, fields: PutFrame, scope: Scope
 ) -> Receipt:
     """Remember a text, the file at a path, or a document; see `Store.remember`."""
     hashed: str | None = None
@@ -55,7 +57,7 @@ def remember(
             return known
         document = extract(data, str(source))
         title = fields.title or document.title or source.name
-        fields = replace(fields, uri=uri, title=title)
+        fields = msgspec.structs.replace(fields, uri=uri, title=title)
     elif isinstance(source, Document):
         document = source
     elif isinstance(source, str):
@@ -126,7 +128,7 @@ class Ingest:
         self,
         store: "Appends",
         document: Document,
-        fields: FrameFields,
+        fields: PutFrame,
         scope: Scope,
         hashed: str | None = None,
     ) -> None:
@@ -189,7 +191,7 @@ class Ingest:
             return self._write([draft, *self._supersedes(replaced, -self._place())], expect)
         document = frame_draft(
             "",
-            self._of_source(replace(self._fields, kind=DOCUMENT_KIND)),
+            self._of_source(msgspec.structs.replace(self._fields, kind=DOCUMENT_KIND)),
             self._scope,
             hashed=self._hash,
             chunk_count=len(self._passages),
@@ -215,7 +217,9 @@ class Ingest:
         ):
             frame = view.frame(known.id)
             is_ours = frame.uri == self._fields.uri and frame.scope == dict(self._scope)
-            if is_ours and (known.is_complete or self._is_cut_alike(view, known)):
+            body = view.layers.event(known.id).body
+            is_text = isinstance(body, PutFrame) and is_read_as_text(body)
+            if is_ours and is_text and (known.is_complete or self._is_cut_alike(view, known)):
                 return known
         return None
 
@@ -271,31 +275,33 @@ class Ingest:
         for index in indexes:
             passage = self._passages[index]
             span: JsonValue = [passage.start, passage.end]
-            fields = replace(
+            fields = msgspec.structs.replace(
                 self._said(passage, self._fields),
                 title=self._chunk_title(passage),
                 parent=document,
                 search_text=None,
             )
-            fields = replace(fields, metadata={**(fields.metadata or {}), SPAN: span})
+            fields = msgspec.structs.replace(fields, metadata={**fields.metadata, SPAN: span})
             text = self._text[passage.start : passage.end]
             yield frame_draft(text, fields, self._scope, chunk_index=index)
 
-    def _of_source(self, fields: FrameFields) -> FrameFields:
+    def _of_source(self, fields: PutFrame) -> PutFrame:
         """Return the fields of the document's frame, with the hash of what it was made from."""
         if self._source is None:
             return fields
-        return replace(fields, metadata={**(fields.metadata or {}), SOURCE_HASH: self._source})
+        return msgspec.structs.replace(
+            fields, metadata={**fields.metadata, SOURCE_HASH: self._source}
+        )
 
-    def _said(self, passage: Passage, fields: FrameFields) -> FrameFields:
+    def _said(self, passage: Passage, fields: PutFrame) -> PutFrame:
         """Return the fields of a frame, with what its section says of itself."""
         section = self._sections[passage.stretch]
-        return replace(
+        return msgspec.structs.replace(
             fields,
             role=section.role or fields.role,
             kind=section.kind or fields.kind,
             created=fields.created if section.created is None else section.created,
-            metadata={**(fields.metadata or {}), **section.metadata} or None,
+            metadata={**fields.metadata, **section.metadata},
         )
 
     def _chunk_title(self, passage: Passage) -> str | None:

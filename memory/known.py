@@ -51,6 +51,11 @@ def source_hash(data: bytes) -> str:
     return content_hash(b"extracted, version 1\0" + data).hex()
 
 
+def is_read_as_text(body: PutFrame) -> bool:
+    """Tell whether a frame is searched by the words of its text: bytes are not, as they are."""
+    return body.text is not None and body.search_text is None
+
+
 def _whole(view: View, number: int, uri: str, scope: Scope, source: str | None) -> Receipt | None:
     """Return the receipt of a document that is whole, if it is of this URI, scope and source."""
     # One event is read; the frame's text, which may be in many chunks, is not.
@@ -58,7 +63,7 @@ def _whole(view: View, number: int, uri: str, scope: Scope, source: str | None) 
     if event is None or not isinstance(event.body, PutFrame) or event.body.chunk_index is not None:
         return None
     body = event.body
-    if body.uri != uri or event.scope != scope:
+    if body.uri != uri or event.scope != scope or not is_read_as_text(body):
         return None
     if source is not None and body.metadata.get(SOURCE_HASH) != source:
         return None

@@ -6,7 +6,6 @@ documents (`ingest`).
 
 from abc import abstractmethod
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -23,7 +22,7 @@ from cerata.engine.events import (
 )
 
 from .appending import Appends, asked
-from .drafting import content_hash, frame_draft, frame_fields, full_scope, listed, within_scope
+from .drafting import frame_draft, frame_fields, full_scope, listed, within_scope
 from .spaces import Vector, Vectors, vectors
 from .values import FrameId, Receipt, frame_id
 from .view import Basis, View
@@ -63,6 +62,7 @@ class Writes(Appends):
     ) -> Receipt:
         """Put one frame as it is: no splitting, no deduplication. Durable on return.
 
+        Its content hash goes with it, so that `find_content` and `find_stored` find it.
         A str is searched by its words; of bytes only ``search_text``, title and tags are.
         ``embedding`` is its vector, recorded with it, and ``space`` the name of what made it: all
         vectors of a space have one dimension. ``key`` makes the call idempotent.
@@ -168,9 +168,8 @@ class Writes(Appends):
             created=created,
         )
         stamped = full_scope(scope, self._scope)
-        said = replace(fields, metadata=dict(metadata or {}))
         source = str(text) if isinstance(text, Path) else text
-        self._called(stamped, "remember", source, said, stamped)
+        self._called(stamped, "remember", source, fields, stamped)
         return remember(self, text, fields, stamped)
 
     def remember_files(
@@ -231,7 +230,7 @@ class Writes(Appends):
             return self.write([Draft(SupersedeFrame(old=old_id, new=new_id), scope)])
         fields, scope = self._fields_of(old_id)
         self._called(scope, "supersede", old_id, new)
-        frame = frame_draft(new, fields, scope, hashed=content_hash(new))
+        frame = frame_draft(new, fields, scope)
         place = self.next_place()
         return self.write([frame, Draft(SupersedeFrame(old=old_id, new=-place), scope)])
 

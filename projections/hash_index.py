@@ -5,7 +5,9 @@ things can share a hash, so a caller compares what it finds. Sorting is put off 
 cost as much, so that who opens a file to ask one question sorts nothing.
 """
 
+import struct
 import threading
+from collections.abc import Sequence
 from typing import Final
 
 import numpy as np
@@ -23,6 +25,8 @@ _SCANS_MAX: Final = 32
 
 _BATCH_MIN: Final = 16
 """Fewer hashes than this are looked up one by one."""
+
+_HALVES: Final = struct.Struct("<QQ")
 
 
 class HashIndex:
@@ -99,7 +103,13 @@ def hash_bytes64(data: bytes) -> int:
     return int.from_bytes(blake3(data).digest(8), "little")
 
 
+def hashes64(pieces: Sequence[bytes]) -> U64:
+    """Return `hash_bytes64` of each of many."""
+    digests = b"".join([blake3(piece).digest(8) for piece in pieces])
+    return np.frombuffer(digests, "<u8").astype(np.uint64, copy=False)
+
+
 def hash_halves(digest: bytes) -> tuple[int, int]:
     """Return the first 16 bytes of a hash as two u64; a shorter one counts as zero-padded."""
-    padded = digest[:16].ljust(16, b"\x00")
-    return int.from_bytes(padded[:8], "little"), int.from_bytes(padded[8:], "little")
+    high, low = _HALVES.unpack_from(digest if len(digest) >= 16 else digest.ljust(16, b"\x00"))
+    return high, low

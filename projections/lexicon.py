@@ -9,7 +9,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from .columns import I64, U8, U32, U64, AnyColumn, Column, Columns, require
-from .hash_index import HashIndex, hash_bytes64
+from .hash_index import HashIndex, hash_bytes64, hashes64
 
 
 class LexiconView:
@@ -76,7 +76,7 @@ class Lexicon:
         if not words:
             return
         sizes = np.array([len(word) for word in words], np.int64)
-        hashes = np.array([hash_bytes64(word) for word in words], np.uint64)
+        hashes = hashes64(words)
         self._append(np.frombuffer(b"".join(words), np.uint8), sizes, hashes, first_rows)
 
     def _append(self, utf8: U8, sizes: I64, hashes: U64, first_rows: U32) -> None:

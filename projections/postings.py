@@ -22,6 +22,7 @@ from .columns import (
     AnyColumn,
     Columns,
     Unsigned,
+    ascending_order,
     concatenate,
     gather_ranges,
     narrow,
@@ -75,15 +76,11 @@ class Piece:
 def invert(stream: U32, fields: FieldLengths, first_row: int) -> Piece:
     """Return the piece of rows whose tokens follow each other in ``stream``.
 
-    ``fields`` says how many tokens each row has. Cost: a sort of 64-bit keys.
+    ``fields`` says how many tokens each row has. Cost: a sort, about 10 ns a token.
     """
     size, lengths = len(stream), fields.total
-    # One sort of (term, place) pairs packed into 64 bits beats a stable argsort four times over.
-    keys = stream.astype(np.uint64) << np.uint64(32)
-    keys |= np.arange(size, dtype=np.uint64)
-    keys.sort()
-    order = (keys & np.uint64(0xFFFF_FFFF)).astype(np.int64)
-    tokens = (keys >> np.uint64(32)).astype(np.uint32)
+    order = ascending_order(stream)
+    tokens = stream[order]
     ends = np.cumsum(lengths, dtype=np.int64)
     token_rows = np.repeat(np.arange(len(lengths), dtype=np.int64), lengths)[order]
     positions = order - (ends - lengths)[token_rows]

@@ -12,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from .columns import I64, U32, U64, AnyColumn, Column, Columns, damaged, require, rows_up_to
-from .hash_index import HashIndex, hash_bytes64
+from .hash_index import HashIndex, hash_bytes64, hashes64
 from .names import check_seqs
 
 _KEPT_MAX: Final = 1 << 16
@@ -62,7 +62,7 @@ class Strings:
         if not self._new:
             return []
         pieces = [text.encode() for text, _ in self._new]
-        hashes = np.array([hash_bytes64(piece) for piece in pieces], np.uint64)
+        hashes = hashes64(pieces)
         known = self._find_all(pieces, hashes) if self._forgotten else {}
         added = [place for place in range(len(pieces)) if place not in known]
         codes = dict(known)

@@ -58,7 +58,8 @@ def cut(data: bytes) -> Words:
 class WordTable:
     """Numbers by words of up to 16 bytes.
 
-    - ``_low`` is 0 exactly in free slots: no word starts with a zero byte.
+    - ``_keys`` are (slots, 2): both halves of a key stand together, so a probe waits for memory
+      once. The lower half is 0 exactly in free slots: no word starts with a zero byte.
     - At most half of the slots are taken.
     """
 
@@ -69,8 +70,7 @@ class WordTable:
         return self._count
 
     def _resize(self, slots: int) -> None:
-        self._low = np.zeros(slots, np.uint64)
-        self._high = np.zeros(slots, np.uint64)
+        self._keys = np.zeros((slots, 2), np.uint64)
         self._values = np.zeros(slots, np.int32)
         self._shift = np.uint64(64 - (slots.bit_length() - 1))
         self._count = 0
@@ -86,16 +86,17 @@ class WordTable:
         return ((mixed * _FACTOR_LOW) >> self._shift).astype(np.int64)
 
     def find(self, low: U64, high: U64) -> I32:
-        """Return the number of each word, or `UNKNOWN`; about 20 ns a word."""
+        """Return the number of each word, or `UNKNOWN`; about 30 ns a word of 60,000."""
         found = np.full(len(low), UNKNOWN, np.int32)
         slots, asked = self._slots(low, high), np.arange(len(low))
-        last = len(self._low) - 1
+        last = len(self._keys) - 1
         for _ in range(_PROBES_MAX):
-            here = self._low[slots]
-            hits = (here == low) & (self._high[slots] == high)
-            found[asked[hits]] = self._values[slots[hits]]
-            on = ~hits & (here != 0)
-            if not on.any():
+            here = self._keys.take(slots, axis=0)
+            is_here = (here[:, 0] == low) & (here[:, 1] == high)
+            hits = np.flatnonzero(is_here)
+            found[asked[hits]] = self._values.take(slots[hits])
+            on = np.flatnonzero(~is_here & (here[:, 0] != 0))
+            if not len(on):
                 break
             low, high, asked = low[on], high[on], asked[on]
             slots = (slots[on] + 1) & last
@@ -104,33 +105,30 @@ class WordTable:
     def add(self, low: U64, high: U64, values: I32) -> None:
         """Enter words that are not there, each once."""
         needed = 2 * (self._count + len(low))
-        if needed > len(self._low):
-            taken = np.flatnonzero(self._low)
-            before = self._low[taken], self._high[taken], self._values[taken]
+        if needed > len(self._keys):
+            taken = np.flatnonzero(self._keys[:, 0])
+            keys, numbers = self._keys[taken], self._values[taken]
             self._resize(1 << needed.bit_length())
-            self._enter(*before)
-        self._enter(low, high, values)
+            self._enter(keys, numbers)
+        self._enter(np.stack([low, high], axis=1), values)
 
-    def _enter(self, low: U64, high: U64, values: I32) -> None:
-        slots = self._slots(low, high)
-        last = len(self._low) - 1
+    def _enter(self, keys: U64, values: I32) -> None:
+        slots = self._slots(keys[:, 0], keys[:, 1])
+        last = len(self._keys) - 1
         for _ in range(_PROBES_MAX):
-            free = np.flatnonzero(self._low[slots] == 0)
+            free = np.flatnonzero(self._keys[slots, 0] == 0)
             # Where two want one slot, the last one written has it, in every column.
-            self._low[slots[free]] = low[free]
-            self._high[slots[free]] = high[free]
-            placed = np.zeros(len(low), np.bool_)
-            placed[free] = (self._low[slots[free]] == low[free]) & (
-                self._high[slots[free]] == high[free]
-            )
+            self._keys[slots[free]] = keys[free]
+            placed = np.zeros(len(keys), np.bool_)
+            placed[free] = (self._keys[slots[free]] == keys[free]).all(axis=1)
             self._values[slots[placed]] = values[placed]
             self._count += int(np.count_nonzero(placed))
             if placed.all():
                 break
-            low, high, values = low[~placed], high[~placed], values[~placed]
+            keys, values = keys[~placed], values[~placed]
             slots = (slots[~placed] + 1) & last
 
     @property
     def size_bytes(self) -> int:
         """Memory held."""
-        return self._low.nbytes + self._high.nbytes + self._values.nbytes
+        return self._keys.nbytes + self._values.nbytes

@@ -1,5 +1,7 @@
 """The probe: what of a content is there, so that an ingest repeats no work."""
 
+from pathlib import Path
+
 import msgspec
 
 import cerata
@@ -82,3 +84,52 @@ def test_what_was_cut_otherwise_is_not_resumed() -> None:
         again = store.remember(text, uri="u")
         assert store.frame(stale).superseded_by == again.id
         assert store.frame(again).text == text
+
+
+def test_frames_that_were_put_as_they_are_are_found_by_their_content() -> None:
+    """They had no hash, so a caller's own ingest could not ask what it had put already."""
+    with cerata.open(":memory:") as store:
+        one = store.put_frame("wax")
+        store.put_frames(["tablet", "stylus"])
+        blob = store.put_frame(b"wax", search_text="bees")
+        store.put_frame(b"honey")
+        with store.transaction():
+            store.put_frame("in a block")
+            found = store.find_stored(cerata.content_hash("in a block"))
+            assert [part.id for part in found] == [-1]
+        assert store.find_content(cerata.content_hash("wax")) == [one.id, blob.id]
+        assert store.find_stored(cerata.content_hash("stylus")) == [Stored(3, {}, (), ())]
+        assert store.find_content(cerata.content_hash(b"honey")) == [5]
+        assert store.find_content(cerata.content_hash("none")) == []
+
+
+def test_the_parts_of_a_document_are_not_found_for_it() -> None:
+    """The text of a part is no content of its own: remembered, it is another document."""
+    text = "\n\n".join(f"## Part {number}\n" + f"w{number} " * 400 for number in range(4))
+    with cerata.open(":memory:") as store:
+        whole = store.remember(text)
+        part = store.frame(whole.ids[1]).text
+        assert store.find_content(cerata.content_hash(text)) == [whole.id]
+        assert store.find_content(cerata.content_hash(part)) == []
+        assert store.remember(part).added
+
+
+def test_a_text_is_remembered_beside_bytes_that_are_the_same(tmp_path: Path) -> None:
+    """Bytes are not searched by their words, nor is what was put with other words for it."""
+    file = tmp_path / "note.txt"
+    file.write_bytes(b"the harbour opens")
+    with cerata.open(":memory:") as store:
+        store.put_frame(b"the harbour opens")
+        store.put_frame("the harbour opens", search_text="none of it")
+        assert store.remember("the harbour opens").added
+        assert not store.remember("the harbour opens").added
+        store.put_frame(b"the harbour opens", uri=file.as_posix())
+        assert store.remember(file).added
+        assert store.remember_files([file]).of("unchanged")
+        assert [frame.uri for frame in store.frames() if frame.text] == [
+            file.as_posix(),
+            None,
+            None,
+        ]
+        found = store.search("harbour")
+        assert [hit.id for hit in found] == [3, 5]

@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 
 from cerata.engine.events import DeleteFrame, EventBody, PutFrame
 from cerata.projections import vocabulary, word_table
+from cerata.projections.columns import ascending_order
 from cerata.projections.english import english
 from cerata.projections.fulltext import FulltextProjection
 from cerata.projections.text import folded, terms, words
@@ -50,6 +51,12 @@ def test_the_table_is_a_dictionary_of_short_words(batches: list[list[bytes]]) ->
         assert table.find(asked.low, asked.high).tolist() == [model[word] for word in short]
     other = cut(b"never-entered-x")
     assert table.find(other.low, other.high).tolist() == [UNKNOWN]
+
+
+@given(st.lists(st.integers(0, 5) | st.integers(65_533, 65_540) | st.integers(0, (1 << 32) - 1)))
+def test_tokens_are_ordered_by_number_and_then_by_place(items: list[int]) -> None:
+    order = ascending_order(np.array(items, np.uint32)).tolist()
+    assert order == sorted(range(len(items)), key=items.__getitem__)
 
 
 def stream_of(batches: Sequence[Sequence[str]]) -> list[list[str]]:
