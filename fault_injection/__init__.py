@@ -6,8 +6,9 @@ what recovery makes of each image with `model`, which hashes for itself. `readin
 differs in nothing that recovery reads. `monitor` watches the order of writes and syncs without any
 crash; `schedule` runs several simulated processes under every interleaving with few preemptions,
 `interleavings` says which processes meet. `documents` crashes a whole store, `crash_test` any
-`workload` of a user's own, on all cores. `plants` breaks the engine on purpose, and `detectors`
-shows that all this would notice. `report` runs the lot and counts.
+`workload` of a user's own, on all cores. `promises` checks what no crash state shows. `plants`
+breaks the engine on purpose, and `detectors` shows that all this would notice. `report` runs the
+lot and counts.
 
 Start reading at `disk`.
 """

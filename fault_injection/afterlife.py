@@ -54,6 +54,8 @@ def live_on(
 ) -> Tally:
     """Recover a crash state, append two batches, die, and try the crash states of all of it."""
     world = crashed_world(state, record=True)
+    # A copy lives on under the name that sessions open.
+    world.disk.names[PATH] = world.disk.names.pop(story.path)
     base = bytes(world.disk.names[PATH].data)
     tally = Tally()
     try:

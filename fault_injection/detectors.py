@@ -15,11 +15,23 @@ from .geometry import FileGeometry
 from .interleavings import LIVES, Meeting, explore_meeting
 from .monitor import OrderingMonitor
 from .oracle import Finding
-from .plants import Plant
+from .plants import BY_NAME, Plant
+from .promises import PROMISES
 from .states import Plan
 from .workloads import STORIES, fresh_image, record, record_creation, sequences
 
 SMOKE_PLAN: Final = Plan(exhaustive=1_024, samples=24, tears=48, pair_drops=24)
+
+CANARY: Final = "believe a record's body unchecked"
+"""A bug that no monitor sees: a crash state and the oracle are needed to notice it."""
+
+PAIRS: Final = (("small", "backup"), ("small", "checkpoint"))
+"""Operations that do nothing worth crashing to an empty store."""
+
+
+class Blind(AssertionError):
+    """The harness did not notice a bug that was planted for it to be noticed."""
+
 
 Recording: TypeAlias = Callable[[], Story]
 """Records one story afresh, under the ordering monitor; raises what breaks meanwhile."""
@@ -35,9 +47,32 @@ def recordings(length_max: int) -> dict[str, Recording]:
         return record(acts, sync=sync, monitor=OrderingMonitor(FileGeometry()))
 
     found: dict[str, Recording] = {"creation": creation}
-    for acts, sync in (*STORIES, *((acts, "commit") for acts in sequences(length_max))):
+    pairs = PAIRS if length_max < 2 else ()
+    short = ((acts, "commit") for acts in (*sequences(length_max), *pairs))
+    for acts, sync in (*STORIES, *short):
         found[f"{' '.join(acts)} (sync={sync})"] = partial(acting, acts, sync)
     return found
+
+
+def canary() -> str:
+    """Plant one bug, and return how the smallest crash test notices it.
+
+    Whoever is told that nothing was found is told as well that something would have been.
+
+    Raises:
+        Blind: it was not noticed: the harness finds nothing, whatever there is to be found.
+    """
+    fresh_image()
+    with BY_NAME[CANARY].planted():
+        noticed = _first_failure()
+    if noticed is None or _first_failure() is not None:
+        raise Blind(f"the canary lives: nobody notices that records are not checked ({CANARY})")
+    return noticed
+
+
+def _first_failure() -> str | None:
+    failures = Campaign(recover, SMOKE_PLAN, failures_max=1).check(record(("long",))).failures
+    return str(failures[0].finding) if failures else None
 
 
 def detect(plant: Plant) -> str | None:
@@ -48,7 +83,7 @@ def detect(plant: Plant) -> str | None:
     # The stores that everything starts from are made before anything is planted.
     fresh_image()
     fresh_image(7)
-    for part in _PARTS[plant.detector]():
+    for part in PARTS[plant.detector]():
         with plant.planted():
             noticed = part()
         if noticed:
@@ -79,15 +114,21 @@ def damaged(check: Callable[[], Iterator[Finding]]) -> list[str]:
 
 
 def _schedules(meeting: Meeting) -> list[str]:
-    tally = explore_meeting(meeting, preemptions=1, limit=40, problems_max=1)
+    tally = explore_meeting(meeting, preemptions=1, limit=60, problems_max=1)
     return list(tally.problems)
 
 
 DAMAGE = (check_rot, check_strangers, check_leavings)
 
 Part: TypeAlias = Callable[[], list[str]]
-_PARTS: dict[str, Callable[[], list[Part]]] = {
-    "stories": lambda: [partial(_story, recording) for recording in recordings(1).values()],
+PARTS: Final[dict[str, Callable[[], list[Part]]]] = {
+    # The shortest first: most bugs need no more, and a longer story has more states.
+    "stories": lambda: [
+        partial(_story, recording)
+        for _, recording in sorted(recordings(1).items(), key=lambda item: len(item[0]))
+    ],
     "damage": lambda: [partial(damaged, check) for check in DAMAGE],
     "schedules": lambda: [partial(_schedules, meeting) for meeting in LIVES.values()],
+    "promises": lambda: [partial(damaged, check) for check in PROMISES],
 }
+"""What is run to notice a bug, by the name of its detector."""

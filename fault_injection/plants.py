@@ -32,7 +32,7 @@ class Edit:
 class Plant:
     """A bug: its name, the edits that make it, and what is expected to notice.
 
-    ``detector`` is one of stories, damage, schedules.
+    ``detector`` is one of stories, damage, schedules, promises.
     """
 
     name: str
@@ -56,7 +56,7 @@ def _edited(edit: Edit) -> Generator[None, None, None]:
     *classes, name = path.split(".")
     for part in classes:
         owner = getattr(owner, part)
-    original = inspect.getattr_static(owner, name)
+    original = inspect.getattr_static(owner, name, None)
     function: object = original.fget if isinstance(original, property) else original
     if not isinstance(function, FunctionType):
         raise PlantOutdated(f"{edit.target} is not a plain function")
@@ -81,11 +81,11 @@ def _edited(edit: Edit) -> Generator[None, None, None]:
 
 
 def _importers(name: str, function: FunctionType) -> list[object]:
-    """Return the engine's modules that hold the function under its name."""
+    """Return the modules of the rooms that hold the function under its name."""
     return [
         module
         for module_name, module in sorted(sys.modules.items())
-        if module_name.startswith("cerata.engine") and getattr(module, name, None) is function
+        if module_name.startswith("cerata.") and getattr(module, name, None) is function
     ]
 
 
@@ -304,6 +304,198 @@ PLANTS: tuple[Plant, ...] = (
                 "cerata.engine.codec:_encode_payload",
                 "data = _encode(body)",
                 "data = msgspec.msgpack.encode(body)",
+            ),
+        ),
+    ),
+    Plant(
+        "give a new file its name before it is written",
+        "stories",
+        (
+            Edit(
+                "cerata.engine.creation:create",
+                "write_empty(file, path, new_page(environment, ring_size))",
+                "storage.link(temporary, path); storage.unlink(path)"
+                "; storage.link(temporary, path)"
+                "; write_empty(file, path, new_page(environment, ring_size))"
+                "; storage.unlink(path)",
+            ),
+        ),
+    ),
+    Plant(
+        "do not sync the folder of a new file",
+        "stories",
+        (Edit("cerata.engine.creation:create", "storage.sync_dir(path)", "pass"),),
+    ),
+    Plant(
+        "do not sync the folder of a name that a dead creator gave",
+        "schedules",
+        (Edit("cerata.engine.creation:sweep_temporaries", "storage.sync_dir(path)", "pass"),),
+    ),
+    Plant(
+        "do not sync the folder of a copy",
+        "stories",
+        (Edit("cerata.engine.backup:back_up", "storage.sync_dir(path)", "pass"),),
+    ),
+    Plant(
+        "take a later record for a proof",
+        "stories",
+        (
+            Edit(
+                "cerata.engine.recovery:examine",
+                "*(record.durable_through for record in beyond)",
+                "*(record.first_seq - 1 for record in beyond)",
+            ),
+        ),
+    ),
+    Plant(
+        "cut off what a large batch takes",
+        "stories",
+        (
+            Edit(
+                _WRITER + "settle",
+                "named_end = max([found.page.data_end, *spills])",
+                "named_end = found.page.data_end",
+            ),
+        ),
+    ),
+    Plant(
+        "save a projection further than the log is sealed",
+        "promises",
+        (Edit(_WRITER + "flip", "if tail:", "if tail and build is None:"),),
+    ),
+    Plant(
+        "go by the older header page",
+        "stories",
+        (
+            Edit(
+                "cerata.engine.file:choose_page",
+                "newest = max(found, key=lambda page: page.flip)",
+                "newest = min(found, key=lambda page: page.flip)",
+            ),
+        ),
+    ),
+    Plant(
+        "believe a header page unchecked",
+        "stories",
+        (
+            Edit(
+                "cerata.engine.format.page:decode_page",
+                "if _page_check(number, body) != data[_CHECK_OFFSET:]:",
+                "if False:",
+            ),
+        ),
+    ),
+    Plant(
+        "believe a footer whose extents are not whole",
+        "stories",
+        (
+            Edit(
+                "cerata.engine.recovery:_whole_toc",
+                "wanted = list(toc.references())",
+                "wanted = list(toc.references())[:0]",
+            ),
+        ),
+    ),
+    Plant(
+        "append without taking in what others wrote",
+        "schedules",
+        (Edit("cerata.engine.hold:Hold.catch_up", "self._writer.catch_up(pages)", "pass"),),
+    ),
+    Plant(
+        "cut off bytes though others are there",
+        "schedules",
+        (
+            Edit(
+                "cerata.engine.opening:_join",
+                "log.settle(found, alone=alone)",
+                "log.settle(found, alone=True)",
+            ),
+        ),
+    ),
+    Plant(
+        "call a sync again that failed",
+        "promises",
+        (
+            Edit(
+                _LOG + "_file_sync",
+                "raise self._poison.take(error) from error",
+                "self._position.log_file.file.sync()",
+            ),
+        ),
+    ),
+    Plant(
+        "ignore a short write",
+        "promises",
+        (Edit("cerata.engine.storage:OsFile.write_at", "if written == len(data):", "if True:"),),
+    ),
+    Plant(
+        "begin again where a short write began",
+        "promises",
+        (
+            Edit(
+                "cerata.engine.storage:OsFile.write_at",
+                "rest[written:], offset + written",
+                "rest[written:], offset",
+            ),
+        ),
+    ),
+    Plant(
+        "lock for the process, not for the open file",
+        "promises",
+        (
+            Edit(
+                "cerata.engine.storage:OsFile._ofd",
+                "_F_OFD_SETLK, _OFD_REQUESTS",
+                "fcntl.F_SETLK, _OFD_REQUESTS",
+            ),
+        ),
+    ),
+    Plant(
+        "leave a child its parent's handle",
+        "promises",
+        (
+            Edit(
+                _LOG + "abandon",
+                "self._hold.abandon()",
+                "pass",
+            ),
+        ),
+    ),
+    Plant(
+        "go on from what an interrupt left",
+        "promises",
+        (Edit("cerata.engine.hold:Hold.begin_change", "if self._changing:", "if False:"),),
+    ),
+    Plant(
+        "believe a saved projection unchecked",
+        "promises",
+        (
+            Edit(
+                "cerata.engine.file:LogFile.read_extent",
+                "if own != self.file.read_at(header.body_offset + header.length, len(own)):",
+                "if False:",
+            ),
+        ),
+    ),
+    Plant(
+        "a projection that reads the clock",
+        "promises",
+        (
+            Edit(
+                "cerata.projections.tags:Tags.apply",
+                "body.tag), body.at)",
+                "body.tag), __import__('time').monotonic_ns())",
+            ),
+        ),
+    ),
+    Plant(
+        "a projection that forgets what it folded before",
+        "promises",
+        (
+            Edit(
+                "cerata.projections.frames:FramesProjection.apply",
+                "elif event.type != put_name:",
+                "elif event.type != put_name and events[0].seq == 1:",
             ),
         ),
     ),

@@ -1,0 +1,279 @@
+"""What must hold besides crash states: of files, locks, forks, failed syncs, interrupts and folds.
+
+Owns one small check for each, quick enough for every run; each yields what is wrong. They are the
+detectors of planted bugs that no crash state shows. Leaves out sweeps over every place where these
+faults can strike: the engine's own tests do those.
+"""
+
+import dis
+import errno
+import os
+import sys
+import tempfile
+from collections.abc import Callable, Generator, Iterator
+from contextlib import ExitStack, contextmanager
+from functools import cache
+from pathlib import Path
+from types import CodeType, FrameType
+from typing import Any
+from unittest.mock import patch
+
+from cerata.engine.errors import CerataError, Closed, OutcomeUnknown
+from cerata.engine.format.toc import Ref
+from cerata.engine.integrity import HASH_SIZE
+from cerata.engine.log import Log
+from cerata.engine.storage import Buffer, LockName, OsStorage, refused
+from cerata.memory.store import Store, open_store
+from cerata.replay.checkpoint import chunk_refs
+
+from .disk import Node, SimulatedDisk, SimulatedFile, SimulatedProcess
+from .oracle import Finding
+from .workloads import PATH, RING_SIZE, frame, fresh_image, fresh_world, open_log
+from .world import World
+
+_ENGINE = os.path.dirname(sys.modules[Log.__module__].__file__ or "")
+_INTERRUPTS_MAX = 400
+"""Places of an append at which it is interrupted; it has about 200."""
+
+
+def check_short_writes() -> Iterator[Finding]:
+    """Write to a real file whose system takes a third of each write: all of it must arrive."""
+    data = bytes(range(256)) * 4
+    real = os.pwrite
+
+    def short(descriptor: int, piece: Buffer, offset: int) -> int:
+        return real(descriptor, memoryview(piece)[: -(-len(piece) // 3)], offset)
+
+    with tempfile.TemporaryDirectory() as folder:
+        file = OsStorage().create(str(Path(folder) / "file"))
+        try:
+            with patch.object(os, "pwrite", short):
+                file.write_at(100, data)
+            if file.read_at(0, file.size()) != bytes(100) + data:
+                yield Finding("O4", "a write that was done in three parts is not what was written")
+        finally:
+            file.close()
+
+
+def check_locks() -> Iterator[Finding]:
+    """Lock a real file twice from one process, and close another descriptor of it in between."""
+    if sys.platform != "linux":
+        return
+    with tempfile.TemporaryDirectory() as folder, ExitStack() as stack:
+        path = str(Path(folder) / "file")
+        storage = OsStorage()
+        storage.create(path).close()
+        first, second = (storage.open(path, mode="rw") for _ in range(2))
+        stack.callback(first.close)
+        stack.callback(second.close)
+        first.try_lock(LockName.WRITER, exclusive=True)
+        storage.open(path, mode="rw").close()
+        if second.try_lock(LockName.WRITER, exclusive=True):
+            yield Finding("F5", "two open files hold the writer lock at once")
+
+
+def check_fork() -> Iterator[Finding]:
+    """Append in a forked child through the handle of its parent: it must be refused there."""
+    if not hasattr(os, "fork"):
+        return
+    world = fresh_world()
+    log = open_log(world, world.disk.process(), PATH)
+    child = os.fork()
+    if child == 0:
+        code = 1
+        try:
+            log.append([frame("from the child")])
+        except Closed:
+            code = 0
+        finally:
+            os._exit(code)
+    _, status = os.waitpid(child, 0)
+    if os.waitstatus_to_exitcode(status):
+        yield Finding("F4", "a forked child appended through its parent's handle")
+
+
+class _FailingFile(SimulatedFile):
+    """A file whose next sync fails, once: the next one says that all is well, as Linux does."""
+
+    def sync(self) -> None:
+        process = self._process
+        assert isinstance(process, _FailingProcess)
+        if process.failures:
+            process.failures -= 1
+            raise refused(OSError(errno.EIO, "planned"), "sync", PATH)
+        super().sync()
+
+
+class _FailingProcess(SimulatedProcess):
+    """A process in which so many of the next syncs fail."""
+
+    failures = 0
+
+    def _opened(self, node: Node, *, writable: bool) -> SimulatedFile:
+        file = _FailingFile(self, node, writable=writable)
+        self.files.add(file)
+        return file
+
+
+def check_failed_sync() -> Iterator[Finding]:
+    """Let one sync fail: the append is not acknowledged, and the handle refuses all that follows.
+
+    The system may have dropped what was written and call the next sync a success.
+    """
+    world = fresh_world()
+    process = _FailingProcess(world.disk, "P")
+    log = open_log(world, process, PATH)
+    process.failures = 1
+    for number, expected in enumerate(("is acknowledged", "goes on as if it were nothing")):
+        try:
+            log.append([frame(f"note {number}")])
+        except OutcomeUnknown:
+            continue
+        except CerataError as error:
+            yield Finding("O1", f"a sync that failed is told as {error!r}")
+        else:
+            yield Finding("O1", f"a sync failed, and the handle {expected}")
+
+
+def check_interrupts() -> Iterator[Finding]:
+    """Interrupt an append wherever it can be: what the handle then shows is in the file."""
+    fresh_image()
+    for nth in range(_INTERRUPTS_MAX):
+        world = World(disk=SimulatedDisk(record=False))
+        world.disk.put(PATH, fresh_image())
+        log = open_log(world, world.disk.process(), PATH)
+        log.append([frame("before")])
+        with _interrupted(nth) as struck:
+            try:
+                log.append([frame("meanwhile")])
+            except KeyboardInterrupt:
+                pass
+            except CerataError as error:
+                yield Finding("F2", f"interrupted at place {nth}, an append raised {error!r}")
+        if not struck():
+            return
+        try:
+            log.append([frame("after")])
+            shown = [event.payload_bytes for event in log.read()]
+        except CerataError:
+            continue  # A handle may refuse; it may not lie.
+        except Exception as error:  # noqa: BLE001 - told, whatever it is
+            yield Finding("F2", f"interrupted at place {nth}, the next append raised {error!r}")
+            return
+        aside = open_log(world, world.disk.process(), PATH)
+        there = [event.payload_bytes for event in aside.read()]
+        if shown != there or len(there) not in (2, 3):
+            yield Finding(
+                "F2",
+                f"interrupted at place {nth}: the handle shows {len(shown)} events, the file has "
+                f"{len(there)}",
+            )
+            return
+
+
+@contextmanager
+def _interrupted(nth: int) -> Generator[Callable[[], bool], None, None]:
+    """Raise `KeyboardInterrupt` at the nth place of the engine where Python looks for signals.
+
+    That is where a function begins, and behind a call.
+    """
+    left = nth
+    called: dict[FrameType, bool] = {}
+
+    def trace(scene: FrameType, event: str, _: Any) -> Any:
+        nonlocal left
+        names = _opcodes(scene.f_code)
+        if names is None:
+            return None
+        if event == "call":
+            scene.f_trace_opcodes, scene.f_trace_lines = True, False
+        elif event == "opcode":
+            name = names[scene.f_lasti]
+            was_called, called[scene] = called.get(scene, False), name == "CALL"
+            if not (was_called and name in ("POP_TOP", "STORE_FAST", "STORE_ATTR")):
+                return trace
+        else:
+            return trace
+        left -= 1
+        if left == -1:
+            raise KeyboardInterrupt
+        return trace
+
+    before = sys.gettrace()
+    sys.settrace(trace)
+    try:
+        yield lambda: left < 0
+    finally:
+        sys.settrace(before)
+
+
+@cache
+def _opcodes(code: CodeType) -> list[str] | None:
+    """Return the names of a code's bytecodes by offset; None where it is not the engine's."""
+    if not code.co_filename.startswith(_ENGINE):
+        return None
+    return [dis.opname[number] for number in code.co_code]
+
+
+def check_folds() -> Iterator[Finding]:
+    """Tell a store's story, and hold its projections against a replay of the log each time.
+
+    Where they were written, opened again from a checkpoint, and where a bit of a saved chunk is
+    flipped: what is derived is made again.
+    """
+    world = fresh_world()
+    with _open(world) as store:
+        notes = [store.put_frame(f"note {number}", tags=["t"]) for number in range(6)]
+        store.tag("before")
+        store.checkpoint()
+        store.supersede(notes[0], "another note")
+        store.delete(notes[1])
+        yield from _compared(store, "where they were written")
+        store.checkpoint()
+    with _open(world) as store:
+        yield from _compared(store, "opened again")
+        known = store.digests(replay=True)
+    image = bytes(world.disk.names[PATH].data)
+    chunk = max(_chunks(world), key=lambda ref: ref.length)
+    for place in range(chunk.offset + HASH_SIZE, chunk.offset + chunk.length, 6):
+        copy = bytearray(image)
+        copy[place] ^= 1
+        world.disk.put(PATH, copy)
+        with _open(world) as store:
+            if store.digests() != known:
+                yield Finding("O10", f"a saved chunk is believed with a bit flipped at {place}")
+
+
+def _chunks(world: World) -> list[Ref]:
+    """Return where the chunks of every projection stand."""
+    log = open_log(world, world.disk.process(), PATH)
+    toc = log.toc()
+    found = [ref for key in toc.projections for ref, _ in chunk_refs(log.file, toc.saved(key))]
+    log.close()
+    return found
+
+
+def _compared(store: Store, when: str) -> Iterator[Finding]:
+    try:
+        saved, replayed = store.digests(), store.digests(replay=True)
+    except Exception as error:  # noqa: BLE001 - told, whatever it is
+        yield Finding("O10", f"{when}, folding raised {error!r}")
+        return
+    wrong = sorted(name for name, digest in replayed.items() if saved.get(name) != digest)
+    if wrong:
+        yield Finding("O10", f"{when}, {', '.join(wrong)} are not what a replay gives")
+
+
+def _open(world: World) -> Store:
+    environment = world.environment(world.disk.process())
+    return open_store(PATH, environment=environment, ring_bytes=RING_SIZE)
+
+
+PROMISES = (
+    check_short_writes,
+    check_locks,
+    check_fork,
+    check_failed_sync,
+    check_interrupts,
+    check_folds,
+)
