@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 from msgspec.structs import replace
 
 from .codec import Batch
-from .creation import temporary_of, write_empty
+from .creation import discard, temporary_of, write_empty
 from .environment import Environment
 from .errors import CerataError, Conflict, Corrupt
 from .file import PAGES_SIZE, LogFile, check_writable, choose_page
@@ -67,9 +67,9 @@ def back_up(log: "Log", path: str, through: int | None) -> None:
         storage.sync_dir(path)
         named = False
     finally:
-        if not named:
-            storage.unlink(temporary)
         file.close()
+        if not named:
+            discard(storage, temporary)
 
 
 def _taken(path: str) -> CerataError:

@@ -5,17 +5,19 @@ link(), which fails if the name exists: the loser opens the winner's file. The c
 presence on it from before it has a name, so nobody recovers it meanwhile.
 """
 
+from contextlib import suppress
+
 from msgspec.structs import replace
 
 from .environment import Environment
-from .errors import CerataError, NotFound
+from .errors import CerataError, NotFound, StorageFailed
 from .file import Flip, LogFile, turned
 from .format.page import HeaderPage
 from .format.record import NO_LINK
 from .format.toc import Toc
 from .integrity import chain_start
 from .limits import PAGE_SIZE
-from .storage import LockName, StorageFile
+from .storage import LockName, Storage, StorageFile
 
 TEMPORARY_SUFFIX = ".cerata-new"
 
@@ -73,33 +75,43 @@ def create(path: str, environment: Environment, ring_size: int) -> StorageFile |
     """
     storage = environment.storage
     temporary = temporary_of(path, environment)
-    named = False
     try:
         file = storage.create(temporary, known_as=path)
     except NotFound as error:
         raise NotFound("There is no such folder", where=path, remedy="Create it first.") from error
+    named = False
     try:
         # Taken before the file has its name; a sweeper of old temporaries sees it is in use.
         file.try_lock(LockName.PRESENCE, exclusive=True)
         write_empty(file, path, new_page(environment, ring_size))
+        named = True
         try:
-            published = storage.link(temporary, path)
+            named = storage.link(temporary, path)
         except NotFound:
             # A sweeper took it in the instant before it was locked: as if somebody was first.
-            published = False
-        if published:
-            # Until its name is durable the other one stays: it says so to whoever opens the file.
-            named = True
-            storage.sync_dir(path)
             named = False
-            created, file = file, None  # type: ignore[assignment]
-            return created
-        return None
-    finally:
+        except StorageFailed:
+            named = False
+            raise
+        if named:
+            # Until its name is durable the other one stays: it says so to whoever opens the file.
+            storage.sync_dir(path)
+    except BaseException:
+        file.close()
         if not named:
-            storage.unlink(temporary)
-        if file is not None:
-            file.close()
+            discard(storage, temporary)
+        raise
+    discard(storage, temporary)
+    if named:
+        return file
+    file.close()
+    return None
+
+
+def discard(storage: Storage, temporary: str) -> None:
+    """Remove a temporary name; where that fails, it is left to the next opener."""
+    with suppress(StorageFailed):
+        storage.unlink(temporary)
 
 
 def sweep_temporaries(path: str, environment: Environment) -> None:
@@ -123,8 +135,8 @@ def sweep_temporaries(path: str, environment: Environment) -> None:
         try:
             if file.identity() == published:
                 storage.sync_dir(path)
-                storage.unlink(name)
+                discard(storage, name)
             elif file.try_lock(LockName.PRESENCE, exclusive=True):
-                storage.unlink(name)
+                discard(storage, name)
         finally:
             file.close()

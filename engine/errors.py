@@ -16,7 +16,7 @@ Classes are kinds that a caller acts on, and each is also the built-in that it s
     ├── HistoryPruned(LookupError)       the asked-for state was retired on purpose
     ├── ProjectionFailed(RuntimeError)   the code of a user's own projection raised
     ├── StorageFailed(OSError)           the disk refused; nothing of this call was acknowledged
-    └── OutcomeUnknown(OSError)          a sync failed: the batch may or may not survive
+    └── OutcomeUnknown(OSError)          the disk failed late: the batch may or may not survive
 
 A message says what is wrong, where, and what to do. ``exit_code`` is what the command line
 returns for the class; docs/errors.md lists them.
@@ -169,7 +169,7 @@ class StorageFailed(CerataError, OSError):
 
 
 class OutcomeUnknown(CerataError, OSError):
-    """A sync failed after the batch was written: it may or may not survive.
+    """The disk failed when the batch was written already: it may or may not survive.
 
     The handle is poisoned. Reopen the file and look for the batch before writing it again.
     """

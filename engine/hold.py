@@ -92,6 +92,14 @@ class Hold:
         self.mutex = threading.RLock()
         self.release()
 
+    def give_up(self, file: StorageFile, error: StorageFailed) -> CerataError:
+        """Close a file whose lock cannot be released, and return what to raise.
+
+        Closing releases it; otherwise nobody else would ever write again.
+        """
+        file.close()
+        return self._poison.take(error)
+
     def release(self) -> None:
         """Give the files back, and with them their locks; nothing may be used afterwards."""
         self.closed = True
@@ -220,7 +228,7 @@ class Writing:
                 hold.wait_for_writer(file, wait=self._wait)
             except BaseException:
                 # Harmless where it was not got; an interrupt right after getting it cannot leak it.
-                file.unlock(LockName.WRITER)
+                self._unlock()
                 raise
             try:
                 hold.begin_change()
@@ -240,4 +248,10 @@ class Writing:
         try:
             self._hold.end_change(error)
         finally:
+            self._unlock()
+
+    def _unlock(self) -> None:
+        try:
             self._file.unlock(LockName.WRITER)
+        except StorageFailed as error:
+            raise self._hold.give_up(self._file, error) from error

@@ -5,7 +5,7 @@ millisecond and needs no signal or thread.
 """
 
 from .environment import Clock
-from .errors import Locked
+from .errors import Locked, StorageFailed
 from .storage import LockName, StorageFile
 
 _FIRST_WAIT = 50e-6
@@ -82,8 +82,16 @@ class held:  # noqa: N801
             )
         except BaseException:
             # Harmless where it was not got; so an interrupt right after getting it cannot leak it.
-            self._file.unlock(self._name)
+            self._release()
             raise
 
     def __exit__(self, *_: object) -> None:
-        self._file.unlock(self._name)
+        self._release()
+
+    def _release(self) -> None:
+        try:
+            self._file.unlock(self._name)
+        except StorageFailed:
+            # Closing releases what unlocking could not; else nobody would ever write again.
+            self._file.close()
+            raise

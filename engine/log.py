@@ -19,11 +19,13 @@ import msgspec
 from .codec import Batch, Prepared, SpillRef, check_key, key_hash, prepare, tenant_of
 from .environment import Environment
 from .errors import (
+    CerataError,
     Conflict,
     Corrupt,
     IdempotencyConflict,
     InvalidInput,
     NotFound,
+    OutcomeUnknown,
     StorageFailed,
 )
 from .events import Attachment, Draft, Event
@@ -364,13 +366,27 @@ class Log:
         if due or self._position.shows_foreign:
             self._sync_through(last_seq)
             if policy == "always":
-                self._prove()
+                self._prove_appended(batch)
         else:
             with self._hold.mutex:
                 self._publish()
         head = Head(last_seq, batch.recorded, self)
         durable = self._position.durable >= last_seq
         return Appended(batch.first_seq, last_seq, durable, head)
+
+    def _prove_appended(self, batch: Batch) -> None:
+        """Prove a durable batch; it stands whatever comes of that, so nothing says it does not."""
+        try:
+            self._prove()
+        except OutcomeUnknown:
+            raise
+        except CerataError as error:
+            raise OutcomeUnknown(
+                f"Events {batch.first_seq:,} to {batch.last_seq:,} are durable, and nothing "
+                f"proves it yet: {error.what}",
+                where=self.path,
+                remedy="They are there; the next batch or a clean close proves them.",
+            ) from error
 
     def _write_spill(self, prepared: Prepared) -> "_Spill":
         """Write a large batch's events into an extent of their own; durable on return.

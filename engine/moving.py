@@ -67,10 +67,10 @@ def follow_move(
                 where=path,
                 remedy="Open it again, if that is the one you mean.",
             )
+        position.enter(LogFile(newer, path, page.file_id), page)
     except BaseException:
         newer.close()
         raise
-    position.enter(LogFile(newer, path, page.file_id), page)
     return True
 
 

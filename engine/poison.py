@@ -1,4 +1,4 @@
-"""Poison: what makes a handle refuse every later call once a sync has failed.
+"""Poison: what makes a handle refuse every later call once nobody knows what the disk holds.
 
 Owned by one `Log` and shared with its `Writer`, so that neither holds the other: a handle that is
 dropped without `close` frees its file at once, not when a collector finds the cycle.
@@ -19,7 +19,7 @@ class Poison:
     def take(self, error: StorageFailed) -> OutcomeUnknown:
         """Refuse every later call, and return what to raise: nobody knows what the disk holds."""
         failure = OutcomeUnknown(
-            f"A sync failed, so it is not known what the disk holds: {error.what}",
+            f"It is not known what the disk holds: {error.what}",
             where=self._path,
             remedy="Open the file again; it recovers, and shows which events survived.",
         )

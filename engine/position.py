@@ -79,16 +79,16 @@ class Position:
 
     def forget(self, page: HeaderPage) -> None:
         """Start again from a header page, as after an interrupt between two steps."""
-        self.page, self.cursor, self.tail = page, Cursor.at_start(page), []
-        self.pages = b""
+        cursor = Cursor.at_start(page)
+        self.page, self.cursor, self.tail, self.pages = page, cursor, [], b""
 
     def enter(self, log_file: LogFile, page: HeaderPage) -> None:
         """Go over to the file that took this one's place; the log is the same."""
-        self.log_file = log_file
-        self.reader = Reader(log_file)
-        self.keys = KeyIndex(log_file)
-        self.identity = log_file.file.identity()
-        self.forget(page)
+        # All that can fail comes first: half of a move would be neither file.
+        reader, keys, identity = Reader(log_file), KeyIndex(log_file), log_file.file.identity()
+        cursor = Cursor.at_start(page)
+        self.log_file, self.reader, self.keys, self.identity = log_file, reader, keys, identity
+        self.page, self.cursor, self.tail, self.pages = page, cursor, [], b""
 
     # --- following others ------------------------------------------------------------------------
 

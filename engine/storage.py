@@ -13,6 +13,7 @@ import struct
 import sys
 import threading
 from collections.abc import Callable
+from contextlib import suppress
 from enum import IntEnum
 from typing import Literal, Protocol, TypeAlias
 
@@ -174,6 +175,8 @@ _OFD_REQUESTS = {
 """The kernel's ``struct flock``; taking and releasing the writer lock is on every append's path."""
 
 _NOTHING_PENDING = frozenset({errno.EROFS, errno.EINVAL})
+"""What a reader's sync may give where nothing can be written. To a writer, ext4 says EROFS when it
+gave up after an error and dropped what was pending."""
 
 
 _CLOSED = (1 << 31) - 1
@@ -187,9 +190,10 @@ class OsFile:
       reading meanwhile knows: by then the number may be another file's.
     """
 
-    def __init__(self, descriptor: int, path: str) -> None:
+    def __init__(self, descriptor: int, path: str, *, writable: bool) -> None:
         self._descriptor = descriptor
         self._path = path
+        self._harmless = frozenset[int]() if writable else _NOTHING_PENDING
 
     def read_at(self, offset: int, size: int) -> bytes:
         try:
@@ -229,7 +233,7 @@ class OsFile:
         try:
             _flush(self._descriptor)
         except OSError as error:
-            if error.errno in _NOTHING_PENDING:
+            if error.errno in self._harmless:
                 return
             raise self._refused(error, "sync") from error
 
@@ -258,7 +262,8 @@ class OsFile:
         except OSError as error:
             if error.errno in (errno.EAGAIN, errno.EACCES):
                 return False
-            raise self._refused(error, "lock") from error
+            doing = "unlock" if kind == fcntl.F_UNLCK else "lock"
+            raise self._refused(error, doing) from error
         return True
 
     def _try_flock(self, name: LockName) -> bool:
@@ -280,7 +285,7 @@ class OsFile:
     def close(self) -> None:
         descriptor, self._descriptor = self._descriptor, _CLOSED
         if descriptor != _CLOSED:
-            os.close(descriptor)
+            _give_back(descriptor)
 
     def _status(self) -> os.stat_result:
         try:
@@ -293,6 +298,12 @@ class OsFile:
 
     def _closed(self) -> Closed:
         return Closed("The file was closed meanwhile", where=self._path, remedy="Open it again.")
+
+
+def _give_back(descriptor: int) -> None:
+    """Close a descriptor, whatever the system says: it is gone, and what mattered was synced."""
+    with suppress(OSError):
+        os.close(descriptor)
 
 
 def _full_sync(descriptor: int) -> None:
@@ -315,32 +326,36 @@ class OsStorage:
 
     def open(self, path: str, *, mode: Literal["r", "rw"]) -> StorageFile:
         flags = os.O_RDONLY if mode == "r" else os.O_RDWR
-        return OsFile(self._open(path, flags, path), path)
+        return OsFile(self._open(path, flags, path), path, writable=mode == "rw")
 
     def create(self, path: str, *, known_as: str | None = None) -> StorageFile:
         name = known_as or path
-        return OsFile(self._open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL, name), name)
+        descriptor = self._open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL, name)
+        return OsFile(descriptor, name, writable=True)
 
     def _open(self, path: str, flags: int, name: str) -> int:
         """Open above the standard streams: a stray print must never write into a store."""
         try:
             # Without O_NONBLOCK a pipe of that name would wait for its other end.
             descriptor = os.open(path, flags | os.O_CLOEXEC | os.O_NONBLOCK, 0o600)
-            kind = os.fstat(descriptor).st_mode
-            if not stat.S_ISREG(kind):
-                os.close(descriptor)
-                code = errno.EISDIR if stat.S_ISDIR(kind) else errno.EINVAL
-                raise OSError(code, "is not a regular file")
+            try:
+                kind = os.fstat(descriptor).st_mode
+                if not stat.S_ISREG(kind):
+                    code = errno.EISDIR if stat.S_ISDIR(kind) else errno.EINVAL
+                    raise OSError(code, "is not a regular file")
+                if descriptor > 2:
+                    return descriptor
+                higher = fcntl.fcntl(descriptor, fcntl.F_DUPFD_CLOEXEC, 3)
+            except BaseException:
+                _give_back(descriptor)
+                raise
         except FileNotFoundError as error:
             raise NotFound(
                 "There is no such file", where=name, remedy="Check the path for a typing error."
             ) from error
         except OSError as error:
             raise refused(error, "open", name) from error
-        if descriptor > 2:
-            return descriptor
-        higher = fcntl.fcntl(descriptor, fcntl.F_DUPFD_CLOEXEC, 3)
-        os.close(descriptor)
+        _give_back(descriptor)
         return higher
 
     def link(self, source: str, target: str) -> bool:
@@ -375,9 +390,10 @@ class OsStorage:
             try:
                 os.fsync(descriptor)
             finally:
-                os.close(descriptor)
+                _give_back(descriptor)
         except OSError as error:
-            if error.errno not in _NOTHING_PENDING:
+            # Some file systems have no sync of folders.
+            if error.errno != errno.EINVAL:
                 raise refused(error, "sync the folder of", path) from error
 
     def identity(self, path: str) -> Identity | None:

@@ -103,12 +103,17 @@ class Writer:
         prefix = RecordPrefix(position.durable, flags, count, cursor.link)
         record, link = encode_record(key, offset, first_seq, page.incarnation, prefix, content)
         following = offset + size
-        if following == ring_end:
-            following = page.ring_offset
-            file.write_at(following, EMPTY_SECTOR)
-            file.write_at(offset, record)
-        else:
-            file.write_at(offset, record + EMPTY_SECTOR)
+        try:
+            if following == ring_end:
+                following = page.ring_offset
+                file.write_at(following, EMPTY_SECTOR)
+                file.write_at(offset, record)
+            else:
+                file.write_at(offset, record + EMPTY_SECTOR)
+        except StorageFailed as error:
+            if self._stands(offset, record):
+                raise self._poison.take(error) from error
+            raise
         position.cursor = Cursor(
             following,
             used + size,
@@ -118,6 +123,16 @@ class Writer:
             max(cursor.durable_through, position.durable),
         )
         self.unsynced_bytes += size
+
+    def _stands(self, offset: int, record: bytes) -> bool:
+        """Tell whether a record whose write failed is there all the same, as far as can be known.
+
+        What is not whole is cut by whoever comes next; what is, everybody takes for appended.
+        """
+        try:
+            return self._position.log_file.file.read_at(offset, len(record)) == record
+        except StorageFailed:
+            return True
 
     def _make_room(self, size: int) -> None:
         """Seal first if a record of ``size`` and the empty sector after it would not fit."""

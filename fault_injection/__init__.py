@@ -10,5 +10,6 @@ crash; `schedule` runs several simulated processes under every interleaving with
 breaks the engine on purpose, and `detectors` shows that all this would notice. `report` runs the
 lot and counts.
 
-Start reading at `disk`.
+`sweep` goes over places one by one: `system_calls` makes each call below the storage fail under
+the stories of `sweep_stories`, and `subject` judges what was said. Start reading at `disk`.
 """
