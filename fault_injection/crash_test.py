@@ -18,11 +18,15 @@ from typing import Final
 from cerata.engine.events import JsonValue
 
 from .campaign import Campaign, Memory, Tally
-from .cases import case_of, encode_case
+from .cases import Case, case_of, encode_case, replay_case
+from .disk import SimulatedDisk
+from .oracle import Finding, LogLike
 from .shards import run_shards
 from .states import Plan
 from .store_stories import Judge, prepared_image, record_workload
+from .telling import tell
 from .workload import Workload, load_workload
+from .world import World
 
 WHOLE_LENGTH: Final = 3
 """All sequences of so many operations are tried; longer stories are drawn."""
@@ -46,10 +50,12 @@ class Violation:
     what: str
     operations: tuple[str, ...]
     choices: str = ""
+    crash: str = ""
+    """The crash in words; ``choices`` has all that it takes to make it again."""
     case: str | None = None
 
     def __str__(self) -> str:
-        place = f" [{self.choices}]" if self.choices else ""
+        place = f" [{self.crash} {self.choices}]" if self.choices else ""
         saved = f" saved as {self.case}" if self.case else ""
         return f"{' '.join(self.operations)}: {self.rule}: {self.what}{place}{saved}"
 
@@ -111,6 +117,7 @@ def crash_test(
     jobs: int | None = None,
     seed: int = 0,
     stories_max: int | None = None,
+    stories: Sequence[tuple[str, ...]] | None = None,
     violations_max: int = 10,
     cases: Path | None = None,
     progress: Progress | None = None,
@@ -121,7 +128,7 @@ def crash_test(
     come first, then of two, then of three, then longer ones that ``seed`` draws. ``jobs``
     processes work at a time, by default one a core; ``progress`` is called after each story.
     ``cases`` is a folder for the violations' case files. With ``stories_max`` instead of a short
-    time the counts are the same at each run.
+    time the counts are the same at each run. ``stories`` are run instead of all others.
 
     Raises:
         InvalidInput: the file cannot be loaded.
@@ -132,7 +139,7 @@ def crash_test(
     report = CrashReport()
     results = run_shards(
         partial(_crash, setting),
-        partial(_stories, alphabet, seed, stories_max),
+        partial(_stories, alphabet, seed, stories_max) if stories is None else lambda: stories,
         jobs=jobs or os.cpu_count() or 1,
         deadline=started + budget_seconds,
     )
@@ -145,6 +152,17 @@ def crash_test(
             results.close()
             break
     return report
+
+
+def replay(workload: type[Workload], case: Case) -> Finding | None:
+    """Open a saved crash state again, and return what is still wrong with it."""
+
+    def opened(path: str, image: bytearray) -> LogLike:
+        world = World(seed=1, disk=SimulatedDisk(record=False))
+        world.disk.put(path, image)
+        return Judge(workload).open(world, world.disk.process("after"), path)
+
+    return replay_case(case, opened)
 
 
 def _add(report: CrashReport, result: "_Result") -> None:
@@ -250,7 +268,14 @@ def _crash(setting: _Setting, operations: tuple[str, ...]) -> _Result:
             Path(case).write_bytes(encode_case(saved))
         finding = failure.finding
         violations.append(
-            Violation(finding.rule, finding.what, operations, failure.state.describe(), case)
+            Violation(
+                finding.rule,
+                finding.what,
+                operations,
+                failure.state.describe(),
+                tell(failure.state),
+                case,
+            )
         )
     tally.failures.clear()
     return _Result(
