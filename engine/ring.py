@@ -164,9 +164,6 @@ def look_beyond(file: StorageFile, key: bytes, page: HeaderPage, cursor: Cursor)
     furthest = cursor.next_seq + BATCH_EVENTS_MAX * (page.ring_size // SECTOR_SIZE)
     found: list[Beyond] = []
     for offset in file.search(page.ring_offset, page.ring_end, cursor.next_seq, furthest):
-        if (offset - page.ring_start) % page.ring_size < cursor.used:
-            # A connected mark: it bears the seq of the event that comes next.
-            continue
         header = decode_record_header(key, offset, file.read_at(offset, SECTOR_SIZE))
         if header is None or header.incarnation < cursor.incarnation:
             continue
@@ -175,7 +172,8 @@ def look_beyond(file: StorageFile, key: bytes, page: HeaderPage, cursor: Cursor)
         prefix = decode_record_body(key, offset, header, body)
         if prefix is None:
             continue
-        # A mark from before the last seal bears the next event's seq, too. It says nothing new.
+        # A connected mark bears the next event's seq, and so does one from before the last seal.
+        # Neither says anything new.
         if not (prefix.is_mark and header.first_seq == cursor.next_seq):
             found.append(
                 Beyond(
