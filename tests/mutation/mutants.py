@@ -184,7 +184,8 @@ def _changes_in(node: ast.AST) -> Iterator[tuple[Any, Any]]:
     for name, value in fields:
         if name in {"annotation", "type_comment", "returns", "decorator_list"}:
             continue
-        for child in value if isinstance(value, list) else [value]:
+        children: list[Any] = value if isinstance(value, list) else [value]
+        for child in children:
             if isinstance(child, ast.AST) and not isinstance(child, ast.JoinedStr):
                 yield from _changes_in(child)
 
