@@ -177,7 +177,7 @@ def _print_version(frame: Frame, view: View, output: Output) -> None:
 
 
 def run_diff(options: Namespace, output: Output) -> int:
-    """Print what was added, removed and replaced, in the order in which it was."""
+    """Print what was added, removed, replaced and changed, in the order in which it was."""
     with reading(options) as store:
         found = store.diff(options.start, options.end)
         with output.pages():

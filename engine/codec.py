@@ -11,6 +11,7 @@ from types import NoneType
 from typing import NamedTuple, cast
 
 import msgspec
+import numpy as np
 
 from .errors import Corrupt, InvalidInput
 from .events import (
@@ -280,6 +281,10 @@ def _check_nested(value: object, name: str, depth: int, scalars: _Scalars | None
 def _check_embedding(embedding: object) -> None:
     if not isinstance(embedding, Embedding) or not isinstance(embedding.data, Attachment):
         raise InvalidInput(f"An embedding cannot be {embedding!r:.60}")
+    if not embedding.space:
+        raise InvalidInput(
+            "An embedding names no space", remedy="Name the space after its embedder."
+        )
     item_size = DTYPE_SIZES.get(embedding.dtype)
     if item_size is None:
         raise InvalidInput(
@@ -316,19 +321,28 @@ def _check_attachments(draft: Draft) -> None:
             )
     if isinstance(body, UnknownBody):
         return
-    there = {(hash_bytes(data), len(data)) for data in given}
+    there = {(hash_bytes(data), len(data)): data for data in given}
     named = {(one.hash, one.size) for one in _attachments_in(body)}
-    if missing := len(named - there):
+    if missing := len(named - there.keys()):
         raise InvalidInput(
             f"{missing} of the {len(named)} attachments that the body names by hash and size "
             f"did not come with it",
             remedy="Pass their bytes in Draft(attachments=…).",
         )
-    if unnamed := len(there - named):
+    if unnamed := len(there.keys() - named):
         raise InvalidInput(
             f"{unnamed} of the {len(there)} attachments are named by nothing in the body",
             remedy="Put Attachment(BLAKE3-256 of the bytes, their size) into the body.",
         )
+    for name in body.__struct_fields__:
+        value: object = getattr(body, name)
+        if isinstance(value, Embedding) and value.dtype == "f4":
+            numbers = np.frombuffer(there[value.data.hash, value.data.size], "<f4")
+            if not np.isfinite(numbers).all():
+                raise InvalidInput(
+                    "An embedding has a number that is not finite",
+                    remedy="Give what its embedder returned, without NaN and infinity.",
+                )
 
 
 def _attachments_in(value: object) -> Iterator[Attachment]:

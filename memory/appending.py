@@ -10,7 +10,7 @@ from contextvars import ContextVar
 from functools import partial
 
 from cerata.engine.codec import tenant_of
-from cerata.engine.errors import Conflict, InvalidInput
+from cerata.engine.errors import Conflict, IdempotencyConflict, InvalidInput, NotFound, ReadOnly
 from cerata.engine.events import Draft, Event, EventBody, PutFrame, Scope, SupersedeFrame
 from cerata.engine.head import Appended, Head
 from cerata.engine.log import Log, Validate
@@ -18,6 +18,7 @@ from cerata.projections.registry import Registry
 from cerata.projections.tags import Tags
 from cerata.replay.fold import Fold
 
+from .checks import Checks
 from .drafting import (
     SOURCE_HASH,
     SPAN,
@@ -57,15 +58,16 @@ class Appends(Reads):
         Inside, receipts carry ids −1, −2, …, which later calls inside may name; afterwards
         ``tx.receipt`` has the real ones. Reads of frames (`search`, `recall`, `frame`, `content`,
         `frames`, `timeline`, `len`) see what the block has gathered over the memory as it stood
-        at the first of them; `at` gives what is in the log alone, and so do `log`, `tags` and
-        `projection`, of what stands in no log yet. No lock is held
-        while the block runs; an exception in it writes nothing. What others closed meanwhile,
-        or ``expect``, is a `Conflict` at the end.
+        at the first of them; `at` gives what is in the log alone, but of a view that was taken
+        inside (``store.view()``) what that has. A call that cannot be appended is refused when it
+        is made, and nothing of it is gathered. No lock is held while the block runs; an exception
+        in it writes nothing. What others closed after the call, or ``expect``, is a `Conflict` at
+        the end.
 
         ``key`` makes the block idempotent: it stands for the calls in it and what they were
-        given. Run again, the block reads the memory as it was before its first run, writes
-        nothing, and ``tx.receipt`` is the first one, with ``added`` False. A block that gathers
-        nothing leaves no key.
+        given. Run again, the block reads the memory as it was before its first run (`at`,
+        `tag` and `head` too), writes nothing, and ``tx.receipt`` is the first one, with ``added``
+        False. A block that gathers nothing leaves no key.
 
         Raises:
             IdempotencyConflict: the key was used for other calls.
@@ -74,11 +76,22 @@ class Appends(Reads):
             check_number("expect", expect)
         if self._transaction.get() is not None:
             raise Conflict("A transaction is open already", remedy="Use the open one.")
-        transaction = Transaction(None if key is None else partial(self._log.find_key, key))
+        checks = Checks(self._log, self._fold, self._scope)
+        find = None if key is None else partial(self._log.find_key, key)
+        transaction = Transaction(checks, find)
         transaction.look_up(tenant_of(full_scope(None, self._scope)))
         token = self._transaction.set(transaction)
         try:
             yield transaction
+        except (Conflict, InvalidInput, NotFound) as error:
+            if transaction.first is None:
+                raise
+            # The first run was refused nothing, so this one asked for something else.
+            raise IdempotencyConflict(
+                f"The idempotency key {key!r} was used for other calls",
+                where=f"event {transaction.first.appended.first_seq:,}",
+                remedy="Use a new key for a new request.",
+            ) from error
         finally:
             self._transaction.reset(token)
         if not transaction.drafts:
@@ -150,7 +163,16 @@ class Appends(Reads):
             raise InvalidInput(
                 "expect and key belong to the transaction", remedy="Pass them to transaction()."
             )
+        self._check_writable()
         return transaction.add(drafts)
+
+    def _check_writable(self) -> None:
+        if not self._log.is_writable:
+            raise ReadOnly(
+                "The store was opened for reading",
+                where=self._log.path,
+                remedy="Open it with mode='rw'.",
+            )
 
     def _append(
         self,
@@ -167,16 +189,17 @@ class Appends(Reads):
         checks: list[Validate] = []
         is_checked = references or references.causes or tagging or spaces
         known = self._log.refresh().seq if is_checked else 0
-        references.check_causes(self._log, self._scope)
+        references.check_causes(self._log, self._scope, known)
         if references:
-            references.check_exist(self._log, self._scope)
+            references.check_exist(self._log, self._scope, known)
             frames = self._fold.frames(known)
             checks.append(partial(references.check_open, frames))
         if tagging:
-            tagging.check(self._log)
+            tagging.check(self._log, known)
             checks.append(partial(tagging.check_free, self._fold.own(Tags.name, known).rows))
         if spaces:
-            spaces.check(self._log, self._fold.frames(known))
+            frames = self._fold.frames(known)
+            spaces.check(self._log, frames, frames.seq)
             checks.append(spaces.check_delta)
 
         def validate(delta: Sequence[Event]) -> None:

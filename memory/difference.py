@@ -5,16 +5,18 @@ out which states are meant (`store`).
 """
 
 import difflib
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Literal
 
 import numpy as np
 
+from cerata.engine.errors import InvalidInput
 from cerata.engine.events import JsonValue
-from cerata.projections.columns import I64
+from cerata.projections.columns import I64, Mask
 
+from .layers import Layers
 from .values import Frame
 from .view import View
 
@@ -29,7 +31,8 @@ _WIDTH = 78
 class Change:
     """What became of one frame: ``old`` is None where it was added, ``new`` where it was removed.
 
-    ``seq`` is the event that did it. Where the newer state comes first, all is the other way round.
+    Both are one frame where it is a document whose parts changed. ``seq`` is the event that did
+    it, the last one of several. Where the newer state comes first, all is the other way round.
     """
 
     seq: int
@@ -37,11 +40,13 @@ class Change:
     new: Frame | None
 
     @property
-    def kind(self) -> Literal["added", "removed", "replaced"]:
-        """Which of the three it is."""
+    def kind(self) -> Literal["added", "removed", "replaced", "changed"]:
+        """Which of the four it is."""
         if self.old is None:
             return "added"
-        return "removed" if self.new is None else "replaced"
+        if self.new is None:
+            return "removed"
+        return "changed" if self.old.id == self.new.id else "replaced"
 
     def to_dict(self) -> dict[str, JsonValue]:
         return {
@@ -64,7 +69,8 @@ class Change:
 
     @property
     def _title(self) -> str:
-        numbers = " → ".join(f"#{one.id}" for one in (self.old, self.new) if one is not None)
+        ids = dict.fromkeys(one.id for one in (self.old, self.new) if one is not None)
+        numbers = " → ".join(f"#{number}" for number in ids)
         shown = self.new or self.old
         named = shown and (shown.title or shown.uri)
         return f"{self.kind} {numbers}{f' · {named}' if named else ''}"
@@ -74,8 +80,10 @@ class Change:
 class Diff:
     """What differs between the states at seq ``a`` and seq ``b``: falsy if nothing does.
 
-    ``added``, ``removed`` and ``replaced`` name frames by id; iterating reads them, in the order in
-    which the log changed them. Printing it gives the changes as texts.
+    ``added``, ``removed``, ``replaced`` and ``changed`` (documents some of whose parts came or
+    went) name frames by id; iterating reads them, in the order in which the log changed them.
+    Printing it gives the changes as texts. What a transaction has gathered has the seqs that it
+    would get if nobody else wrote.
     """
 
     a: int
@@ -83,13 +91,14 @@ class Diff:
     added: tuple[int, ...]
     removed: tuple[int, ...]
     replaced: tuple[tuple[int, int], ...]
+    changed: tuple[int, ...]
     _seqs: tuple[int, ...]
-    """Where each became so: of ``added``, ``removed`` and ``replaced``, one after the other."""
+    """Where each became so: of ``added``, ``removed``, ``replaced``, ``changed``, one by one."""
     _older: View
     _newer: View
 
     def __len__(self) -> int:
-        return len(self.added) + len(self.removed) + len(self.replaced)
+        return len(self._seqs)
 
     def __iter__(self) -> Iterator[Change]:
         return iter(self.changes)
@@ -104,6 +113,7 @@ class Diff:
             *((None, one) for one in self.added),
             *((one, None) for one in self.removed),
             *self.replaced,
+            *((one, one) for one in self.changed),
         ]
         found = [
             Change(
@@ -119,7 +129,8 @@ class Diff:
     def summary(self) -> str:
         """One line: the two points, and how many changes of each kind."""
         counts = f"{len(self.added):,} added, {len(self.removed):,} removed"
-        return f"{self.a:,} → {self.b:,}: {counts}, {len(self.replaced):,} replaced"
+        changed = f", {len(self.changed):,} changed" if self.changed else ""
+        return f"{self.a:,} → {self.b:,}: {counts}, {len(self.replaced):,} replaced{changed}"
 
     def __str__(self) -> str:
         return "\n\n".join([*map(str, self), self.summary])
@@ -132,8 +143,12 @@ def diff(a: View, b: View) -> Diff:
     """Return what differs between two views of one memory and scope.
 
     Cost: a mask over the frames of either state, and a look at each frame that differs.
+
+    Raises:
+        InvalidInput: neither state goes on from the other.
     """
-    older, newer = (a, b) if a.basis <= b.basis else (b, a)
+    older, newer = (a, b) if _end(a) <= _end(b) else (b, a)
+    _check_goes_on(older, newer)
     before, after = _current(older), _current(newer)
     gone = np.setdiff1d(before, after, assume_unique=True).tolist()
     come = np.setdiff1d(after, before, assume_unique=True).tolist()
@@ -148,27 +163,51 @@ def diff(a: View, b: View) -> Diff:
             # Deleted, or in favour of a frame that both states have.
             removed.append((seq, frame))
     heirs = {heir for _, (_, heir) in replaced}
-    added = [(frame, frame) for frame in come if frame not in heirs]
-    if a.basis > b.basis:
+    added = sorted((newer.layers.moment(frame), frame) for frame in come if frame not in heirs)
+    changed = _changed(older, newer, np.intersect1d(before, after, assume_unique=True))
+    if older is b:
         added, removed = removed, added
         replaced = [(seq, (heir, frame)) for seq, (frame, heir) in replaced]
     return Diff(
-        a=a.basis,
-        b=b.basis,
+        a=_end(a),
+        b=_end(b),
         added=tuple(frame for _, frame in added),
         removed=tuple(frame for _, frame in removed),
         replaced=tuple(pair for _, pair in replaced),
-        _seqs=tuple(seq for seq, _ in [*added, *removed, *replaced]),
+        changed=tuple(frame for _, frame in changed),
+        _seqs=tuple(seq for seq, _ in [*added, *removed, *replaced, *changed]),
         _older=older,
         _newer=newer,
     )
 
 
+def _end(view: View) -> int:
+    """Return the last event of a state; what is gathered counts as if nobody else wrote."""
+    return view.basis + len(view.gathered)
+
+
+def _check_goes_on(older: View, newer: View) -> None:
+    """Refuse states of which neither is the other's beginning: `InvalidInput`."""
+    own = older.gathered
+    is_beginning = newer.basis == older.basis and newer.gathered[: len(own)] == own
+    if not is_beginning if own else newer.basis < older.basis:
+        raise InvalidInput(
+            "Neither state goes on from the other: one has what a transaction gathered, the other "
+            "what was written beside it",
+            remedy="Compare with the log as the transaction found it: diff(view.basis, view).",
+        )
+
+
 def _current(view: View) -> I64:
-    """Return the ids of the current frames, ascending, chunks left out."""
+    """Return the ids of the current frames, chunks left out."""
     layers = view.layers
-    (mask,) = layers.whole(layers.active)
-    return layers.base.ids(np.flatnonzero(mask))
+    return _ids(layers, layers.whole(layers.active))
+
+
+def _ids(layers: Layers, masks: Sequence[Mask]) -> I64:
+    return np.concatenate(
+        [layer.ids(np.flatnonzero(mask)) for layer, mask in zip(layers.all, masks, strict=True)]
+    )
 
 
 def _became(view: View, frame: int) -> tuple[int, int | None]:
@@ -183,6 +222,26 @@ def _became(view: View, frame: int) -> tuple[int, int | None]:
     while heir is not None and (closing := layers.closing_of(heir)) is not None:
         seq, heir = closing.seq, closing.by
     return seq, heir
+
+
+def _changed(older: View, newer: View, both: I64) -> list[tuple[int, int]]:
+    """Return which of the frames that both states have are of other parts, and since when."""
+    layers = newer.layers
+    before, after = (
+        _ids(one.layers, one.layers.parts(one.layers.active)) for one in (older, newer)
+    )
+    since: dict[int, int] = {}
+    for part in np.setxor1d(before, after, assume_unique=True).tolist():
+        document, closing = layers.parent_of(part), layers.closing_of(part)
+        if document is not None:
+            moment = layers.moment(part) if closing is None else closing.seq
+            since[document] = max(since.get(document, 0), moment)
+    whole = np.intersect1d(both, np.array(list(since), np.int64)).tolist()
+    return sorted(
+        (since[document], document)
+        for document in whole
+        if older.layers.chunks(document) != layers.chunks(document)
+    )
 
 
 def _cut(line: str) -> str:

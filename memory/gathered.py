@@ -21,6 +21,7 @@ from cerata.engine.events import (
     EventBody,
     EventHeader,
     Payload,
+    PutEmbedding,
     PutFrame,
     Scope,
     SupersedeFrame,
@@ -48,7 +49,10 @@ class GatheredEvent:
 
 
 class DraftEvent(Event, frozen=True, dict=True, kw_only=True):
-    """A draft as an event of the log: its seq is minus its place, and it has no leaf yet."""
+    """A draft as an event of the log: its seq is minus its place.
+
+    It is not stored, so it has neither salt nor commitment, and its leaf binds nothing.
+    """
 
     draft: Draft
 
@@ -105,7 +109,8 @@ class Gathered:
 
     ``closings`` say which frames they close, of the log's (positive) and of their own (negative):
     when is the seq that the draft would have if nobody else wrote. ``replaced`` says which ones a
-    frame takes the place of, ``children`` which drafts are below a frame.
+    frame takes the place of, ``children`` which drafts are below a frame, ``spaces`` in which
+    spaces frames of the log come to have an embedding.
     """
 
     count: int
@@ -115,6 +120,7 @@ class Gathered:
     closings: Mapping[int, Closing]
     replaced: Mapping[int, Sequence[int]]
     children: Mapping[int, Sequence[int]]
+    spaces: Mapping[int, Sequence[str]]
 
     def event(self, frame: int) -> GatheredEvent:
         """Return the draft of a frame, whose id is minus its place."""
@@ -147,6 +153,7 @@ class Gathering:
         self._closings: dict[int, Closing] = {}
         self._replaced: dict[int, tuple[int, ...]] = {}
         self._children: dict[int, list[int]] = {}
+        self._spaces: dict[int, tuple[str, ...]] = {}
 
     def through(self, drafts: Sequence[Draft]) -> Gathered:
         """Take the drafts that are new, and return all as they are now."""
@@ -163,13 +170,19 @@ class Gathering:
             dict(self._closings),
             dict(self._replaced),
             self._children,
+            dict(self._spaces),
         )
 
     def _event(self, place: int, draft: Draft) -> GatheredEvent:
-        """Return a draft for the fold, which is told of births alone: closings cross the layers."""
+        """Return a draft for the fold, which is told of births, and of embeddings of these.
+
+        What is done to frames of the log, and closings, which cross the layers, are kept beside.
+        """
         body, kind = draft.body, ""
         if isinstance(body, PutFrame):
             body, kind = msgspec.structs.replace(body, parent=None), PutFrame.wire_name
+        elif isinstance(body, PutEmbedding) and body.frame < 0:
+            body, kind = msgspec.structs.replace(body, frame=-body.frame), PutEmbedding.wire_name
         return GatheredEvent(place, kind, self._recorded, draft.scope, body)
 
     def _take(self, place: int, body: EventBody) -> None:
@@ -181,6 +194,9 @@ class Gathering:
             self._close(place, body.frame, None)
         elif isinstance(body, SupersedeFrame):
             self._close(place, body.old, body.new)
+        elif isinstance(body, PutEmbedding) and body.frame > 0:
+            known = self._spaces.get(body.frame, ())
+            self._spaces[body.frame] = (*known, body.embedding.space)
 
     def _close(self, place: int, target: int, by: int | None) -> None:
         """Close a frame and what hangs below it, unless it is closed already."""

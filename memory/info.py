@@ -46,7 +46,7 @@ def info(log: Log, view: View) -> dict[str, JsonValue]:
         "ledger": [
             {"projection": _shown(key), "seq": entry.seq, "digest": entry.digest.hex()}
             for key in sorted(toc.projections)
-            for entry in ledger_of(log.file, toc.saved(key))[-LEDGER_SHOWN:]
+            for entry in (ledger_of(log.file, toc.saved(key)) or [])[-LEDGER_SHOWN:]
         ],
     }
 

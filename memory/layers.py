@@ -12,7 +12,7 @@ from functools import cached_property
 import numpy as np
 
 from cerata.engine.errors import InvalidInput
-from cerata.engine.events import Event
+from cerata.engine.events import Event, PutFrame
 from cerata.engine.log import Log
 from cerata.projections.columns import Mask
 from cerata.projections.filters import Filter
@@ -98,6 +98,14 @@ class Layers:
                 found.setdefault(index, child)
         return dict(sorted(found.items()))
 
+    def parent_of(self, frame: int) -> int | None:
+        """Return the frame that one was put directly below, or None."""
+        if frame > 0:
+            return self.base.frames.parent(frame)
+        # Not by the fold of the drafts, which knows no frames of the log.
+        body = self.event(frame).body
+        return body.parent if isinstance(body, PutFrame) else None
+
     def _chunk_index(self, frame: int) -> int | None:
         layer = self.layer_of(frame)
         return None if layer is None else layer.frames.chunk_index(frame * layer.sign)
@@ -132,13 +140,17 @@ class Layers:
                     chunks=chunks,
                     missing=tuple(index for index in range(count) if index not in chunks),
                     unembedded=tuple(
-                        one for one in own if embedded and not self._is_marked(one, embedded)
+                        one
+                        for one in own
+                        if space is not None and not self._is_embedded(one, space, embedded)
                     ),
                 )
             )
         return found
 
-    def _is_marked(self, frame: int, masks: Mapping[int, Mask]) -> bool:
+    def _is_embedded(self, frame: int, space: str, masks: Mapping[int, Mask]) -> bool:
+        if self.gathered is not None and space in self.gathered.spaces.get(frame, ()):
+            return True
         layer = self.layer_of(frame)
         row = None if layer is None else layer.row_of(frame)
         return layer is not None and row is not None and bool(masks[layer.sign][row])
@@ -203,6 +215,10 @@ class Layers:
     def whole(self, masks: Sequence[Mask]) -> tuple[Mask, ...]:
         """Return rows without those of chunks, by layer."""
         return tuple(mask & ~layer.is_chunk for layer, mask in zip(self.all, masks, strict=True))
+
+    def parts(self, masks: Sequence[Mask]) -> tuple[Mask, ...]:
+        """Return rows of chunks alone, by layer."""
+        return tuple(mask & layer.is_chunk for layer, mask in zip(self.all, masks, strict=True))
 
     @cached_property
     def searched(self) -> tuple[Mask, ...]:

@@ -5,7 +5,7 @@ scope never changes, so it is checked before the lock; whether a frame is still 
 under it, against the folded frames and what others appended since. Nothing folds under the lock.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping, MutableMapping, Sequence
 from typing import NamedTuple
 
 from cerata.engine.errors import Conflict, InvalidInput, NotFound
@@ -23,7 +23,7 @@ def is_within(scope: Scope, wanted: Scope) -> bool:
     )
 
 
-class _Closing(NamedTuple):
+class Closing(NamedTuple):
     """What closes a frame: the place in the batch, and the frame that takes over, if any."""
 
     place: int
@@ -31,13 +31,17 @@ class _Closing(NamedTuple):
 
 
 class References:
-    """What one batch names of earlier events, and of itself by −place."""
+    """What one batch names of earlier events, and of itself by −place.
 
-    def __init__(self, drafts: Sequence[Draft]) -> None:
+    Those before place ``first`` were looked at before.
+    """
+
+    def __init__(self, drafts: Sequence[Draft], first: int = 1) -> None:
         self._drafts = drafts
+        self._new = list(enumerate(drafts[first - 1 :], start=first))
         self._named: list[tuple[int, str, str, int]] = [
             (place, name, kind, value)
-            for place, draft in enumerate(drafts, start=1)
+            for place, draft in self._new
             for name, kind in draft.body.references.items()
             if (value := getattr(draft.body, name)) is not None
         ]
@@ -48,17 +52,15 @@ class References:
                     where=f"event {place} of the batch",
                 )
         self.causes: list[tuple[int, int]] = [
-            (place, draft.causation)
-            for place, draft in enumerate(drafts, start=1)
-            if draft.causation is not None
+            (place, draft.causation) for place, draft in self._new if draft.causation is not None
         ]
         """What led to which: a place in the batch, and the seq or −place that it names."""
 
     def __bool__(self) -> bool:
         return bool(self._named)
 
-    def check_exist(self, log: Log, scope: Scope | None) -> None:
-        """Refuse names of what is not there, is of another kind, or is outside the scope.
+    def check_exist(self, log: Log, scope: Scope | None, n: int) -> None:
+        """Refuse names of what is not there by event ``n``, is of another kind, or out of scope.
 
         Raises:
             NotFound: with the field and the number.
@@ -69,7 +71,7 @@ class References:
                 if found is None or found.body.wire_name != kind:
                     raise NotFound(f"{name} names {value}: this batch has no {kind} there before")
                 continue
-            event = log.event(value) if 0 < value <= log.head.seq else None
+            event = log.event(value) if 0 < value <= n else None
             outside = event is not None and scope is not None and not is_within(event.scope, scope)
             if event is None or event.type != kind or outside:
                 what = "frame" if kind == PutFrame.wire_name else f"{kind} event"
@@ -79,14 +81,14 @@ class References:
                     remedy="Ids are shown by search, frames and log.",
                 )
 
-    def check_causes(self, log: Log, scope: Scope | None) -> None:
-        """Refuse causes that are not there: later events, and those outside the scope.
+    def check_causes(self, log: Log, scope: Scope | None, n: int) -> None:
+        """Refuse causes that are not there by event ``n``, and those outside the scope.
 
         Raises:
             NotFound: with the number.
         """
         for place, cause in self.causes:
-            is_there = -place < cause <= log.head.seq
+            is_there = -place < cause <= n
             if is_there and cause > 0 and scope is not None:
                 is_there = is_within(log.event(cause).scope, scope)
             if not is_there:
@@ -104,30 +106,41 @@ class References:
         Raises:
             Conflict: with the frame, and what closed it.
         """
-        closing: dict[int, _Closing] = {}
-        for place, draft in enumerate(self._drafts, start=1):
+        self.check_still_open(frames, frames.seq, {})
+        if delta:
+            self._check_delta(frames, delta)
+
+    def check_still_open(
+        self, frames: Frames, n: int, closing: MutableMapping[int, Closing]
+    ) -> None:
+        """Refuse to close what is closed at event ``n``, or by the batch before.
+
+        ``closing`` has what the drafts before these close; what these close is entered.
+
+        Raises:
+            Conflict: with the frame, and what closed it.
+        """
+        for place, draft in self._new:
             body = draft.body
             if not isinstance(body, DeleteFrame | SupersedeFrame):
                 continue
             old = closed_by(body)
             if old in closing:
                 raise Conflict(f"Frame {old} is closed twice in one batch")
-            self._check_still_open(old, frames, closing)
-            closing[old] = _Closing(place, None)
+            self._check_one(old, frames, n, closing)
+            closing[old] = Closing(place, None)
             if isinstance(body, SupersedeFrame):
                 if body.new == old:
                     raise Conflict(f"Frame {old:,} cannot supersede itself")
-                closing[old] = _Closing(place, body.new)
+                closing[old] = Closing(place, body.new)
                 # Were it closed, in time a frame could take its own place by a detour.
-                self._check_still_open(body.new, frames, closing)
-        if delta:
-            self._check_delta(frames, delta)
+                self._check_one(body.new, frames, n, closing)
 
-    def _check_still_open(
-        self, frame: int, frames: Frames, closing: Mapping[int, _Closing]
+    def _check_one(
+        self, frame: int, frames: Frames, n: int, closing: Mapping[int, Closing]
     ) -> None:
         """Refuse a frame that is closed, or is by what this batch closes before."""
-        _check_not_closed(frame, frames)
+        _check_not_closed(frame, frames, n)
         path = [frame]
         above: int | None = frame
         while above is not None:
@@ -170,8 +183,8 @@ def closed_by(body: DeleteFrame | SupersedeFrame) -> int:
     return body.frame if isinstance(body, DeleteFrame) else body.old
 
 
-def _check_not_closed(frame: int, frames: Frames) -> None:
-    closing = frames.closing_of(frame, frames.seq)
+def _check_not_closed(frame: int, frames: Frames, n: int) -> None:
+    closing = frames.closing_of(frame, n)
     if closing is None:
         return
     if closing.superseded_by is not None:

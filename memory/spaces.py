@@ -5,7 +5,7 @@ batch keeps to that is checked before the lock against what is folded, and under
 others appended since. Searching by vectors is no business of this file.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, MutableMapping, Sequence
 from typing import Any, Final, TypeAlias
 
 import numpy as np
@@ -74,10 +74,17 @@ def vectors(
 
 def _matrix(given: Vectors) -> npt.NDArray[Any]:
     """Return vectors as int8 or float32; the shape is not looked at."""
+    parts = given if isinstance(given, list | tuple) else ()
+    if any(isinstance(part, np.ma.MaskedArray) for part in (given, *parts)):
+        # Whose masked values have some number underneath, which is nobody's.
+        raise InvalidInput("Embeddings are a masked array", remedy=_REMEDY)
     try:
         matrix = np.asarray(given)
     except ValueError as error:
         raise InvalidInput("Embeddings have unequal dimensions", remedy=_REMEDY) from error
+    except UserWarning as error:
+        # Where warnings are errors; else it becomes NaN, which is refused.
+        raise InvalidInput(f"Embeddings are no numbers: {error}", remedy=_REMEDY) from error
     if matrix.dtype == np.int8:
         return matrix
     if matrix.dtype.kind not in "fiu":
@@ -88,19 +95,25 @@ def _matrix(given: Vectors) -> npt.NDArray[Any]:
 
 
 class Spaces:
-    """The embeddings that one batch puts."""
+    """The embeddings that one batch puts; ``shapes`` has the spaces of what it had before."""
 
-    def __init__(self, drafts: Sequence[Draft]) -> None:
-        self._shapes: dict[str, Shape] = {}
+    def __init__(
+        self, drafts: Sequence[Draft], shapes: MutableMapping[str, Shape] | None = None
+    ) -> None:
+        self._shapes: MutableMapping[str, Shape] = {} if shapes is None else shapes
         self._check(draft.body for draft in drafts)
 
     def __bool__(self) -> bool:
         return bool(self._shapes)
 
-    def check(self, log: Log, frames: Frames) -> None:
-        """Refuse vectors that are unlike the first one of their space. Raises `InvalidInput`."""
-        first = (frames.first_embedding(space) for space in self._shapes)
-        self._check(log.event(seq).body for seq in first if seq is not None)
+    def check(self, log: Log, frames: Frames, n: int) -> None:
+        """Refuse vectors that are unlike the first one of their space by event ``n``.
+
+        Raises:
+            InvalidInput: with the space, and both shapes.
+        """
+        first = [frames.first_embedding(space) for space in self._shapes]
+        self._check(log.event(seq).body for seq in first if seq is not None and seq <= n)
 
     def check_delta(self, delta: Sequence[Event]) -> None:
         """Refuse vectors that are unlike those of events after the folded ones."""

@@ -16,7 +16,6 @@ from cerata.engine.errors import (
     InvalidInput,
     Locked,
     NotFound,
-    ReadOnly,
     StorageFailed,
     Unsupported,
 )
@@ -70,7 +69,8 @@ class Store(Writes):
     @property
     def head(self) -> Head:
         """The newest point of the log; its chain hash and Merkle root can be kept elsewhere."""
-        return self._log.refresh()
+        head, known = self._log.refresh(), self._known_seq()
+        return head if known == head.seq else self.at(known).head
 
     def commit(self) -> None:
         """Make everything durable that was written under a sync policy of so many bytes."""
@@ -82,12 +82,7 @@ class Store(Writes):
         Raises:
             ReadOnly: the store was opened for reading.
         """
-        if not self._log.is_writable:
-            raise ReadOnly(
-                "The store was opened for reading",
-                where=self.path,
-                remedy="Open it with mode='rw'.",
-            )
+        self._check_writable()
         self._fold.save()
 
     def salvaged(self) -> Iterator[Event]:
@@ -134,20 +129,20 @@ class Store(Writes):
         """Return the memory as it was at a basis; it stands still while others write.
 
         A number is a seq: exactly the first n events, also inside a batch. A receipt or head is
-        the end of its batch; a context, its own basis; a view
-        too, within its scope; a time (an aware datetime, or an
-        ISO string, of which a date is 00:00 UTC), the last batch recorded by then. ``"HEAD"`` is
-        the newest event and ``"HEAD~2"`` two batches before; a tag is what `tag` gave it.
+        the end of its batch; a context, its own basis; a view too, within its scope, and with what
+        it has of an open transaction; a time (an aware datetime, or an ISO string, of which a date
+        is 00:00 UTC), the last batch recorded by then. ``"HEAD"`` is the newest event and
+        ``"HEAD~2"`` two batches before; a tag is what `tag` gave it.
 
         Raises:
             NotFound: the log does not reach that far. InvalidInput: it cannot be understood, or
             is of another memory.
         """
-        head = self._log.refresh()
+        known = self._known_seq()
         now: int | None = None
         if isinstance(basis, View):
             self._check_own(basis.log_id)
-            return View(self._log, self._fold, basis.basis, self._narrower(basis), basis.now_us)
+            return basis.on(self._log, self._fold).within(self._narrower(basis))
         if isinstance(basis, Receipt):
             if basis.head is None:
                 raise InvalidInput("The receipt is of a transaction that has not ended")
@@ -161,29 +156,31 @@ class Store(Writes):
             basis = basis.seq
         elif basis == "HEAD":
             now = self._log.environment.clock.now_us()
-            basis = head.seq
-        seq = resolve_basis(self._log, basis, self._tagged)
+            basis = known
+        seq = resolve_basis(self._log, basis, self._tagged, known)
         return View(self._log, self._fold, seq, self._scope, now)
 
     def replay(self, basis: Basis = "HEAD") -> View:
         """Return what `at` returns, folded from the events alone, every checkpoint ignored.
 
+        What a view has of an open transaction is folded anew too.
+
         Its reads say the same, later: the first of them folds the log up to the basis, in about
         25 ms for 1,000 texts. Nothing is saved of it.
         """
         view = self.at(basis)
-        fold = replayed(self._log, view.basis, self._fold.registry)
-        return View(self._log, fold, view.basis, view.scope, view.now_us)
+        return view.on(self._log, replayed(self._log, view.basis, self._fold.registry))
 
     def diff(self, a: Basis, b: Basis = "HEAD") -> "Diff":
         """Return what differs between the memory at ``a`` and at ``b``, frame by frame.
 
-        A basis is whatever `at` takes. Of a view the scope counts too, if both are views of it.
+        A basis is whatever `at` takes. Of a view the scope counts too, if both are views of it;
+        ``diff("HEAD", store.view())`` in a transaction is what the block has gathered.
         Cost: one pass over the frames' columns, and a read of each frame that differs.
 
         Raises:
-            NotFound: the log does not reach that far. InvalidInput: it cannot be understood, or
-            the views are of different scopes.
+            NotFound: the log does not reach that far. InvalidInput: it cannot be understood, the
+            views are of different scopes, or neither state goes on from the other.
         """
         from .difference import diff
 
@@ -197,7 +194,7 @@ class Store(Writes):
 
     def _tagged(self, name: str) -> int | None:
         """Return what a tag stands for; `NotFound` naming the nearest, if one is near."""
-        tags = self._newest().tags()
+        tags = self.at(self._known_seq()).tags()
         near = difflib.get_close_matches(name, [*tags, "HEAD"], n=1)
         if name not in tags and near:
             raise NotFound(
@@ -235,10 +232,17 @@ class Store(Writes):
         transaction = self._transaction.get()
         if transaction is None:
             return self._newest()
-        first = transaction.first
-        if first is None:
-            return transaction.view(self._newest)
-        return transaction.view(lambda: self.at(first.appended.first_seq - 1))
+        end = transaction.end
+        return transaction.view(self._newest if end is None else lambda: self.at(end))
+
+    def _known_seq(self) -> int:
+        """Return the newest event that a caller may know of.
+
+        In a keyed transaction that was run before, it is the one before that.
+        """
+        transaction = self._transaction.get()
+        end = None if transaction is None else transaction.end
+        return self._log.refresh().seq if end is None else end
 
     def _newest(self) -> View:
         now = self._log.environment.clock.now_us()

@@ -31,15 +31,20 @@ class Tagging:
     def __bool__(self) -> bool:
         return bool(self._tags)
 
-    def check(self, log: Log) -> None:
-        """Refuse names that cannot be, and those for what is no end of a batch.
+    @property
+    def keys(self) -> set[TagKey]:
+        """What no other tag may have afterwards."""
+        return {tag_key(scope, body.tag) for scope, body in self._tags}
+
+    def check(self, log: Log, n: int) -> None:
+        """Refuse names that cannot be, and those for what is no end of a batch up to event ``n``.
 
         Raises:
             InvalidInput, NotFound: with the name or the event.
         """
         for _, body in self._tags:
             check_tag_name(body.tag)
-            _check_batch_end(log, body)
+            _check_batch_end(log, body, n)
 
     def check_free(self, known: Collection[TagKey], delta: Sequence[Event]) -> None:
         """Refuse names that are taken, by what is known or by the events after it.
@@ -63,13 +68,11 @@ class Tagging:
             taken.add(key)
 
 
-def _check_batch_end(log: Log, tag: PutTag) -> None:
+def _check_batch_end(log: Log, tag: PutTag, n: int) -> None:
     if isinstance(tag.at, bool) or not isinstance(tag.at, int):
         raise InvalidInput(f"A tag names an event by its seq, not by a {type(tag.at).__name__}")
-    if not 1 <= tag.at <= log.head.seq:
-        raise NotFound(
-            f"There is no event {tag.at:,} to tag", remedy=f"The log ends at {log.head.seq:,}."
-        )
+    if not 1 <= tag.at <= n:
+        raise NotFound(f"There is no event {tag.at:,} to tag", remedy=f"The log ends at {n:,}.")
     end = log.event(tag.at).header.last_seq
     if end != tag.at:
         raise InvalidInput(

@@ -2,11 +2,12 @@
 
 from collections.abc import Callable, Sequence
 
-from cerata.engine.errors import InvalidInput
+from cerata.engine.errors import CerataError, Conflict, InvalidInput, NotFound
 from cerata.engine.events import Draft, PutFrame, SupersedeFrame
 from cerata.engine.limits import BATCH_EVENTS_MAX
 from cerata.engine.log import KeyUse
 
+from .checks import Checks
 from .drafting import arguments_hash
 from .gathered import Gathering
 from .values import Receipt
@@ -16,11 +17,12 @@ from .view import View
 class Transaction:
     """What a ``with store.transaction()`` block has gathered; ``receipt`` is there afterwards."""
 
-    def __init__(self, find: Callable[[str], KeyUse | None] | None = None) -> None:
+    def __init__(self, checks: Checks, find: Callable[[str], KeyUse | None] | None = None) -> None:
         self.drafts: list[Draft] = []
         self.receipt: Receipt | None = None
         self.first: KeyUse | None = None
         """What the transaction's key was first used for, if this is a repetition."""
+        self._checks = checks
         self._find = find
         self._tenants = set[str]()
         self._calls: list[bytes] = []
@@ -28,7 +30,11 @@ class Transaction:
         self._gathering: Gathering | None = None
 
     def add(self, drafts: Sequence[Draft]) -> Receipt:
-        """Gather events; their receipt names them by −place in the batch, from 1."""
+        """Gather events; their receipt names them by −place in the batch, from 1.
+
+        Raises:
+            InvalidInput, NotFound, Conflict: they cannot be stored; nothing of them was gathered.
+        """
         if len(self.drafts) + len(drafts) > BATCH_EVENTS_MAX:
             raise InvalidInput(
                 f"The transaction would pass {BATCH_EVENTS_MAX:,} events",
@@ -36,6 +42,11 @@ class Transaction:
             )
         first = len(self.drafts) + 1
         self.drafts += drafts
+        try:
+            self._check(first)
+        except CerataError:
+            del self.drafts[first - 1 :]
+            raise
         places = tuple(-place for place in range(first, len(self.drafts) + 1))
         made = tuple(
             place
@@ -52,6 +63,23 @@ class Transaction:
                 draft.body.old for draft in drafts if isinstance(draft.body, SupersedeFrame)
             ),
         )
+
+    def _check(self, first: int) -> None:
+        """Refuse what the end of the block would refuse, as far as it can be known now."""
+        known = self.first
+        try:
+            self._checks.take(self.drafts, first, self.end)
+        except (Conflict, NotFound):
+            self.look_up_again()
+            if self.first is known:
+                raise
+            # Somebody else was quicker with this key, and did what stood in the way.
+            self._checks.take(self.drafts, first, self.end)
+
+    @property
+    def end(self) -> int | None:
+        """The last event before the key's first use, where the log ends for a block run again."""
+        return None if self.first is None else self.first.appended.first_seq - 1
 
     # --- a key -----------------------------------------------------------------------------------
 

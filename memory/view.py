@@ -11,7 +11,7 @@ from functools import cached_property
 from itertools import chain
 
 from cerata.engine.errors import NotFound
-from cerata.engine.events import Event, PutFrame, Scope
+from cerata.engine.events import Draft, Event, PutFrame, Scope
 from cerata.engine.head import Head
 from cerata.engine.log import Log
 from cerata.projections.row_fold import OwnProjection
@@ -19,7 +19,7 @@ from cerata.projections.times import to_datetime
 from cerata.replay.fold import Fold
 
 from .drafting import joined_text
-from .gathered import Gathered
+from .gathered import Gathered, Gathering
 from .layer import Layer
 from .layers import Layers
 from .reading import Reads
@@ -75,9 +75,26 @@ class View(Reads):
         # What the log's layer has worked out holds for all views of one transaction.
         return replace(self, _gathered=gathered, _base=self.base)
 
-    def within(self, scope: Scope) -> "View":
+    def within(self, scope: Scope | None) -> "View":
         """Return this view of what was written under a scope alone."""
-        return replace(self, scope=scope, _base=None)
+        return self if scope is self.scope else replace(self, scope=scope, _base=None)
+
+    def on(self, log: Log, fold: Fold) -> "View":
+        """Return this view on another handle or fold of its log; drafts are folded anew."""
+        if log is self._log and fold is self._fold:
+            return self
+        view = View(log, fold, self.basis, self.scope, self.now_us)
+        gathered = self._gathered
+        if gathered is None:
+            return view
+        gathering = Gathering(view.base, gathered.recorded)
+        return view.over(gathering.through(gathered.drafts[: gathered.count]))
+
+    @property
+    def gathered(self) -> tuple[Draft, ...]:
+        """What the view has of an open transaction, in order; its frames are −1, −2, …."""
+        gathered = self._gathered
+        return () if gathered is None else tuple(gathered.drafts[: gathered.count])
 
     @cached_property
     def base(self) -> Layer:

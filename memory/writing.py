@@ -256,7 +256,13 @@ class Writes(Appends):
             batch. NotFound: the log does not reach that far.
         """
         scope = full_scope(None, self._scope)
-        seq = self.at(at).basis
+        view = self.at(at)
+        if view.gathered:
+            raise InvalidInput(
+                "The view has what a transaction has gathered, which is not in the log",
+                remedy="Tag it after the transaction.",
+            )
+        seq = view.basis
         self._called(scope, "tag", name, at if isinstance(at, str | datetime) else seq)
         return self.write([Draft(PutTag(tag=name, at=seq), scope)])
 

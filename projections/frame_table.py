@@ -149,6 +149,11 @@ class Frames:
         row = self.row_of(frame)
         return None if row is None else _given(int(self._chunk_index[row]), NO_INDEX)
 
+    def parent(self, frame: int) -> int | None:
+        """Return the frame that one was put directly below, or None; one column."""
+        row = self.row_of(frame)
+        return None if row is None else _given(int(self._parent[row]), 0)
+
     def frame(self, frame: int) -> FrameRow | None:
         """Return what the columns hold of a frame, or None if there is none."""
         row = self.row_of(frame)

@@ -33,9 +33,11 @@ def check_tag_name(name: object) -> str:
 
 
 def resolve_basis(
-    log: Log, basis: int | str | datetime, tagged: Callable[[str], int | None]
+    log: Log, basis: int | str | datetime, tagged: Callable[[str], int | None], head: int
 ) -> int:
-    """Return the seq that a basis means; ``tagged`` says what a tag stands for.
+    """Return the seq that a basis means in a log that ends at ``head``.
+
+    ``tagged`` says what a tag stands for.
 
     Cost: of a time O(log n) reads, of ``HEAD~n`` n reads, of a tag a fold of the tags.
 
@@ -43,7 +45,6 @@ def resolve_basis(
         NotFound: the log does not reach that far, or has no such tag. InvalidInput: it cannot be
         understood.
     """
-    head = log.head.seq
     if isinstance(basis, bool):
         raise InvalidInput("A basis cannot be a bool")
     if isinstance(basis, int):
@@ -53,7 +54,7 @@ def resolve_basis(
             )
         return basis
     if isinstance(basis, datetime):
-        return _seq_at(log, to_microseconds(basis))
+        return _seq_at(log, to_microseconds(basis), head)
     if not isinstance(basis, str):
         raise InvalidInput(
             f"A basis cannot be a {type(basis).__name__}",
@@ -63,7 +64,7 @@ def resolve_basis(
     if relative:
         return _batches_back(log, head, int(relative.group(1) or 0))
     if _NUMBER.match(basis):
-        return resolve_basis(log, int(basis), tagged)
+        return resolve_basis(log, int(basis), tagged, head)
     if _TAG.match(basis):
         found = tagged(basis)
         if found is None:
@@ -72,7 +73,7 @@ def resolve_basis(
             )
         return found
     try:
-        return _seq_at(log, to_microseconds(basis))
+        return _seq_at(log, to_microseconds(basis), head)
     except InvalidInput as error:
         raise InvalidInput(
             f"It is no seq, tag, HEAD or HEAD~n, and {error.what[0].lower()}{error.what[1:]}",
@@ -92,9 +93,9 @@ def _batches_back(log: Log, seq: int, count: int) -> int:
     return seq
 
 
-def _seq_at(log: Log, time_us: int) -> int:
+def _seq_at(log: Log, time_us: int, head: int) -> int:
     """Bisect for the last event recorded at or before a time; O(log n) reads."""
-    low, high = 0, log.head.seq
+    low, high = 0, head
     while low < high:
         middle = (low + high + 1) // 2
         if log.event(middle).recorded <= time_us:

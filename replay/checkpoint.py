@@ -93,14 +93,14 @@ def chunk_refs(log_file: LogFile, saved: SavedProjection) -> Iterator[tuple[Ref,
                 yield ref, None
 
 
-def ledger_of(log_file: LogFile, saved: SavedProjection) -> list[LedgerEntry]:
-    """Return the digests of earlier checkpoints, oldest first; none where it is damaged."""
+def ledger_of(log_file: LogFile, saved: SavedProjection) -> list[LedgerEntry] | None:
+    """Return the digests of earlier checkpoints, oldest first; None where it is damaged."""
     if saved.ledger is None:
         return []
     try:
         return log_file.ledger(saved.ledger)
     except Corrupt:
-        return []
+        return None
 
 
 # --- saving --------------------------------------------------------------------------------------
@@ -167,7 +167,9 @@ def plan_checkpoint(
     elif partial is not None and partial[1] <= seq:
         wanted.append(partial)
     reached = wanted[-1][1] if wanted else 0
-    if reached < saved.seq or (reached == saved.seq and all(span in kept for span in wanted)):
+    ledger = ledger_of(log_file, saved)
+    is_whole = ledger is not None and all(span in kept for span in wanted)
+    if reached < saved.seq or (reached == saved.seq and is_whole):
         return None
     digest = saved.digest if reached == saved.seq else projection.digest_at(reached)
     return Plan(
@@ -177,7 +179,7 @@ def plan_checkpoint(
         chunks=tuple(
             kept.get(span) or (span, chunk_body(projection.chunk(*span))) for span in wanted
         ),
-        ledger=thinned(ledger_of(log_file, saved), LedgerEntry(reached, digest)),
+        ledger=thinned(ledger or (), LedgerEntry(reached, digest)),
         pages=pages,
     )
 

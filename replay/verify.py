@@ -145,7 +145,7 @@ class _Replaying:
         self.notes: list[str] = []
         toc = log.toc()
         self.checks = [
-            _Check(name, made, saved, ledger_of(log.file, saved))
+            _Check(name, made, saved, ledger_of(log.file, saved) or [])
             for name in fold.registry.names
             for made in [fold.registry.make(name)]
             for saved in [toc.saved(projection_key(made))]

@@ -17,7 +17,7 @@ TOLD_BY_THEIR_NAME = {"recorded", "scope", "seq", "to_dict", "type"}
 """Attributes and methods that mean the same wherever they stand."""
 
 OUR_OWN = {
-    *("blob", "events", "existing", "in_transaction", "next_place", "over"),
+    *("blob", "events", "existing", "gathered", "in_transaction", "next_place", "on", "over"),
     *("own", "seen", "shown", "write"),
 }
 """What the rooms say to each other through a store or a view; no user needs it."""

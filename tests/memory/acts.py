@@ -12,13 +12,18 @@ import msgspec
 from hypothesis import strategies as st
 
 import cerata
-from cerata.engine.events import JsonValue
+from cerata.engine.events import JsonValue, PutEmbedding
 from cerata.memory.drafting import content_hash
+from cerata.memory.spaces import vectors
 from cerata.projections.timeline import TimelineOrder
 
 Act: TypeAlias = tuple[str, int, int]
 
-KINDS = ("put", "put", "below", "remember", "long", "supersede", "replace", "delete", "bytes")
+KINDS = (
+    *("put", "put", "below", "remember", "long", "supersede", "replace", "delete", "bytes"),
+    *("embed", "embedded"),
+)
+SPACES = ("small", "large")
 WORDS = ("harbour", "bridges", "bridge", "opens", "in", "May", "tea", "日本")
 URIS = ("a.md", "b.md")
 
@@ -57,6 +62,12 @@ def perform(store: cerata.Store, act: Act) -> cerata.Receipt | None:
         return store.supersede(old, new) if old != new else None
     if kind == "delete" and current:
         return store.delete(current[j % len(current)])
+    if kind == "embed" and every:
+        [(embedding, data)] = [one for one in vectors([[1.0]], 1, SPACES[i % 2]) if one]
+        body = PutEmbedding(frame=every[j % len(every)], embedding=embedding)
+        return store.append(cerata.Draft(body, attachments=(data,)))
+    if kind == "embedded":
+        return store.put_frame(text, embedding=[0.5], space=SPACES[j % 2], created="2026-03-01")
     if kind == "bytes":
         return store.put_frame(
             bytes([i % 4]), search_text=text_of(j), title="Harbour", created="2026-03-01"
@@ -80,6 +91,13 @@ def everything(view: cerata.View | cerata.Store) -> dict[str, JsonValue]:
         "children": [list(view.children(frame.id)) for frame in frames],
         "chunks": [list(view.chunks(frame.id).values()) for frame in frames],
         "same": [list(view.find_content(one)) for one in sorted(contents)],
+        "stored": [
+            [[one.id, list(one.ids), list(one.missing), list(one.unembedded)] for one in found]
+            for content in sorted(contents)
+            for count in (None, 3)
+            for space in (None, *SPACES)
+            for found in [view.find_stored(content, chunk_count=count, space=space)]
+        ],
         "uris": [list(view.find_uri(uri)) for uri in URIS],
         "log": [[one.seq, one.type, msgspec.to_builtins(one.body)] for one in view.log()],
     }

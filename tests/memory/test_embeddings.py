@@ -7,7 +7,8 @@ import pytest
 
 import cerata
 from cerata.engine.environment import Environment
-from cerata.engine.events import PutEmbedding, PutFrame
+from cerata.engine.events import Attachment, Embedding, PutEmbedding, PutFrame
+from cerata.engine.integrity import hash_bytes
 from cerata.memory.spaces import vectors
 
 
@@ -76,6 +77,9 @@ UNUSABLE: list[tuple[Any, str]] = [
     ([[1e300]], "not finite"),
     ([["wax"]], "are of"),
     ([[True]], "are of bool"),
+    (np.ma.array([[1.0]], mask=[[False]]), "masked array"),
+    ([np.ma.array([1.0], mask=[True])], "masked array"),
+    ([[1.0, np.ma.masked]], "no numbers"),
 ]
 
 
@@ -109,6 +113,37 @@ def test_a_space_has_one_dimension_and_one_kind_of_number() -> None:
         with pytest.raises(cerata.InvalidInput, match="'new' has"):
             store.append(*drafts)
         assert store.head.seq == 2
+
+
+def drafts_of(space: str, values: Any) -> list[tuple[str, cerata.Draft]]:
+    """Return the two ways to put a vector by an event."""
+    data = np.array(values, "<f4").tobytes()
+    embedding = Embedding(space, "f4", len(values), Attachment(hash_bytes(data), len(data)))
+    return [
+        ("put", cerata.Draft(PutFrame(text="x", embedding=embedding), attachments=(data,))),
+        ("later", cerata.Draft(PutEmbedding(frame=1, embedding=embedding), attachments=(data,))),
+    ]
+
+
+@pytest.mark.parametrize("values", [[float("nan")], [1.0, float("inf")], [-float("inf")]])
+@pytest.mark.parametrize("way", [0, 1])
+def test_a_vector_in_an_event_is_finite_too(values: list[float], way: int) -> None:
+    """`append` stored what `put_frame` refuses, and a search would rank by it."""
+    with cerata.open(":memory:") as store:
+        store.put_frame("wax")
+        with pytest.raises(cerata.InvalidInput, match="not finite"):
+            store.append(drafts_of("small", values)[way][1])
+        assert store.head.seq == 1
+        store.append(drafts_of("small", [1.0, -0.0])[way][1])
+
+
+@pytest.mark.parametrize("way", [0, 1])
+def test_a_vector_in_an_event_has_a_space_too(way: int) -> None:
+    with cerata.open(":memory:") as store:
+        store.put_frame("wax")
+        with pytest.raises(cerata.InvalidInput, match="names no space"):
+            store.append(drafts_of("", [1.0])[way][1])
+        assert store.head.seq == 1
 
 
 def test_of_two_who_start_a_space_at_once_one_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -70,6 +70,57 @@ def test_a_keyed_block_is_run_once(tmp_path: Path, block: Callable[[cerata.Store
     assert later.receipt.seqs == first.receipt.seqs
 
 
+def test_a_block_that_is_run_again_knows_nothing_of_later() -> None:
+    """`tag` and `at` read the newest event there is, and so did `head`."""
+    seen: list[object] = []
+
+    def block(store: cerata.Store) -> None:
+        refused = None
+        try:
+            store.delete(1)
+            store.delete(1)
+        except cerata.Conflict as error:
+            refused = str(error)
+        store.tag("here")
+        store.tag("back", at="HEAD~1")
+        with pytest.raises(cerata.NotFound):
+            store.at("later")
+        with pytest.raises(cerata.NotFound):
+            store.at(4)
+        drafts = store.view().gathered
+        seen.append((store.head.seq, store.at("HEAD").basis, refused, drafts, store.tags()))
+
+    with cerata.open(":memory:") as store:
+        store.put_frame("one")
+        store.put_frames(["two", "three"])
+        with store.transaction(key="k"):
+            block(store)
+        store.tag("later")
+        store.put_frames(["four", "five"])
+        with store.transaction(key="k") as again:
+            block(store)
+        assert again.receipt is not None
+        assert not again.receipt.added
+        assert seen[0] == seen[1]
+        assert store.at("here").basis == 3
+
+
+def test_who_was_slower_is_not_refused_for_what_the_same_block_did(tmp_path: Path) -> None:
+    """The call met what the quicker one had closed: that is the same request, done already."""
+    path = tmp_path / "memory.cera"
+    with cerata.open(path) as store, cerata.open(path) as other:
+        store.put_frame("one")
+        with store.transaction(key="k") as slower:
+            with other.transaction(key="k") as quicker:
+                other.delete(1)
+            store.delete(1)
+        assert slower.receipt is not None
+        assert quicker.receipt is not None
+        assert slower.receipt.seqs == quicker.receipt.seqs
+        with store.transaction(key="other"), pytest.raises(cerata.Conflict):
+            store.delete(1)
+
+
 def test_a_key_stands_for_its_calls() -> None:
     """Other arguments, another order, or a call more are another request."""
 

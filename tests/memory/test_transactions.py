@@ -1,6 +1,6 @@
 """Inside a transaction: reads see what it has gathered, as it will be once it is appended."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import pytest
@@ -8,7 +8,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import cerata
-from cerata.engine.events import PutFrame
+from cerata.engine.events import PutEmbedding, PutFrame, Scope
+from cerata.engine.log import Log
+from cerata.memory.references import References
+from cerata.memory.spaces import vectors
 from cerata.projections.projection import FoldedEvent
 
 from .acts import ACTS, Act, everything, perform, renamed
@@ -206,3 +209,166 @@ def test_the_state_of_the_log_is_shared_and_not_copied() -> None:
             joint = over._gathered.folds.fulltext_over(under, over.base.rows)
             assert [id(piece) for piece in joint.pieces[:-1]] == [id(p) for p in under.pieces]
             assert joint.pieces[-1].end_row - joint.pieces[-1].first_row == 1
+
+
+# --- views of a block, and what is refused in it ---------------------------------------------
+
+
+def test_a_view_of_the_block_keeps_what_it_has() -> None:
+    """`at` and `replay` gave the log below it alone."""
+    with cerata.open(":memory:") as store:
+        old = store.put_frame("the harbour opens in April", scope={"user_id": "u1"})
+        store.put_frame("another harbour", scope={"user_id": "u2"})
+        with store.transaction():
+            store.supersede(old, "the harbour opens in May")
+            view = store.view()
+            seen = everything(view)
+            store.delete(2)
+            assert everything(store.at(view)) == seen
+            assert everything(store.replay(view)) == seen
+            assert everything(store.at(store.replay(view))) == seen
+            own = view.within((("tenant", "default"), ("user_id", "u1")))
+            assert [frame.id for frame in store.at(own).frames()] == [-1]
+            assert [hit.id for hit in store.replay(own).search("harbour")] == [-1]
+            with pytest.raises(cerata.InvalidInput, match="not in the log"):
+                store.tag("here", at=view)
+        assert everything(store.at(view)) == seen
+        assert everything(store.replay(view)) == seen
+
+
+@settings(max_examples=20)
+@given(st.lists(ACTS, max_size=5), st.lists(ACTS, min_size=1, max_size=6))
+def test_a_replay_of_the_block_is_what_the_block_sees(before: list[Act], inside: list[Act]) -> None:
+    with cerata.open(":memory:") as store:
+        for act in before:
+            perform(store, act)
+        with store.transaction():
+            for act in inside:
+                perform(store, act)
+            assert everything(store.replay(store.view())) == everything(store)
+
+
+def test_a_view_of_a_block_is_read_by_another_handle(tmp_path: Path) -> None:
+    """It is folded anew over that one's log."""
+    path = tmp_path / "memory.cera"
+    with cerata.open(path) as store, cerata.open(path) as other:
+        store.put_frame("the harbour")
+        with store.transaction():
+            store.put_frame("the bridge of the harbour")
+            view = store.view()
+            assert everything(other.at(view)) == everything(view)
+
+
+def test_an_embedding_that_is_appended_inside_is_seen_inside() -> None:
+    """`find_stored` said that the frame lacked it, so a block embedded everything again."""
+    with cerata.open(":memory:") as store:
+        frame = store.put_frame("wax").id
+        [(embedding, data)] = [one for one in vectors([[1.0]], 1, "small") if one]
+        wanted = cerata.content_hash("wax")
+
+        def unembedded() -> list[tuple[int, ...]]:
+            return [one.unembedded for one in store.find_stored(wanted, space="small")]
+
+        with store.transaction():
+            new = store.put_frame("wax").id
+            before = store.view()
+            assert unembedded() == [(frame,), (new,)]
+            for number in (frame, new):
+                body = PutEmbedding(frame=number, embedding=embedding)
+                store.append(cerata.Draft(body, attachments=(data,)))
+                before = store.view()
+            assert unembedded() == [(), ()]
+            other = PutEmbedding(frame=frame, embedding=vectors([[1.0]], 1, "other")[0][0])  # type: ignore[index]
+            store.append(cerata.Draft(other, attachments=(data,)))
+            found = before.find_stored(wanted, space="other")
+            assert [one.unembedded for one in found] == [(frame,), (new,)]
+        assert unembedded() == [(), ()]
+
+
+REFUSED: list[tuple[str, Callable[[cerata.Store], object], type[cerata.CerataError]]] = [
+    ("no such frame", lambda store: store.delete(99), cerata.NotFound),
+    ("no such parent", lambda store: store.put_frame("x", parent=99), cerata.NotFound),
+    ("not put yet", lambda store: store.delete(-2), cerata.NotFound),
+    ("closed before the block", lambda store: store.delete(2), cerata.Conflict),
+    ("closed in the block", lambda store: store.delete(3), cerata.Conflict),
+    ("itself", lambda store: store.supersede(1, 1), cerata.Conflict),
+    ("a tag's name", lambda store: store.tag("1st"), cerata.InvalidInput),
+    ("a tag's place", lambda store: store.tag("inside", at=3), cerata.InvalidInput),
+    ("a tag that is there", lambda store: store.tag("there"), cerata.Conflict),
+    ("a tag of the block", lambda store: store.tag("gathered"), cerata.Conflict),
+    (
+        "another dimension",
+        lambda store: store.put_frame("x", embedding=[1.0, 2.0], space="small"),
+        cerata.InvalidInput,
+    ),
+    (
+        "no JSON",
+        lambda store: store.put_frame("x", metadata={"n": float("nan")}),
+        cerata.InvalidInput,
+    ),
+    (
+        "no cause",
+        lambda store: store.append(cerata.Draft(PutFrame(text="x"), causation=99)),
+        cerata.NotFound,
+    ),
+    (
+        "one of several",
+        lambda store: store.append(PutFrame(text="x"), PutFrame(text="x", parent=99)),
+        cerata.NotFound,
+    ),
+]
+
+
+@pytest.mark.parametrize(
+    ("act", "error"), [case[1:] for case in REFUSED], ids=[c[0] for c in REFUSED]
+)
+def test_what_cannot_be_appended_is_refused_when_it_is_asked_for(
+    act: Callable[[cerata.Store], object], error: type[cerata.CerataError]
+) -> None:
+    """It was refused at the end, with all the rest; now the call leaves no trace in the block."""
+    with cerata.open(":memory:") as store:
+        store.put_frame("one")
+        store.put_frame("two")
+        store.put_frames(["three", "four"])
+        store.delete(2)
+        store.tag("there")
+        with store.transaction() as transaction:
+            store.put_frame("five", embedding=[1.0], space="small")
+            store.delete(3)
+            store.tag("gathered", at=1)
+            with pytest.raises(error):
+                act(store)
+            assert len(list(store.log())) == 6 + 3
+            store.delete(-1)
+            store.delete(1)
+        assert transaction.receipt is not None
+        assert len(transaction.receipt.seqs) == 5
+        assert store.verify().ok
+
+
+def test_a_memory_that_is_only_read_gathers_nothing(tmp_path: Path) -> None:
+    path = tmp_path / "memory.cera"
+    cerata.open(path).close()
+    with cerata.open(path, mode="r") as store, store.transaction():
+        assert len(store) == 0
+        with pytest.raises(cerata.ReadOnly):
+            store.put_frame("x")
+
+
+def test_a_call_is_checked_without_those_before_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Else a block of n calls would cost n² looks; at the end the batch is checked once."""
+    looked: list[int] = []
+    check = References.check_exist
+
+    def counted(one: References, log: Log, scope: Scope | None, n: int) -> None:
+        looked.append(len(one._named))
+        check(one, log, scope, n)
+
+    monkeypatch.setattr(References, "check_exist", counted)
+    with cerata.open(":memory:") as store:
+        store.put_frames([f"frame {number}" for number in range(50)])
+        with store.transaction():
+            for number in range(1, 51):
+                store.delete(number)
+            assert looked == [1] * 50
+        assert looked[50:] == [50]

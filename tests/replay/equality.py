@@ -14,6 +14,7 @@ hash seeds, compares what they saw, and prints the figures.
 import hashlib
 import json
 import os
+import struct
 import subprocess
 import sys
 import time
@@ -137,7 +138,7 @@ _BLOB = b"\x00\x01 bytes"
 
 
 def _vector(space: str) -> tuple[Embedding, bytes]:
-    data = hash_bytes(space.encode())
+    data = bytes(struct.pack("<8f", *hash_bytes(space.encode())[:8]))
     return Embedding(space, "f4", 8, Attachment(hash_bytes(data), len(data))), data
 
 

@@ -53,7 +53,7 @@ def test_every_read_of_a_view_is_compared() -> None:
 
 NOT_COMPARED = {
     *("scope", "now_us"),  # what a view is made of
-    *("view", "over", "within", "base", "layers"),  # views of views
+    *("view", "over", "within", "on", "base", "layers", "gathered"),  # views of views
     *("existing", "seen", "blob", "shown", "events", "own"),  # what reads are made of
     *("head", "log_id"),  # the log's own
     "projection",  # read through the fold, which it passes on to

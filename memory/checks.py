@@ -1,0 +1,75 @@
+"""Checks: what a transaction gathers is looked at call by call, before any of it is appended.
+
+Owns what has to be remembered from one call to the next. What is checked is the business of
+`references`, `tagging` and `spaces`, which look at the whole batch again when it is appended:
+others may have written meanwhile.
+"""
+
+from collections import ChainMap
+from collections.abc import Sequence
+
+from cerata.engine.codec import prepare
+from cerata.engine.errors import InvalidInput
+from cerata.engine.events import Draft, Scope
+from cerata.engine.log import Log
+from cerata.projections.tags import Tags
+from cerata.replay.fold import Fold
+
+from .references import Closing, References
+from .spaces import Shape, Spaces
+from .tagging import Tagging, TagKey
+
+
+class Checks:
+    """The checks of one transaction; a call that is refused leaves no trace in them.
+
+    - ``_closing``, ``_tags`` and ``_shapes`` are those of the drafts that were taken.
+    """
+
+    def __init__(self, log: Log, fold: Fold, scope: Scope | None) -> None:
+        self._log = log
+        self._fold = fold
+        self._scope = scope
+        self._closing: dict[int, Closing] = {}
+        self._tags = set[TagKey]()
+        self._shapes: dict[str, Shape] = {}
+
+    def take(self, drafts: Sequence[Draft], first: int, n: int | None) -> None:
+        """Look at the drafts from place ``first`` on, as if the log ended at event ``n``.
+
+        By default it ends where it does. Cost: encoding them; a look at each frame that they name.
+
+        Raises:
+            InvalidInput, NotFound, Conflict: as `Store.append` does; nothing was taken.
+        """
+        new = drafts[first - 1 :]
+        _check_values(new, first)
+        references, tagging = References(drafts, first), Tagging(new)
+        closing, shapes = ChainMap({}, self._closing), ChainMap({}, self._shapes)
+        spaces = Spaces(new, shapes)
+        if not (references or references.causes or tagging or spaces):
+            return
+        head = self._log.refresh().seq if n is None else n
+        references.check_causes(self._log, self._scope, head)
+        if references:
+            references.check_exist(self._log, self._scope, head)
+            references.check_still_open(self._fold.frames(head), head, closing)
+        if tagging:
+            tagging.check(self._log, head)
+            tagging.check_free({*self._fold.own(Tags.name, head).rows, *self._tags}, ())
+        if spaces:
+            spaces.check(self._log, self._fold.frames(head), head)
+        self._closing.update(closing.maps[0])
+        self._tags |= tagging.keys
+        self._shapes.update(shapes.maps[0])
+
+
+def _check_values(drafts: Sequence[Draft], first: int) -> None:
+    """Refuse what cannot be stored, by encoding it. Raises `InvalidInput`."""
+    for place, draft in enumerate(drafts, start=first):
+        try:
+            prepare([draft], bytes)
+        except InvalidInput as error:
+            raise InvalidInput(
+                error.what, where=f"event {place} of the batch", remedy=error.remedy
+            ) from error

@@ -1,0 +1,208 @@
+"""Rebuilding on the side, and resumed wherever it was killed."""
+
+from collections.abc import Callable
+from pathlib import Path
+from random import Random
+from typing import Any
+
+import pytest
+
+from cerata.engine.storage import Buffer
+from cerata.projections.fulltext import FulltextProjection
+from cerata.projections.registry import Registry
+from cerata.replay import events as feeding
+from cerata.replay.fold import Fold, replay
+from cerata.replay.rebuild import rebuild
+
+from ..engine.words import Disk
+from .spending import Spending
+from .words import Killed, chunks, draft, fill, opened, spoil
+
+
+def test_a_rebuild_goes_on_where_it_was_killed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The old state serves until the new one is whole; then nothing of the rebuild is left."""
+    monkeypatch.setattr(feeding, "_SAVE_SEQS", 512)
+    path = tmp_path / "a.cera"
+    with opened(path) as store:
+        fill(store, 3_000)
+        store.checkpoint()
+        digests, old = store.digests(), chunks(store, "fulltext")
+    seen: list[int] = []
+
+    def until(stop: int) -> Callable[[str, int, int], None]:
+        def progress(_what: str, done: int, total: int) -> None:
+            assert total == 3_000
+            seen.append(done)
+            if done >= stop:
+                raise Killed
+
+        return progress
+
+    with opened(path) as store:
+        with pytest.raises(Killed):
+            store.rebuild("fulltext", until(1_536))
+        store._log.abandon()
+    with opened(path) as store:
+        assert chunks(store, "fulltext") == old
+        assert [key for key in store._log.toc().projections if key.endswith("~")] != []
+        assert store.search("honey")
+        seen.clear()
+        store.rebuild("fulltext", until(10_000))
+        assert seen[0] == 2_048
+        assert seen[-1] == 3_000
+        assert [key for key in store._log.toc().projections if key.endswith("~")] == []
+        assert chunks(store, "fulltext") != old
+        assert store.digests() == digests
+    with opened(path) as store:
+        assert store.digests() == digests
+        assert store._fold.reports["fulltext"].restored_events == 3_000
+        assert store.verify().ok
+
+
+def killed_at(stop: int) -> Callable[[str, int, int], None]:
+    """Return a progress that ends the process once so many events are rebuilt."""
+
+    def progress(_what: str, done: int, _total: int) -> None:
+        if done >= stop:
+            raise Killed
+
+    return progress
+
+
+@pytest.fixture
+def half_rebuilt(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A file of 3,000 events whose full text is being rebuilt: 1,024 are saved on the side."""
+    monkeypatch.setattr(feeding, "_SAVE_SEQS", 512)
+    path = tmp_path / "a.cera"
+    with opened(path) as store:
+        fill(store, 3_000)
+        store.checkpoint()
+    kill_rebuild(path, 1_024)
+    return path
+
+
+def kill_rebuild(path: Path, stop: int) -> None:
+    """Rebuild the full text up to an event, and end."""
+    with opened(path) as store:
+        with pytest.raises(Killed):
+            store.rebuild("fulltext", killed_at(stop))
+        store._log.abandon()
+
+
+def check_is_rebuilt(path: Path) -> None:
+    """Nothing of the side is left, and all was restored from whole chunks."""
+    with opened(path) as store:
+        assert [key for key in store._log.toc().projections if key.endswith("~")] == []
+        assert store.digests() == store.digests(replay=True)
+        report = store._fold.reports["fulltext"]
+        assert (report.restored_events, report.bad_chunks) == (3_000, ())
+        assert store.verify().ok
+
+
+def test_a_damaged_chunk_of_a_killed_rebuild_is_made_anew(half_rebuilt: Path) -> None:
+    """It was carried into the result, which was damaged then and served."""
+    with opened(half_rebuilt, "r") as store:
+        toc = store._log.toc()
+        (side,) = (key for key in toc.projections if key.endswith("~"))
+        chunk = store._log.file.manifest(toc.saved(side).chunks[0])[0]
+    spoil(half_rebuilt, chunk.offset + 64 + chunk.length // 2)
+    with opened(half_rebuilt) as store:
+        store.rebuild("fulltext")
+        assert store._fold.reports.get("frames") is None
+    check_is_rebuilt(half_rebuilt)
+
+
+def test_of_two_rebuilds_at_once_both_end_and_a_checkpoint_stays(half_rebuilt: Path) -> None:
+    """The second one to end found its side gone, and took the checkpoint out of the file."""
+    ended: list[int] = []
+
+    def beside(_what: str, done: int, total: int) -> None:
+        if done == total and not ended:
+            ended.append(done)
+            with opened(half_rebuilt) as other:
+                other.rebuild("fulltext")
+
+    with opened(half_rebuilt) as store:
+        store.rebuild("fulltext", beside)
+    assert ended == [3_000]
+    check_is_rebuilt(half_rebuilt)
+
+
+def test_a_rebuild_that_another_overtook_and_left_is_whole(half_rebuilt: Path) -> None:
+    """What the other one saved and did not finish is not put in the place of what serves."""
+    seen: list[int] = []
+
+    def beside(_what: str, done: int, total: int) -> None:
+        seen.append(done)
+        if len(seen) == 1:
+            kill_rebuild(half_rebuilt, 2_560)
+
+    with opened(half_rebuilt) as store:
+        store.rebuild("fulltext", beside)
+    assert seen[-1] == 3_000
+    check_is_rebuilt(half_rebuilt)
+
+
+def test_what_is_being_rebuilt_is_told_from_what_serves(half_rebuilt: Path) -> None:
+    """Both went by one name, and the side's seq was shown."""
+    with opened(half_rebuilt, "r") as store:
+        shown = store.info()["checkpoints"]
+        version = FulltextProjection.version
+        assert isinstance(shown, dict)
+        assert shown[f"fulltext/{version}"] == 3_000
+        assert shown[f"fulltext/{version}~"] == 1_024
+
+
+class _Seen:
+    """What a rebuild said of its progress."""
+
+    def __init__(self) -> None:
+        self.done: list[int] = []
+
+    def __call__(self, _what: str, done: int, _total: int) -> None:
+        self.done.append(done)
+
+
+def test_a_rebuild_may_be_killed_at_any_write(monkeypatch: pytest.MonkeyPatch) -> None:
+    """After each write, whole or half: the file opens, the old state serves, the rebuild ends."""
+    monkeypatch.setattr(feeding, "_SAVE_SEQS", 512)
+    disk = Disk()
+    registry = Registry([Spending])
+    source = Random(3)
+    with disk.open() as log:
+        for first in range(1, 1_500, 250):
+            log.append([draft(source, first + n) for n in range(250)])
+        fold = Fold(log, registry)
+        fold.save()
+        digests = fold.digests()
+        before = disk.image()
+        writes: list[tuple[int, bytes]] = []
+        write_at = type(log.file.file).write_at
+
+        def recorded(file: Any, offset: int, data: Buffer) -> None:
+            writes.append((offset, bytes(data)))
+            write_at(file, offset, data)
+
+        with monkeypatch.context() as patched:
+            patched.setattr(type(log.file.file), "write_at", recorded)
+            rebuild(log, fold, "fulltext")
+    assert len(writes) >= 6
+    begun: set[int] = set()
+    for count, (offset, data) in enumerate(writes):
+        for part in (b"", data[: len(data) // 2]):
+            image = bytearray(before)
+            for at, written in [*writes[:count], (offset, part)]:
+                image.extend(bytes(max(0, at + len(written) - len(image))))
+                image[at : at + len(written)] = written
+            with Disk.holding(image).open() as log:
+                fold = Fold(log, registry)
+                assert fold.digests() == digests
+                assert {report.replayed_events for report in fold.reports.values()} == {0}
+                seen = _Seen()
+                rebuild(log, fold, "fulltext", seen)
+                begun.add(seen.done[0])
+                assert fold.digests() == digests == replay(log, registry=registry).digests()
+    # It went on from each of the saves, from the start, and over a whole one.
+    assert begun == {512, 1_024, 1_500}
