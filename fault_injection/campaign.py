@@ -13,9 +13,9 @@ from typing import TypeAlias
 from cerata.engine.errors import NotFound
 
 from .disk import SimulatedDisk, SimulatedProcess
-from .epochs import Epoch, Naming, epochs
+from .epochs import Epoch, Kept, Naming, epochs
 from .model import Model
-from .operations import AnyOperation
+from .operations import AnyOperation, SetSize, Write
 from .oracle import Finding, LogLike, Oracle, Outcome
 from .readings import AUDIT_EVERY, EpochAnswers, NotAFunction, Reading, Readings
 from .states import CrashState, Plan, crash_states
@@ -26,6 +26,19 @@ Opener: TypeAlias = Callable[[World, SimulatedProcess, str], LogLike]
 
 UNPUBLISHED_STATES = 4
 """States tried of an epoch where the file has no name: what is in it can hardly matter."""
+
+
+DEPTH_MAX = 3
+"""A crash, a crash in the recovery from it, and one in the recovery from that."""
+
+DEEP_PLAN = Plan(exhaustive=256, samples=16, tears=16, pair_drops=16)
+"""The states of a crash in recovery: there is one such set for each first crash."""
+
+THIRD_EVERY = 100
+"""Of so many recoveries from a crash in recovery, one is crashed again."""
+
+OPERATIONS_MAX = 400
+"""Operations on the disk that opening and reading an image of these sizes may take (O14)."""
 
 
 @dataclass(slots=True)
@@ -74,6 +87,13 @@ class Tally:
     audited: int = 0
     """Those of ``recovered`` whose outcome was known by then, and came out the same."""
     lives: int = 0
+    deep: int = 0
+    """Recoveries that wrote, and were crashed in turn; ``states`` counts what that left, too."""
+    deep_states: int = 0
+    operations_max: int = 0
+    """The most operations on the disk that one recovery took, with reading all there is."""
+    slowest_ms: float = 0.0
+    """The longest that it took, in processor time."""
     seconds: float = 0.0
     """Processor time: what is shared with other programs does not count."""
     failures: list[Failure] = field(default_factory=list[Failure])
@@ -88,6 +108,10 @@ class Tally:
         self.recovered += other.recovered
         self.audited += other.audited
         self.lives += other.lives
+        self.deep += other.deep
+        self.deep_states += other.deep_states
+        self.operations_max = max(self.operations_max, other.operations_max)
+        self.slowest_ms = max(self.slowest_ms, other.slowest_ms)
         self.seconds += other.seconds
         self.failures.extend(other.failures)
 
@@ -118,6 +142,8 @@ class Story:
     acked: int = 0
     copies: "tuple[Story, ...]" = ()
     """The same run as the story of each file that it copied the log into."""
+    kept: Kept | None = None
+    """What a sync kept that failed, if one did."""
 
 
 Life: TypeAlias = Callable[[CrashState, Story, int], Tally]
@@ -130,9 +156,10 @@ class Campaign:
     ``readings`` alone shares what recovery read with other campaigns of the same opener: every
     state of every story is still enumerated and judged, and every image of each story counted.
     One in ``audit_every`` outcomes known by readings is recovered anyway: it must be the same.
-    ``life`` is called on every ``life_every``-th distinct image after it was recovered, at most
-    ``lives_max`` times a story. ``failures_max`` ends a story early: one bug breaks thousands of
-    states.
+    Of the recoveries that write, one in ``deep_every`` is crashed in turn (0: none), and what it
+    left is opened once more: it must stand still. ``life`` is called on every ``life_every``-th
+    distinct image after it was recovered, at most ``lives_max`` times a story. ``failures_max``
+    ends a story early: one bug breaks thousands of states.
     """
 
     def __init__(
@@ -147,6 +174,7 @@ class Campaign:
         memory: Memory | None = None,
         readings: Readings | None = None,
         audit_every: int = AUDIT_EVERY,
+        deep_every: int = 0,
     ) -> None:
         self.opener = opener
         self.plan = plan or Plan()
@@ -157,37 +185,50 @@ class Campaign:
         self.memory = memory
         self.readings = readings
         self.audit_every = audit_every
+        self.deep_every = deep_every
         self.tally = Tally()
 
     def check(self, story: Story) -> Tally:
         """Try every crash state of a story, then those of its copies; returns the counts."""
         tally = Tally(traces=1)
+        started = time.process_time()
         for one in (story, *story.copies):
             if len(tally.failures) < self.failures_max:
-                self._check_file(one, tally)
+                memory = self.memory or Memory(readings=self.readings or Readings())
+                self._check_file(one, memory, tally, 1)
+        tally.seconds = time.process_time() - started
         self.tally.add(tally)
         return tally
 
-    def _check_file(self, story: Story, tally: Tally) -> None:
-        started = time.process_time()
+    def _check_file(self, story: Story, memory: Memory, tally: Tally, depth: int) -> None:
         oracle = Oracle(story.model)
-        memory = self.memory or Memory(readings=self.readings or Readings())
         names = {story.path: story.node} if story.existing else {}
         for epoch in epochs(
-            story.trace, story.node, base=story.base, acked=story.acked, names=names
+            story.trace,
+            story.node,
+            base=story.base,
+            acked=story.acked,
+            names=names,
+            kept=story.kept,
         ):
             tally.epochs += 1
-            self._check_epoch(epoch, story, oracle, memory, tally)
+            self._check_epoch(epoch, story, oracle, memory, tally, depth)
             if len(tally.failures) >= self.failures_max:
                 break
-        tally.seconds += time.process_time() - started
 
     def _check_epoch(
-        self, epoch: Epoch, story: Story, oracle: Oracle, memory: Memory, tally: Tally
+        self,
+        epoch: Epoch,
+        story: Story,
+        oracle: Oracle,
+        memory: Memory,
+        tally: Tally,
+        depth: int,
     ) -> None:
         # Without a memory of other stories no epoch is met twice.
         published = story.path in epoch.naming.own
-        likeness = epoch.likeness if published and self.memory is not None else None
+        shared = published and self.memory is not None and depth == 1
+        likeness = epoch.likeness if shared else None
         earlier = None if likeness is None else memory.epochs.get(likeness)
         if earlier is not None and all(map(oracle.allows, earlier, earlier.values())):
             tally.repeated += 1
@@ -195,27 +236,29 @@ class Campaign:
         outcomes: dict[Outcome, int] = {}
         answers = EpochAnswers(epoch)
         unpublished: Counter[Naming] = Counter()
-        for state in crash_states(epoch, self.plan):
+        for state in crash_states(epoch, self.plan if depth == 1 else DEEP_PLAN):
             published = story.path in state.naming.own
             if not published:
                 unpublished[state.naming] += 1
                 if unpublished[state.naming] > UNPUBLISHED_STATES:
                     continue
             tally.states += 1
+            tally.deep_states += depth > 1
             try:
                 if not published:
                     tally.distinct += 1
-                    tally.opened += 1
+                    tally.opened += depth == 1
                     tally.recovered += 1
                     self._check_unpublished(state, story)
                     continue
                 outcome = memory.images.get(state.key)
                 if outcome is None:
                     tally.distinct += 1
-                    tally.opened += 1
-                    outcome = self._outcome(state, answers, story, oracle, memory, tally)
+                    tally.opened += depth == 1
+                    outcome = self._outcome(state, answers, story, oracle, memory, tally, depth)
                     memory.images[state.key] = outcome
-                    self._live_on(state, story, outcome.seq, tally)
+                    if depth == 1:
+                        self._live_on(state, story, outcome.seq, tally)
                 else:
                     oracle.check_known(outcome, acked=state.acked)
                 outcomes[outcome] = max(state.acked, outcomes.get(outcome, 0))
@@ -234,21 +277,20 @@ class Campaign:
         oracle: Oracle,
         memory: Memory,
         tally: Tally,
+        depth: int,
     ) -> Outcome:
         """Return what an image is recovered to, which may be known by what recovery reads."""
         # Garbage past the old end is not in the digests that readings are told apart by.
         if state.gap != "zero":
-            tally.recovered += 1
-            return self._recover(state, story, oracle)
+            return self._recover(state, story, oracle, memory, tally, depth)
         known = memory.readings.find(state, answers)
         if known is not None:
             oracle.check_known(known, acked=state.acked)
             if (state.digest + self.plan.seed) % self.audit_every:
                 return known
             tally.audited += 1
-        tally.recovered += 1
         reading = Reading()
-        outcome = self._recover(state, story, oracle, reading)
+        outcome = self._recover(state, story, oracle, memory, tally, depth, reading)
         try:
             memory.readings.remember(state, answers, reading, outcome)
         except NotAFunction as error:
@@ -256,18 +298,70 @@ class Campaign:
         return outcome
 
     def _recover(
-        self, state: CrashState, story: Story, oracle: Oracle, reading: Reading | None = None
+        self,
+        state: CrashState,
+        story: Story,
+        oracle: Oracle,
+        memory: Memory,
+        tally: Tally,
+        depth: int,
+        reading: Reading | None = None,
     ) -> Outcome:
-        world = crashed_world(state)
-        world.disk.reading = reading
-        process = world.disk.process("after")
+        tally.recovered += 1
+        every = self.deep_every * (1 if depth == 1 else THIRD_EVERY)
+        deeper = bool(every) and depth < DEPTH_MAX and (state.digest + self.plan.seed) % every == 0
+        world = crashed_world(state, record=deeper)
+        disk = world.disk
+        base = bytes(disk.names[story.path].data) if deeper else b""
+        disk.reading = reading
+        process = disk.process("after")
+        started = time.process_time()
         try:
-            return oracle.check_legal(
+            outcome = oracle.check_legal(
                 lambda: self.opener(world, process, story.path), acked=state.acked
             )
         finally:
             # Its open files hold the disk: without this each image waits for the collector.
             process.kill()
+        tally.slowest_ms = max(tally.slowest_ms, 1e3 * (time.process_time() - started))
+        tally.operations_max = max(tally.operations_max, disk.operations)
+        if disk.operations > OPERATIONS_MAX:
+            raise Finding("O14", f"{disk.operations} operations on the disk to open and read it")
+        disk.reading = None
+        if deeper and any(isinstance(one, Write | SetSize) for one in disk.trace):
+            tally.deep += 1
+            self._check_stable(world, story, oracle, outcome)
+            # What was recovered is on the disk, so it is what every later crash has to leave.
+            inner = Story(
+                trace=tuple(disk.trace),
+                node=disk.names[story.path].number,
+                path=story.path,
+                model=story.model,
+                name=f"{story.name} [{state.describe()}], in recovery",
+                existing=True,
+                base=base,
+                acked=outcome.seq,
+            )
+            self._check_file(inner, memory, tally, depth + 1)
+        return outcome
+
+    def _check_stable(self, world: World, story: Story, oracle: Oracle, outcome: Outcome) -> None:
+        """Open once more what was recovered: nothing may be written, and nothing be different."""
+        aside = World(seed=2, disk=SimulatedDisk())
+        aside.disk.put(story.path, bytes(world.disk.names[story.path].data))
+        process = aside.disk.process("again")
+        try:
+            again = oracle.check_legal(
+                lambda: self.opener(aside, process, story.path), acked=outcome.seq
+            )
+        finally:
+            process.kill()
+        wrote = [one for one in aside.disk.trace if isinstance(one, Write | SetSize)]
+        if again != outcome or wrote:
+            raise Finding(
+                "O7",
+                f"recovered to {outcome.seq}, opened again at {again.seq} with {len(wrote)} writes",
+            )
 
     def _check_unpublished(self, state: CrashState, story: Story) -> None:
         world = crashed_world(state)

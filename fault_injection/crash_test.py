@@ -256,6 +256,7 @@ def _crash(setting: _Setting, operations: tuple[str, ...]) -> _Result:
     except Exception as error:  # noqa: BLE001 - told, whatever it is
         raised = Violation("story", f"{type(error).__name__}: {error}", operations)
         return _Result(operations, Tally(), time.process_time() - started, 0, (raised,))
+    bench.judge.model = story.model
     tally = bench.campaign.check(story)
     violations: list[Violation] = []
     for number, failure in enumerate(tally.failures, start=1):

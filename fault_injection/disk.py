@@ -14,11 +14,12 @@ import errno
 from collections.abc import Callable
 from typing import Literal
 
-from cerata.engine.errors import Closed, NotFound
+from cerata.engine.errors import Closed, NotFound, StorageFailed
 from cerata.engine.storage import Buffer, Identity, LockName, refused, search_sectors
 
 from .operations import (
     ACK,
+    SECTOR,
     AnyOperation,
     Kill,
     Lock,
@@ -42,7 +43,7 @@ _LOCKS = tuple(LockName)
 class Node:
     """One inode: its bytes, its locks, and how often each lock changed hands."""
 
-    __slots__ = ("changes", "data", "holders", "number")
+    __slots__ = ("bad", "changes", "data", "holders", "met", "number", "sync_errors")
 
     def __init__(self, number: int, data: Buffer = b"") -> None:
         self.number = number
@@ -50,6 +51,22 @@ class Node:
         self.data = data if isinstance(data, bytearray) else bytearray(data)
         self.holders: dict[LockName, dict[int, bool]] = {name: {} for name in _LOCKS}
         self.changes = [0] * len(_LOCKS)
+        self.bad: dict[int, int] = {}
+        """Sectors that cannot be read, and how many more times; below 0 for ever."""
+        self.met = 0
+        """How many reads met one of these."""
+        self.sync_errors = 0
+        """Syncs that failed; each open file hears of it once, as on Linux."""
+
+    def check_readable(self, offset: int, size: int) -> None:
+        """Refuse a read that meets a bad sector, and let that be one of its failures."""
+        for sector in range(offset // SECTOR, -(-(offset + size) // SECTOR)):
+            left = self.bad.get(sector, 0)
+            if left:
+                self.met += 1
+                self.bad[sector] = left - 1
+                where = f"inode {self.number}, sector {sector}"
+                raise refused(OSError(errno.EIO, "bad sector"), "read", where)
 
 
 class SimulatedDisk:
@@ -66,6 +83,10 @@ class SimulatedDisk:
         self.turn: Callable[[SimulatedProcess, str], None] | None = None
         """Called before each operation with the process and the operation's name."""
         self.recording = record
+        self.fail_sync = 0
+        """The sync that fails, counted from the next one; 0 for none."""
+        self.operations = 0
+        """How many operations all processes did, reads included."""
         self.reading: Reading | None = None
         """Notes what is read of the file that was there from the start, if anybody asks."""
         self._nodes = 0
@@ -103,6 +124,7 @@ class SimulatedFile:
         self._node = node
         self._writable = writable
         self._open = True
+        self._sync_errors = node.sync_errors
 
     @property
     def node(self) -> Node:
@@ -116,6 +138,7 @@ class SimulatedFile:
             raise Closed(f"Cannot {doing}: closed meanwhile", where=f"inode {self._node.number}")
         if doing != "lock" and process.refused_locks:
             process.refused_locks.clear()
+        self._disk.operations += 1
         if self._disk.turn is not None:
             self._disk.turn(process, doing)
 
@@ -126,12 +149,16 @@ class SimulatedFile:
 
     def read_at(self, offset: int, size: int) -> bytes:
         self._begin("read")
+        if self._node.bad:
+            self._node.check_readable(offset, size)
         if self._disk.reading is not None:
             self._disk.reading.read(offset, size)
         return self._read(offset, size)
 
     def search(self, offset: int, stop: int, low: int, high: int) -> list[int]:
         self._begin("search")
+        if self._node.bad:
+            self._node.check_readable(offset, stop - offset)
         if self._disk.reading is not None:
             self._disk.reading.searched(offset, stop, low, high)
         return search_sectors(self._read, offset, stop, low, high)
@@ -161,11 +188,30 @@ class SimulatedFile:
 
     def sync(self) -> None:
         self._begin("sync")
-        disk = self._disk
+        disk, node = self._disk, self._node
+        failing = disk.fail_sync == 1
+        disk.fail_sync = max(0, disk.fail_sync - 1)
+        if failing:
+            node.sync_errors += 1
+        elif self._sync_errors < node.sync_errors:
+            # Another's sync failed since: this file hears of it once, and believes nothing more.
+            self._sync_errors = node.sync_errors
+            raise self._sync_refused()
         if disk.recording:
             disk.trace.append(
-                Sync(process=self._process.name, step=disk.step, node=self._node.number)
+                Sync(
+                    process=self._process.name,
+                    step=disk.step,
+                    node=node.number,
+                    failed=failing,
+                )
             )
+        if failing:
+            self._sync_errors = node.sync_errors
+            raise self._sync_refused()
+
+    def _sync_refused(self) -> StorageFailed:
+        return refused(OSError(errno.EIO, "lost"), "sync", f"inode {self._node.number}")
 
     def size(self) -> int:
         self._begin("size")
@@ -279,6 +325,7 @@ class SimulatedProcess:
     def _begin(self, doing: str) -> None:
         if self.killed:
             raise ProcessKilled
+        self.disk.operations += 1
         if self.disk.turn is not None:
             self.disk.turn(self, doing)
 

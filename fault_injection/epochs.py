@@ -10,8 +10,9 @@ The names of files are durable when their folder was synced; until then each cha
 lost by itself (`Naming`). Leaves out which combinations are tried (`states`).
 """
 
-from collections.abc import Hashable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from typing import TypeAlias
 
 from blake3 import blake3
 
@@ -77,6 +78,9 @@ class Naming:
     acked: int
 
 
+Kept: TypeAlias = Callable[[int], bool]
+"""Tells whether a sync that failed kept what was written to a sector, by its number."""
+
 NAME_CHANGES_MAX = 5
 """Changes of names of which every subset is tried; of more, each prefix and each single loss."""
 
@@ -130,12 +134,29 @@ class Epoch:
 
 
 class _Recorder:
-    """Gathers one epoch while the trace is walked."""
+    """Gathers one epoch while the trace is walked.
 
-    def __init__(self, live: bytearray, digests: dict[int, int], digest: int, start: int) -> None:
+    ``live`` is what reads see; ``lost`` are the sectors of which the disk holds something else,
+    since a sync failed: it has that until they are written again.
+    """
+
+    def __init__(
+        self,
+        live: bytearray,
+        digests: dict[int, int],
+        digest: int,
+        start: int,
+        lost: dict[int, bytes],
+    ) -> None:
         self.live = live
         self.digests = digests
+        self.lost = lost
         self.base = bytes(live)
+        if lost:
+            held = bytearray(live)
+            for number, content in lost.items():
+                held[number * SECTOR : (number + 1) * SECTOR] = content
+            self.base = bytes(held[: len(live)])
         self.base_digest = digest
         self.start = start
         self.sizes = [len(live)]
@@ -151,7 +172,8 @@ class _Recorder:
         """Take the version-0 content of sectors about to change for the first time."""
         for number in range(first, last):
             if number not in self.histories:
-                self.histories[number] = [self._sector(number)]
+                held = self.lost.pop(number) if number in self.lost else self._sector(number)
+                self.histories[number] = [held]
                 self.writes[number] = []
 
     def _settle(self, first: int, last: int, write: int) -> None:
@@ -214,8 +236,11 @@ def epochs(
     base: bytes = b"",
     acked: int = 0,
     names: Mapping[str, int] | None = None,
+    kept: Kept | None = None,
 ) -> Iterator[Epoch]:
     """Yield the epochs of one file in order; the last one ends with the trace, unsynced.
+
+    ``kept`` says what a sync kept that failed; by default nothing.
 
     ``base`` is the file's image before the trace, ``acked`` what was acknowledged before it, and
     ``names`` gives the inode behind each path then.
@@ -226,7 +251,8 @@ def epochs(
     }
     digest = image_digest(base)
     folder = _Folder(dict(names or {}))
-    recorder = _Recorder(live, digests, digest, 0)
+    lost: dict[int, bytes] = {}
+    recorder = _Recorder(live, digests, digest, 0, lost)
     index = 0
 
     def close(end: int) -> Epoch:
@@ -264,9 +290,16 @@ def epochs(
             case SyncNames():
                 folder.sync(node, acked)
             case Sync() if operation.node == node and recorder.labels:
-                yield close(position)
+                epoch = close(position)
+                yield epoch
+                if operation.failed:
+                    for sector in epoch.sectors:
+                        if kept is None or not kept(sector.number):
+                            digest ^= sector.deltas[-1]
+                            digests[sector.number] ^= sector.deltas[-1]
+                            lost[sector.number] = sector.versions[0]
                 index += 1
-                recorder = _Recorder(live, digests, digest, position + 1)
+                recorder = _Recorder(live, digests, digest, position + 1, lost)
             case _:
                 pass
     yield close(len(trace))

@@ -37,7 +37,13 @@ class SetSize(Operation, frozen=True, tag="size", gc=False):
 
 
 class Sync(Operation, frozen=True, tag="sync", gc=False):
-    """A sync returned. It covers every earlier byte of the file, whoever wrote it."""
+    """A sync returned. It covers every earlier byte of the file, whoever wrote it.
+
+    One that ``failed`` kept any part of that, and what it did not keep no later sync will: the
+    system holds it for clean.
+    """
+
+    failed: bool = False
 
 
 class Name(Operation, frozen=True, tag="name", gc=False):

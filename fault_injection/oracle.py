@@ -19,7 +19,7 @@ from collections.abc import Callable, Iterator
 from operator import attrgetter
 from typing import NamedTuple, Protocol
 
-from cerata.engine.errors import Corrupt
+from cerata.engine.errors import Corrupt, Unsupported
 
 from .model import EventLike, Model
 
@@ -60,7 +60,10 @@ class Finding(AssertionError):
 
 
 class Outcome(NamedTuple):
-    """What an image was recovered to. The model's chain hash at ``seq`` binds every event."""
+    """What an image was recovered to. The model's chain hash at ``seq`` binds every event.
+
+    Where it was refused, ``seq`` is −1, and ``chain`` says by which error.
+    """
 
     seq: int
     chain: bytes
@@ -132,6 +135,20 @@ class Oracle:
             raise
         except Exception as error:
             raise Finding("O5", f"a legal crash does not open: {error!r}") from error
+
+    def check_refusable(self, opener: Callable[[], LogLike]) -> Outcome:
+        """Open an image that no honest disk leaves: a prefix, or a refusal that names its place."""
+        try:
+            seq = self.check(opener(), acked=0)
+            return Outcome(seq, self.model.chains[seq])
+        except (Corrupt, Unsupported) as error:
+            if error.where is None:
+                raise Finding("O4", f"damage was refused without its place: {error}") from error
+            return Outcome(-1, type(error).__name__.encode())
+        except Finding:
+            raise
+        except Exception as error:
+            raise Finding("O4", f"damage was refused as something else: {error!r}") from error
 
     def check_known(self, outcome: Outcome, *, acked: int) -> None:
         """Check what was recovered from an image before, maybe against another model."""

@@ -1,270 +1,229 @@
-"""The crash test as one call: run the stories, the damage and the schedules, and count.
+"""The crash test of the engine as one command: the gate, the soak, or a share of them, counted.
 
-Owns the smoke plan, the detectors that planted bugs are held against, and the printed report.
-``python -m cerata.fault_injection.report`` runs it.
+``python -m cerata.fault_injection.report --gate`` tries at least a million crash states on all
+cores; ``--soak`` ten million. Leaves out what is tried (`scales`) and how (`parts`).
 """
 
 import argparse
+import os
 import sys
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
+from itertools import count
 from pathlib import Path
 
-from .afterlife import live_on, read_only, recover
-from .campaign import Campaign, Failure, Story, Tally
-from .cases import case_of, encode_case
-from .detectors import DAMAGE, SMOKE_PLAN, Blind, canary, damaged, detect, recordings
-from .documents import record_documents, remember_again, sectioned
-from .geometry import FileGeometry
-from .interleavings import (
-    LIVES,
-    MEETING_PLAN,
-    ScheduleTally,
-    explore_all,
-)
-from .monitor import OrderingMonitor
+from .campaign import Tally
+from .detectors import Blind, canary, detect
+from .interleavings import ScheduleTally
+from .parts import PARTS, Result, Task, work
 from .plants import PLANTS
-from .readings import Readings
-from .states import Plan
-from .workloads import fresh_image, sequences
+from .scales import FULL_PLAN, GATE, SCALES, Scale, meetings, tasks
+from .shards import run_shards
 
-FULL_PLAN = Plan(exhaustive=4_096, samples=4_096)
+_RUNS = count()
+
+TITLES = {
+    "log": "short and longer stories of the log, recovered for writing",
+    "judged": "a share of them opened for reading",
+    "store": "stories of whole stores, recovered and asked everything",
+    "lying": "a share of them on a disk whose syncs lie",
+    "rot": "a share of their crash states with one fault of a living disk",
+    "failing": "a share of them with a sync that fails",
+    "documents": "documents of several batches, remembered again",
+    "operations": "three operations of two writers and a reader, all interleaved",
+    "lives": "whole lives of processes, interleaved",
+    "damage": "bytes that were zeroed, flipped, or belong elsewhere",
+}
+
+
+@dataclass(slots=True)
+class Part:
+    """The sum of all tasks of one part."""
+
+    tally: Tally = field(default_factory=Tally)
+    schedules: ScheduleTally = field(default_factory=ScheduleTally)
+    questioned: int = 0
+    refused: int = 0
+    faults: int = 0
+    seconds: float = 0.0
+
+    def to_dict(self) -> dict[str, int | float]:
+        """Return the counts as plain values."""
+        tally = self.tally
+        counts: dict[str, int | float] = {
+            "stories": tally.traces,
+            "epochs": tally.epochs,
+            "epochs_known": tally.repeated,
+            "states": tally.states,
+            "distinct_images": tally.distinct,
+            "recovered_images": tally.recovered,
+            "audited_images": tally.audited,
+            "recoveries_crashed": tally.deep,
+            "states_of_crashed_recoveries": tally.deep_states,
+            "second_lives": tally.lives,
+            "stores_questioned": self.questioned,
+            "faults_met": self.faults,
+            "images_refused": self.refused,
+            "schedules": self.schedules.runs,
+            "operations_max": tally.operations_max,
+            "slowest_ms": round(tally.slowest_ms, 1),
+            "processor_seconds": round(self.seconds, 1),
+            "states_per_second_per_core": round(tally.states / self.seconds) if self.seconds else 0,
+        }
+        return counts
 
 
 @dataclass(slots=True)
 class Report:
-    """What a crash test did and found. ``problems`` are sentences; empty means nothing broke."""
+    """What a run did and found. ``problems`` are sentences; empty means nothing broke."""
 
-    stories: Tally = field(default_factory=Tally)
-    sequences: Tally = field(default_factory=Tally)
-    """The share of ``stories`` that are sequences of the alphabet; the others are longer."""
-    judged: Tally = field(default_factory=Tally)
-    documents: Tally = field(default_factory=Tally)
-    operations: ScheduleTally = field(default_factory=ScheduleTally)
-    lives: ScheduleTally = field(default_factory=ScheduleTally)
+    parts: dict[str, Part] = field(default_factory=dict[str, Part])
     problems: list[str] = field(default_factory=list[str])
     seconds: float = 0.0
-    skipped: int = 0
+    jobs: int = 1
 
-    def to_dict(self) -> dict[str, int | float | list[str]]:
+    @property
+    def states(self) -> int:
+        return sum(part.tally.states for part in self.parts.values())
+
+    def add(self, result: Result) -> None:
+        """Take in what one task came to."""
+        part = self.parts.setdefault(result.part, Part())
+        part.tally.add(result.tally)
+        part.schedules.add(result.schedules)
+        part.questioned += result.questioned
+        part.refused += result.refused
+        part.faults += result.faults
+        part.seconds += result.seconds
+        self.problems += result.problems
+
+    def to_dict(self) -> dict[str, object]:
         """Return the counts as plain values, as ``--json`` prints them."""
         return {
-            "traces": self.stories.traces,
-            "epochs": self.stories.epochs,
-            "states": self.stories.states,
-            "distinct_images": self.stories.distinct,
-            "recovered_images": self.stories.recovered,
-            "audited_images": self.stories.audited,
-            "second_lives": self.stories.lives,
-            "states_per_second": round(self.stories.states_per_second),
-            "images_per_second": round(self.stories.images_per_second),
-            "sequences": self.sequences.traces,
-            "sequences_states": self.sequences.states,
-            "sequences_states_per_second": round(self.sequences.states_per_second),
-            "judged_states": self.judged.states,
-            "judged_recovered_images": self.judged.recovered,
-            "judged_states_per_second": round(self.judged.states_per_second),
-            "document_states": self.documents.states,
-            "documents_remembered_again": self.documents.lives,
-            "schedules_of_operations": self.operations.runs,
-            "schedules_of_operations_traces": self.operations.traces,
-            "schedules_of_operations_crash_states": self.operations.crash.states,
-            "schedules_of_operations_recovered_images": self.operations.crash.recovered,
-            "schedules_of_lives": self.lives.runs,
-            "schedules_of_lives_traces": self.lives.traces,
-            "schedules_of_lives_crash_states": self.lives.crash.states,
-            "schedules_of_lives_recovered_images": self.lives.crash.recovered,
-            "stories_skipped_for_time": self.skipped,
+            "states": self.states,
+            "violations": len(self.problems),
             "seconds": round(self.seconds, 1),
+            "jobs": self.jobs,
+            "states_per_second": round(self.states / self.seconds) if self.seconds else 0,
+            "parts": {name: part.to_dict() for name, part in self.parts.items()},
             "problems": self.problems,
         }
 
     def __str__(self) -> str:
-        left_out = f"; {self.skipped} stories left out for time" if self.skipped else ""
-        stories, judged = self.stories, self.judged
-        operations, lives = self.operations, self.lives
-        counts = (
-            ("traces", stories.traces),
-            ("crash states of recoveries that write", stories.states),
-            ("  distinct images", stories.distinct),
-            ("  recovered; the others read what one of these reads", stories.recovered),
-            ("  of which their outcome was known, and came again", stories.audited),
-            ("  second lives", stories.lives),
-            ("  states/s/core", stories.states_per_second),
-            ("  images/s/core", stories.images_per_second),
-            ("  of the short sequences: traces", self.sequences.traces),
-            ("    crash states", self.sequences.states),
-            ("    distinct images", self.sequences.distinct),
-            ("    recovered", self.sequences.recovered),
-            ("    states/s/core", self.sequences.states_per_second),
-            ("    images/s/core", self.sequences.images_per_second),
-            ("crash states judged without writing", judged.states),
-            ("  distinct images", judged.distinct),
-            ("  recovered", judged.recovered),
-            ("  states/s/core", judged.states_per_second),
-            ("  images/s/core", judged.images_per_second),
-            ("crash states of remembering documents", self.documents.states),
-            ("  in which they were remembered again", self.documents.lives),
-            ("schedules of three operations of two writers and a reader", operations.runs),
-            ("  traces that differ", operations.traces),
-            ("  crash states of their epochs that differ", operations.crash.states),
-            ("  distinct images", operations.crash.distinct),
-            ("  recovered", operations.crash.recovered),
-            ("schedules of whole lives of processes", lives.runs),
-            ("  traces that differ", lives.traces),
-            ("  crash states of their epochs that differ", lives.crash.states),
-            ("  distinct images", lives.crash.distinct),
-            ("  recovered", lives.crash.recovered),
-            ("problems", len(self.problems)),
+        lines: list[str] = []
+        for name, part in self.parts.items():
+            lines.append(TITLES[name])
+            lines += [
+                f"{count:>14,}  {what.replace('_', ' ')}"
+                for what, count in part.to_dict().items()
+                if count
+            ]
+        rate = self.states / self.seconds if self.seconds else 0
+        lines.append(
+            f"{self.states:,} crash states in {self.seconds:,.0f} s on {self.jobs} cores"
+            f" ({rate:,.0f} a second), {len(self.problems)} violations"
         )
-        lines = [f"{count:>12,.0f}  {what}" for what, count in counts]
-        lines.append(f"{self.seconds:>12.1f}  seconds{left_out}")
         lines += [f"  - {problem}" for problem in self.problems]
         return "\n".join(lines)
 
 
 def run(
+    scale: Scale,
     *,
-    length: int = 2,
-    budget_seconds: float | None = None,
-    full: bool = False,
     seed: int = 0,
-    cases: Path | None = None,
-    life_every: int = 50,
-    schedules: int | None = 60,
-    preemptions: int = 1,
     jobs: int = 1,
+    cases: Path | None = None,
+    only: str | None = None,
+    progress: Callable[[Report], None] | None = None,
 ) -> Report:
-    """Run the crash test; ``budget_seconds`` stops taking up new stories after that time.
+    """Run a scale and return what was found; ``only`` runs one part of it.
 
-    ``full`` tries all states of an epoch of at most 4,096, and of larger ones the structured set
-    and 4,096 samples. ``seed``: of the samples. ``cases``: a folder for the case files of
-    failures. ``schedules`` bounds the runs of each meeting; None runs all, 0 none. ``jobs`` of
-    them are explored at a time.
+    ``seed``: of all that is sampled. ``cases``: a folder for the case files of failures.
     """
-    report = Report()
     started = time.perf_counter()
+    report = Report(jobs=jobs)
     try:
         canary()
     except Blind as error:
         report.problems.append(str(error))
-    plan = replace(FULL_PLAN if full else SMOKE_PLAN, seed=seed)
-    read = Readings()
-    life = partial(live_on, readings=read)
-    writing = Campaign(
-        recover, plan, life=life, life_every=life_every, failures_max=2, readings=read
-    )
-    judging = Campaign(read_only, plan, failures_max=2, readings=Readings())
-    fresh_image()
-    short = {" ".join(acts) for acts in sequences(length)}
-    for name, recording in recordings(length).items():
-        if budget_seconds is not None and time.perf_counter() - started > budget_seconds:
-            report.skipped += 1
-            continue
-        try:
-            story = recording()
-        except Exception as error:  # noqa: BLE001 - told, whatever it is
-            report.problems.append(f"{name}: {error!r}")
-            continue
-        for campaign in (writing, judging):
-            checked = campaign.check(story)
-            if campaign is writing and story.name in short:
-                report.sequences.add(checked)
-            for failure in checked.failures:
-                report.problems.append(str(failure))
-                if cases is not None:
-                    _save(failure, story, cases, len(report.problems))
-    report.stories, report.judged = writing.tally, judging.tally
-    report.documents = _documents(report, plan, lives_max=100 if full else 10)
-    for check in DAMAGE:
-        report.problems += [f"damage: {problem}" for problem in damaged(check)]
-    if schedules != 0:
-        for name, tally in explore_all(
-            preemptions=preemptions,
-            limit=schedules,
-            plan=replace(FULL_PLAN if full else MEETING_PLAN, seed=seed),
-            jobs=jobs,
-        ):
-            (report.lives if name in LIVES else report.operations).add(tally)
-            for problem, schedule in tally.problems.items():
-                report.problems.append(f"{name}: {problem} [schedule {list(schedule)}]")
-    report.seconds = time.perf_counter() - started
+    folder = None if cases is None else str(cases)
+    wanted = partial(_wanted, scale, seed, folder, only, next(_RUNS))
+    for result in run_shards(work, wanted, jobs=jobs):
+        report.add(result)
+        report.seconds = time.perf_counter() - started
+        if progress is not None:
+            progress(report)
     return report
 
 
-def _documents(report: Report, plan: Plan, *, lives_max: int) -> Tally:
-    """Crash the remembering of two documents of two full batches each, one for the other."""
-    texts = [sectioned(title, 300) for title in ("old", "new")]
-    campaign = Campaign(
-        recover,
-        plan,
-        life=lambda state, story, _seq: remember_again(state, story, texts[-1]),
-        life_every=10,
-        lives_max=lives_max,
-        failures_max=2,
-    )
-    story = record_documents(texts, OrderingMonitor(FileGeometry()))
-    report.problems += [str(failure) for failure in campaign.check(story).failures]
-    return campaign.tally
-
-
-def _save(failure: Failure, story: Story, folder: Path, number: int) -> None:
-    case = case_of(
-        failure.state,
-        failure.finding,
-        story.model,
-        path=story.path,
-        workload=failure.workload,
-    )
-    (folder / f"{number:04}.case").write_bytes(encode_case(case))
+def _wanted(
+    scale: Scale, seed: int, cases: str | None, only: str | None, number: int
+) -> Sequence[Task]:
+    found = meetings(scale) if only == "meeting" else tasks(scale, seed, cases)
+    return [replace(task, run=number) for task in found if only in (None, task.part)]
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the crash test from the command line; the exit code is 1 where something broke."""
     parser = argparse.ArgumentParser(description="Try the crash states of small programs.")
-    parser.add_argument("--length", type=int, default=2, help="operations in a row (default 2)")
-    parser.add_argument(
-        "--full",
-        action="store_true",
-        help="all states of an epoch of at most 4,096, else 4,096 samples and the structured set",
-    )
-    parser.add_argument("--seconds", type=float, help="take up no new story after this time")
+    which = parser.add_mutually_exclusive_group()
+    for name, scale in SCALES.items():
+        text = f"{scale.length} operations in a row whole, from {len(scale.starts)} set-ups"
+        which.add_argument(f"--{name}", dest="scale", action="store_const", const=name, help=text)
+    which.add_argument("--plants", action="store_true", help="plant every bug instead")
+    parser.add_argument("--only", choices=tuple(PARTS))
     parser.add_argument("--seed", type=int, default=0, help="of all sampled choices")
+    parser.add_argument("--jobs", type=int, default=os.cpu_count() or 1, help="processes at a time")
     parser.add_argument("--cases", type=Path, help="folder for case files of failures")
+    parser.add_argument("--states", type=int, default=0, help="fail below so many crash states")
     parser.add_argument(
         "--schedules",
         type=lambda text: None if text == "all" else int(text),
-        default=60,
-        help="schedules of each meeting of processes, or all (default 60)",
+        help="schedules of each meeting of processes, or all",
+        default=-1,
     )
-    parser.add_argument("--preemptions", type=int, default=1, help="most preemptions of a schedule")
-    parser.add_argument("--jobs", type=int, default=1, help="meetings explored at a time")
-    parser.add_argument("--plants", action="store_true", help="plant every bug instead")
+    parser.add_argument("--preemptions", type=int, help="most preemptions of a schedule")
+    parser.add_argument("--quiet", action="store_true", help="no line for each task")
     options = parser.parse_args(arguments)
-    write = sys.stdout.write
     if options.plants:
-        missed, started = 0, time.process_time()
-        for plant in PLANTS:
-            noticed = detect(plant)
-            missed += noticed is None
-            write(f"{plant.name}: {noticed or 'NOT NOTICED'}\n")
-        seconds = time.process_time() - started
-        write(f"{len(PLANTS) - missed} of {len(PLANTS)} noticed, in {seconds:.1f} s of processor\n")
-        return 1 if missed else 0
+        return _plants()
+    scale = SCALES[options.scale or GATE.name]
+    if options.schedules != -1:
+        scale = replace(scale, schedules=options.schedules)
+    if options.preemptions is not None:
+        # Who asks for more schedules asks for all of the states, too.
+        scale = replace(scale, preemptions=options.preemptions, meeting_plan=FULL_PLAN)
     report = run(
-        length=options.length,
-        budget_seconds=options.seconds,
-        full=options.full,
+        scale,
         seed=options.seed,
-        cases=options.cases,
-        schedules=options.schedules,
-        preemptions=options.preemptions,
         jobs=options.jobs,
+        cases=options.cases,
+        only=options.only,
+        progress=None if options.quiet else _tell,
     )
-    write(f"{report}\n")
+    sys.stdout.write(f"{report}\n")
+    if report.states < options.states:
+        sys.stdout.write(f"fewer than {options.states:,} crash states\n")
+        return 1
     return 1 if report.problems else 0
+
+
+def _tell(report: Report) -> None:
+    sys.stderr.write(f"{report.seconds:8.0f} s {report.states:12,} {len(report.problems)}\n")
+
+
+def _plants() -> int:
+    missed, started = 0, time.process_time()
+    for plant in PLANTS:
+        noticed = detect(plant)
+        missed += noticed is None
+        sys.stdout.write(f"{plant.name}: {noticed or 'NOT NOTICED'}\n")
+    seconds = time.process_time() - started
+    noticed_count = len(PLANTS) - missed
+    sys.stdout.write(f"{noticed_count} of {len(PLANTS)} noticed, in {seconds:.1f} s of processor\n")
+    return 1 if missed else 0
 
 
 if __name__ == "__main__":

@@ -9,6 +9,8 @@ Models (a state carries those it used):
 - P2, up to two of those sectors are torn as well;
 - P3, the size is any the file had since, and a gap below it holds zeros or garbage;
 - P4, each change of a name is lost by itself until the folder was synced.
+
+What a disk does that lies, fails or rots is the matter of `lying`, `failing` and `rot`.
 """
 
 import random
@@ -35,6 +37,8 @@ class Models(Flag):
     """P3."""
     NAMES = auto()
     """P4."""
+    LIES = auto()
+    """P5: the epoch is several in truth, since a sync between them lied (`lying`)."""
     ALL = KILL | SECTORS | TORN | SIZES | NAMES
 
     def __str__(self) -> str:
@@ -227,9 +231,10 @@ def crash_states(epoch: Epoch, plan: Plan | None = None) -> Iterator[CrashState]
         yield from _tears(epoch, plan, source)
 
 
-def _state(
+def state_of(
     epoch: Epoch, versions: tuple[int, ...], models: Models, acked: int | None = None
 ) -> CrashState:
+    """Return the state in which each sector of an epoch holds so many of its versions."""
     digest = epoch.base_digest
     for history, version in zip(epoch.sectors, versions, strict=True):
         if version:
@@ -257,23 +262,23 @@ def _final(epoch: Epoch) -> tuple[int, ...]:
 
 def _kills(epoch: Epoch) -> Iterator[CrashState]:
     for count in range(epoch.write_count):
-        yield _state(epoch, _after(epoch, count), Models.KILL, epoch.acked_at[count])
-    yield _state(epoch, _final(epoch), Models.KILL)
+        yield state_of(epoch, _after(epoch, count), Models.KILL, epoch.acked_at[count])
+    yield state_of(epoch, _final(epoch), Models.KILL)
 
 
 def _sectors(epoch: Epoch, plan: Plan, source: random.Random) -> Iterator[CrashState]:
     if epoch.combinations <= plan.exhaustive:
         ranges = [range(len(history.versions)) for history in epoch.sectors]
         for versions in product(*ranges):
-            yield _state(epoch, versions, Models.SECTORS)
+            yield state_of(epoch, versions, Models.SECTORS)
         return
     for versions in _structured(epoch, plan, source):
-        yield _state(epoch, versions, Models.SECTORS)
+        yield state_of(epoch, versions, Models.SECTORS)
     highest = _final(epoch)
     for _ in range(plan.samples):
         # The bias of each sample differs, so nearly empty and nearly full states are met too.
         bias = source.random()
-        yield _state(
+        yield state_of(
             epoch,
             tuple(source.randint(1, last) if source.random() < bias else 0 for last in highest),
             Models.SECTORS,
@@ -339,7 +344,7 @@ def _names(epoch: Epoch) -> Iterator[CrashState]:
     moments = dict.fromkeys((epoch.write_count, 0, epoch.write_count // 2))
     for naming in epoch.namings:
         for count in moments:
-            state = _state(
+            state = state_of(
                 epoch, _after(epoch, count), Models.NAMES, min(naming.acked, epoch.acked)
             )
             yield replace(state, lost_names=naming)
@@ -352,7 +357,7 @@ def _sizes(epoch: Epoch) -> Iterator[CrashState]:
     for size in dict.fromkeys(epoch.sizes):
         for gap in ("zero", "garbage") if size > len(epoch.base) else ("zero",):
             for versions in bases:
-                state = _state(epoch, versions, Models.SECTORS | Models.SIZES)
+                state = state_of(epoch, versions, Models.SECTORS | Models.SIZES)
                 yield replace(state, size=size, gap=gap)
 
 
@@ -391,7 +396,7 @@ def _draw_tear(place: int, source: random.Random) -> Tear:
 
 
 def _torn_state(epoch: Epoch, versions: tuple[int, ...], tears: Sequence[Tear]) -> CrashState:
-    state = _state(epoch, versions, Models.SECTORS | Models.TORN)
+    state = state_of(epoch, versions, Models.SECTORS | Models.TORN)
     digest = state.digest
     for tear in tears:
         history = epoch.sectors[tear.sector]

@@ -21,9 +21,10 @@ from .afterlife import recover
 from .campaign import Story
 from .disk import SimulatedDisk, SimulatedProcess
 from .geometry import FileGeometry
-from .model import ModelEvent
+from .model import Model, ModelEvent
 from .monitor import OrderingMonitor
 from .oracle import Finding
+from .past import check_past
 from .workload import COMMON, RING_BYTES, Workload
 from .workloads import PATH, model_from
 from .world import World
@@ -123,11 +124,12 @@ class Judge:
     """Opens crash images of one workload's stories for writing, and questions what it finds.
 
     The questions are asked once for each state that differs in its events or in the checkpoints of
-    its projections, byte for byte. ``asked`` counts them.
+    its projections, byte for byte. ``asked`` counts them. ``model`` is that of the story at hand.
     """
 
     def __init__(self, workload: type[Workload]) -> None:
         self._workload = workload
+        self.model: Model | None = None
         self._known: set[bytes] = set()
         self.asked = 0
 
@@ -168,6 +170,8 @@ class Judge:
         for name, digest in kept.items():
             if digest != replayed[name]:
                 raise Finding("O10", f"{name} is not what a replay of the log gives")
+        if self.model is not None:
+            check_past(store, self.model, log.head.seq, self._workload.words)
         try:
             self._workload().check(store)
         except AssertionError as error:

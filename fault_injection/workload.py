@@ -54,6 +54,9 @@ class Workload:
     sync: ClassVar[SyncPolicy] = "commit"
     """The sync policy that the stories run under."""
 
+    words: ClassVar[Sequence[str]] = ()
+    """Words in lower case: a search for one has to find the current frames that contain it."""
+
     def __init__(self) -> None:
         self.random = Random(0)
 

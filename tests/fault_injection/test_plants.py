@@ -46,7 +46,7 @@ def test_a_blind_harness_is_noticed_by_the_canary(
     monkeypatch.setattr(Oracle, "check_legal", nods)
     with pytest.raises(Blind, match="the canary lives"):
         canary()
-    assert report.main(["--length", "0", "--schedules", "0", "--seconds", "0"]) == 1
+    assert report.main(["--share", "--only", "damage", "--jobs", "1", "--quiet"]) == 1
     assert "the canary lives" in capsys.readouterr().out
 
 

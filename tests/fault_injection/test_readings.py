@@ -10,7 +10,7 @@ from cerata.fault_injection.campaign import Campaign, Opener
 from cerata.fault_injection.detectors import SMOKE_PLAN
 from cerata.fault_injection.disk import SimulatedDisk, SimulatedProcess
 from cerata.fault_injection.readings import AUDIT_EVERY, Question, Reading
-from cerata.fault_injection.report import FULL_PLAN
+from cerata.fault_injection.scales import FULL_PLAN
 from cerata.fault_injection.workloads import record
 from cerata.fault_injection.world import World
 

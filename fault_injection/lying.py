@@ -1,0 +1,135 @@
+"""Syncs that lie: the disk says that everything is durable, and it is not (model P5).
+
+Owns which states that may leave, and their judgement: no log can be whole on such a disk, but what
+is served is the beginning of what was written, or a typed error says that it is not there. Up to
+two syncs in a row lie, as a whole, until power fails before the next honest one; or what one of
+them should have kept, one sector or all, is lost for good while all that came later is there.
+"""
+
+import time
+from collections.abc import Hashable, Iterator, Sequence
+from dataclasses import replace
+from typing import Final
+
+from msgspec import structs
+
+from .campaign import Failure, Opener, Story, Tally, crashed_world
+from .epochs import Epoch, epochs
+from .oracle import Finding, Oracle, Outcome
+from .readings import EpochAnswers, NotAFunction, Reading, Readings
+from .states import CrashState, Models, Plan, crash_states, state_of
+
+LYING_PLAN: Final = Plan(models=Models.SECTORS, exhaustive=256, samples=48, tears=0, pair_drops=32)
+
+
+_NOWHERE: Final = -1
+"""The inode of syncs that did nothing."""
+
+
+def lies(story: Story, plan: Plan = LYING_PLAN) -> Iterator[tuple[Epoch, Iterator[CrashState]]]:
+    """Yield, for each lie, the epoch that it makes of several, and the states that it may leave."""
+    honest = list(_epochs(story, ()))
+    closing = [epoch.end for epoch in honest[:-1]]
+    for first in range(len(closing)):
+        for count in (1, 2):
+            if first + count <= len(closing):
+                epoch = _epochs(story, closing[first : first + count])[first]
+                yield epoch, _marked(crash_states(epoch, plan))
+        for last in {first + 1, len(closing)}:
+            epoch = _epochs(story, closing[first:last])[first]
+            yield epoch, _marked(_lost(epoch, honest[first].write_count))
+
+
+def _epochs(story: Story, without: Sequence[int]) -> list[Epoch]:
+    """Return the story's epochs where the syncs at some places of the trace did nothing."""
+    trace = [
+        structs.replace(operation, node=_NOWHERE) if place in without else operation
+        for place, operation in enumerate(story.trace)
+    ]
+    names = {story.path: story.node} if story.existing else {}
+    return list(epochs(trace, story.node, base=story.base, acked=story.acked, names=names))
+
+
+def _marked(states: Iterator[CrashState]) -> Iterator[CrashState]:
+    for state in states:
+        # Nothing that was acknowledged is claimed to survive.
+        yield replace(state, models=state.models | Models.LIES, acked=0)
+
+
+def _lost(epoch: Epoch, lost_writes: int) -> Iterator[CrashState]:
+    """Yield what is left where the first writes are lost, one sector or all, and others are not."""
+    final = tuple(len(history.versions) - 1 for history in epoch.sectors)
+    stale = [
+        place for place, history in enumerate(epoch.sectors) if history.writes[-1] < lost_writes
+    ]
+    for places in (*((place,) for place in stale), tuple(stale)):
+        versions = tuple(0 if place in places else last for place, last in enumerate(final))
+        yield state_of(epoch, versions, Models.SECTORS)
+
+
+class LyingCampaign:
+    """Tries what lies leave of stories; outcomes are shared by what recovery reads."""
+
+    def __init__(self, opener: Opener, plan: Plan = LYING_PLAN, *, failures_max: int = 2) -> None:
+        self.opener = opener
+        self.plan = plan
+        self.failures_max = failures_max
+        self.tally = Tally()
+        self.refused = 0
+        """Distinct images that were refused with their place, instead of served in part."""
+        self._readings = Readings()
+
+    def check(self, story: Story) -> Tally:
+        """Try every lie of a story; returns the counts."""
+        tally = Tally(traces=1)
+        started = time.process_time()
+        oracle = Oracle(story.model)
+        seen: set[Hashable] = set()
+        for epoch, states in lies(story, self.plan):
+            tally.epochs += 1
+            answers = EpochAnswers(epoch)
+            for state in states:
+                tally.states += 1
+                if state.key in seen:
+                    continue
+                seen.add(state.key)
+                tally.distinct += 1
+                try:
+                    outcome = self._outcome(state, answers, story, oracle, tally)
+                    self.refused += outcome.seq < 0
+                except Finding as finding:
+                    tally.failures.append(Failure(state, finding, story.name))
+                    if len(tally.failures) >= self.failures_max:
+                        break
+            if len(tally.failures) >= self.failures_max:
+                break
+        tally.seconds = time.process_time() - started
+        self.tally.add(tally)
+        return tally
+
+    def _outcome(
+        self,
+        state: CrashState,
+        answers: EpochAnswers,
+        story: Story,
+        oracle: Oracle,
+        tally: Tally,
+    ) -> Outcome:
+        known = self._readings.find(state, answers)
+        if known is not None:
+            if known.seq >= 0:
+                oracle.check_known(known, acked=0)
+            return known
+        tally.recovered += 1
+        world = crashed_world(state)
+        reading = world.disk.reading = Reading()
+        process = world.disk.process("after")
+        try:
+            outcome = oracle.check_refusable(lambda: self.opener(world, process, story.path))
+        finally:
+            process.kill()
+        try:
+            self._readings.remember(state, answers, reading, outcome)
+        except NotAFunction as error:
+            raise Finding("O7", f"recovery is no function of what it reads: {error}") from error
+        return outcome

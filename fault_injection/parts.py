@@ -1,0 +1,285 @@
+"""The parts of the report as tasks for any core: stories of the log, of whole stores, meetings.
+
+Owns what one task does and what it brings back, as plain values that another process can be sent.
+Leaves out how many tasks there are (`scales`) and adding them up (`report`).
+"""
+
+import gc
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field, replace
+from functools import lru_cache, partial
+from pathlib import Path
+from typing import Final, Protocol
+
+from .afterlife import live_on, read_only, recover
+from .agent import Agent
+from .campaign import Campaign, Failure, Memory, Story, Tally
+from .cases import case_of, encode_case
+from .detectors import DAMAGE, damaged
+from .documents import record_documents, remember_again, sectioned
+from .failing import FAILING_PLAN, failing_stories, sync_count
+from .geometry import FileGeometry
+from .interleavings import LIVES, MEETINGS, ScheduleTally, explore_meeting
+from .lying import LyingCampaign
+from .monitor import OrderingMonitor
+from .readings import Readings
+from .rot import ROT_PLAN, RotCampaign
+from .starts import start_named
+from .states import Plan
+from .store_stories import Judge, prepared_image, record_workload
+from .workloads import fresh_image, record, record_creation
+
+_COLLECT_AFTER: Final = 100_000
+"""Objects made between collections: what is remembered of images is large, and never garbage."""
+
+
+@dataclass(frozen=True, slots=True)
+class Task:
+    """One share of a part: which, on what, and how much of each epoch is tried.
+
+    ``stories`` are sequences of operations, each with its sync policy; ``start`` is the set-up
+    that they begin with, or the name of a meeting. ``deep_every`` and ``lives_max`` are the
+    campaign's; ``preemptions`` and ``schedules`` bound a meeting.
+    """
+
+    part: str
+    start: str
+    stories: tuple[tuple[tuple[str, ...], str | int], ...] = ()
+    plan: Plan = field(default_factory=Plan)
+    deep_every: int = 0
+    lives_max: int = 0
+    preemptions: int = 1
+    schedules: int | None = None
+    cases: str | None = None
+    run: int = 0
+    """Tells one run from another: what was learned in one is not known in the next."""
+
+
+@dataclass(slots=True)
+class Result:
+    """What a task came to. ``problems`` are sentences; ``questioned`` counts stores asked."""
+
+    part: str
+    tally: Tally = field(default_factory=Tally)
+    schedules: ScheduleTally = field(default_factory=ScheduleTally)
+    questioned: int = 0
+    refused: int = 0
+    """Damaged images that were refused with their place, or with what cannot be read."""
+    faults: int = 0
+    """Faults that somebody met; those that nobody did are not counted."""
+    seconds: float = 0.0
+    """Processor time, recording included."""
+    problems: list[str] = field(default_factory=list[str])
+
+
+def work(task: Task) -> Result:
+    """Do a task, in whatever process this is."""
+    gc.set_threshold(_COLLECT_AFTER, 50, 100)
+    started = time.process_time()
+    result = PARTS[task.part](task)
+    # Images and epochs stay here: what is counted, and what broke, is told in words.
+    result.tally.failures.clear()
+    result.seconds = time.process_time() - started
+    return result
+
+
+@lru_cache(maxsize=1)
+def _memory(_part: str, _start: str, _run: int) -> Memory:
+    """Return what is remembered of the stories from one set-up; of the last one asked for."""
+    return Memory()
+
+
+def _log(task: Task) -> Result:
+    """Crash stories of the log: recovered for writing."""
+    memory = _memory(task.part, task.start, task.run)
+    campaign = Campaign(
+        recover,
+        task.plan,
+        life=partial(live_on, readings=memory.readings),
+        lives_max=task.lives_max,
+        failures_max=2,
+        memory=memory,
+        deep_every=task.deep_every,
+    )
+    return _tried(task, campaign, partial(_recorded, task.start))
+
+
+def _judged(task: Task) -> Result:
+    """The same stories, opened for reading: judged without writing."""
+    campaign = Campaign(
+        read_only, task.plan, failures_max=2, memory=_memory(task.part, task.start, task.run)
+    )
+    return _tried(task, campaign, partial(_recorded, task.start))
+
+
+def _recorded(start: str, acts: Sequence[str], sync: str | int) -> Story:
+    monitor = OrderingMonitor(FileGeometry())
+    if start == "nothing":
+        return record_creation(monitor=monitor)
+    return record(acts, sync=sync, start=start_named(start), monitor=monitor)
+
+
+@lru_cache(maxsize=1)
+def _agent(_run: int) -> tuple[bytes, Judge]:
+    return prepared_image(Agent()), Judge(Agent)
+
+
+def _store(task: Task) -> Result:
+    """Crash stories of whole stores: recovered, and asked everything once for each state."""
+    base, judge = _agent(task.run)
+    asked = judge.asked
+    campaign = Campaign(
+        judge.open,
+        task.plan,
+        failures_max=2,
+        memory=_memory(task.part, task.start, task.run),
+        deep_every=task.deep_every,
+    )
+
+    def recorded(acts: Sequence[str], _sync: str | int) -> Story:
+        story = record_workload(Agent(), acts, base)
+        judge.model = story.model
+        return story
+
+    result = _tried(task, campaign, recorded)
+    result.questioned = judge.asked - asked
+    return result
+
+
+class Tries(Protocol):
+    """A campaign of any kind."""
+
+    tally: Tally
+
+    def check(self, story: Story) -> Tally:
+        """Try a story and return its counts."""
+        ...
+
+
+def _tried(
+    task: Task, campaign: Tries, recorded: Callable[[Sequence[str], str | int], Story]
+) -> Result:
+    """Record each story of a task and try its crash states."""
+    result = Result(task.part)
+    for acts, sync in task.stories:
+        name = f"{task.start}: {' '.join(acts)} (sync={sync})"
+        try:
+            story = recorded(acts, sync)
+        except Exception as error:  # noqa: BLE001 - told, whatever it is
+            result.problems.append(f"{name}: {error!r}")
+            continue
+        for number, failure in enumerate(campaign.check(story).failures, start=1):
+            result.problems.append(f"{name}: {failure}")
+            _save(task, failure, story, f"{task.start}-{'-'.join(acts)}.{number}")
+    result.tally = campaign.tally
+    return result
+
+
+def _save(task: Task, failure: Failure, story: Story, name: str) -> None:
+    if task.cases is not None:
+        case = case_of(
+            failure.state,
+            failure.finding,
+            story.model,
+            path=story.path,
+            workload=failure.workload,
+        )
+        (Path(task.cases) / f"{name.replace(' ', '_')}.case").write_bytes(encode_case(case))
+
+
+def _lying(task: Task) -> Result:
+    """The same stories on a disk whose syncs lie: a prefix, or a refusal."""
+    campaign = LyingCampaign(recover)
+    result = _tried(task, campaign, partial(_recorded, task.start))
+    result.refused = campaign.refused
+    return result
+
+
+def _rot(task: Task) -> Result:
+    """One fault of a living disk on top of their crash states."""
+    campaign = RotCampaign(recover, replace(ROT_PLAN, seed=task.plan.seed))
+    result = _tried(task, campaign, partial(_recorded, task.start))
+    result.refused = campaign.refused
+    result.faults = sum(campaign.met.values())
+    return result
+
+
+def _failing(task: Task) -> Result:
+    """Each of their syncs fails in turn, and keeps some part of what was written."""
+    campaign = Campaign(
+        recover,
+        replace(FAILING_PLAN, seed=task.plan.seed),
+        failures_max=2,
+        memory=_memory(task.part, task.start, task.run),
+    )
+    result = Result(task.part)
+    start = start_named(task.start)
+    for acts, _ in task.stories:
+        for number in range(1, sync_count(acts, start) + 1):
+            closes = number % 2 == 0
+            name = f"{task.start}: {' '.join(acts)}, sync {number} fails"
+            try:
+                for story in failing_stories(acts, start, number, closes=closes):
+                    for at, failure in enumerate(campaign.check(story).failures, start=1):
+                        result.problems.append(f"{name}: {failure}")
+                        _save(task, failure, story, f"{name}.{at}")
+                    result.faults += 1
+            except Exception as error:  # noqa: BLE001 - told, whatever it is
+                result.problems.append(f"{name}: {error!r}")
+    result.tally = campaign.tally
+    return result
+
+
+def _documents(task: Task) -> Result:
+    """Crash the remembering of two documents of two full batches each, one for the other."""
+    texts = [sectioned(title, 300) for title in ("old", "new")]
+    campaign = Campaign(
+        recover,
+        task.plan,
+        life=lambda state, story, _seq: remember_again(state, story, texts[-1]),
+        life_every=10,
+        lives_max=task.lives_max,
+        failures_max=2,
+        readings=Readings(),
+    )
+    story = record_documents(texts, OrderingMonitor(FileGeometry()))
+    problems = [str(failure) for failure in campaign.check(story).failures]
+    return Result(task.part, campaign.tally, problems=problems)
+
+
+def _meeting(task: Task) -> Result:
+    """Run the schedules of one meeting of processes, and crash the traces that differ."""
+    tally = explore_meeting(
+        MEETINGS[task.start],
+        preemptions=task.preemptions,
+        limit=task.schedules,
+        plan=task.plan,
+    )
+    problems = [
+        f"{task.start}: {problem} [schedule {[*schedule]}]"
+        for problem, schedule in tally.problems.items()
+    ]
+    tally.crash.failures.clear()
+    part = "lives" if task.start in LIVES else "operations"
+    return Result(part, tally.crash, tally, problems=problems)
+
+
+def _damage(task: Task) -> Result:
+    """Zero, flip and swap what a few stories left."""
+    fresh_image()
+    problems = [f"damage: {problem}" for check in DAMAGE for problem in damaged(check)]
+    return Result(task.part, problems=problems)
+
+
+PARTS: Final[dict[str, Callable[[Task], Result]]] = {
+    "log": _log,
+    "judged": _judged,
+    "store": _store,
+    "lying": _lying,
+    "rot": _rot,
+    "failing": _failing,
+    "documents": _documents,
+    "meeting": _meeting,
+    "damage": _damage,
+}

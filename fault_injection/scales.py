@@ -1,0 +1,204 @@
+"""How much of everything is tried: the gate of every change, the soak, and a share for the tests.
+
+Owns the three scales and the tasks that each comes to. All are the same at every run with the same
+seed.
+"""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from itertools import product
+from random import Random
+from typing import Final, TypeAlias
+
+from .agent import Agent
+from .interleavings import MEETING_PLAN, MEETINGS
+from .parts import Task
+from .starts import STARTS
+from .states import Plan
+from .workloads import ALPHABET, EXTRA, STORIES
+
+FULL_PLAN: Final = Plan(exhaustive=4_096, samples=4_096)
+"""All states of an epoch of at most 4,096; of larger ones the structured set and 4,096 samples."""
+
+Stories: TypeAlias = tuple[tuple[tuple[str, ...], str | int], ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Scale:
+    """How much is tried.
+
+    All sequences up to ``length`` from each of ``starts``, and ``sampled`` of those that are one
+    longer; ``drawn`` longer stories. ``deep_every``: one in so many recoveries that write is
+    crashed in turn; ``deep_all`` does so with all of them in stories of at most so many
+    operations. ``stores`` stories of whole stores; ``judged_every``: one sequence in so many is
+    opened for reading as well; ``faults_every``: run on disks that lie, rot and fail.
+    ``schedules`` of each meeting, with ``preemptions``.
+    """
+
+    name: str
+    length: int
+    sampled: int
+    drawn: int
+    starts: tuple[str, ...]
+    plan: Plan
+    deep_every: int
+    deep_all: int
+    stores: int
+    judged_every: int
+    faults_every: int
+    lives_max: int
+    schedules: int | None
+    preemptions: int = 1
+    meeting_plan: Plan = MEETING_PLAN
+    documents: int = 10
+
+
+GATE: Final = Scale(
+    "gate",
+    length=2,
+    sampled=26,
+    drawn=24,
+    starts=tuple(STARTS),
+    plan=FULL_PLAN,
+    deep_every=48,
+    deep_all=0,
+    stores=120,
+    judged_every=4,
+    faults_every=6,
+    lives_max=2,
+    schedules=24,
+)
+SOAK: Final = Scale(
+    "soak",
+    length=3,
+    sampled=0,
+    drawn=400,
+    starts=tuple(STARTS),
+    plan=FULL_PLAN,
+    deep_every=48,
+    deep_all=2,
+    stores=2_000,
+    judged_every=8,
+    faults_every=8,
+    lives_max=2,
+    schedules=400,
+    documents=100,
+)
+SHARE: Final = Scale(
+    "share",
+    length=1,
+    sampled=1,
+    drawn=1,
+    starts=("empty", "checkpointed"),
+    plan=Plan(exhaustive=256, samples=16, tears=32, pair_drops=16),
+    deep_every=40,
+    deep_all=0,
+    stores=6,
+    judged_every=3,
+    faults_every=24,
+    lives_max=1,
+    schedules=1,
+    documents=2,
+)
+SCALES: Final = {scale.name: scale for scale in (GATE, SOAK, SHARE)}
+
+
+def tasks(scale: Scale, seed: int = 0, cases: str | None = None) -> Iterator[Task]:
+    """Yield every task of a scale, those of one set-up together."""
+    plan = replace(scale.plan, seed=seed)
+    for task in _tasks(scale, plan, Random(seed)):
+        yield replace(task, cases=cases)
+
+
+def _tasks(scale: Scale, plan: Plan, source: Random) -> Iterator[Task]:
+    for start in scale.starts:
+        # All that begins with one operation is one task: its first epochs are tried once.
+        for first in ALPHABET:
+            stories = _sequences(scale, first, source)
+            for deep, some in _by_depth(scale, stories):
+                yield Task("log", start, some, plan, deep_every=deep, lives_max=scale.lives_max)
+        every = [one for first in ALPHABET for one in _sequences(scale, first, source)]
+        for share in _pieces(every[:: scale.judged_every], 40):
+            yield Task("judged", start, share, plan)
+        for at, part in enumerate(("lying", "rot", "failing")):
+            for share in _pieces(every[at :: scale.faults_every], 20):
+                yield Task(part, start, share, plan)
+    longer = [*STORIES, *_drawn(scale, source)]
+    for share in _pieces(longer, 2):
+        yield Task(
+            "log",
+            "empty",
+            share,
+            plan,
+            deep_every=scale.deep_every,
+            lives_max=scale.lives_max,
+        )
+    yield Task("log", "nothing", ((("create",), "commit"),), plan, deep_every=scale.deep_every)
+    for share in _pieces(_store_stories(scale, source), 12):
+        yield Task("store", "agent", share, plan, deep_every=scale.deep_every)
+    yield Task("documents", "documents", plan=plan, lives_max=scale.documents)
+    yield Task("damage", "damage")
+    yield from meetings(scale)
+
+
+def meetings(scale: Scale) -> Iterator[Task]:
+    """Yield a task for each meeting of processes."""
+    if scale.schedules == 0:
+        return
+    for name in MEETINGS:
+        yield Task(
+            "meeting",
+            name,
+            plan=scale.meeting_plan,
+            preemptions=scale.preemptions,
+            schedules=scale.schedules,
+        )
+
+
+def _sequences(scale: Scale, first: str, source: Random) -> Stories:
+    """Return all sequences up to the length that begin with an operation, and some longer ones."""
+    found = [
+        (first, *rest)
+        for length in range(scale.length)
+        for rest in product(ALPHABET, repeat=length)
+    ]
+    share = -(-scale.sampled // len(ALPHABET))
+    found += [(first, *source.choices([*ALPHABET], k=scale.length)) for _ in range(share)]
+    return tuple((acts, "commit") for acts in found)
+
+
+def _by_depth(scale: Scale, stories: Stories) -> Iterator[tuple[int, Stories]]:
+    """Split stories into those whose recoveries are all crashed in turn, and the others."""
+    if not scale.deep_all:
+        yield scale.deep_every, stories
+        return
+    yield 1, tuple(one for one in stories if len(one[0]) <= scale.deep_all)
+    yield scale.deep_every, tuple(one for one in stories if len(one[0]) > scale.deep_all)
+
+
+def _drawn(scale: Scale, source: Random) -> list[tuple[tuple[str, ...], str | int]]:
+    """Draw stories of 4 to 12 operations, under every sync policy."""
+    every = [*ALPHABET, *EXTRA]
+    return [
+        (
+            tuple(source.choices(every, k=source.randint(4, 12))),
+            source.choice(("commit", "commit", "always", 4_096, 1 << 20)),
+        )
+        for _ in range(scale.drawn)
+    ]
+
+
+def _store_stories(scale: Scale, source: Random) -> list[tuple[tuple[str, ...], str | int]]:
+    """Return stories of whole stores: a sample of the short ones, or all of them and longer."""
+    alphabet = Agent().alphabet()
+    whole = [*product(alphabet, repeat=1), *product(alphabet, repeat=2)]
+    if len(whole) > scale.stores:
+        whole = source.sample(whole, scale.stores)
+    while len(whole) < scale.stores:
+        whole.append(tuple(source.choices(alphabet, k=source.randint(3, 6))))
+    return [(acts, "commit") for acts in whole]
+
+
+def _pieces(stories: Sequence[tuple[tuple[str, ...], str | int]], size: int) -> Iterator[Stories]:
+    for at in range(0, len(stories), size):
+        yield tuple(stories[at : at + size])

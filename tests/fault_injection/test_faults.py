@@ -1,0 +1,190 @@
+"""Disks that lie, rot and fail: a prefix, or an error with its place; and the harness notices."""
+
+from collections import Counter
+from random import Random
+
+import pytest
+
+from cerata.engine.log import Log
+from cerata.fault_injection.afterlife import recover
+from cerata.fault_injection.campaign import Campaign, Memory
+from cerata.fault_injection.disk import SimulatedDisk, SimulatedProcess
+from cerata.fault_injection.epochs import epochs
+from cerata.fault_injection.failing import FAILING_PLAN, failing_stories, sync_count
+from cerata.fault_injection.lying import LyingCampaign
+from cerata.fault_injection.operations import SECTOR, Sync
+from cerata.fault_injection.oracle import Finding
+from cerata.fault_injection.plants import BY_NAME
+from cerata.fault_injection.rot import KINDS, RotCampaign, inflict
+from cerata.fault_injection.starts import start_named
+from cerata.fault_injection.workloads import fresh_image, record
+from cerata.fault_injection.world import World
+
+ACTS = ("long", "seal", "batch")
+
+
+def told(campaign: LyingCampaign | RotCampaign) -> list[str]:
+    return [str(failure) for failure in campaign.tally.failures]
+
+
+# --- syncs that lie ------------------------------------------------------------------------------
+
+
+def test_a_lying_sync_leaves_a_prefix_or_a_refusal() -> None:
+    """Never a hole, never garbage; without the lie both images would be impossible."""
+    campaign = LyingCampaign(recover)
+    campaign.check(record(ACTS, start=start_named("at the ring's end")))
+    assert told(campaign) == []
+    assert campaign.tally.states > 200
+    assert campaign.refused > 20
+    assert campaign.refused < campaign.tally.distinct
+
+
+def test_who_believes_unchecked_bytes_is_caught_by_a_lie() -> None:
+    """A segment's bytes that never came, and a check that was left out."""
+    fresh_image()
+    with BY_NAME["believe a record's body unchecked"].planted():
+        campaign = LyingCampaign(recover, failures_max=1)
+        campaign.check(record(ACTS))
+    assert told(campaign)
+
+
+# --- rot -----------------------------------------------------------------------------------------
+
+
+def test_each_kind_of_fault_changes_what_it_says() -> None:
+    """The faults are there: each changes its sectors and no other byte."""
+    clean = fresh_image()[: 64 * SECTOR] + bytes(range(256)) * 8
+    older = bytes(64 * SECTOR) + clean[64 * SECTOR :]
+    for kind in KINDS[:6]:
+        image = bytearray(clean)
+        fault = inflict(image, older, kind, Random(1))
+        assert fault is not None
+        changed = {place // SECTOR for place in range(len(image)) if image[place] != clean[place]}
+        assert changed == set(fault.sectors)
+
+
+def test_rot_on_top_of_a_crash_is_served_whole_or_refused() -> None:
+    """Every kind was met; where nobody met one, nothing was said."""
+    campaign = RotCampaign(recover, every=1)
+    for start in ("empty", "checkpointed", "at the ring's end"):
+        campaign.check(record(ACTS, start=start_named(start)))
+    assert told(campaign) == []
+    assert min(campaign.met.values()) > 5
+    assert campaign.refused > 50
+
+
+def test_rot_that_nobody_checks_is_caught() -> None:
+    """With a record's body believed unchecked a flipped bit is another event."""
+    fresh_image()
+    with BY_NAME["believe a record's body unchecked"].planted():
+        campaign = RotCampaign(recover, every=1, failures_max=1)
+        campaign.check(record(ACTS))
+    assert told(campaign)
+
+
+def test_an_error_that_nothing_injected_is_caught() -> None:
+    """O17: who refuses a sound file, or one whose damage nobody read, raises a false alarm."""
+    opened = Counter[str]()
+
+    def nervous(world: World, process: SimulatedProcess, path: str) -> Log:
+        opened[path] += 1
+        if opened[path] % 3 == 0:
+            from cerata.engine.errors import Corrupt
+
+            raise Corrupt("A bad feeling", offset=0)
+        return recover(world, process, path)
+
+    campaign = RotCampaign(nervous, every=1, failures_max=1)
+    campaign.check(record(ACTS))
+    assert any(failure.finding.rule in ("O4", "O17") for failure in campaign.tally.failures)
+
+
+# --- syncs that fail -----------------------------------------------------------------------------
+
+
+def test_what_a_failed_sync_did_not_keep_stays_lost_until_it_is_written_again() -> None:
+    """The model itself: the cache shows it, the next sync is content, the disk never had it."""
+    disk = SimulatedDisk()
+    disk.put("a", bytes(2 * SECTOR))
+    file = disk.process().open("a", mode="rw")
+    file.write_at(0, b"\1" * 2 * SECTOR)
+    disk.fail_sync = 1
+    with pytest.raises(OSError, match="Cannot sync"):
+        file.sync()
+    file.write_at(SECTOR, b"\2" * SECTOR)
+    file.sync()
+    assert file.read_at(0, 1) == b"\1"
+    *_, last = epochs(disk.trace, 1, base=bytes(2 * SECTOR), names={"a": 1})
+    assert last.base == bytes(SECTOR) + b"\2" * SECTOR
+    *_, kept = epochs(disk.trace, 1, base=bytes(2 * SECTOR), names={"a": 1}, kept=lambda _: True)
+    assert kept.base == b"\1" * SECTOR + b"\2" * SECTOR
+
+
+def test_a_failed_sync_is_told_to_every_file_that_was_open() -> None:
+    """Once each, as Linux does; who opens later hears nothing."""
+    disk = SimulatedDisk()
+    disk.put("a", bytes(SECTOR))
+    first, second = (disk.process().open("a", mode="rw") for _ in range(2))
+    disk.fail_sync = 1
+    for file in (first, second):
+        with pytest.raises(OSError, match="Cannot sync"):
+            file.sync()
+        file.sync()
+    disk.process().open("a", mode="rw").sync()
+    assert [one.failed for one in disk.trace if isinstance(one, Sync)] == [True] + [False] * 3
+
+
+@pytest.mark.parametrize("start", ["empty", "checkpointed", "at the ring's end"])
+@pytest.mark.parametrize("act", ["small", "large", "checkpoint", "supersede"])
+def test_after_a_failed_sync_nothing_is_acknowledged_that_is_not_there(
+    start: str, act: str
+) -> None:
+    """Each sync of an operation fails in turn; what was kept of it is any part."""
+    campaign = Campaign(recover, FAILING_PLAN, memory=Memory())
+    stories = 0
+    for number in range(1, sync_count([act], start_named(start)) + 1):
+        for closes in (False, True):
+            for story in failing_stories([act], start_named(start), number, closes=closes):
+                stories += 1
+                assert [str(one) for one in campaign.check(story).failures] == []
+    assert stories >= 4
+    assert campaign.tally.states > 10
+
+
+def test_who_trusts_a_later_sync_is_caught(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Recovery that does not write anew what it found unproven, but syncs and goes on."""
+    from cerata.engine.recovery import Found
+    from cerata.engine.writer import Writer
+
+    start = start_named("empty")
+    settle = Writer.settle
+
+    def trusting(self: Writer, found: Found, *, alone: bool) -> None:
+        import msgspec
+
+        position = self._position  # pyright: ignore[reportPrivateUsage]
+        position.log_file.file.sync()
+        settle(self, msgspec.structs.replace(found, proven=found.head_seq), alone=alone)
+
+    monkeypatch.setattr(Writer, "settle", trusting)
+    campaign = Campaign(recover, FAILING_PLAN, failures_max=1)
+    rules: set[str] = set()
+    for story in failing_stories(["small"], start, 1, closes=False):
+        rules |= {failure.finding.rule for failure in campaign.check(story).failures}
+    assert "O1" in rules
+
+
+def test_a_handle_that_goes_on_after_a_failed_sync_is_caught(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """The poison is what the next call meets."""
+    from cerata.engine.errors import StorageFailed
+    from cerata.engine.poison import Poison
+
+    def forgive(_poison: Poison, failure: StorageFailed) -> StorageFailed:
+        return failure
+
+    monkeypatch.setattr(Poison, "take", forgive)
+    with pytest.raises(Finding):
+        list(failing_stories(["small"], start_named("empty"), 1, closes=False))

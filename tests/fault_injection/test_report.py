@@ -1,0 +1,65 @@
+"""The report: its scales, its counts, and what it says where something breaks."""
+
+import json
+from dataclasses import replace
+
+import pytest
+
+from cerata.fault_injection import report
+from cerata.fault_injection.parts import PARTS, Result, work
+from cerata.fault_injection.plants import BY_NAME
+from cerata.fault_injection.scales import GATE, SHARE, SOAK, tasks
+from cerata.fault_injection.starts import STARTS
+from cerata.fault_injection.workloads import ALPHABET, fresh_image
+
+
+def test_the_gate_is_what_is_claimed_of_it() -> None:
+    """All sequences of two operations, from eight set-ups; three are whole in the soak."""
+    gate = list(tasks(GATE))
+    stories = {
+        (task.start, acts) for task in gate if task.part == "log" for acts, _ in task.stories
+    }
+    for start in STARTS:
+        pairs = {acts for name, acts in stories if name == start and len(acts) == 2}
+        assert len(pairs) == len(ALPHABET) ** 2
+    assert {task.part for task in gate} == set(PARTS)
+    assert len(STARTS) >= 5
+    whole = {len(acts) for task in tasks(SOAK) for acts, _ in task.stories}
+    assert whole >= {1, 2, 3}
+    assert any(task.deep_every == 1 for task in tasks(SOAK))
+
+
+def test_a_share_of_everything_holds() -> None:
+    """A few parts once, in this process; the same counts at every run."""
+    for part in ("judged", "lying", "rot", "failing", "store"):
+        found, again = (report.run(SHARE, only=part) for _ in range(2))
+        assert found.problems == []
+        assert found.states == again.states > 0
+        told = json.loads(json.dumps(found.to_dict()))
+        assert told["violations"] == 0
+        assert told["parts"][part]["states"] == found.states
+
+
+def test_a_crash_in_recovery_is_tried_and_told() -> None:
+    """Depth two is part of the states; a recovery that is not stable is found by it."""
+    fresh_image()
+    task = next(task for task in tasks(SHARE) if task.part == "log" and task.start == "empty")
+    task = replace(task, deep_every=1)
+    sound = work(task)
+    assert sound.problems == []
+    assert sound.tally.deep > 0
+    assert sound.tally.deep_states > sound.tally.deep
+    # Appending alone never turns a page: only recovery does, and only a crash in it shows this.
+    with BY_NAME["write the header page before its data is synced"].planted():
+        shallow: Result = work(replace(task, run=1, deep_every=0, lives_max=0))
+        deep: Result = work(replace(task, run=2))
+    assert shallow.problems == []
+    assert "in recovery" in deep.problems[0]
+
+
+def test_too_few_states_fail(capsys: pytest.CaptureFixture[str]) -> None:
+    """A count that fell silently would be a campaign that stopped looking."""
+    assert report.main(["--share", "--only", "damage", "--jobs", "1", "--quiet"]) == 0
+    arguments = ["--share", "--only", "damage", "--jobs", "1", "--quiet", "--states", "1"]
+    assert report.main(arguments) == 1
+    assert "fewer than 1" in capsys.readouterr().out
