@@ -5,7 +5,18 @@ from typing import Final
 
 import cerata
 
-from . import asking, changes, completion, history, mending, reads, tour, upkeep, writes
+from . import (
+    asking,
+    changes,
+    completion,
+    crash_testing,
+    history,
+    mending,
+    reads,
+    tour,
+    upkeep,
+    writes,
+)
 from .parser import Adding, Parser, add_common
 
 _DESCRIPTION: Final = "The memory of AI agents, in one file."
@@ -38,5 +49,6 @@ def parser() -> Parser:
     upkeep.add_verbs(adding)
     mending.add_verbs(adding)
     tour.add_verbs(adding)
+    crash_testing.add_verbs(adding)
     completion.add_verbs(adding)
     return top

@@ -89,6 +89,21 @@ class Output:
                 line.append(" …", "dim")
             self.line(Text.assemble(" " * indent, line))
 
+    def field(self, label: str, value: str, *, lines: int | None) -> None:
+        """Print a value behind its label, its further lines below its first; None: in one line."""
+        head = Text(label, "dim")
+        if lines is None:
+            self.line(Text.assemble(head, value))
+            return
+        width = self.width - len(label)
+        folded = Text(value).wrap(self._console, width, no_wrap=False)
+        for number, line in enumerate(folded[:lines]):
+            line.rstrip()
+            if number == lines - 1 and len(folded) > lines:
+                line.truncate(width - 2)
+                line.append(" …", "dim")
+            self.line(Text.assemble(head if number == 0 else " " * len(label), line))
+
     def result(self, value: Mapping[str, JsonValue], *, items: str | None = None) -> None:
         """Print the verb's result as JSON, if that was asked for; ``items`` names its list."""
         if not self.as_json:

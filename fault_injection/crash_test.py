@@ -160,8 +160,10 @@ def replay(workload: type[Workload], case: Case) -> Finding | None:
     def opened(path: str, image: bytearray) -> LogLike:
         world = World(seed=1, disk=SimulatedDisk(record=False))
         world.disk.put(path, image)
-        return Judge(workload).open(world, world.disk.process("after"), path)
+        return judge.open(world, world.disk.process("after"), path)
 
+    judge = Judge(workload)
+    judge.model = case.model()
     return replay_case(case, opened)
 
 

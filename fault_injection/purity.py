@@ -122,7 +122,7 @@ def watched_calls() -> Generator[list[str], None, None]:
 def _place(scene: FrameType | None) -> str:
     """Return the line of the user's own code that led to a call, past the standard library's."""
     library = os.path.dirname(os.__file__)
-    while scene is not None and scene.f_code.co_filename.startswith((library, "<")):
+    while scene is not None and scene.f_code.co_filename.startswith((library, "<frozen")):
         scene = scene.f_back
     if scene is None:
         return "somewhere"

@@ -17,6 +17,23 @@ import cerata
 from cerata.cli import main
 from cerata.engine.environment import Environment
 
+WORKLOAD = '''
+import cerata
+from cerata.fault_injection.testing import Workload, operation
+
+
+class Pairs(Workload):
+    """Puts shoes, of which two belong together."""
+
+    @operation
+    def put(self, store):
+        store.put_frame("the left shoe")
+        store.put_frame("the right shoe")
+
+    def check(self, store):
+        assert len(store) % 2 == 0, f"{len(store)} shoes"
+'''
+
 START_US = 1_772_355_600_000_000  # 2026-03-01 09:00 UTC
 DOCUMENT = "# Bridge\n\n## When\nThe harbour bridge opens in May.\n\n## Who\nAnna builds it.\n"
 
@@ -63,6 +80,22 @@ def _lose(folder: Path, environment: Environment) -> None:
     path.write_bytes(data)
 
 
+def _write_workload(folder: Path, environment: Environment) -> None:
+    (folder / "shoes.py").write_text(WORKLOAD)
+
+
+def _mend_workload(folder: Path, environment: Environment) -> None:
+    """Put both shoes at once."""
+    puts = """        store.put_frame("the left shoe")
+        store.put_frame("the right shoe")"""
+    whole = '        store.put_frames(["the left shoe", "the right shoe"])'
+    assert puts in WORKLOAD
+    (folder / "shoes.py").write_text(WORKLOAD.replace(puts, whole))
+
+
+CRASH_TEST = "crash-test"
+
+
 @dataclass(frozen=True)
 class Step:
     """A command and its arguments, and the exit code that it ends with."""
@@ -73,7 +106,7 @@ class Step:
 
     @property
     def verb(self) -> str:
-        return self.name.partition("-")[0]
+        return CRASH_TEST if self.name.startswith(CRASH_TEST) else self.name.partition("-")[0]
 
 
 def _step(line: str, name: str | None = None, code: int = 0) -> Step:
@@ -124,6 +157,12 @@ STORY: tuple[Step | Callable[[Path, Environment], None], ...] = (
     _step("repair -f lost.cera --to left.cera", "repair-refused", 3),
     _step("repair -f lost.cera --to left.cera --drop-damaged", "repair-lost"),
     _step("tour notes -f tour.cera"),
+    _write_workload,
+    _step("crash-test shoes.py --stories 5 --jobs 1", "crash-test-broken", 1),
+    _step("crash-test shoes.py --replay crash-cases/put.1.case", "crash-test-replay", 1),
+    _mend_workload,
+    _step("crash-test shoes.py --replay crash-cases/put.1.case", "crash-test-replay-again"),
+    _step("crash-test shoes.py --stories 5 --jobs 1", "crash-test"),
     _step("completion bash"),
 )
 
