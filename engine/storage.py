@@ -12,7 +12,7 @@ import stat
 import struct
 import sys
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from contextlib import suppress
 from enum import IntEnum
 from typing import Literal, Protocol, TypeAlias
@@ -188,9 +188,14 @@ class OsFile:
 
     - ``_descriptor`` is `_CLOSED` from before the system closes it, so that a thread that was
       reading meanwhile knows: by then the number may be another file's.
+    - ``_owned`` hands the descriptor out once. What takes it also closes it, in one call that no
+      interrupt can divide: it is neither kept for ever nor closed twice.
     """
 
+    _owned: Iterator[int] = iter(())
+
     def __init__(self, descriptor: int, path: str, *, writable: bool) -> None:
+        self._owned = iter((descriptor,))
         self._descriptor = descriptor
         self._path = path
         self._harmless = frozenset[int]() if writable else _NOTHING_PENDING
@@ -283,9 +288,19 @@ class OsFile:
         return status.st_dev, status.st_ino
 
     def close(self) -> None:
-        descriptor, self._descriptor = self._descriptor, _CLOSED
-        if descriptor != _CLOSED:
-            _give_back(descriptor)
+        self._descriptor = _CLOSED
+        # The system gives it back whatever it says, and what mattered was synced before.
+        with suppress(OSError):
+            any(map(os.close, self._owned))
+
+    def __del__(self) -> None:
+        # An interrupt may have left nobody to close it, and with it go the locks.
+        self.close()
+
+    @property
+    def number(self) -> int:
+        """The descriptor, as the system knows it."""
+        return self._descriptor
 
     def _status(self) -> os.stat_result:
         try:
@@ -298,12 +313,6 @@ class OsFile:
 
     def _closed(self) -> Closed:
         return Closed("The file was closed meanwhile", where=self._path, remedy="Open it again.")
-
-
-def _give_back(descriptor: int) -> None:
-    """Close a descriptor, whatever the system says: it is gone, and what mattered was synced."""
-    with suppress(OSError):
-        os.close(descriptor)
 
 
 def _full_sync(descriptor: int) -> None:
@@ -326,28 +335,29 @@ class OsStorage:
 
     def open(self, path: str, *, mode: Literal["r", "rw"]) -> StorageFile:
         flags = os.O_RDONLY if mode == "r" else os.O_RDWR
-        return OsFile(self._open(path, flags, path), path, writable=mode == "rw")
+        return self._open(path, flags, path)
 
     def create(self, path: str, *, known_as: str | None = None) -> StorageFile:
-        name = known_as or path
-        descriptor = self._open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL, name)
-        return OsFile(descriptor, name, writable=True)
+        return self._open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL, known_as or path)
 
-    def _open(self, path: str, flags: int, name: str) -> int:
+    def _open(self, path: str, flags: int, name: str) -> OsFile:
         """Open above the standard streams: a stray print must never write into a store."""
         try:
             # Without O_NONBLOCK a pipe of that name would wait for its other end.
-            descriptor = os.open(path, flags | os.O_CLOEXEC | os.O_NONBLOCK, 0o600)
+            file = self._opened(path, flags | os.O_NONBLOCK, name)
+            descriptor = file.number
             try:
                 kind = os.fstat(descriptor).st_mode
                 if not stat.S_ISREG(kind):
                     code = errno.EISDIR if stat.S_ISDIR(kind) else errno.EINVAL
                     raise OSError(code, "is not a regular file")
                 if descriptor > 2:
-                    return descriptor
+                    return file
                 higher = fcntl.fcntl(descriptor, fcntl.F_DUPFD_CLOEXEC, 3)
+                file.close()
+                return OsFile(higher, name, writable=flags & os.O_RDWR != 0)
             except BaseException:
-                _give_back(descriptor)
+                file.close()
                 raise
         except FileNotFoundError as error:
             raise NotFound(
@@ -355,8 +365,10 @@ class OsStorage:
             ) from error
         except OSError as error:
             raise refused(error, "open", name) from error
-        _give_back(descriptor)
-        return higher
+
+    def _opened(self, path: str, flags: int, name: str) -> OsFile:
+        writable = flags & os.O_RDWR != 0
+        return OsFile(os.open(path, flags | os.O_CLOEXEC, 0o600), name, writable=writable)
 
     def link(self, source: str, target: str) -> bool:
         try:
@@ -384,13 +396,12 @@ class OsStorage:
             raise refused(error, "remove", path) from error
 
     def sync_dir(self, path: str) -> None:
-        folder = os.path.dirname(path) or "."
         try:
-            descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+            folder = self._opened(os.path.dirname(path) or ".", os.O_RDONLY | os.O_DIRECTORY, path)
             try:
-                os.fsync(descriptor)
+                os.fsync(folder.number)
             finally:
-                _give_back(descriptor)
+                folder.close()
         except OSError as error:
             # Some file systems have no sync of folders.
             if error.errno != errno.EINVAL:

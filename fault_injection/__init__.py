@@ -11,7 +11,8 @@ breaks the engine on purpose, and `detectors` shows that all this would notice. 
 lot and counts.
 
 `sweep` goes over places one by one: `system_calls` makes each call below the storage fail under
-the stories of `sweep_stories`, and `subject` judges what was said.
+the stories of `sweep_stories`, `exceptions` raises at each bytecode, and `subject` judges what was
+said.
 
 What your own tests call is in `testing`. Start reading at `disk`.
 """

@@ -63,6 +63,10 @@ class Subject:
     path: str
     is_injected: Callable[[BaseException], bool]
     """Tells whether a fault that was injected lies behind an error."""
+    passing: tuple[type[BaseException], ...] = ()
+    """What is injected and comes through as it is, typed or not."""
+    around: Callable[[Callable[[], Any]], Any] = lambda act: act()
+    """Calls what is attempted: where an exception is to strike, it does so in there."""
     options: dict[str, Any] = field(default_factory=dict[str, Any])
     said: list[Said] = field(default_factory=list[Said])
     problems: list[str] = field(default_factory=list[str])
@@ -71,20 +75,20 @@ class Subject:
     environment: Environment = field(init=False)
 
     def __post_init__(self) -> None:
-        self.environment = Environment(OsStorage(), VirtualClock(), SeededBytes(self.path))
+        self.environment = Environment(OsStorage(), VirtualClock(), SeededBytes("subject"))
 
     # --- acting ----------------------------------------------------------------------------------
 
     def open(self, **options: Any) -> None:
         """Open the file; a second time if a fault refuses it, as a caller would."""
         self.options = options or self.options
-        for _ in range(2):
-            self.log = self.attempt("open", self._opened)
-            if self.log is not None:
-                return
+        self.open_once()
+        if self.log is None:
+            self.open_once()
 
-    def _opened(self) -> Log:
-        return self.other(**self.options)
+    def open_once(self) -> None:
+        """Open the file, if that succeeds."""
+        self.log = self.attempt("open", lambda: self.other(**self.options))
 
     def other(self, **options: Any) -> Log:
         """Return another handle on the file, as another process would have it."""
@@ -125,13 +129,17 @@ class Subject:
         """Do something; an error must be one of ours, and an injected fault behind it."""
         poisoned = self.log is not None and not self.log.is_open
         try:
-            return act()
+            return self.around(act)
         except CerataError as error:
             self.errors.append(error)
             if not self.is_injected(error) and not poisoned:
                 self.problems.append(f"{name}: an error that no fault lies behind: {error!r}")
-        except Exception as error:  # noqa: BLE001 - told, whatever it is
+        except BaseException as error:
             self.errors.append(error)
+            if isinstance(error, self.passing) and self.is_injected(error):
+                return None
+            if not isinstance(error, Exception):
+                raise
             self.problems.append(f"{name}: {error!r} instead of a typed error")
         return None
 

@@ -10,6 +10,7 @@ import time
 from collections.abc import Callable, Sequence
 from typing import Protocol
 
+from .sweep_exceptions import sweep_exceptions
 from .sweep_io import sweep_io
 
 
@@ -24,6 +25,10 @@ SWEEPS: dict[str, tuple[str, Callable[[argparse.Namespace], Tally]]] = {
     "io": (
         "every system call of every story, each error that it can give, once and for ever",
         lambda options: sweep_io(share=options.share, seed=options.seed),
+    ),
+    "exceptions": (
+        "KeyboardInterrupt and MemoryError at every bytecode of append, commit, seal, …",
+        lambda options: sweep_exceptions(share=options.share, seed=options.seed),
     ),
 }
 

@@ -108,7 +108,7 @@ class Bench:
         with system.installed():
             problems = self._problems(STORIES[name], subject, fault)
         left = descriptors() - before
-        if left:
+        if left > 0:
             problems.append(f"{left} descriptors are left open")
         for path in self._folder.iterdir():
             path.unlink()

@@ -44,7 +44,7 @@ def prepare(story: Story, subject: Subject) -> None:
         story.before(subject)
 
 
-def _by_other(subject: Subject, name: str, size: int = 0, **options: Any) -> Log:
+def by_other(subject: Subject, name: str, size: int = 0, **options: Any) -> Log:
     """Have another process append a batch, and return its handle."""
     log = subject.other(**options)
     log.append([draft(name, size)])
@@ -55,15 +55,15 @@ def _by_other(subject: Subject, name: str, size: int = 0, **options: Any) -> Log
 # --- what stood there before ---------------------------------------------------------------------
 
 
-def _killed(subject: Subject) -> None:
+def killed(subject: Subject) -> None:
     """A writer was killed: its tail is in the ring, and no mark proves it."""
-    log = _by_other(subject, "killed")
+    log = by_other(subject, "killed")
     log.abandon()
 
 
-def _torn(subject: Subject) -> None:
+def torn(subject: Subject) -> None:
     """A writer was killed in the middle of a record."""
-    log = _by_other(subject, "killed")
+    log = by_other(subject, "killed")
     _tear(subject, log)
     log.abandon()
 
@@ -184,9 +184,9 @@ def _opening(subject: Subject, _: Resting) -> None:
 def _after_another(subject: Subject, resting: Resting) -> None:
     subject.open()
     subject.append([draft("a")])
-    resting(lambda: _by_other(subject, "b").close())
+    resting(lambda: by_other(subject, "b").close())
     subject.act("refresh", Log.refresh)
-    resting(lambda: _by_other(subject, "c").close())
+    resting(lambda: by_other(subject, "c").close())
     subject.append([draft("d")])
 
 
@@ -196,7 +196,7 @@ def _dead_writer(subject: Subject, resting: Resting) -> None:
     subject.append([draft("a")])
 
     def die() -> None:
-        log = _by_other(subject, "b")
+        log = by_other(subject, "b")
         _tear(subject, log)
         log.abandon()
 
@@ -221,7 +221,7 @@ def _reader(subject: Subject, resting: Resting) -> None:
     """A reader follows a writer that has not synced, and never writes."""
     subject.open(mode="r")
     writer: list[Log] = []
-    resting(lambda: writer.append(_by_other(subject, "a", sync=1 << 20)))
+    resting(lambda: writer.append(by_other(subject, "a", sync=1 << 20)))
     subject.act("refresh", Log.refresh)
     subject.act("read", lambda log: list(log.read()))
     resting(writer[0].close)
@@ -308,8 +308,8 @@ STORIES: dict[str, Story] = {
     "checkpoints": Story(_checkpoints),
     "proofs": Story(_proofs),
     "unsynced groups": Story(_groups),
-    "a killed writer's file": Story(_opening, _killed),
-    "a torn tail": Story(_opening, _torn),
+    "a killed writer's file": Story(_opening, killed),
+    "a torn tail": Story(_opening, torn),
     "after another": Story(_after_another),
     "after a dead writer": Story(_dead_writer),
     "keys": Story(_keys),

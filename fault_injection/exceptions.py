@@ -1,0 +1,140 @@
+"""An exception at a chosen bytecode of the engine, as an interrupt or a failed allocation comes.
+
+Owns `Strikes`, which first notes every bytecode that an operation passes and then raises at one of
+them. The trace function raises before the bytecode is executed: what comes of it is what a failure
+of that bytecode would lead to. Leaves out the steps by which a ``with`` statement leaves its
+block: CPython looks for no signal and allocates nothing between them, and no handler is left.
+"""
+
+import contextlib
+import dis
+import sys
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cache
+from types import CodeType, FrameType
+from typing import Any, TypeAlias
+
+Trace: TypeAlias = Callable[[FrameType, str, Any], Any]
+
+_LEAVING = ("LOAD_CONST", "LOAD_CONST", "LOAD_CONST", "PRECALL", "CALL")
+"""How a block is left: ``__exit__`` is called with None three times."""
+
+
+@dataclass(frozen=True, slots=True)
+class Site:
+    """A bytecode: the function's code, and the offset in it."""
+
+    code: CodeType
+    offset: int
+
+    def __str__(self) -> str:
+        lines = self.code.co_lines()
+        line = next((line for start, stop, line in lines if start <= self.offset < stop), None)
+        names = {one.offset: one.opname for one in dis.get_instructions(self.code)}
+        return f"{self.code.co_qualname}, line {line}, {names[self.offset]} at {self.offset}"
+
+
+@cache
+def _leaving(code: CodeType) -> frozenset[int]:
+    """Return the offsets of the steps by which ``with`` statements leave their blocks."""
+    steps = list(dis.get_instructions(code))
+    found: set[int] = set()
+    for place, step in enumerate(steps):
+        some = steps[place : place + len(_LEAVING)]
+        if tuple(one.opname for one in some) == _LEAVING and not any(
+            one.argval is not None for one in some[:3]
+        ):
+            found |= {one.offset for one in some}
+        if step.opname == "NOP":
+            found.add(step.offset)
+        elif step.opname == "WITH_EXCEPT_START":
+            found |= {step.offset, steps[place - 1].offset}
+    return frozenset(found)
+
+
+class Strikes:
+    """Counts the bytecodes of some source folders, and raises at one of them.
+
+    ``sites`` holds those passed in order, after a run with ``at`` -1; of those at which `leaves`
+    says so, none is to be chosen.
+    """
+
+    def __init__(self, *folders: str) -> None:
+        self._folders = folders
+        self._wanted: dict[CodeType, bool] = {}
+        self.sites: list[Site] = []
+        self.struck: BaseException | None = None
+
+    def run(
+        self,
+        act: Callable[[], object],
+        at: int = -1,
+        error: type[BaseException] = KeyboardInterrupt,
+    ) -> Any:
+        """Do something, and raise at its ``at``-th bytecode; -1 only notes them all."""
+        self.struck = None
+        if at < 0:
+            self.sites = []
+        before = sys.gettrace()
+        sys.settrace(self._noting() if at < 0 else self._striking(at, error))
+        try:
+            return act()
+        finally:
+            sys.settrace(before)
+
+    def leaves(self, site: Site) -> bool:
+        """Tell whether a site is one of the steps by which a block is left."""
+        return site.offset in _leaving(site.code)
+
+    def is_behind(self, error: BaseException | None) -> bool:
+        """Tell whether the exception that was raised here is what led to ``error``."""
+        while error is not None:
+            if error is self.struck:
+                return True
+            error = error.__cause__ or error.__context__
+        return False
+
+    def _is_wanted(self, code: CodeType) -> bool:
+        wanted = self._wanted.get(code)
+        if wanted is None:
+            name = code.co_filename
+            wanted = name == contextlib.__file__ or name.startswith(self._folders)
+            self._wanted[code] = wanted
+        return wanted
+
+    def _noting(self) -> Trace:
+        sites = self.sites
+
+        def note(frame: FrameType, event: str, _: Any) -> Any:
+            if event == "opcode":
+                sites.append(Site(frame.f_code, frame.f_lasti))
+            return note
+
+        def enter(frame: FrameType, _: str, __: Any) -> Any:
+            if not self._is_wanted(frame.f_code):
+                return None
+            frame.f_trace_opcodes, frame.f_trace_lines = True, False
+            return note
+
+        return enter
+
+    def _striking(self, at: int, error: type[BaseException]) -> Trace:
+        left = at
+
+        def count(_: FrameType, event: str, __: Any) -> Any:
+            nonlocal left
+            if event == "opcode":
+                left -= 1
+                if left == -1:
+                    self.struck = error("struck")
+                    raise self.struck
+            return count
+
+        def enter(frame: FrameType, _: str, __: Any) -> Any:
+            if left < 0 or not self._is_wanted(frame.f_code):
+                return None
+            frame.f_trace_opcodes, frame.f_trace_lines = True, False
+            return count
+
+        return enter

@@ -1,0 +1,276 @@
+"""An exception at every bytecode of append, commit, seal, checkpoint, open and close.
+
+For each operation the bytecodes that it passes are noted first. Then, for every distinct one, a
+KeyboardInterrupt and a MemoryError are raised at its first visit, its last and one between, each
+on a file of its own. The batch is whole or absent, the handle goes on or says that it is poisoned,
+no lock is held once the handle was used again, and the file reopens without repair.
+"""
+
+import os
+import signal
+from collections.abc import Callable, Generator, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from random import Random
+from typing import Any
+
+from cerata import engine, memory
+from cerata.engine.errors import CerataError, OutcomeUnknown
+from cerata.engine.log import Log
+from cerata.engine.storage import OsFile, OsStorage
+from cerata.memory.store import Store, open_store
+
+from .exceptions import Site, Strikes
+from .subject import Subject, draft
+from .sweep_io import descriptors, scratch
+from .sweep_stories import Story, by_other, killed, prepare, publish, torn
+from .workloads import RING_SIZE
+
+ERRORS: tuple[type[BaseException], ...] = (KeyboardInterrupt, MemoryError)
+
+
+@dataclass(frozen=True, slots=True)
+class Operation:
+    """What is struck: ``act``, with what ``start`` returned; before that stands ``before``."""
+
+    act: Callable[[Subject, Any], object]
+    start: Callable[[Subject], Any] = lambda subject: subject.open()
+    before: Callable[[Subject], None] = lambda _: None
+    fresh: bool = False
+
+
+@dataclass(slots=True)
+class ExceptionTally:
+    """What was tried and seen. ``problems`` are sentences; empty means that all of it was true."""
+
+    operations: int = 0
+    sites: int = 0
+    raised: int = 0
+    poisoned: int = 0
+    finished: int = 0
+    """Strikes after which the operation came to its end all the same."""
+    unowned: int = 0
+    """Strikes between the system's giving a descriptor and the object that owns it: it is lost."""
+    problems: list[str] = field(default_factory=list[str])
+
+    def __str__(self) -> str:
+        first = (
+            f"{self.raised:,} exceptions at {self.sites:,} distinct bytecodes of {self.operations}"
+            f" operations: {self.poisoned:,} handles poisoned, {self.finished:,} operations came to"
+            f" their end all the same, {self.unowned} descriptors were lost before anything could"
+            f" own them, {len(self.problems)} problems"
+        )
+        return "\n".join([first, *self.problems])
+
+
+def _opened(**options: Any) -> Callable[[Subject], None]:
+    return lambda subject: subject.open(**options)
+
+
+def _one(subject: Subject) -> None:
+    subject.open()
+    subject.append([draft("a")])
+
+
+def _unsynced(subject: Subject) -> None:
+    subject.open(sync=1 << 20)
+    subject.append([draft("a")])
+
+
+def _filled(subject: Subject) -> None:
+    """Fill the ring but for less than one more batch."""
+    subject.open()
+    for name in "pqrs":
+        subject.append([draft(name, 14_000)])
+
+
+def _followed(subject: Subject) -> None:
+    """Somebody else appends after the subject opened the file."""
+    subject.open()
+    by_other(subject, "b").close()
+
+
+def _store(subject: Subject) -> Store:
+    store = open_store(subject.path, environment=subject.environment, ring_bytes=RING_SIZE)
+    subject.log = store._log  # pyright: ignore[reportPrivateUsage]
+    subject.write("a", 1, lambda _: store.put_frame("a text"))
+    store.search("text")
+    return store
+
+
+def _transaction(subject: Subject, store: Store) -> None:
+    def act(_: Log) -> None:
+        with store.transaction():
+            new = store.put_frame("c text")
+            store.supersede(1, new.id)
+
+    subject.write("c", 2, act)
+
+
+def _nothing(*_: object) -> None:
+    """What a story does here is done by the operation."""
+
+
+_PAIR = [draft("c"), draft("c")]
+
+OPERATIONS: dict[str, Operation] = {
+    "append": Operation(lambda subject, _: subject.append(_PAIR), _one),
+    "append with a key": Operation(lambda subject, _: subject.append(_PAIR, key="k"), _one),
+    "append, proven": Operation(lambda subject, _: subject.append(_PAIR), _opened(sync="always")),
+    "append of a large batch": Operation(lambda subject, _: subject.append([draft("c", 20_000)])),
+    "append that seals": Operation(
+        lambda subject, _: subject.append([draft("c", 14_000)]), _filled
+    ),
+    "append after another": Operation(lambda subject, _: subject.append(_PAIR), _followed),
+    "refresh": Operation(lambda subject, _: subject.act("refresh", Log.refresh), _followed),
+    "commit": Operation(lambda subject, _: subject.act("commit", Log.commit), _unsynced),
+    "seal": Operation(lambda subject, _: subject.act("seal", Log.seal), _one),
+    "checkpoint": Operation(lambda subject, _: subject.act("checkpoint", publish), _one),
+    "close": Operation(lambda subject, _: subject.close(), _one),
+    "open": Operation(lambda subject, _: subject.open_once(), lambda _: None),
+    "open after a kill": Operation(
+        lambda subject, _: subject.open_once(), lambda _: None, before=killed
+    ),
+    "open with a torn tail": Operation(
+        lambda subject, _: subject.open_once(), lambda _: None, before=torn
+    ),
+    "creation": Operation(lambda subject, _: subject.open_once(), lambda _: None, fresh=True),
+    "transaction": Operation(_transaction, _store),
+    "store's checkpoint": Operation(
+        lambda subject, store: subject.attempt("checkpoint", store.checkpoint), _store
+    ),
+}
+
+
+def sweep_exceptions(
+    *,
+    share: int = 1,
+    seed: int = 0,
+    operations: Sequence[str] = (),
+    functions: Sequence[str] = (),
+    problems_max: int = 20,
+) -> ExceptionTally:
+    """Strike every bytecode of the operations, or one in ``share`` of them, drawn by ``seed``.
+
+    ``operations`` and ``functions`` narrow it to these; else it is all that there are.
+    """
+    tally = ExceptionTally()
+    random = Random(seed)
+    with scratch() as folder:
+        for name in operations or OPERATIONS:
+            bench = _Bench(Path(folder), name)
+            tally.operations += 1
+            # Once for what is made at first use, then to note.
+            bench.run(tally, -1)
+            bench.run(tally, -1)
+            sites = bench.strikes.sites
+            chosen = _visits(bench.strikes)
+            tally.sites += len(chosen)
+            for at, error in _drawn(chosen, random):
+                wanted = not functions or sites[at].code.co_qualname in functions
+                if wanted and random.randrange(share) == 0:
+                    bench.run(tally, at, error, sites[at])
+                if len(tally.problems) >= problems_max:
+                    return tally
+    return tally
+
+
+def _visits(strikes: Strikes) -> list[list[int]]:
+    """Return for each site at which to strike when it is passed."""
+    visits: dict[Site, list[int]] = {}
+    for at, site in enumerate(strikes.sites):
+        if not strikes.leaves(site):
+            visits.setdefault(site, []).append(at)
+    return list(visits.values())
+
+
+def _drawn(visits: list[list[int]], random: Random) -> Iterator[tuple[int, type[BaseException]]]:
+    """Yield the first, the last and one other visit of each site, with each exception."""
+    for ats in visits:
+        for at in sorted({ats[0], random.choice(ats), ats[-1]}):
+            for error in ERRORS:
+                yield at, error
+
+
+class _Bench:
+    """Runs one operation on files in one folder, struck or not."""
+
+    def __init__(self, folder: Path, name: str) -> None:
+        self._folder = folder
+        self._name = name
+        self._operation = OPERATIONS[name]
+        self.strikes = Strikes(*(f"{os.path.dirname(str(room.__file__))}/" for room in _ROOMS))
+
+    def run(
+        self,
+        tally: ExceptionTally,
+        at: int,
+        error: type[BaseException] = KeyboardInterrupt,
+        site: Site | None = None,
+    ) -> None:
+        """Run the operation, raising at the ``at``-th bytecode, and judge."""
+        where = f"{self._name}, {error.__name__} at {site}" if site else self._name
+        try:
+            with within(_SECONDS_MAX):
+                problems = self._problems(tally, at, error, site)
+        except Hanging:
+            problems = ["a lock is held for ever, or a loop does not end"]
+        for path in self._folder.iterdir():
+            path.unlink()
+        tally.raised += at >= 0
+        tally.problems += [f"{where}: {problem}" for problem in problems]
+
+    def _problems(
+        self, tally: ExceptionTally, at: int, error: type[BaseException], site: Site | None
+    ) -> list[str]:
+        operation, strikes = self._operation, self.strikes
+        subject = Subject(str(self._folder / "a.cera"), strikes.is_behind, passing=ERRORS)
+        before = descriptors()
+        prepare(Story(_nothing, operation.before, operation.fresh), subject)
+        state = operation.start(subject)
+        subject.around = lambda act: strikes.run(act, at, error)
+        operation.act(subject, state)
+        subject.around = lambda act: act()
+        blaming = [one for one in subject.errors if isinstance(one, CerataError)]
+        if blaming and not isinstance(blaming[0], OutcomeUnknown):
+            subject.problems.append(f"it was told as {blaming[0]!r}")
+        for one in subject.errors:
+            # As when the caller has handled it: what it held is dropped.
+            one.__traceback__ = one.__context__ = one.__cause__ = None
+        if subject.log is not None:
+            tally.poisoned += not subject.log.is_open
+        tally.finished += at >= 0 and not subject.errors
+        problems = subject.finish()
+        left = descriptors() - before
+        if left > 0 and site is not None and site.code in _UNOWNED:
+            tally.unowned += 1
+        elif left > 0:
+            problems.append(f"{left} descriptors are left open")
+        return problems
+
+
+class Hanging(BaseException):
+    """What should have ended long ago did not."""
+
+
+@contextmanager
+def within(seconds: float) -> Generator[None, None, None]:
+    """Raise `Hanging` in the main thread where the block takes longer."""
+
+    def ring(*_: object) -> None:
+        raise Hanging
+
+    before = signal.signal(signal.SIGALRM, ring)
+    signal.setitimer(signal.ITIMER_REAL, seconds)
+    try:
+        yield
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        signal.signal(signal.SIGALRM, before)
+
+
+_ROOMS = (engine, memory)
+_UNOWNED = (OsStorage._opened.__code__, OsFile.__init__.__code__)  # pyright: ignore[reportPrivateUsage]
+_SECONDS_MAX = 20
+"""Of one run, which takes milliseconds."""

@@ -1,0 +1,47 @@
+"""An interrupt leaves nobody to close a file: what the sweep of exceptions found, told plainly."""
+
+import gc
+import os
+from pathlib import Path
+
+import pytest
+
+from cerata.engine.log import Log
+from cerata.engine.storage import OsStorage
+
+from .words import RING, put, texts
+
+
+def test_an_interrupt_after_creation_does_not_lock_the_file(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It struck when the file had its name; the lost descriptor kept it locked for good."""
+    path = str(tmp_path / "a.cera")
+    unlink = OsStorage.unlink
+
+    def interrupted(self: OsStorage, path: str) -> None:
+        unlink(self, path)
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(OsStorage, "unlink", interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        Log.open(path, ring_bytes=RING)
+    monkeypatch.undo()
+    gc.collect()
+    with Log.open(path, ring_bytes=RING, lock_timeout=0) as log:
+        log.append([put("a")])
+
+
+def test_a_handle_that_nobody_holds_gives_its_file_back(tmp_path: Path) -> None:
+    """Descriptor and locks went with the process only, however often it was opened and dropped."""
+    path = str(tmp_path / "a.cera")
+    Log.open(path, ring_bytes=RING).close()
+    before = len(os.listdir("/dev/fd"))
+    log = Log.open(path)
+    log.append([put("a")])
+    del log
+    gc.collect()
+    assert len(os.listdir("/dev/fd")) == before
+    with Log.open(path) as log:
+        assert log.report.alone
+        assert texts(log) == ["a"]
