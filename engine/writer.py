@@ -7,7 +7,6 @@ found. Leaves out following others (`position`), and locks, syncs and policies (
 from collections.abc import Callable, Mapping
 from typing import Any
 
-import msgspec
 from msgspec.structs import replace
 
 from .codec import Batch, Prepared, SpillRef, WireBatch, encode_content
@@ -153,7 +152,6 @@ class Writer:
         toc = reader.toc(position.page)
         rebuilt = reader.rebuilt
         flip = Flip(position.log_file, position.page)
-        head = position.head_seq
         if rebuilt:
             segments = RefList()
             for ref in toc.segments.walk(position.log_file.manifest):
@@ -161,6 +159,7 @@ class Writer:
             toc = replace(toc, segments=segments)
         if tail:
             toc = self._add_segment(flip, toc, tail)
+        head = toc.sealed_seq
         if rebuilt:
             toc = replace(toc, keys=self._rebuilt_keys(flip, head))
         incarnation, clear = cursor.incarnation, None
@@ -203,13 +202,9 @@ class Writer:
 
         They go on from the head, and the ring is empty.
         """
-        position = self._position
-        assert not position.tail
-        assert batches[0].first_seq == position.cursor.next_seq
-        position.tail = batches
-        position.cursor = msgspec.structs.replace(
-            position.cursor, next_seq=batches[-1].last_seq + 1
-        )
+        assert not self._position.tail
+        assert batches[0].first_seq == self._position.cursor.next_seq
+        self._position.tail = batches
         self.flip()
 
     def _add_segment(self, flip: Flip, toc: Toc, tail: list[Batch]) -> Toc:

@@ -180,14 +180,10 @@ def _changes_in(node: ast.AST) -> Iterator[tuple[Any, Any]]:
     for change in _changes_at(node):
         ast.copy_location(change, node)
         yield node, change
-    fields: list[tuple[str, Any]] = list(ast.iter_fields(node))
-    for name, value in fields:
-        if name in {"annotation", "type_comment", "returns", "decorator_list"}:
-            continue
-        children: list[Any] = value if isinstance(value, list) else [value]
-        for child in children:
-            if isinstance(child, ast.AST) and not isinstance(child, ast.JoinedStr):
-                yield from _changes_in(child)
+    left_out = [getattr(node, name, None) for name in ("annotation", "returns")]
+    for child in ast.iter_child_nodes(node):
+        if child not in left_out and not isinstance(child, ast.JoinedStr):
+            yield from _changes_in(child)
 
 
 def _changes_at(node: ast.AST) -> Iterator[ast.AST]:

@@ -27,6 +27,9 @@ from .mutants import ENGINE, Mutant
 Outcome = Literal["killed", "hung", "survived", "unreached"]
 
 _MEMORY_MAX = 4 << 30
+_FORKING = "tests/engine/test_processes.py"
+"""Lines that only a forked child runs are in no trace; these tests fork."""
+
 _SURVIVED, _KILLED = 0, 1
 
 
@@ -99,7 +102,8 @@ class Killer:
         lines = self.trace.tests.get(mutant.module, {})
         seconds = self.trace.seconds
         tests = sorted(
-            {test for test in lines.get(mutant.line, []) if test in items},
+            {test for test in lines.get(mutant.line, []) if test in items}
+            or {test for test in items if test.startswith(_FORKING)},
             key=lambda test: (0.02 + seconds[test]) / (1 + self.kills[test]),
         )
         chosen: list[str] = []
