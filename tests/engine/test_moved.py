@@ -24,6 +24,7 @@ def set_moved(disk: Disk) -> None:
     page, _ = choose_page(file.read_at(0, PAGES_SIZE), PATH)
     moved = replace(turned(page), moved=True)
     file.write_at(moved.number * PAGE_SIZE, moved.encode())
+    file.sync()
     file.close()
 
 

@@ -1,6 +1,6 @@
 """What a handle writes: marks, room in the ring, flips and what they leave known."""
 
-from collections.abc import Iterator
+from collections.abc import Generator
 from contextlib import contextmanager
 from random import Random
 from unittest import mock
@@ -21,7 +21,7 @@ from .words import RING, Disk, put, texts
 
 
 @contextmanager
-def counted(name: str) -> Iterator[list[tuple[int, int]]]:
+def counted(name: str) -> Generator[list[tuple[int, int]], None, None]:
     """Yield the (offset, size) of every read or write of a file in memory."""
     calls: list[tuple[int, int]] = []
     real = getattr(MemoryFile, name)
