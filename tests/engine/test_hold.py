@@ -65,7 +65,7 @@ def test_two_handles_never_write_at_once() -> None:
         assert disk.clock.waited >= 2
         before = disk.clock.waited
         with pytest.raises(Locked):
-            two.publish_projections(lambda flip, toc: {}, wait=False)
+            two.publish_projections(lambda *_: {}, wait=False)
         assert disk.clock.waited == before
     assert two.append([put("a")]).first_seq == 1
     one.close()
