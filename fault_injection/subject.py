@@ -223,7 +223,7 @@ def batches_of(events: Sequence[Event]) -> list[tuple[str, int, bool]]:
         first = events[place]
         batch = events[place : place + first.header.count]
         whole = [(event.seq, event.header.index) for event in batch] == [
-            (place + 1 + index, index) for index in range(first.header.count)
+            (events[0].seq + place + index, index) for index in range(first.header.count)
         ]
         found.append((name_of(first.body), first.header.count, whole))
         place += max(1, len(batch))

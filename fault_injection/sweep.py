@@ -8,10 +8,8 @@ import argparse
 import sys
 import time
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from typing import Protocol
-
-from .sweep_exceptions import sweep_exceptions
-from .sweep_io import sweep_io
 
 
 class Tally(Protocol):
@@ -21,15 +19,51 @@ class Tally(Protocol):
     def problems(self) -> Sequence[str]: ...
 
 
-SWEEPS: dict[str, tuple[str, Callable[[argparse.Namespace], Tally]]] = {
-    "io": (
-        "every system call of every story, each error that it can give, once and for ever",
-        lambda options: sweep_io(share=options.share, seed=options.seed),
-    ),
+@dataclass(frozen=True, slots=True)
+class Options:
+    """What the command line says: ``share``, one in so many; ``count``, 0 for the usual."""
+
+    share: int
+    count: int
+    jobs: int
+    seed: int
+
+
+# Each loads what it needs and no more: a process with less in it forks sooner.
+
+
+def _io(options: Options) -> Tally:
+    from .sweep_io import sweep_io
+
+    return sweep_io(share=options.share, seed=options.seed)
+
+
+def _exceptions(options: Options) -> Tally:
+    from .sweep_exceptions import sweep_exceptions
+
+    return sweep_exceptions(share=options.share, seed=options.seed)
+
+
+def _kills(options: Options) -> Tally:
+    from .kills import kill
+
+    return kill(options.count or 25_000, seed=options.seed, jobs=options.jobs)
+
+
+def _rounds(options: Options) -> Tally:
+    from .rounds import meet
+
+    return meet(options.count or 1_000)
+
+
+SWEEPS: dict[str, tuple[str, Callable[[Options], Tally]]] = {
+    "io": ("every system call of every story, each error that it can give, once and for ever", _io),
     "exceptions": (
-        "KeyboardInterrupt and MemoryError at every bytecode of append, commit, seal, …",
-        lambda options: sweep_exceptions(share=options.share, seed=options.seed),
+        "KeyboardInterrupt and MemoryError at every bytecode of the engine",
+        _exceptions,
     ),
+    "kills": ("real processes killed at random instants (--count 25000)", _kills),
+    "rounds": ("two writers and a child of each on one file (--count 1000)", _rounds),
 }
 
 
@@ -39,17 +73,21 @@ def main(arguments: Sequence[str] | None = None) -> int:
     for name, (what, _) in SWEEPS.items():
         parser.add_argument(f"--{name}", action="store_true", help=what)
     parser.add_argument("--share", type=int, default=1, help="try one in so many (default all)")
+    parser.add_argument("--count", type=int, default=0, help="of kills or rounds")
+    parser.add_argument("--jobs", type=int, default=1, help="processes that kill at once")
     parser.add_argument("--seed", type=int, default=0, help="of all that is drawn")
-    options = parser.parse_args(arguments)
-    chosen = [name for name in SWEEPS if getattr(options, name)]
+    parsed = parser.parse_args(arguments)
+    options = Options(parsed.share, parsed.count, parsed.jobs, parsed.seed)
+    chosen = [name for name in SWEEPS if getattr(parsed, name)]
     if not chosen:
         parser.error("name a sweep: " + ", ".join(f"--{name}" for name in SWEEPS))
     failed = False
     for name in chosen:
-        started = time.perf_counter()
+        started, used = time.perf_counter(), time.process_time()
         tally = SWEEPS[name][1](options)
         failed |= bool(tally.problems)
-        sys.stdout.write(f"{tally}\n{time.perf_counter() - started:.0f} s\n")
+        seconds, used = time.perf_counter() - started, time.process_time() - used
+        sys.stdout.write(f"{tally}\n{seconds:.0f} s, {used:.0f} s of this process's own time\n")
     return 1 if failed else 0
 
 

@@ -19,7 +19,6 @@ from cerata.engine.format.extent import ExtentKind
 from cerata.engine.format.toc import LedgerEntry, SavedProjection, Toc, encode_ledger
 from cerata.engine.limits import PAGE_SIZE
 from cerata.engine.log import Log
-from cerata.memory.store import open_store
 
 from .subject import TOLD, Said, Subject, draft
 from .workloads import RING_SIZE
@@ -273,6 +272,9 @@ def compact(subject: Subject) -> None:
 
 def _store(subject: Subject, _: Resting) -> None:
     """The same at the front door: frames, a supersede, a delete, a tag, a checkpoint."""
+    # Here, and not for those who fork: a process with less in it is copied sooner.
+    from cerata.memory.store import open_store
+
     path, environment = subject.path, subject.environment
     store = subject.attempt(
         "open", lambda: open_store(path, environment=environment, ring_bytes=RING_SIZE)

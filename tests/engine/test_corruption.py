@@ -13,12 +13,12 @@ from random import Random
 
 import pytest
 
-from cerata.engine.errors import CerataError, Corrupt, Unsupported
+from cerata.engine.errors import Corrupt
 from cerata.engine.format.record import sectors
-from cerata.engine.recovery import RecoveryReport
 from cerata.engine.verify import verify_log
 from cerata.fault_injection.plants import BY_NAME, Edit, Plant
 
+from .damage import WRONG, is_right, outcome
 from .specimen import Place, Specimen, build
 from .words import RING, Disk, stored
 
@@ -31,10 +31,6 @@ SHARE = 1 if FULL else 24
 SHARDS = 64 if FULL else 1
 """The full sweep is cut into tests of a minute each."""
 
-WRONG = ("SILENT", "OTHER DATA", "NO PLACE", "LOST", "WRITTEN TO")
-HARMLESS = ("end", "padding")
-"""Where nothing stands that anybody reads: a changed bit may change nothing."""
-
 
 @pytest.fixture(scope="module")
 def specimen() -> Specimen:
@@ -44,40 +40,6 @@ def specimen() -> Specimen:
 @pytest.fixture(scope="module")
 def killed() -> Specimen:
     return build(close=False)
-
-
-def outcome(specimen: Specimen, data: bytearray) -> str:
-    """Open a damaged file as a reader does, read everything, verify: what is found, and how."""
-    disk = Disk.holding(data)
-    try:
-        log = disk.open(mode="r")
-    except (Corrupt, Unsupported) as error:
-        return "refused at open" if placed(error) else "NO PLACE"
-    try:
-        events = stored(log.read())
-        there = [one for one in specimen.attached if one[0] <= len(events)]
-        attached = [(seq, named, log.attachment(seq, named)) for seq, named, _ in there]
-        head = log.head.chain, log.head.root
-    except Corrupt as error:
-        return "refused at read" if placed(error) else "NO PLACE"
-    problems = verify_log(log).problems
-    if (events, attached) == (specimen.events[: len(events)], there):
-        if problems:
-            return "found by verify"
-        if len(events) < len(specimen.events):
-            return "ambiguous" if log.report.ambiguous_tail else "SILENT"
-        if head == (specimen.chain, specimen.root):
-            return "reported" if log.report != RecoveryReport() else "harmless"
-        return "SILENT"
-    # Whatever verify says later: somebody was given what was never written.
-    return "OTHER DATA" if problems else "SILENT"
-
-
-def is_right(found: str, place: Place | None) -> bool:
-    """Tell whether what a flipped bit of a closed file led to is what may come of it."""
-    if place and place.name not in HARMLESS and found == "harmless":
-        return False
-    return found not in (*WRONG, "ambiguous")
 
 
 def cut_at(specimen: Specimen, length: int) -> str:
@@ -101,11 +63,6 @@ def as_a_writer(specimen: Specimen, data: bytearray) -> str:
         if problems:
             return "found by verify"
         return "same events" if same else "LOST"
-
-
-def placed(error: CerataError) -> bool:
-    """Tell whether an error names the place and what to do."""
-    return bool(error.where) and bool(error.remedy)
 
 
 Counts = Counter[tuple[str, str, str]]

@@ -1,0 +1,44 @@
+"""A share of the real kills and meetings; all of them by the commands in docs/reliability.md."""
+
+import sys
+
+import pytest
+
+from cerata.fault_injection.kills import kill
+from cerata.fault_injection.plants import BY_NAME, Edit, Plant
+from cerata.fault_injection.rounds import meet
+
+pytestmark = [
+    pytest.mark.unwatched("its writers are other processes"),
+    pytest.mark.filterwarnings("ignore::DeprecationWarning"),
+]
+
+
+def test_killed_writers_lose_nothing(seed: int) -> None:
+    """At random instants of append, seal, checkpoint, close and open."""
+    tally = kill(60, seed=seed)
+    sys.stdout.write(f"\n{tally}\n")
+    assert tally.problems == []
+    assert tally.kills == 60
+    assert tally.acknowledged >= tally.awaited / 2 > 60
+
+
+def test_a_writer_that_acknowledges_too_early_is_caught(seed: int) -> None:
+    """That a record is written before it is acknowledged: here it is not."""
+    with BY_NAME["acknowledge before the record is written"].planted():
+        assert kill(100, seed=seed).problems != []
+
+
+def test_writers_and_their_children_meet_in_peace() -> None:
+    """No double writer, no lost lock, nobody's batch missing."""
+    tally = meet(15)
+    sys.stdout.write(f"\n{tally}\n")
+    assert tally.problems == []
+    assert tally.batches == 15 * 14
+
+
+def test_a_child_that_keeps_its_parents_handle_is_caught() -> None:
+    """A fork closes what it inherits; here it does not."""
+    off = Edit("cerata.engine.log:Log.abandon", "self._hold.abandon()", "pass")
+    with Plant("a child keeps the handle", "schedules", (off,)).planted():
+        assert meet(3).problems != []
