@@ -69,8 +69,8 @@ class Store(Writes):
     @property
     def head(self) -> Head:
         """The newest point of the log; its chain hash and Merkle root can be kept elsewhere."""
-        head, known = self._log.refresh(), self._known_seq()
-        return head if known == head.seq else self.at(known).head
+        end = self._end_of_run()
+        return self._log.refresh() if end is None else self.at(end).head
 
     def commit(self) -> None:
         """Make everything durable that was written under a sync policy of so many bytes."""
@@ -229,20 +229,20 @@ class Store(Writes):
         Inside a transaction it is the memory as it stood at the block's first read, and over it
         what the block has gathered. Cost: that of folding the drafts that came since the last.
         """
-        transaction = self._transaction.get()
+        transaction, end = self._transaction.get(), self._end_of_run()
         if transaction is None:
             return self._newest()
-        end = transaction.end
         return transaction.view(self._newest if end is None else lambda: self.at(end))
 
     def _known_seq(self) -> int:
-        """Return the newest event that a caller may know of.
+        """Return the newest event that a caller may know of."""
+        end, head = self._end_of_run(), self._log.refresh().seq
+        return head if end is None else end
 
-        In a keyed transaction that was run before, it is the one before that.
-        """
+    def _end_of_run(self) -> int | None:
+        """Return where the log ended for a keyed transaction that was run before, else None."""
         transaction = self._transaction.get()
-        end = None if transaction is None else transaction.end
-        return self._log.refresh().seq if end is None else end
+        return None if transaction is None else transaction.end
 
     def _newest(self) -> View:
         now = self._log.environment.clock.now_us()

@@ -35,6 +35,16 @@ def test_a_history_of_several_ranges_is_the_same_in_four_ways(seed: int) -> None
     assert tally.states == 3
 
 
+def test_a_history_of_more_than_a_largest_range_is_the_same_in_four_ways(seed: int) -> None:
+    """A chunk of 4,096 events, smaller ones, a digest block that is complete, and one that is not.
+
+    One state, and single frames by sample; more by ``python -m tests.replay.equality``.
+    """
+    tally = Tally()
+    compare(seed, 4_700, tally, first=4_650, every=100, step=100)
+    assert (tally.events, tally.states) == (4_700, 1)
+
+
 def test_two_processes_with_different_hash_seeds_see_the_same(seed: int) -> None:
     """No order of a set, no memory address may enter a state."""
     lines = equality.run_elsewhere(1, seed, (1, 2), events=20)
