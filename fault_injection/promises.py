@@ -5,17 +5,13 @@ detectors of planted bugs that no crash state shows. Leaves out sweeps over ever
 faults can strike: the engine's own tests do those.
 """
 
-import dis
 import errno
 import os
 import sys
 import tempfile
-from collections.abc import Callable, Generator, Iterator
-from contextlib import ExitStack, contextmanager
-from functools import cache
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, suppress
 from pathlib import Path
-from types import CodeType, FrameType
-from typing import Any
 from unittest.mock import patch
 
 from cerata.engine.errors import CerataError, Closed, OutcomeUnknown
@@ -27,13 +23,14 @@ from cerata.memory.store import Store, open_store
 from cerata.replay.checkpoint import chunk_refs
 
 from .disk import Node, SimulatedDisk, SimulatedFile, SimulatedProcess
+from .exceptions import Strikes
 from .oracle import Finding
 from .workloads import PATH, RING_SIZE, frame, fresh_image, fresh_world, open_log
 from .world import World
 
 _ENGINE = os.path.dirname(sys.modules[Log.__module__].__file__ or "")
-_INTERRUPTS_MAX = 400
-"""Places of an append at which it is interrupted; it has about 200."""
+_INTERRUPT_EVERY = 5
+"""One in so many bytecodes of an append is struck; `sweep_exceptions` strikes all of them."""
 
 
 def check_short_writes() -> Iterator[Finding]:
@@ -136,83 +133,39 @@ def check_failed_sync() -> Iterator[Finding]:
 
 
 def check_interrupts() -> Iterator[Finding]:
-    """Interrupt an append wherever it can be: what the handle then shows is in the file."""
+    """Interrupt an append at some of its bytecodes: what the handle then shows is in the file."""
     fresh_image()
-    for nth in range(_INTERRUPTS_MAX):
+    strikes = Strikes(_ENGINE)
+    strikes.run(_appending(World(disk=SimulatedDisk(record=False)))[1])
+    firsts = {site: place for place, site in reversed(list(enumerate(strikes.sites)))}
+    places = sorted(place for site, place in firsts.items() if not strikes.leaves(site))
+    for place in places[::_INTERRUPT_EVERY]:
         world = World(disk=SimulatedDisk(record=False))
-        world.disk.put(PATH, fresh_image())
-        log = open_log(world, world.disk.process(), PATH)
-        log.append([frame("before")])
-        with _interrupted(nth) as struck:
-            try:
-                log.append([frame("meanwhile")])
-            except KeyboardInterrupt:
-                pass
-            except CerataError as error:
-                yield Finding("F2", f"interrupted at place {nth}, an append raised {error!r}")
-        if not struck():
-            return
+        log, append = _appending(world)
+        with suppress(KeyboardInterrupt):
+            strikes.run(append, at=place)
         try:
             log.append([frame("after")])
             shown = [event.payload_bytes for event in log.read()]
         except CerataError:
             continue  # A handle may refuse; it may not lie.
         except Exception as error:  # noqa: BLE001 - told, whatever it is
-            yield Finding("F2", f"interrupted at place {nth}, the next append raised {error!r}")
+            yield Finding("F2", f"interrupted at {place}, the next append raised {error!r}")
             return
         aside = open_log(world, world.disk.process(), PATH)
         there = [event.payload_bytes for event in aside.read()]
         if shown != there or len(there) not in (2, 3):
-            yield Finding(
-                "F2",
-                f"interrupted at place {nth}: the handle shows {len(shown)} events, the file has "
-                f"{len(there)}",
-            )
+            counts = f"the handle shows {len(shown)} events, the file has {len(there)}"
+            yield Finding("F2", f"interrupted at {place}: {counts}")
             return
 
 
-@contextmanager
-def _interrupted(nth: int) -> Generator[Callable[[], bool], None, None]:
-    """Raise `KeyboardInterrupt` at the nth place of the engine where Python looks for signals.
-
-    That is where a function begins, and behind a call.
-    """
-    left = nth
-    called: dict[FrameType, bool] = {}
-
-    def trace(scene: FrameType, event: str, _: Any) -> Any:
-        nonlocal left
-        names = _opcodes(scene.f_code)
-        if names is None:
-            return None
-        if event == "call":
-            scene.f_trace_opcodes, scene.f_trace_lines = True, False
-        elif event == "opcode":
-            name = names[scene.f_lasti]
-            was_called, called[scene] = called.get(scene, False), name == "CALL"
-            if not (was_called and name in ("POP_TOP", "STORE_FAST", "STORE_ATTR")):
-                return trace
-        else:
-            return trace
-        left -= 1
-        if left == -1:
-            raise KeyboardInterrupt
-        return trace
-
-    before = sys.gettrace()
-    sys.settrace(trace)
-    try:
-        yield lambda: left < 0
-    finally:
-        sys.settrace(before)
-
-
-@cache
-def _opcodes(code: CodeType) -> list[str] | None:
-    """Return the names of a code's bytecodes by offset; None where it is not the engine's."""
-    if not code.co_filename.startswith(_ENGINE):
-        return None
-    return [dis.opname[number] for number in code.co_code]
+def _appending(world: World) -> tuple[Log, Callable[[], object]]:
+    """Return a log with one event in it, and what appends another."""
+    world.disk.put(PATH, fresh_image())
+    log = open_log(world, world.disk.process(), PATH)
+    log.append([frame("before")])
+    return log, lambda: log.append([frame("meanwhile")])
 
 
 def check_folds() -> Iterator[Finding]:

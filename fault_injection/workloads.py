@@ -221,7 +221,9 @@ def backup(session: Session) -> None:
 def read(session: Session) -> None:
     """Another process opens for reading and looks at all: what it saw must stay."""
     reader = session.world.disk.process()
-    log = Log.open(PATH, mode="r", environment=session.world.environment(reader))
+    # What it syncs before it shows anything counts, whoever wrote it.
+    storage = None if session.monitor is None else session.monitor.storage(reader)
+    log = Log.open(PATH, mode="r", environment=session.world.environment(reader, storage))
     seen = sum(1 for _ in log.read())
     session.acknowledge(seen)
     log.close()

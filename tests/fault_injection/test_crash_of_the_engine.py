@@ -130,3 +130,9 @@ def test_a_case_of_the_engine_replays() -> None:
     )
     assert bytes(case.open_image()) == image
     assert replay_case(case, opener) is None
+
+
+def test_what_a_reader_syncs_before_it_shows_it_counts() -> None:
+    """An unsynced group of a writer's: whoever opens for reading makes it durable first."""
+    story = record(("small", "read"), sync=1 << 20, monitor=OrderingMonitor(FileGeometry()))
+    assert survives(story) > 40
