@@ -1,10 +1,16 @@
 """Recovery: what each kind of ending of a file means, and what is done about it."""
 
+from collections.abc import Callable
+from typing import Any
+from unittest import mock
+
 import pytest
 
+from cerata.engine import recovery
 from cerata.engine.errors import Corrupt
 from cerata.engine.format.extent import ExtentKind
 from cerata.engine.recovery import RecoveryReport
+from cerata.engine.ring import look_beyond
 from cerata.engine.verify import verify_log
 
 from .words import Disk, put, stored, texts
@@ -189,6 +195,71 @@ def test_an_opener_that_is_not_alone_trims_nothing() -> None:
         with disk.log() as second:
             assert not second.report.alone
             assert second.report.trimmed_bytes == 0
+
+
+@pytest.mark.unwatched("the test writes over the file")
+def test_an_opener_that_is_not_alone_finishes_no_flip() -> None:
+    """Another may be about to write the page that names it."""
+    disk = disk_with("a", "b")
+    log = disk.open()
+    before = disk.image()[:8192]
+    log.append([put("c")])
+    log.seal()
+    disk.spoil(0, before)
+    for mode in ("r", "rw"):
+        with disk.log(mode=mode) as second:
+            assert not second.report.adopted_footer
+            assert texts(second) == ["a", "b", "c"]
+    disk.kill()
+
+
+# --- while somebody writes -----------------------------------------------------------------------
+
+
+def look_beyond_after(act: Callable[[], object]) -> Any:
+    """Let somebody else act between the walk of an opening and its look beyond."""
+    acted: list[object] = []
+
+    def looking(*arguments: Any) -> Any:
+        if not acted:
+            acted.append(act())
+        return look_beyond(*arguments)
+
+    return mock.patch.object(recovery, "look_beyond", looking)
+
+
+def test_what_is_proven_while_the_walk_goes_on_is_no_hole() -> None:
+    """The walk passed just before it was written; it is walked again, and all of it is there."""
+    disk = Disk()
+    log = disk.open()
+    log.append([put("a")])
+
+    def write() -> None:
+        for word in ("b", "c"):
+            log.append([put(word)])
+        log.close()
+
+    with look_beyond_after(write), disk.log(mode="r") as reader:
+        assert texts(reader) == ["a", "b", "c"]
+        assert reader.head.seq == 3
+
+
+@pytest.mark.unwatched("the test writes over the file")
+def test_a_hole_behind_what_was_written_meanwhile_is_one() -> None:
+    """Walking again finds the first of three; the third proves the second, which is not there."""
+    disk = Disk()
+    log = disk.open()
+    log.append([put("a")])
+
+    def write() -> None:
+        log.append([put("b")])
+        at = log._position.cursor.offset
+        log.append([put("c")])
+        log.append([put("d")])
+        disk.spoil(at + 100)
+
+    with look_beyond_after(write), pytest.raises(Corrupt, match="Events 3 to 3 were acknowledged"):
+        disk.open(mode="r")
 
 
 def test_a_lost_toc_is_rebuilt_from_the_segments() -> None:
