@@ -20,11 +20,13 @@ from .storage import Buffer
 SALT_SIZE = 16
 HASH_SIZE = 32
 
+_THREADS_PAY_SIZE = 1 << 20
+"""Measured; below, starting them costs more than they save."""
+
 
 def hash_bytes(data: Buffer) -> bytes:
     """Return BLAKE3-256 of ``data``, on several cores where it is large."""
-    # Threads pay from about 1 MiB (measured); below, starting them costs more than they save.
-    if len(data) >= 1 << 20:
+    if len(data) >= _THREADS_PAY_SIZE:
         return blake3(data, max_threads=blake3.AUTO).digest()
     return blake3(data).digest()
 

@@ -203,13 +203,11 @@ class OsFile:
     def read_at(self, offset: int, size: int) -> bytes:
         try:
             data = os.pread(self._descriptor, size, offset)
-            if len(data) < size:
-                pieces = [data]
-                got = len(data)
-                while pieces[-1] and got < size:
-                    pieces.append(os.pread(self._descriptor, size - got, offset + got))
-                    got += len(pieces[-1])
-                data = b"".join(pieces)
+            while len(data) < size:
+                more = os.pread(self._descriptor, size - len(data), offset + len(data))
+                if not more:
+                    break
+                data += more
         except OSError as error:
             raise self._refused(error, "read") from error
         if self._descriptor == _CLOSED:
@@ -368,7 +366,7 @@ class OsStorage:
 
     def _opened(self, path: str, flags: int, name: str) -> OsFile:
         writable = flags & os.O_RDWR != 0
-        return OsFile(os.open(path, flags | os.O_CLOEXEC, 0o600), name, writable=writable)
+        return OsFile(os.open(path, flags, 0o600), name, writable=writable)
 
     def link(self, source: str, target: str) -> bool:
         try:
@@ -397,7 +395,7 @@ class OsStorage:
 
     def sync_dir(self, path: str) -> None:
         try:
-            folder = self._opened(os.path.dirname(path) or ".", os.O_RDONLY | os.O_DIRECTORY, path)
+            folder = self._opened(os.path.dirname(path) or ".", os.O_RDONLY, path)
             try:
                 os.fsync(folder.number)
             finally:

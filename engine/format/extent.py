@@ -102,9 +102,7 @@ def encode_extent(
     generation: int = 0,
 ) -> list[Buffer]:
     """Return the extent as pieces to be written one after the other, whole sectors in all."""
-    fields = _LAYOUT.pack(
-        EXTENT_MAGIC, kind, 0, len(body), first_seq, last_seq, generation, bytes(8)
-    )
+    fields = _LAYOUT.pack(EXTENT_MAGIC, kind, 0, len(body), first_seq, last_seq, generation, b"")
     own_check = check(key, TAG_EXTENT_HEADER, offset, fields, size=CHECK_SIZE_SHORT)
     body_check = check(key, TAG_EXTENT_BODY, offset, own_check, body)
     used = EXTENT_HEADER_SIZE + len(body) + CHECK_SIZE

@@ -8,7 +8,9 @@ from cerata.engine.integrity import (
     Tree,
     chain_next,
     chain_start,
+    chain_through,
     commitment_of,
+    hash_bytes,
     inclusion_proof,
     leaf_of,
     root_of,
@@ -79,6 +81,20 @@ def test_no_mutation_of_a_proof_passes() -> None:
         assert not verify_inclusion(rows[index], index, 7, proof[::-1], root) or len(proof) < 2
 
 
+def test_nothing_stands_past_the_end_of_a_tree() -> None:
+    """The root of one leaf is the leaf itself, and proves no second one."""
+    (leaf,) = leaves(1)
+    assert verify_inclusion(leaf, 0, 1, [], leaf)
+    assert not verify_inclusion(leaf, 1, 1, [], leaf)
+
+
+def test_large_and_small_are_hashed_alike() -> None:
+    """On several cores or on one."""
+    for size in (0, 1000, (1 << 20) - 1, 1 << 20, 3 << 20):
+        data = bytes(range(256)) * (size // 256) + bytes(size % 256)
+        assert hash_bytes(data) == blake3(data).digest()
+
+
 def test_a_node_is_no_leaf() -> None:
     """Their first bytes differ, so an inner node never passes for an event."""
     two = leaves(2)
@@ -94,4 +110,6 @@ def test_the_formulas_are_the_documented_ones() -> None:
     assert commitment_of(salt, payload) == commitment
     assert leaf_of(header, commitment) == leaf
     assert chain_start(log_id) == start
-    assert chain_next(start, leaf) == blake3(b"\x02" + start + leaf).digest()
+    then = blake3(b"\x02" + start + leaf).digest()
+    assert chain_next(start, leaf) == chain_through(start, [leaf]) == then
+    assert chain_through(start, [leaf, header]) == chain_next(then, header)

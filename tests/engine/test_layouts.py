@@ -9,8 +9,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
-from cerata.engine.errors import Corrupt
-from cerata.engine.format.checks import file_key
+from cerata.engine.errors import Corrupt, Unsupported
+from cerata.engine.format import footer as footer_module
+from cerata.engine.format import page as page_module
+from cerata.engine.format.checks import TAG_FOOTER, TAG_RECORD_BODY, check, file_key
 from cerata.engine.format.extent import (
     EXTENT_HEADER_SIZE,
     ExtentKind,
@@ -19,8 +21,14 @@ from cerata.engine.format.extent import (
     extent_is_whole,
     extent_size,
 )
-from cerata.engine.format.footer import decode_footer, encode_footer, toc_is_whole
-from cerata.engine.format.page import HeaderPage, decode_page, stored_version
+from cerata.engine.format.footer import (
+    FOOTER_MAGIC,
+    decode_footer,
+    encode_footer,
+    stored_toc_size,
+    toc_is_whole,
+)
+from cerata.engine.format.page import HeaderPage, decode_page, newer_version, stored_version
 from cerata.engine.format.record import (
     RecordPrefix,
     decode_record_body,
@@ -37,6 +45,7 @@ from cerata.engine.format.toc import (
     decode_toc,
     encode_manifest,
 )
+from cerata.engine.limits import BATCH_EVENTS_MAX, RING_SIZE_MAX, TOC_SIZE_MAX
 from cerata.engine.storage import MemoryStorage
 
 KEY = file_key(b"f" * 16)
@@ -93,6 +102,8 @@ def test_a_page_round_trips_and_no_bit_of_it_can_change() -> None:
     """All 4,096 bytes, the zeros too."""
     data = PAGE.encode()
     assert decode_page(data, 0) == PAGE
+    for page in (replace(PAGE, moved=True), replace(PAGE, number=1)):
+        assert decode_page(page.encode(), page.number) == page
     assert survivors(data, lambda bent: decode_page(bent, 0) is not None) == []
 
 
@@ -112,6 +123,7 @@ def test_a_page_verifies_only_in_its_own_place() -> None:
         {"ring_offset": 4096},
         {"toc_size": 1 << 40},
         {"toc_offset": 75_700},
+        {"toc_offset": 4096},
     ],
 )
 def test_a_page_that_contradicts_itself_is_none(wrong: dict[str, int]) -> None:
@@ -119,11 +131,59 @@ def test_a_page_that_contradicts_itself_is_none(wrong: dict[str, int]) -> None:
     assert decode_page(replace(PAGE, **wrong).encode(), 0) is None
 
 
+@pytest.mark.parametrize(
+    "right",
+    [
+        {"ring_size": RING_SIZE_MAX},
+        {"ring_start": 8192},
+        {"ring_start": 8192 + 65_536 - 512},
+        {"toc_offset": 8192},
+        {"toc_size": 75_776 - 73_728},
+        {"toc_size": TOC_SIZE_MAX, "data_end": 73_728 + TOC_SIZE_MAX},
+    ],
+)
+def test_a_page_at_its_limits_is_one(right: dict[str, int]) -> None:
+    """The largest ring and TOC; a TOC right behind the pages, or up to the data's end."""
+    page = replace(PAGE, **right)
+    assert decode_page(page.encode(), 0) == page
+
+
+def forged_page(data: bytes, number: int = 0) -> bytes:
+    """Return a page with the check that its bytes should have."""
+    body = data[:-32]
+    return body + page_module._page_check(number, body)
+
+
+def test_a_page_of_another_magic_version_or_number_is_none() -> None:
+    """However right its check is."""
+    data = PAGE.encode()
+    assert forged_page(data) == data
+    assert decode_page(forged_page(b"X" + data[1:]), 0) is None
+    assert decode_page(forged_page(data[:8] + b"\2" + data[9:]), 0) is None
+    assert decode_page(forged_page(data, number=1), 1) is None
+
+
 def test_the_version_is_read_without_believing_the_rest() -> None:
     """So a newer file can be told from a damaged one."""
     assert stored_version(PAGE.encode()) == 1
+    assert stored_version(replace(PAGE, number=1).encode()) == 1
+    assert stored_version(PAGE.encode()[:10]) == 1
+    assert stored_version(PAGE.encode()[:9]) is None
     assert stored_version(b"SQLite format 3\0") is None
     assert stored_version(b"") is None
+
+
+@pytest.mark.parametrize("number", [0, 1])
+def test_a_whole_page_of_a_newer_version_is_known_for_one(number: int) -> None:
+    """Its check proves it: a damaged one, or one of this version, says nothing."""
+    data = replace(PAGE, number=number).encode()
+    newer = forged_page(data[:8] + (513).to_bytes(2, "little") + data[10:], number)
+    assert newer_version(newer, number) == 513
+    assert newer_version(newer, 1 - number) is None
+    assert newer_version(data, number) is None
+    assert newer_version(newer[:-1] + b"?", number) is None
+    assert newer_version(newer[:4000], number) is None
+    assert newer_version(b"", number) is None
 
 
 def record(content: bytes = b"content", **changes: int) -> bytes:
@@ -148,6 +208,38 @@ def test_a_record_round_trips_in_whole_sectors(content: bytes, seq: int, incarna
     assert (header.first_seq, header.incarnation, header.body_check) == (seq, incarnation, check)
     assert header.size == len(data) == sectors(len(data))
     assert body_of(data) == prefix
+
+
+@pytest.mark.parametrize(("size", "whole"), [(0, 0), (1, 512), (512, 512), (513, 1024)])
+def test_sizes_are_rounded_up_to_whole_sectors(size: int, whole: int) -> None:
+    """A last byte takes a sector of its own."""
+    assert sectors(size) == whole
+
+
+def test_a_record_is_decoded_only_from_all_its_bytes() -> None:
+    """Wherever in a read it begins; a body that has no room for its prefix is none."""
+    data = record()
+    assert decode_record_header(KEY, 8192, b"--" + data[:48], 2) is not None
+    for there in (data[:47], b"-" + data[:47]):
+        assert decode_record_header(KEY, 8192, there, len(there) - 47) is None
+    header = decode_record_header(KEY, 8192, data)
+    assert header is not None
+    body = data[48 : 48 + header.length]
+    assert decode_record_body(KEY, 8192, header, body + b"\0") is None
+    short = bytes(39)
+    own = check(KEY, TAG_RECORD_BODY, 8192, short)
+    assert decode_record_body(KEY, 8192, replace(header, length=39, body_check=own), short) is None
+
+
+def test_a_record_of_more_events_than_there_may_be_is_none() -> None:
+    """And one with flags that nobody knows yet is refused, not cut off as damage."""
+    for count, whole in ((BATCH_EVENTS_MAX, True), (BATCH_EVENTS_MAX + 1, False)):
+        prefix = RecordPrefix(4, 1, count, LINK)
+        data = encode_record(KEY, 8192, 5, 2, prefix, b"")[0]
+        assert body_of(data) == (prefix if whole else None)
+    data = encode_record(KEY, 8192, 5, 2, RecordPrefix(4, 2, 1, LINK), b"")[0]
+    with pytest.raises(Unsupported, match="flags"):
+        body_of(data)
 
 
 def test_no_bit_of_a_record_can_change() -> None:
@@ -191,6 +283,61 @@ def test_no_bit_of_an_extent_can_change() -> None:
     assert survivors(data[: 64 + 80 + 24], whole) == []
 
 
+@pytest.mark.parametrize("length", [0, 1, 423, 424, 425, 5000])
+def test_an_extent_takes_whole_sectors(length: int) -> None:
+    """Header, body and the check after it; flags and what is reserved are zero."""
+    data = b"".join(encode_extent(KEY, 512, ExtentKind.KEYS, b"b" * length, 3, 9, generation=7))
+    header = decode_extent_header(KEY, 512, data)
+    assert header is not None
+    assert (header.offset, header.kind, header.length) == (512, ExtentKind.KEYS, length)
+    assert (header.first_seq, header.last_seq, header.generation, header.flags) == (3, 9, 7, 0)
+    assert (data[48:56], data[header.body_offset - 512 :][:length]) == (bytes(8), b"b" * length)
+    assert len(data) == extent_size(length) == sectors(64 + length + 24)
+    assert header.end == 512 + len(data)
+    file = MemoryStorage().create("a")
+    file.write_at(512, data[: 64 + length + 24])
+    assert extent_is_whole(KEY, file, header)
+    file.set_size(512 + 64 + max(0, length - 1))
+    assert not extent_is_whole(KEY, file, header)
+
+
+def forged_footer(magic: bytes, toc_size: int, offset: int) -> bytes:
+    """Return the footer that a faulty or hostile writer could make."""
+    fields = footer_module._LAYOUT.pack(magic, toc_size, bytes(24), 3, 0)
+    return fields + check(KEY, TAG_FOOTER, offset, fields, size=8)
+
+
+@pytest.mark.parametrize(
+    ("magic", "toc_size", "whole"),
+    [
+        (FOOTER_MAGIC, 0, False),
+        (FOOTER_MAGIC, 1, True),
+        (FOOTER_MAGIC, TOC_SIZE_MAX, True),
+        (FOOTER_MAGIC, TOC_SIZE_MAX + 1, False),
+        (b"CERATOOF", 1, False),
+    ],
+)
+def test_a_footer_that_contradicts_itself_is_none(magic: bytes, toc_size: int, whole: bool) -> None:
+    """Its check is right; its magic or the size of its TOC is not."""
+    offset = 2 * TOC_SIZE_MAX
+    data = forged_footer(magic, toc_size, offset)
+    footer = decode_footer(KEY, offset, data)
+    assert stored_toc_size(data) == (toc_size if whole else None)
+    assert stored_toc_size(data[:63]) is None
+    if not whole:
+        assert footer is None
+        return
+    assert footer is not None
+    assert (footer.toc_offset, footer.end) == (offset - sectors(toc_size), offset + 512)
+    assert decode_footer(KEY, offset, data[:63]) is None
+
+
+def test_a_footer_has_room_for_its_toc_before_it() -> None:
+    """A TOC that would begin before the file does is none."""
+    assert decode_footer(KEY, 512, forged_footer(FOOTER_MAGIC, 512, 512)) is not None
+    assert decode_footer(KEY, 512, forged_footer(FOOTER_MAGIC, 513, 512)) is None
+
+
 def test_no_bit_of_a_footer_or_its_toc_can_change() -> None:
     """A footer is looked for by its magic, so it is held to it hard."""
     toc = TOC.encode()
@@ -198,6 +345,7 @@ def test_no_bit_of_a_footer_or_its_toc_can_change() -> None:
     footer = decode_footer(KEY, 8192, data)
     assert footer is not None
     assert (footer.toc_size, footer.generation, footer.sealed_seq) == (len(toc), 3, 0)
+    assert toc_is_whole(KEY, footer, toc)
     assert decode_footer(KEY, 8704, data) is None
     assert decode_footer(OTHER_KEY, 8192, data) is None
     assert survivors(data, lambda bent: decode_footer(KEY, 8192, bent) is not None) == []
