@@ -179,7 +179,7 @@ class LogFile:
         """Return the TOC that a header page names. Raises `Corrupt`."""
         data = self.file.read_at(page.toc_offset, page.data_end - page.toc_offset)
         at = page.data_end - SECTOR_SIZE - page.toc_offset
-        footer = decode_footer(self.key, page.toc_offset + at, data[at:]) if at > 0 else None
+        footer = decode_footer(self.key, page.toc_offset + at, data[at:])
         toc = data[: page.toc_size]
         if footer is None or footer.toc_size != page.toc_size:
             raise Corrupt(
@@ -268,7 +268,7 @@ class Flip:
         self._start = sectors(max(log_file.file.size(), page.data_end))
         self._at = self._start
         self._pieces: list[Buffer] = []
-        self._flipped = page
+        self._flipped: HeaderPage
 
     @property
     def offset(self) -> int:

@@ -19,11 +19,12 @@ from .format.record import sectors
 from .limits import RING_SIZE_DEFAULT, RING_SIZE_MAX, RING_SIZE_MIN
 from .locks import held, wait_for
 from .log import Log, SyncPolicy
-from .recovery import examine
+from .recovery import Found, examine
 from .salvage import examine_damaged, page_from_footer
 from .storage import LockName, MemoryStorage, OsStorage, StorageFile
 
 _CREATION_TRIES = 100
+_READ_TRIES = 8
 MEMORY_PATH = ":memory:"
 
 _open_logs: "weakref.WeakSet[Log]" = weakref.WeakSet()
@@ -131,25 +132,17 @@ def _read_only(
     salvage: bool,
 ) -> Log:
     """Open without writing a byte; a writer may flip pages meanwhile, so look again until still."""
-    tries = 8
+    tries = _READ_TRIES
     while True:
         tries -= 1
         pages = file.read_at(0, PAGES_SIZE)
         page, bad = _page(file, pages, path, salvage=salvage)
         log_file = LogFile(file, path, page.file_id)
-        try:
-            if salvage:
-                found = examine_damaged(log_file, page, bad)
-            else:
-                found = examine(log_file, page, bad, search=bool(bad), alone=False)
-        except Corrupt:
-            if tries == 0 or file.read_at(0, PAGES_SIZE) == pages:
-                raise
-            continue
-        if tries == 0 or file.read_at(0, PAGES_SIZE) == pages:
+        found = _examined(log_file, page, bad, salvage=salvage)
+        if not tries or file.read_at(0, PAGES_SIZE) == pages:
             break
-    if found.damage is not None and not salvage:
-        raise found.damage
+    if isinstance(found, Corrupt):
+        raise found
     log = Log(
         log_file,
         environment,
@@ -164,6 +157,19 @@ def _read_only(
         # Written, perhaps not yet durable: what a reader shows must survive a power loss.
         file.sync()
     return log
+
+
+def _examined(
+    log_file: LogFile, page: HeaderPage, bad: tuple[int, ...], *, salvage: bool
+) -> Found | Corrupt:
+    """Return the state that the file proves, or the damage that a reader must be told."""
+    try:
+        if salvage:
+            return examine_damaged(log_file, page, bad)
+        found = examine(log_file, page, bad, search=bool(bad), alone=False)
+    except Corrupt as damage:
+        return damage
+    return found.damage or found
 
 
 def _page(
@@ -187,24 +193,10 @@ def _open_for_writing(
     lock_timeout: float | None,
     ring_size: int,
 ) -> Log:
-    tries = _CREATION_TRIES
-    while True:
-        try:
-            file = environment.storage.open(path, mode="rw")
-        except NotFound as error:
-            sweep_temporaries(path, environment)
-            made = create(path, environment, ring_size)
-            if made is None:
-                tries -= 1
-                if not tries:
-                    # Its name is taken, and yet nothing is there: a link to nowhere.
-                    raise StorageFailed(
-                        "The path can neither be opened nor created",
-                        where=path,
-                        remedy="If it is a symbolic link, see where it leads.",
-                    ) from error
-                continue
-            file = made
+    for _ in range(_CREATION_TRIES):
+        file = _opened(path, environment, ring_size)
+        if file is None:
+            continue
         try:
             log = _join(file, path, environment, sync, lock_timeout)
         except BaseException:
@@ -213,6 +205,21 @@ def _open_for_writing(
         if log is not None:
             return log
         file.close()
+    # Its name is taken, and yet nothing is there: a link to nowhere.
+    raise StorageFailed(
+        "The path can neither be opened nor created",
+        where=path,
+        remedy="If it is a symbolic link, see where it leads.",
+    )
+
+
+def _opened(path: str, environment: Environment, ring_size: int) -> StorageFile | None:
+    """Open the file, or create it; None if somebody else was first."""
+    try:
+        return environment.storage.open(path, mode="rw")
+    except NotFound:
+        sweep_temporaries(path, environment)
+        return create(path, environment, ring_size)
 
 
 def _join(

@@ -5,8 +5,13 @@ from random import Random
 import pytest
 
 from cerata.engine import Draft, PutFrame
-from cerata.engine.codec import prepare
-from cerata.engine.errors import IdempotencyConflict
+from cerata.engine.codec import Batch, WireEvent, key_hash, prepare
+from cerata.engine.errors import Corrupt, IdempotencyConflict
+from cerata.engine.file import Flip, LogFile
+from cerata.engine.format.extent import ExtentKind
+from cerata.engine.format.toc import Ref
+from cerata.engine.idempotency import KeyIndex, encode_run
+from cerata.engine.reader import Reader
 from cerata.engine.verify import verify_log
 
 from .words import RING, Disk, put, texts
@@ -84,6 +89,108 @@ def test_thousands_of_keys_stand_in_few_runs(seed: int) -> None:
             assert log.append([put("again")], key=f"key {number}").first_seq == number + 1
         assert log.append([put("new")], key="key 3000").first_seq == 3001
         assert verify_log(log).problems == ()
+
+
+def test_runs_merge_like_a_binary_counter() -> None:
+    """One that is at most twice as long goes in: each key is written O(log n) times."""
+    disk = Disk()
+    with disk.log() as log:
+        grown: list[list[int]] = []
+        for number in range(9):
+            log.append([put(str(number))], key=f"key {number}")
+            log.seal()
+            grown.append([run.length // 12 for run in log.toc().keys])
+        assert grown == [[1], [2], [3], [3, 1], [5], [5, 1], [5, 2], [8], [8, 1]]
+        (whole, rest) = log.toc().keys
+        assert [(run.first_seq, run.last_seq) for run in (whole, rest)] == [(1, 8), (9, 9)]
+
+
+def test_a_seal_without_keys_adds_no_run() -> None:
+    """And leaves those that there are."""
+    with Disk().log() as log:
+        log.append([put("a")], key="k")
+        log.seal()
+        runs = log.toc().keys
+        log.append([put("b")])
+        log.seal()
+        assert log.toc().keys == runs
+
+
+def test_keys_of_one_hash_are_all_candidates_oldest_first() -> None:
+    """A hit decides nothing: the event is read."""
+    with Disk().log() as log:
+        flip = Flip(log.file, log.page)
+        entries = [(7, 109), (5, 101), (7, 104), (2**64 - 1, 103), (0, 102)]
+        body = encode_run(entries, 100)
+        refs = [
+            flip.add(ExtentKind.KEYS, body, 100, 110),
+            flip.add(ExtentKind.KEYS, body, 200, 210),
+        ]
+        flip.write(log.toc())
+        index = KeyIndex(log.file)
+        assert list(index.candidates(refs, 7)) == [104, 109, 204, 209]
+        assert list(index.candidates(refs, 2**64 - 1)) == [103, 203]
+        assert list(index.candidates(refs, 0)) == [102, 202]
+        assert list(index.candidates(refs, 6)) == []
+        assert list(index.candidates([], 7)) == []
+
+
+def test_a_run_is_read_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    """However often keys are looked up in it."""
+    read: list[int] = []
+    real = LogFile.read_extent
+
+    def reading(self: LogFile, ref: Ref, kind: ExtentKind) -> bytes:
+        read.append(ref.offset)
+        return real(self, ref, kind)
+
+    with Disk().log() as log:
+        log.append([put("a")], key="k")
+        log.seal()
+        runs = log.toc().keys
+        monkeypatch.setattr(LogFile, "read_extent", reading)
+        index = KeyIndex(log.file)
+        for _ in range(3):
+            assert list(index.candidates(runs, key_hash("default", "k"))) == [1]
+        assert read == [runs[0].offset]
+
+
+def test_each_batch_of_a_tail_is_looked_at_once() -> None:
+    """However often keys are looked up, and whatever is appended meanwhile."""
+    with Disk().log() as log:
+        position = log._position
+        wanted = key_hash("default", "k")
+        index = KeyIndex(log.file)
+        looked: list[int] = []
+
+        class Looking(Reader):
+            def wire_events(self, batch: Batch) -> tuple[WireEvent, ...]:
+                looked.append(batch.first_seq)
+                return super().wire_events(batch)
+
+        reader = Looking(log.file)
+        assert index.in_tail(position.tail, reader, wanted) == []
+        log.append([put("a"), put("b")])
+        log.append([put("c")], key="k")
+        for _ in range(2):
+            assert index.in_tail(position.tail, reader, wanted) == [3]
+        log.append([put("d"), put("e")], key="l")
+        assert index.in_tail(position.tail, reader, wanted) == [3]
+        assert index.in_tail(position.tail, reader, key_hash("default", "l")) == [4]
+        assert looked == [1, 3, 4]
+        log.seal()
+        assert index.in_tail(position.tail, reader, wanted) == []
+
+
+def test_a_run_of_a_wrong_size_is_damage() -> None:
+    """Whole and checked, and yet no row of entries."""
+    with Disk().log() as log:
+        flip = Flip(log.file, log.page)
+        ref = flip.add(ExtentKind.KEYS, bytes(25), 1, 2)
+        flip.write(log.toc())
+        with pytest.raises(Corrupt, match="wrong size") as caught:
+            list(KeyIndex(log.file).candidates([ref], 0))
+        assert caught.value.offset == ref.offset
 
 
 def test_a_lost_toc_does_not_lose_keys() -> None:

@@ -6,11 +6,12 @@ import pytest
 from msgspec.structs import replace
 
 from cerata.engine.codec import SpillRef
-from cerata.engine.errors import Corrupt, NotFound
-from cerata.engine.file import PAGES_SIZE, choose_page, turned
+from cerata.engine.errors import Corrupt, NotFound, Unsupported
+from cerata.engine.file import PAGES_SIZE, LogFile, choose_page, turned
 from cerata.engine.limits import PAGE_SIZE
 from cerata.engine.log import Log
-from cerata.engine.storage import StorageFile
+from cerata.engine.moving import clear_moved, follow_move
+from cerata.engine.storage import LockName, MemoryFile, StorageFile
 from cerata.engine.verify import verify_log
 
 from .words import PATH, Disk, put, texts
@@ -68,6 +69,81 @@ def test_writers_and_readers_go_over_to_the_new_file() -> None:
         assert texts(log) == ["a", "b", "c", "d"]
         assert log.report.alone
         assert verify_log(log).problems == ()
+
+
+def is_alone(disk: Disk) -> bool:
+    """Tell whether one who came now would take itself for alone on the file."""
+    file = disk.storage.open(PATH, mode="rw")
+    alone = file.try_lock(LockName.PRESENCE, exclusive=True)
+    file.close()
+    return alone
+
+
+def test_a_writer_that_went_over_is_there_and_a_reader_is_not() -> None:
+    """Another opener must not recover a file that somebody writes in; a reader hinders nobody."""
+    disk = Disk()
+    one, reader = disk.open(), disk.open(mode="r")
+    compact(disk)
+    assert reader.refresh().seq == 0
+    assert is_alone(disk)
+    one.append([put("a")])
+    assert not is_alone(disk)
+    one.close()
+    assert is_alone(disk)
+    reader.close()
+
+
+@pytest.mark.unwatched("the test writes over the file")
+def test_following_goes_nowhere_where_nothing_moved() -> None:
+    """And the flag of one who died is given to whoever may clear it."""
+    disk = Disk()
+    with disk.log() as log:
+        position = log._position
+        cleared: list[int] = []
+
+        def follow() -> bool:
+            return follow_move(
+                position,
+                position.log_file.read_pages(),
+                disk.environment,
+                writable=True,
+                lock_timeout=0,
+                clear=lambda page: cleared.append(page.flip),
+            )
+
+        assert not follow()
+        log.seal()
+        assert not follow()
+        assert cleared == []
+        set_moved(disk)
+        file = position.log_file.file
+        assert not follow()
+        assert cleared == [log.page.flip + 1]
+        assert position.log_file.file is file
+
+
+@pytest.mark.unwatched("the test writes over the file")
+def test_a_flag_is_cleared_durably_or_not_at_all(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A newer Cerata's file is left alone; else the page that says so is synced."""
+    disk = Disk()
+    disk.open().close()
+    set_moved(disk)
+    file = disk.storage.open(PATH, mode="rw")
+    page, _ = choose_page(file.read_at(0, PAGES_SIZE), PATH)
+    log_file = LogFile(file, PATH, page.file_id)
+    image = disk.image()
+    with pytest.raises(Unsupported):
+        clear_moved(log_file, replace(page, write_features=1))
+    assert disk.image() == image
+    synced: list[bool] = []
+
+    def sync(_: MemoryFile) -> None:
+        synced.append(is_moved(disk))
+
+    monkeypatch.setattr(MemoryFile, "sync", sync)
+    clear_moved(log_file, page)
+    assert synced == [False]
+    assert choose_page(disk.image()[:PAGES_SIZE], PATH)[0] == replace(turned(page), moved=False)
 
 
 @pytest.mark.unwatched("the test writes over the file")
@@ -161,6 +237,7 @@ def test_a_stranger_in_the_logs_place_is_refused() -> None:
     with pytest.raises(Corrupt, match="Another log"):
         log.append([put("b")])
     assert disk.image() == image
+    assert is_alone(disk), "the stranger was given back"
 
 
 def test_a_log_that_is_gone_is_not_found() -> None:

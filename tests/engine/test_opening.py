@@ -6,15 +6,18 @@ import resource
 import socket
 import subprocess
 import sys
+from collections.abc import Callable
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from cerata.engine import Environment, LockName, Log
+from cerata.engine import Environment, LockName, Log, opening
 from cerata.engine.creation import TEMPORARY_SUFFIX
 from cerata.engine.errors import (
     CerataError,
+    Closed,
     Corrupt,
     InvalidInput,
     Locked,
@@ -22,8 +25,11 @@ from cerata.engine.errors import (
     StorageFailed,
     Unsupported,
 )
+from cerata.engine.file import PAGES_SIZE
 from cerata.engine.format.page import MAGIC
-from cerata.engine.storage import MemoryFile, OsStorage
+from cerata.engine.limits import RING_SIZE_DEFAULT, RING_SIZE_MAX, RING_SIZE_MIN
+from cerata.engine.recovery import Found, examine
+from cerata.engine.storage import MemoryFile, MemoryStorage, OsStorage, StorageFile
 
 from .words import PATH, RING, Disk, put, texts
 
@@ -114,6 +120,38 @@ def test_a_path_that_is_none_is_refused(path: Any) -> None:
         Log.open(path)
 
 
+@pytest.mark.parametrize(
+    ("options", "ring_size"),
+    [
+        ({}, RING_SIZE_DEFAULT),
+        ({"mode": "r", "sync": "always", "lock_timeout": 0.0}, RING_SIZE_DEFAULT),
+        ({"sync": 1, "ring_bytes": RING_SIZE_MIN}, RING_SIZE_MIN),
+        ({"ring_bytes": RING_SIZE_MIN + 1}, RING_SIZE_MIN + 512),
+        ({"ring_bytes": RING_SIZE_MAX}, RING_SIZE_MAX),
+        ({"mode": "a"}, None),
+        ({"sync": "never"}, None),
+        ({"sync": 0}, None),
+        ({"sync": True}, None),
+        ({"sync": 1.5}, None),
+        ({"lock_timeout": -0.1}, None),
+        ({"ring_bytes": RING_SIZE_MIN - 1}, None),
+        ({"ring_bytes": RING_SIZE_MAX + 1}, None),
+    ],
+)
+def test_options_are_taken_up_to_their_limits(
+    options: dict[str, Any], ring_size: int | None
+) -> None:
+    """And refused beyond them; a ring is rounded up to whole sectors."""
+    given: dict[str, Any] = {"mode": "rw", "sync": "commit", "lock_timeout": None, **options}
+    given.setdefault("ring_bytes", None)
+    if ring_size is not None:
+        assert opening._checked_options(**given) == ring_size
+        return
+    with pytest.raises(InvalidInput) as caught:
+        opening._checked_options(**given)
+    assert caught.value.what
+
+
 def test_a_missing_file_is_not_created_for_reading(tmp_path: Path) -> None:
     """And the nearest name is suggested."""
     store(tmp_path / "brain.cera", "a")
@@ -180,6 +218,96 @@ def test_a_large_batch_that_comes_while_a_reader_opens_is_no_truncation(
     monkeypatch.setattr(MemoryFile, "size", ask_then_grow)
     with disk.open(mode="r") as reader:
         assert texts(reader) == ["small", large]
+
+
+@dataclass
+class Restless:
+    """A log whose writer turns a page while a reader looks, so many times; it counts the looks."""
+
+    turns: int
+    damage: bool = False
+    looks: int = 0
+    disk: Disk = field(default_factory=Disk)
+    real: Callable[..., Found] = examine
+
+    def __post_init__(self) -> None:
+        self.writer = self.disk.open()
+
+    def examine(self, *arguments: Any, **options: Any) -> Found:
+        self.looks += 1
+        found = self.real(*arguments, **options)
+        if self.looks <= self.turns:
+            self.writer.append([put(f"turn {self.looks}")])
+            self.writer.seal()
+            if self.damage:
+                raise Corrupt("half of one state and half of another")
+        return found
+
+    @property
+    def written(self) -> list[str]:
+        return [f"turn {number}" for number in range(1, self.turns + 1)]
+
+
+@pytest.mark.parametrize("damage", [False, True])
+@pytest.mark.parametrize("turns", [0, 1, 7])
+def test_a_reader_looks_again_until_nothing_moves(
+    monkeypatch: pytest.MonkeyPatch, turns: int, *, damage: bool
+) -> None:
+    """Damage that it met meanwhile may be none: it read half before a flip and half after it."""
+    restless = Restless(turns, damage)
+    monkeypatch.setattr(opening, "examine", restless.examine)
+    with restless.disk.log(mode="r") as reader:
+        assert texts(reader) == restless.written
+        assert not reader.report.alone
+    assert restless.looks == turns + 1
+
+
+@pytest.mark.parametrize("damage", [False, True])
+def test_a_reader_that_never_sees_a_file_still_takes_what_it_has(
+    monkeypatch: pytest.MonkeyPatch, *, damage: bool
+) -> None:
+    """Eight looks; a state that was whole is one, and damage is told."""
+    restless = Restless(8, damage)
+    monkeypatch.setattr(opening, "examine", restless.examine)
+    if damage:
+        with pytest.raises(Corrupt, match="half"):
+            restless.disk.open(mode="r")
+    else:
+        with restless.disk.log(mode="r") as reader:
+            assert texts(reader) == restless.written[:7]
+            reader.refresh()
+            assert texts(reader) == restless.written
+    assert restless.looks == 8
+
+
+def test_a_reader_of_a_damaged_file_looks_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Nothing moves: it is damage."""
+    restless = Restless(0)
+    restless.writer.append([put("a")])
+    restless.writer.append([put("b")])
+    monkeypatch.setattr(opening, "examine", restless.examine)
+    restless.disk.spoil(PAGES_SIZE + 100)
+    with pytest.raises(Corrupt, match="Events 1 to 1"):
+        restless.disk.open(mode="r")
+    assert restless.looks == 1
+
+
+@pytest.mark.parametrize("proven", [False, True])
+def test_a_reader_makes_durable_what_it_shows(
+    monkeypatch: pytest.MonkeyPatch, *, proven: bool
+) -> None:
+    """What is written may be lost with the power, unless something proves that it is not."""
+    disk = Disk()
+    writer = disk.open(sync="always" if proven else 1 << 20)
+    writer.append([put("a")])
+    synced: list[MemoryFile] = []
+
+    def sync(self: MemoryFile) -> None:
+        synced.append(self)
+
+    monkeypatch.setattr(MemoryFile, "sync", sync)
+    disk.open(mode="r").close()
+    assert len(synced) == (0 if proven else 1)
 
 
 def test_a_read_only_file_in_a_read_only_folder_is_read(tmp_path: Path) -> None:
@@ -253,6 +381,82 @@ def test_temporaries_beside_a_dotted_path_are_swept(
         Path(f"a.cera.0123{TEMPORARY_SUFFIX}").write_bytes(b"half")
         Log.open(path, ring_bytes=RING).close()
         assert os.listdir() == ["a.cera"]
+
+
+def test_a_name_that_leads_nowhere_is_refused(tmp_path: Path) -> None:
+    """It can neither be opened nor created; and nothing is made where it leads."""
+    path = tmp_path / "a.cera"
+    path.symlink_to(tmp_path / "nowhere")
+    with pytest.raises(StorageFailed, match="neither be opened nor created"):
+        open_log(path)
+    assert os.listdir(tmp_path) == ["a.cera"]
+
+
+def test_who_comes_second_opens_what_the_first_made(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The file was missing when it looked, and there when it would have made it."""
+    disk = Disk()
+    with disk.log() as log:
+        log.append([put("a")])
+    missed = [True]
+    reach = MemoryStorage.open
+
+    def late(self: MemoryStorage, path: str, **options: Any) -> StorageFile:
+        if path == PATH and missed:
+            missed.pop()
+            raise NotFound("There is no such file")
+        return reach(self, path, **options)
+
+    monkeypatch.setattr(MemoryStorage, "open", late)
+    temporary = f"{PATH}.01{TEMPORARY_SUFFIX}"
+    disk.storage.create(temporary).close()
+    with disk.log() as log:
+        assert texts(log) == ["a"]
+    assert missed == []
+    assert disk.storage.siblings(PATH) == [PATH]
+
+
+def test_an_opener_that_is_done_lets_others_join() -> None:
+    """Alone it keeps everybody out until it has recovered; then presence is shared."""
+    disk = Disk()
+    for _ in range(2):
+        with disk.log() as log:
+            assert log.report.alone
+            other = disk.storage.open(PATH, mode="rw")
+            assert not other.try_lock(LockName.PRESENCE, exclusive=True)
+            assert other.try_lock(LockName.PRESENCE, exclusive=False)
+            assert other.try_lock(LockName.WRITER, exclusive=True)
+            other.close()
+            with disk.log() as second:
+                assert not second.report.alone
+                assert other.try_lock(LockName.PRESENCE, exclusive=False)
+            other.close()
+
+
+def test_an_opener_waits_for_one_who_recovers() -> None:
+    """It may be cutting what the other would read."""
+    disk = Disk()
+    disk.open().close()
+    recovering = disk.storage.open(PATH, mode="rw")
+    assert recovering.try_lock(LockName.PRESENCE, exclusive=True)
+    with pytest.raises(Locked, match="opening or recovering"):
+        disk.open(lock_timeout=1.0)
+    assert recovering.try_lock(LockName.PRESENCE, exclusive=True), "and gave nothing of it away"
+    with disk.log(mode="r") as reader:
+        assert texts(reader) == []
+    recovering.close()
+    disk.open(lock_timeout=0).close()
+
+
+def test_a_handle_inherited_by_fork_is_given_up() -> None:
+    """The child would keep the parent's locks after its death, and write beside it."""
+    disk = Disk()
+    log, reader = disk.open(), disk.open(mode="r")
+    opening._abandon_in_child()
+    for handle in (log, reader):
+        with pytest.raises(Closed, match="inherited by fork"):
+            handle.refresh()
+    file = disk.storage.open(PATH, mode="rw")
+    assert file.try_lock(LockName.PRESENCE, exclusive=True)
 
 
 def test_creators_at_once_make_one_log(tmp_path: Path) -> None:

@@ -25,7 +25,7 @@ def test_every_failing_call_has_a_true_outcome(seed: int) -> None:
 
 _STORAGE = "cerata.engine.storage:OsFile."
 _SHORT = Edit(_STORAGE + "write_at", "if written == len(data):", "if True:")
-_SHORT_READ = Edit(_STORAGE + "read_at", "if len(data) < size:", "if False:")
+_SHORT_READ = Edit(_STORAGE + "read_at", "while len(data) < size:", "while False:")
 _UNTYPED = Edit(_STORAGE + "write_at", 'raise self._refused(error, "write") from error', "raise")
 _STANDS = Edit(
     "cerata.engine.writer:Writer.write_record", "if self._stands(offset, record):", "if False:"
