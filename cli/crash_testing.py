@@ -308,7 +308,7 @@ def _replay(kind: "type[Workload]", options: Namespace, output: Output) -> int:
         ) from error
     started = time.perf_counter()
     saved = replay(kind, case)
-    story = tuple(case.workload.split())
+    story = tuple(case.operations)
     again = crash_test(kind, stories=[story], jobs=1, seed=options.seed)
     if saved is None:
         said = f"The saved crash opens as it must. It was {case.rule}: {case.what}"

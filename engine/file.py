@@ -175,6 +175,15 @@ class LogFile:
             return known
         return self.read_pages()
 
+    def write_again(self, start: int, stop: int) -> None:
+        """Write bytes over themselves, so that the next sync covers them.
+
+        Where an earlier sync failed, the system may show them and hold them for clean, while the
+        disk never got them.
+        """
+        for at in range(start, stop, _JOIN_SIZE_MAX):
+            self.file.write_at(at, self.file.read_at(at, min(_JOIN_SIZE_MAX, stop - at)))
+
     def read_toc(self, page: HeaderPage) -> Toc:
         """Return the TOC that a header page names. Raises `Corrupt`."""
         data = self.file.read_at(page.toc_offset, page.data_end - page.toc_offset)

@@ -59,6 +59,7 @@ class Found(msgspec.Struct, frozen=True):
     """The state that a file proves, before anything is written.
 
     ``damage`` is set where acknowledged events are unreadable: the state then ends before them.
+    ``named_end`` is where that ends which a header page names: past it a footer was adopted.
     """
 
     page: HeaderPage
@@ -70,6 +71,7 @@ class Found(msgspec.Struct, frozen=True):
     proven: int
     damage: Corrupt | None
     report: RecoveryReport
+    named_end: int = 0
 
     @property
     def head_seq(self) -> int:
@@ -90,6 +92,7 @@ def examine(
     size = log_file.file.size()
     toc: Toc | None = None
     adopted = False
+    named_end = page.data_end
     if search and size > page.data_end:
         newer = _newest_footer(log_file, page, size)
         if newer is not None:
@@ -142,7 +145,9 @@ def examine(
                 cut_offset=cursor.offset,
                 ambiguous_tail=True,
             )
-    return Found(page, toc, found.batches, cursor, found.end, beyond, proven, damage, report)
+    return Found(
+        page, toc, found.batches, cursor, found.end, beyond, proven, damage, report, named_end
+    )
 
 
 def _lost_spill(batches: list[Batch], file: StorageFile) -> Corrupt | None:

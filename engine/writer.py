@@ -18,7 +18,9 @@ from .format.record import (
     EMPTY_SECTOR,
     FLAG_SPILLED,
     RECORD_OVERHEAD,
+    RECORD_PREFIX_SIZE,
     RecordPrefix,
+    decode_record_header,
     encode_padding,
     encode_record,
     sectors,
@@ -59,6 +61,8 @@ class Writer:
         self._poison = poison
         self.unsynced_bytes = 0
         self.report = report
+        self._mark: tuple[Cursor, int, bytes] | None = None
+        """The mark that the ring ended with at opening, its offset, and the place behind it."""
 
     # --- records ---------------------------------------------------------------------------------
 
@@ -80,6 +84,30 @@ class Writer:
         position.tail.append(batch)
         return batch
 
+    def _repeat_mark(self) -> None:
+        """Write the mark that stood last at opening over itself, before a record follows it.
+
+        The sync after it may have failed: then the system shows it and the disk never got it, and
+        no record behind it would connect. It holds no events.
+        """
+        mark, self._mark = self._mark, None
+        if mark is not None and mark[0] == self._position.cursor:
+            self._position.log_file.file.write_at(mark[1], mark[2])
+
+    def _last_mark(self) -> tuple[Cursor, int, bytes] | None:
+        """Return the place behind the mark that the ring ends with, its offset and sector."""
+        page, cursor = self._position.page, self._position.cursor
+        if not cursor.used:
+            return None
+        log_file = self._position.log_file
+        end = page.ring_end if cursor.offset == page.ring_offset else cursor.offset
+        offset = end - SECTOR_SIZE
+        data = log_file.file.read_at(offset, SECTOR_SIZE)
+        header = decode_record_header(log_file.key, offset, data)
+        if header is None or header.is_padding or header.length != RECORD_PREFIX_SIZE:
+            return None
+        return cursor, offset, data
+
     def write_mark(self) -> None:
         """Write a record without events, which proves what is durable."""
         self.write_record(self._position.cursor.next_seq, 0, 0, b"")
@@ -88,6 +116,7 @@ class Writer:
         """Write one record at the cursor and advance over it; seals first if there is no room."""
         size = sectors(RECORD_OVERHEAD + len(content))
         self._make_room(size)
+        self._repeat_mark()
         position = self._position
         page, cursor, key = position.page, position.cursor, position.log_file.key
         file = position.log_file.file
@@ -275,7 +304,8 @@ class Writer:
         """Make what the file proves durable, mend the rest, and say in ``report`` what was done.
 
         Events past proven are sealed into a new extent, never trusted to a plain sync of pages
-        that an earlier failure may have marked clean. Unconnected rest is cut and kept aside.
+        that an earlier failure may have marked clean; what an adopted footer names is written
+        again for the same reason. Unconnected rest is cut and kept aside.
 
         Raises:
             Corrupt: acknowledged events are unreadable; nothing was written.
@@ -294,6 +324,8 @@ class Writer:
             # Nobody else is there, and nothing names these bytes: a dead writer's orphans.
             log_file.file.set_size(named_end)
             report = replace(report, trimmed_bytes=size - named_end)
+        if alone and report.adopted_footer:
+            log_file.write_again(found.named_end, found.page.data_end)
         toc = found.toc or reader.toc(found.page)
         rebuilt = reader.rebuilt
         report = replace(report, rebuilt_toc=rebuilt)
@@ -306,4 +338,6 @@ class Writer:
         if unproven or found.page.moved or mended:
             report = replace(report, sealed_events=found.head_seq - found.page.sealed_seq)
             self.flip(cut=found if report.cut_bytes else None)
+        else:
+            self._mark = self._last_mark()
         self.report = report

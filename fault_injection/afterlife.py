@@ -4,6 +4,8 @@ Owns the openers over the engine with the checks that need its report, and `live
 append, die, and check the crash states of all that, recovery's own writes included.
 """
 
+from dataclasses import replace
+
 from cerata.engine.format.extent import ExtentKind
 from cerata.engine.log import Log
 
@@ -67,7 +69,8 @@ def live_on(
         model = _continued(story.model, seq, world)
     except Exception as error:  # noqa: BLE001 - whatever it is, the store does not work on
         finding = error if isinstance(error, Finding) else Finding("O5", repr(error))
-        tally.failures.append(Failure(state, finding, f"{story.name}, then life"))
+        named = replace(story, name=f"{story.name}, then life")
+        tally.failures.append(Failure(state, finding, named))
         return tally
     second = Story(
         trace=trace,

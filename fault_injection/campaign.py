@@ -16,7 +16,7 @@ from .disk import SimulatedDisk, SimulatedProcess
 from .epochs import Epoch, Kept, Naming, epochs
 from .model import Model
 from .operations import AnyOperation, SetSize, Write
-from .oracle import Finding, LogLike, Oracle, Outcome
+from .oracle import LEGAL, Finding, Judgement, LogLike, Oracle, Outcome
 from .readings import AUDIT_EVERY, EpochAnswers, NotAFunction, Reading, Readings
 from .states import CrashState, Plan, crash_states
 from .world import World
@@ -58,18 +58,6 @@ class Memory:
     )
 
 
-@dataclass(frozen=True, slots=True)
-class Failure:
-    """A state that broke a rule."""
-
-    state: CrashState
-    finding: Finding
-    workload: str
-
-    def __str__(self) -> str:
-        return f"{self.workload}: {self.finding} [{self.state.describe()}]"
-
-
 @dataclass(slots=True)
 class Tally:
     """What a campaign did. ``states`` counts all enumerated, ``distinct`` the images of them."""
@@ -96,7 +84,7 @@ class Tally:
     """The longest that it took, in processor time."""
     seconds: float = 0.0
     """Processor time: what is shared with other programs does not count."""
-    failures: list[Failure] = field(default_factory=list[Failure])
+    failures: "list[Failure]" = field(default_factory=list["Failure"])
 
     def add(self, other: "Tally") -> None:
         self.traces += other.traces
@@ -144,6 +132,24 @@ class Story:
     """The same run as the story of each file that it copied the log into."""
     kept: Kept | None = None
     """What a sync kept that failed, if one did."""
+
+
+@dataclass(frozen=True, slots=True)
+class Failure:
+    """A state that broke a rule, in a story; with ``image``, after more was done to it.
+
+    ``unreadable`` are sectors that cannot be read, and how often; below 0 for ever.
+    """
+
+    state: CrashState
+    finding: Finding
+    story: Story
+    image: bytes | None = None
+    judgement: Judgement = LEGAL
+    unreadable: tuple[tuple[int, int], ...] = ()
+
+    def __str__(self) -> str:
+        return f"{self.story.name}: {self.finding} [{self.state.describe()}]"
 
 
 Life: TypeAlias = Callable[[CrashState, Story, int], Tally]
@@ -249,7 +255,7 @@ class Campaign:
                     tally.distinct += 1
                     tally.opened += depth == 1
                     tally.recovered += 1
-                    self._check_unpublished(state, story)
+                    check_unpublished(self.opener, crashed_world(state), story.path, state.acked)
                     continue
                 outcome = memory.images.get(state.key)
                 if outcome is None:
@@ -263,7 +269,7 @@ class Campaign:
                     oracle.check_known(outcome, acked=state.acked)
                 outcomes[outcome] = max(state.acked, outcomes.get(outcome, 0))
             except Finding as finding:
-                tally.failures.append(Failure(state, finding, story.name))
+                tally.failures.append(Failure(state, finding, story))
                 if len(tally.failures) >= self.failures_max:
                     return
         if likeness is not None and not tally.failures:
@@ -363,20 +369,6 @@ class Campaign:
                 f"recovered to {outcome.seq}, opened again at {again.seq} with {len(wrote)} writes",
             )
 
-    def _check_unpublished(self, state: CrashState, story: Story) -> None:
-        world = crashed_world(state)
-        process = world.disk.process("after")
-        try:
-            found = self.opener(world, process, story.path).head.seq
-        except NotFound:
-            found = 0  # Who only reads creates nothing.
-        finally:
-            process.kill()
-        if found or state.acked:
-            raise Finding(
-                "O1", f"{state.acked} acknowledged in a file without a name; {found} found"
-            )
-
     def _live_on(self, state: CrashState, story: Story, seq: int, tally: Tally) -> None:
         if self.life is None or tally.opened % self.life_every or tally.lives >= self.lives_max:
             return
@@ -388,6 +380,23 @@ class Campaign:
         tally.audited += lived.audited
         tally.epochs += lived.epochs
         tally.failures.extend(lived.failures)
+
+
+def check_unpublished(opener: Opener, world: World, path: str, acked: int) -> None:
+    """Check what is found where a file has no name: nothing, and nobody was told otherwise.
+
+    Raises:
+        Finding: something was acknowledged, or found.
+    """
+    process = world.disk.process("after")
+    try:
+        found = opener(world, process, path).head.seq
+    except NotFound:
+        found = 0  # Who only reads creates nothing.
+    finally:
+        process.kill()
+    if found or acked:
+        raise Finding("O1", f"{acked} acknowledged in a file without a name; {found} found")
 
 
 def crashed_world(state: CrashState, *, record: bool = False) -> World:

@@ -2,17 +2,27 @@
 
 Owns the case file (MessagePack) and its replay. A case holds the image itself and the model's
 history, so it replays without the workload that made it, and on a later engine.
+``python -m cerata.fault_injection.cases FILE…`` replays some, each in a fraction of a second.
 """
 
+import argparse
+import sys
+import time
 import zlib
-from collections.abc import Callable
+from collections.abc import Sequence
 from dataclasses import astuple
+from pathlib import Path
 
 import msgspec
 
+from .afterlife import read_only, recover
+from .agent import Agent
+from .campaign import Failure, Opener, check_unpublished
+from .disk import SimulatedDisk
 from .model import Model, ModelBatch, ModelEvent
-from .oracle import Finding, LogLike, Oracle
-from .states import CrashState
+from .oracle import LEGAL, Finding, Judgement, Oracle
+from .store_stories import Judge
+from .world import World
 
 CASE_VERSION = 1
 
@@ -41,20 +51,30 @@ class EventRow(msgspec.Struct, frozen=True, array_like=True):
 
 
 class Case(msgspec.Struct, frozen=True, kw_only=True):
-    """One crash state that broke a rule.
+    """One image that broke a rule.
 
-    ``image`` is compressed; ``acked`` must survive; ``choices`` describes the state for people.
-    ``history`` has one list of events a batch.
+    ``engine`` says who opens it: ``log`` for writing, ``read`` for reading, ``store`` with all its
+    questions, or a name that the caller of `replay_case` knows. ``operations`` are the shortest
+    story that shows it, from the set-up ``start``. ``image`` is compressed; ``names`` and
+    ``others`` are its names and those beside it; ``acked`` must survive as ``judgement`` says;
+    ``choices`` describes the state for people. ``history`` has one list of events a batch.
     """
 
     version: int = CASE_VERSION
     rule: str
     what: str
-    workload: str
+    engine: str
+    start: str = ""
+    operations: list[str] = []
+    story: str
     choices: str
     path: str
+    names: list[str]
+    others: list[str] = []
     image: bytes
     acked: int
+    judgement: Judgement = LEGAL
+    unreadable: list[tuple[int, int]] = []
     log_id: bytes
     history: list[list[EventRow]]
 
@@ -63,22 +83,39 @@ class Case(msgspec.Struct, frozen=True, kw_only=True):
         batches = [ModelBatch(tuple(row.event() for row in batch)) for batch in self.history]
         return Model(self.log_id, batches)
 
-    def open_image(self) -> bytearray:
-        return bytearray(zlib.decompress(self.image))
+    def world(self) -> World:
+        """Return a world whose disk holds the image."""
+        world = World(seed=1, disk=SimulatedDisk(record=False))
+        node = world.disk.new_node(bytearray(zlib.decompress(self.image)))
+        node.bad = dict(self.unreadable)
+        for name in self.names:
+            world.disk.names[name] = node
+        for name in self.others:
+            world.disk.put(name, b"")
+        return world
 
 
 def case_of(
-    state: CrashState, finding: Finding, model: Model, *, path: str, workload: str = ""
+    failure: Failure, *, engine: str = "log", start: str = "", operations: Sequence[str] = ()
 ) -> Case:
-    """Gather everything that a replay of this state needs."""
+    """Gather everything that a replay of a failure needs."""
+    state, model = failure.state, failure.story.model
+    image = failure.image if failure.image is not None else bytes(state.image())
     return Case(
-        rule=finding.rule,
-        what=finding.what,
-        workload=workload,
+        rule=failure.finding.rule,
+        what=failure.finding.what,
+        engine=engine,
+        start=start,
+        operations=[*operations],
+        story=failure.story.name,
         choices=state.describe(),
-        path=path,
-        image=zlib.compress(bytes(state.image()), 9),
+        path=failure.story.path,
+        names=[*state.naming.own],
+        others=[*state.naming.others],
+        image=zlib.compress(image, 9),
         acked=state.acked,
+        judgement=failure.judgement,
+        unreadable=[*failure.unreadable],
         log_id=model.log_id,
         history=[[EventRow.of(event) for event in batch.events] for batch in model.batches],
     )
@@ -90,19 +127,63 @@ def encode_case(case: Case) -> bytes:
 
 
 def decode_case(data: bytes) -> Case:
-    """Read a case file. Raises `ValueError` where it is of another version."""
-    case = msgspec.msgpack.decode(data, type=Case)
+    """Read a case file. Raises `ValueError` where it is none, or of another version."""
+    try:
+        case = msgspec.msgpack.decode(data, type=Case)
+    except msgspec.DecodeError as error:
+        raise ValueError(f"no case of version {CASE_VERSION}: {error}") from error
     if case.version != CASE_VERSION:
         raise ValueError(f"case version {case.version}; this reads {CASE_VERSION}")
     return case
 
 
-def replay_case(case: Case, opener: Callable[[str, bytearray], LogLike]) -> Finding | None:
-    """Open the case's image with ``opener(path, image)`` and return what is still wrong."""
+def replay_case(case: Case, opener: Opener | None = None) -> Finding | None:
+    """Open a case's image once more, and return what is still wrong.
+
+    ``opener`` stands in for the case's own ``engine``.
+    """
+    model = case.model()
+    opener = opener or _opener(case, model)
+    world = case.world()
+    process = world.disk.process("after")
+    oracle = Oracle(model)
     try:
-        Oracle(case.model()).check_legal(
-            lambda: opener(case.path, case.open_image()), acked=case.acked
-        )
+        if case.path in case.names:
+            case.judgement.check(oracle, lambda: opener(world, process, case.path), case.acked)
+        else:
+            check_unpublished(opener, world, case.path, case.acked)
     except Finding as finding:
         return finding
     return None
+
+
+def _opener(case: Case, model: Model) -> Opener:
+    if case.engine != "store":
+        return {"log": recover, "read": read_only}[case.engine]
+    judge = Judge(Agent)
+    judge.model = model
+    return judge.open
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Replay case files; the exit code is 1 where one is still wrong."""
+    parser = argparse.ArgumentParser(description="Open saved crash images once more.")
+    parser.add_argument("files", type=Path, nargs="+")
+    wrong = 0
+    for path in parser.parse_args(arguments).files:
+        case = decode_case(path.read_bytes())
+        started = time.perf_counter()
+        finding = replay_case(case)
+        milliseconds = 1e3 * (time.perf_counter() - started)
+        wrong += finding is not None
+        said = f"was {case.rule}: {case.what}"
+        now = "holds now" if finding is None else f"BROKEN: {finding}"
+        sys.stdout.write(
+            f"{path.name}: {now} ({milliseconds:.1f} ms)\n"
+            f"    {case.start}: {' '.join(case.operations)}\n    {said}\n    {case.choices}\n"
+        )
+    return 1 if wrong else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

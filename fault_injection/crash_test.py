@@ -17,16 +17,15 @@ from typing import Final
 
 from cerata.engine.events import JsonValue
 
-from .campaign import Campaign, Memory, Tally
+from .campaign import Campaign, Memory, Story, Tally
 from .cases import Case, case_of, encode_case, replay_case
-from .disk import SimulatedDisk
-from .oracle import Finding, LogLike
+from .oracle import Finding
 from .shards import run_shards
+from .shrinking import Shrunk, shrink
 from .states import Plan
 from .store_stories import Judge, prepared_image, record_workload
 from .telling import tell
 from .workload import Workload, load_workload
-from .world import World
 
 WHOLE_LENGTH: Final = 3
 """All sequences of so many operations are tried; longer stories are drawn."""
@@ -156,15 +155,9 @@ def crash_test(
 
 def replay(workload: type[Workload], case: Case) -> Finding | None:
     """Open a saved crash state again, and return what is still wrong with it."""
-
-    def opened(path: str, image: bytearray) -> LogLike:
-        world = World(seed=1, disk=SimulatedDisk(record=False))
-        world.disk.put(path, image)
-        return judge.open(world, world.disk.process("after"), path)
-
     judge = Judge(workload)
     judge.model = case.model()
-    return replay_case(case, opened)
+    return replay_case(case, judge.open)
 
 
 def _add(report: CrashReport, result: "_Result") -> None:
@@ -262,21 +255,23 @@ def _crash(setting: _Setting, operations: tuple[str, ...]) -> _Result:
     tally = bench.campaign.check(story)
     violations: list[Violation] = []
     for number, failure in enumerate(tally.failures, start=1):
-        case = None
+        case, shown = None, Shrunk(operations, failure)
+        if number == 1:
+            shown = _shortest(setting, bench, shown)
         if setting.cases is not None:
             case = str(Path(setting.cases) / f"{'-'.join(operations)}.{number}.case")
             saved = case_of(
-                failure.state, failure.finding, story.model, path=story.path, workload=story.name
+                shown.failure, engine=story.name, start="prepared", operations=shown.operations
             )
             Path(case).write_bytes(encode_case(saved))
-        finding = failure.finding
+        finding, state = shown.failure.finding, shown.failure.state
         violations.append(
             Violation(
                 finding.rule,
                 finding.what,
-                operations,
-                failure.state.describe(),
-                tell(failure.state),
+                shown.operations,
+                state.describe(),
+                tell(state),
                 case,
             )
         )
@@ -287,4 +282,21 @@ def _crash(setting: _Setting, operations: tuple[str, ...]) -> _Result:
         time.process_time() - started,
         bench.judge.asked - asked,
         tuple(violations),
+    )
+
+
+def _shortest(setting: _Setting, bench: _Bench, shown: Shrunk) -> Shrunk:
+    """Return the shortest story that breaks the same rule, found without any memory."""
+    judge = Judge(bench.workload)
+
+    def recorded(operations: Sequence[str]) -> Story:
+        story = record_workload(bench.workload(), operations, bench.base, seed=setting.seed)
+        judge.model = story.model
+        return story
+
+    return shrink(
+        shown.operations,
+        shown.failure,
+        recorded,
+        lambda: Campaign(judge.open, replace(PLAN, seed=setting.seed)),
     )

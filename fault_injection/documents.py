@@ -7,6 +7,7 @@ passages there once, the others closed, and the projections equal to a replay of
 
 from collections import Counter
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Final
 
 from cerata.memory.store import Store, open_store
@@ -59,7 +60,8 @@ def remember_again(state: CrashState, story: Story, text: str) -> Tally:
                 raise Finding("O2", "what was remembered already was stored again")
     except Exception as error:  # noqa: BLE001 - whatever it is, the document is not there
         finding = error if isinstance(error, Finding) else Finding("O5", repr(error))
-        tally.failures.append(Failure(state, finding, f"{story.name}, remembered again"))
+        named = replace(story, name=f"{story.name}, remembered again")
+        tally.failures.append(Failure(state, finding, named))
     return tally
 
 

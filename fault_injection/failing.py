@@ -88,13 +88,13 @@ def failing_stories(
     if failed is None:
         return
     own = failed.process == session.process.name and failed.node == world.disk.names[PATH].number
-    if session.log.is_open and not own:
-        # Somebody else's sync failed, of another file or handle: this one has lost nothing.
+    if (session.log.is_open and not own) or not session.process.files:
+        # Of another file or handle, which lost nothing of this one's; or while it was opened.
         if not isinstance(failure, StorageFailed | OutcomeUnknown):
             raise Finding("O17", f"a sync failed, and what was said is {failure!r}")
     else:
         _check_poisoned(session, failure)
-    if closes:
+    if closes and session.process.files:
         _check_close(session)
     session.process.kill()
     session.monitor = None
@@ -154,9 +154,14 @@ def _check_poisoned(session: Session, failure: BaseException | None) -> None:
 def _check_close(session: Session) -> None:
     """Closing writes nothing after a failure, and raises no second error."""
     trace = session.world.disk.trace
-    before = len(trace)
-    session.log.close()
-    if any(isinstance(one, Write) for one in trace[before:]) and not session.log.is_open:
+    before, sound = len(trace), session.log.is_open
+    try:
+        session.log.close()
+    except OutcomeUnknown:
+        # It hears only now that another's sync failed.
+        if not sound:
+            raise
+    if not sound and any(isinstance(one, Write) for one in trace[before:]):
         raise Finding("O1", "a handle wrote while it closed, after its sync had failed")
 
 

@@ -15,7 +15,7 @@ from msgspec import structs
 
 from .campaign import Failure, Opener, Story, Tally, crashed_world
 from .epochs import Epoch, epochs
-from .oracle import Finding, Oracle, Outcome
+from .oracle import Finding, Judgement, Oracle, Outcome
 from .readings import EpochAnswers, NotAFunction, Reading, Readings
 from .states import CrashState, Models, Plan, crash_states, state_of
 
@@ -98,7 +98,9 @@ class LyingCampaign:
                     outcome = self._outcome(state, answers, story, oracle, tally)
                     self.refused += outcome.seq < 0
                 except Finding as finding:
-                    tally.failures.append(Failure(state, finding, story.name))
+                    tally.failures.append(
+                        Failure(state, finding, story, judgement=Judgement("lying"))
+                    )
                     if len(tally.failures) >= self.failures_max:
                         break
             if len(tally.failures) >= self.failures_max:

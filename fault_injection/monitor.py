@@ -5,10 +5,10 @@ untouched. What it asserts, at every write and every acknowledgement:
 
 - pages: a header page is written only when everything before it is synced;
 - two pages: the two header pages are never both unsynced;
-- settled: nothing below the data end of a synced header page is overwritten or cut, except the
-  header pages and the ring;
-- ring: no sector of the ring that holds a synced record is written again, until a synced header
-  page says that its events are sealed;
+- settled: nothing below the data end of a synced header page is changed or cut, except the header
+  pages and the ring;
+- ring: no sector of the ring that holds a synced record is changed, until a synced header page says
+  that its events are sealed;
 - acknowledged: an acknowledgement comes only after a sync that covers it.
 
 The idea is that of SQLite's journal-test VFS, and of the pre-conditions on writes in PoWER (OSDI
@@ -171,8 +171,12 @@ class OrderingMonitor:
             content = bytes(data).rstrip(b"\0")
             held_end = offset + len(content)
             first_seq = self.geometry.first_seq(bytes(data[:SECTOR]))
-            self._check_ring(watched, layout, offset, end, file)
-        elif offset < layout.data_end and not watched.may_fill(owner, offset, end):
+            self._check_ring(watched, layout, offset, data, file)
+        elif (
+            offset < layout.data_end
+            and not watched.may_fill(owner, offset, end)
+            and not _is_there(file, offset, data)
+        ):
             self.object(
                 f"settled: offsets {offset} to {end} are overwritten, below the data end"
                 f" {layout.data_end} of a synced header page"
@@ -201,15 +205,16 @@ class OrderingMonitor:
                 )
 
     def _check_ring(
-        self, watched: _Watched, layout: Layout, offset: int, end: int, file: StorageFile
+        self, watched: _Watched, layout: Layout, offset: int, data: Buffer, file: StorageFile
     ) -> None:
+        end = offset + len(data)
         if offset < layout.ring_offset or end > layout.ring_end:
             self.object(f"ring: a write of {offset} to {end} crosses the ring's edge")
         sectors = range(offset // SECTOR, -(-end // SECTOR))
         if any(sector in watched.held for sector in sectors):
             self._hear_of_others(watched, file)
         for sector in sectors:
-            if sector in watched.held:
+            if sector in watched.held and not _is_there(file, offset, data):
                 self.object(
                     f"ring: the sector at {sector * SECTOR} holds a synced record and is"
                     " overwritten before a synced header page freed it"
@@ -278,6 +283,11 @@ class OrderingMonitor:
             # was seen here, and its start stands anywhere then, also on a sector freed long ago.
             sealed = new.sealed_seq
             watched.held = {sector: seq for sector, seq in watched.held.items() if seq > sealed}
+
+
+def _is_there(file: StorageFile, offset: int, data: Buffer) -> bool:
+    """Tell whether a write changes nothing: it is done again where a sync may have failed."""
+    return file.read_at(offset, len(data)) == bytes(data)
 
 
 class MonitoredFile:

@@ -1,7 +1,7 @@
 """Judges a recovered log against the model, through the public reading API alone.
 
-Owns the rules O1 to O6, and the names of all. Leaves out making the log and the model. A finding
-names its rule:
+Owns the rules O1 to O6, and the names of all that the harness holds the engine to. Leaves out
+making the log and the model. A finding names its rule:
 
 - O1 durability: everything acknowledged is there;
 - O2 prefix: what is there is the history's beginning: no hole, change, reorder or invention;
@@ -9,7 +9,15 @@ names its rule:
 - O4 no silent corruption: damaged data is equal to the model or refused with its place;
 - O5 no false alarm: a legal crash opens without an error;
 - O6 digests: chain and root are those computed from the bytes read back;
-- O7 function: what recovery makes of an image is decided by what it reads of it (`readings`).
+- O7 function: what recovery makes of an image is decided by what it reads of it (`readings`), it
+  is the same the second time, and a crash in it loses nothing (`campaign`);
+- O8 what was shown stays: readers' looks count as acknowledgements (`workloads`, `processes`);
+- O9 time travel: past states are those of a fold of its own (`past`);
+- O10 projections restored are projections replayed (`store_stories`);
+- O14 bounds: opening takes few operations, a poisoned handle none (`campaign`, `failing`);
+- O15 what was recovered works on, and may crash again (`afterlife`);
+- O16 determinism: the same seed gives the same traces;
+- O17 accounting: an error has an injected fault behind it (`rot`, `failing`).
 
 O6 needs no hashing per state: once the bytes read equal the model's, the digests that the model
 computed from them are the recomputation.
@@ -17,9 +25,11 @@ computed from them are the recomputation.
 
 from collections.abc import Callable, Iterator
 from operator import attrgetter
-from typing import NamedTuple, Protocol
+from typing import Final, NamedTuple, Protocol
 
-from cerata.engine.errors import Corrupt, Unsupported
+import msgspec
+
+from cerata.engine.errors import Corrupt, StorageFailed, Unsupported
 
 from .model import EventLike, Model
 
@@ -51,7 +61,7 @@ class LogLike(Protocol):
 
 
 class Finding(AssertionError):
-    """A rule was broken. ``rule`` is O1 to O7, ``what`` says how."""
+    """A rule was broken. ``rule`` is O1 to O17 or a caller's own; ``what`` says how."""
 
     def __init__(self, rule: str, what: str) -> None:
         self.rule = rule
@@ -68,6 +78,38 @@ class Outcome(NamedTuple):
     seq: int
     chain: bytes
 
+
+class Judgement(msgspec.Struct, frozen=True):
+    """What is asked of an image, as values that a case file can hold.
+
+    ``kind`` is ``legal``: opened without a word, with all that was acknowledged; ``lying``: a
+    prefix, or refused with its place; ``damaged``: the same, and nothing below ``proven`` lost in
+    silence, or anything unsaid unless ``erased``; ``unreadable``: all there, or refused as what
+    cannot be read.
+    """
+
+    kind: str = "legal"
+    proven: int = 0
+    erased: bool = False
+
+    def check(self, oracle: "Oracle", opener: Callable[[], "LogLike"], acked: int) -> bool:
+        """Open an image and check it; returns whether it was refused. Raises `Finding`."""
+        match self.kind:
+            case "lying":
+                return oracle.check_refusable(opener).seq < 0
+            case "damaged":
+                found = oracle.check_damaged(
+                    opener, acked=acked, proven=self.proven, erased=self.erased
+                )
+                return isinstance(found, Corrupt)
+            case "unreadable":
+                return oracle.check_unreadable(opener, acked=acked)
+            case _:
+                oracle.check_legal(opener, acked=acked)
+                return False
+
+
+LEGAL: Final = Judgement()
 
 _FIELDS = attrgetter("seq", "recorded", "clock", "type", "version", "index", "count", "causation")
 
@@ -149,6 +191,18 @@ class Oracle:
             raise
         except Exception as error:
             raise Finding("O4", f"damage was refused as something else: {error!r}") from error
+
+    def check_unreadable(self, opener: Callable[[], LogLike], *, acked: int) -> bool:
+        """Open an image of which a sector cannot be read; returns whether it was refused so."""
+        try:
+            self.check(opener(), acked=acked)
+        except StorageFailed:
+            return True
+        except Finding:
+            raise
+        except Exception as error:
+            raise Finding("O4", f"an unreadable sector became {error!r}") from error
+        return False
 
     def check_known(self, outcome: Outcome, *, acked: int) -> None:
         """Check what was recovered from an image before, maybe against another model."""

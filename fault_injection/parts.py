@@ -10,11 +10,11 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from functools import lru_cache, partial
 from pathlib import Path
-from typing import Final, Protocol
+from typing import Final, TypeVar
 
 from .afterlife import live_on, read_only, recover
 from .agent import Agent
-from .campaign import Campaign, Failure, Memory, Story, Tally
+from .campaign import Campaign, Memory, Story, Tally
 from .cases import case_of, encode_case
 from .detectors import DAMAGE, damaged
 from .documents import record_documents, remember_again, sectioned
@@ -25,6 +25,7 @@ from .lying import LyingCampaign
 from .monitor import OrderingMonitor
 from .readings import Readings
 from .rot import ROT_PLAN, RotCampaign
+from .shrinking import Tries, shrink
 from .starts import start_named
 from .states import Plan
 from .store_stories import Judge, prepared_image, record_workload
@@ -84,6 +85,9 @@ def work(task: Task) -> Result:
     return result
 
 
+CampaignType = TypeVar("CampaignType", bound=Tries)
+
+
 @lru_cache(maxsize=1)
 def _memory(_part: str, _start: str, _run: int) -> Memory:
     """Return what is remembered of the stories from one set-up; of the last one asked for."""
@@ -92,25 +96,28 @@ def _memory(_part: str, _start: str, _run: int) -> Memory:
 
 def _log(task: Task) -> Result:
     """Crash stories of the log: recovered for writing."""
-    memory = _memory(task.part, task.start, task.run)
-    campaign = Campaign(
-        recover,
-        task.plan,
-        life=partial(live_on, readings=memory.readings),
-        lives_max=task.lives_max,
-        failures_max=2,
-        memory=memory,
-        deep_every=task.deep_every,
-    )
-    return _tried(task, campaign, partial(_recorded, task.start))
+
+    def make(memory: Memory | None) -> Campaign:
+        return Campaign(
+            recover,
+            task.plan,
+            life=partial(live_on, readings=memory.readings if memory else None),
+            lives_max=task.lives_max,
+            failures_max=2,
+            memory=memory,
+            deep_every=task.deep_every,
+        )
+
+    return _tried(task, make, partial(_recorded, task.start))[0]
 
 
 def _judged(task: Task) -> Result:
     """The same stories, opened for reading: judged without writing."""
-    campaign = Campaign(
-        read_only, task.plan, failures_max=2, memory=_memory(task.part, task.start, task.run)
-    )
-    return _tried(task, campaign, partial(_recorded, task.start))
+
+    def make(memory: Memory | None) -> Campaign:
+        return Campaign(read_only, task.plan, failures_max=2, memory=memory)
+
+    return _tried(task, make, partial(_recorded, task.start), engine="read")[0]
 
 
 def _recorded(start: str, acts: Sequence[str], sync: str | int) -> Story:
@@ -129,39 +136,36 @@ def _store(task: Task) -> Result:
     """Crash stories of whole stores: recovered, and asked everything once for each state."""
     base, judge = _agent(task.run)
     asked = judge.asked
-    campaign = Campaign(
-        judge.open,
-        task.plan,
-        failures_max=2,
-        memory=_memory(task.part, task.start, task.run),
-        deep_every=task.deep_every,
-    )
+
+    def make(memory: Memory | None) -> Campaign:
+        return Campaign(
+            judge.open,
+            task.plan,
+            failures_max=2,
+            memory=memory,
+            deep_every=task.deep_every,
+        )
 
     def recorded(acts: Sequence[str], _sync: str | int) -> Story:
         story = record_workload(Agent(), acts, base)
         judge.model = story.model
         return story
 
-    result = _tried(task, campaign, recorded)
+    result, _ = _tried(task, make, recorded, engine="store")
     result.questioned = judge.asked - asked
     return result
 
 
-class Tries(Protocol):
-    """A campaign of any kind."""
-
-    tally: Tally
-
-    def check(self, story: Story) -> Tally:
-        """Try a story and return its counts."""
-        ...
-
-
 def _tried(
-    task: Task, campaign: Tries, recorded: Callable[[Sequence[str], str | int], Story]
-) -> Result:
-    """Record each story of a task and try its crash states."""
+    task: Task,
+    make: Callable[[Memory | None], CampaignType],
+    recorded: Callable[[Sequence[str], str | int], Story],
+    *,
+    engine: str = "log",
+) -> tuple[Result, CampaignType]:
+    """Record each story of a task and try its crash states with a campaign of ``make``."""
     result = Result(task.part)
+    campaign = make(_memory(task.part, task.start, task.run))
     for acts, sync in task.stories:
         name = f"{task.start}: {' '.join(acts)} (sync={sync})"
         try:
@@ -169,37 +173,40 @@ def _tried(
         except Exception as error:  # noqa: BLE001 - told, whatever it is
             result.problems.append(f"{name}: {error!r}")
             continue
-        for number, failure in enumerate(campaign.check(story).failures, start=1):
-            result.problems.append(f"{name}: {failure}")
-            _save(task, failure, story, f"{task.start}-{'-'.join(acts)}.{number}")
+        failures = campaign.check(story).failures
+        result.problems += [f"{task.start}: {failure}" for failure in failures]
+        if failures and task.cases is not None:
+            shrunk = shrink(acts, failures[0], partial(_again, recorded, sync), partial(make, None))
+            case = case_of(
+                shrunk.failure, engine=engine, start=task.start, operations=shrunk.operations
+            )
+            file = "-".join((task.part, task.start, *acts)).replace(" ", "_")
+            (Path(task.cases) / f"{file}.case").write_bytes(encode_case(case))
     result.tally = campaign.tally
-    return result
+    return result, campaign
 
 
-def _save(task: Task, failure: Failure, story: Story, name: str) -> None:
-    if task.cases is not None:
-        case = case_of(
-            failure.state,
-            failure.finding,
-            story.model,
-            path=story.path,
-            workload=failure.workload,
-        )
-        (Path(task.cases) / f"{name.replace(' ', '_')}.case").write_bytes(encode_case(case))
+def _again(
+    recorded: Callable[[Sequence[str], str | int], Story], sync: str | int, acts: Sequence[str]
+) -> Story:
+    return recorded(acts, sync)
 
 
 def _lying(task: Task) -> Result:
     """The same stories on a disk whose syncs lie: a prefix, or a refusal."""
-    campaign = LyingCampaign(recover)
-    result = _tried(task, campaign, partial(_recorded, task.start))
+    result, campaign = _tried(
+        task, lambda _memory: LyingCampaign(recover), partial(_recorded, task.start)
+    )
     result.refused = campaign.refused
     return result
 
 
 def _rot(task: Task) -> Result:
     """One fault of a living disk on top of their crash states."""
-    campaign = RotCampaign(recover, replace(ROT_PLAN, seed=task.plan.seed))
-    result = _tried(task, campaign, partial(_recorded, task.start))
+    plan = replace(ROT_PLAN, seed=task.plan.seed)
+    result, campaign = _tried(
+        task, lambda _memory: RotCampaign(recover, plan), partial(_recorded, task.start)
+    )
     result.refused = campaign.refused
     result.faults = sum(campaign.met.values())
     return result
@@ -221,9 +228,12 @@ def _failing(task: Task) -> Result:
             name = f"{task.start}: {' '.join(acts)}, sync {number} fails"
             try:
                 for story in failing_stories(acts, start, number, closes=closes):
-                    for at, failure in enumerate(campaign.check(story).failures, start=1):
-                        result.problems.append(f"{name}: {failure}")
-                        _save(task, failure, story, f"{name}.{at}")
+                    failures = campaign.check(story).failures
+                    result.problems += [f"{name}: {failure}" for failure in failures]
+                    if failures and task.cases is not None:
+                        case = case_of(failures[0], start=task.start, operations=acts)
+                        file = f"{task.part}-{name}".replace(" ", "_")
+                        (Path(task.cases) / f"{file}.case").write_bytes(encode_case(case))
                     result.faults += 1
             except Exception as error:  # noqa: BLE001 - told, whatever it is
                 result.problems.append(f"{name}: {error!r}")

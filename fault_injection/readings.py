@@ -13,7 +13,7 @@ is known and not asked again. Leaves out locks, names, clock and randomness, whi
 for every image of an epoch: whoever makes the world sees to that.
 """
 
-from collections.abc import Hashable, Sequence
+from collections.abc import Collection, Hashable, Sequence
 from typing import Final, NamedTuple, TypeAlias
 
 from .epochs import Epoch, sector_digests
@@ -60,6 +60,15 @@ class Reading:
         if fresh:
             known.update(fresh)
             self.questions.append(Question(_ranges(fresh)))
+
+    def covers(self, sectors: Collection[int]) -> bool:
+        """Tell whether any of some sectors was asked for."""
+        return any(
+            start <= number < stop
+            for question in self.questions
+            for start, stop in question.sectors
+            for number in sectors
+        )
 
     def searched(self, offset: int, stop: int, low: int, high: int) -> None:
         """Note a search for sectors that begin with a number: all else in them stays unknown."""

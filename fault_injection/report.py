@@ -83,6 +83,9 @@ class Report:
     problems: list[str] = field(default_factory=list[str])
     seconds: float = 0.0
     jobs: int = 1
+    tasks: int = 0
+    """How many there are; those that time left out are not among ``done``."""
+    done: int = 0
 
     @property
     def states(self) -> int:
@@ -90,6 +93,7 @@ class Report:
 
     def add(self, result: Result) -> None:
         """Take in what one task came to."""
+        self.done += 1
         part = self.parts.setdefault(result.part, Part())
         part.tally.add(result.tally)
         part.schedules.add(result.schedules)
@@ -106,6 +110,8 @@ class Report:
             "violations": len(self.problems),
             "seconds": round(self.seconds, 1),
             "jobs": self.jobs,
+            "tasks": self.tasks,
+            "tasks_done": self.done,
             "states_per_second": round(self.states / self.seconds) if self.seconds else 0,
             "parts": {name: part.to_dict() for name, part in self.parts.items()},
             "problems": self.problems,
@@ -121,9 +127,11 @@ class Report:
                 if count
             ]
         rate = self.states / self.seconds if self.seconds else 0
+        left = self.tasks - self.done
         lines.append(
             f"{self.states:,} crash states in {self.seconds:,.0f} s on {self.jobs} cores"
             f" ({rate:,.0f} a second), {len(self.problems)} violations"
+            + (f"; {left} of {self.tasks} tasks left out for time" if left else "")
         )
         lines += [f"  - {problem}" for problem in self.problems]
         return "\n".join(lines)
@@ -136,11 +144,13 @@ def run(
     jobs: int = 1,
     cases: Path | None = None,
     only: str | None = None,
+    budget_seconds: float | None = None,
     progress: Callable[[Report], None] | None = None,
 ) -> Report:
     """Run a scale and return what was found; ``only`` runs one part of it.
 
     ``seed``: of all that is sampled. ``cases``: a folder for the case files of failures.
+    ``budget_seconds``: when no new task is begun.
     """
     started = time.perf_counter()
     report = Report(jobs=jobs)
@@ -150,7 +160,9 @@ def run(
         report.problems.append(str(error))
     folder = None if cases is None else str(cases)
     wanted = partial(_wanted, scale, seed, folder, only, next(_RUNS))
-    for result in run_shards(work, wanted, jobs=jobs):
+    report.tasks = len(wanted())
+    deadline = None if budget_seconds is None else started + budget_seconds
+    for result in run_shards(work, wanted, jobs=jobs, deadline=deadline):
         report.add(result)
         report.seconds = time.perf_counter() - started
         if progress is not None:
@@ -177,6 +189,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--seed", type=int, default=0, help="of all sampled choices")
     parser.add_argument("--jobs", type=int, default=os.cpu_count() or 1, help="processes at a time")
     parser.add_argument("--cases", type=Path, help="folder for case files of failures")
+    parser.add_argument("--seconds", type=float, help="begin no new task after this time")
     parser.add_argument("--states", type=int, default=0, help="fail below so many crash states")
     parser.add_argument(
         "--schedules",
@@ -201,6 +214,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         jobs=options.jobs,
         cases=options.cases,
         only=options.only,
+        budget_seconds=options.seconds,
         progress=None if options.quiet else _tell,
     )
     sys.stdout.write(f"{report}\n")

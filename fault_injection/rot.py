@@ -7,17 +7,14 @@ outcome must be that without it, and no error may be raised (O17).
 """
 
 import time
-from collections.abc import Callable
 from dataclasses import dataclass
 from random import Random
 from typing import Final
 
-from cerata.engine.errors import Corrupt, StorageFailed
-
 from .campaign import Failure, Opener, Story, Tally, crashed_world
 from .epochs import epochs
 from .operations import SECTOR
-from .oracle import Finding, LogLike, Oracle
+from .oracle import Finding, Judgement, Oracle
 from .readings import Reading
 from .states import CrashState, Models, Plan, crash_states
 from .workloads import RING_SIZE
@@ -133,12 +130,9 @@ class RotCampaign:
                     continue
                 source = Random(f"{self.plan.seed}/{state.digest}/{number}")
                 tally.states += 1
-                try:
-                    self._try(state, source.choice(held), story, oracle, source, tally)
-                except Finding as finding:
-                    tally.failures.append(Failure(state, finding, story.name))
-                    if len(tally.failures) >= self.failures_max:
-                        break
+                self._try(state, source.choice(held), story, oracle, source, tally)
+                if len(tally.failures) >= self.failures_max:
+                    break
         tally.seconds = time.process_time() - started
         self.tally.add(tally)
         return tally
@@ -159,90 +153,52 @@ class RotCampaign:
             return
         tally.distinct += 1
         tally.recovered += 1
-        reading = Reading()
+        judgement = self._judgement(state, oracle, fault)
+        unreadable: tuple[tuple[int, int], ...] = ()
+        if judgement.kind == "unreadable":
+            times: int = 1 if kind == "unreadable once" else -1
+            unreadable = ((fault.sectors[0], times),)
         world = crashed_world(state)
         node = world.disk.names[story.path]
-        node.data = image
-        if kind.startswith("unreadable"):
-            node.bad = {fault.sectors[0]: 1 if kind == "unreadable once" else -1}
-        world.disk.reading = reading
+        node.data = bytearray(image)
+        node.bad.update(unreadable)
+        reading = world.disk.reading = Reading()
         process = world.disk.process("after")
         try:
-            self._judge(
-                state, story, oracle, fault, world, lambda: self.opener(world, process, story.path)
+            refused = judgement.check(
+                oracle, lambda: self.opener(world, process, story.path), state.acked
             )
+            met = node.met > 0 or reading.covers(fault.sectors)
+            if refused and not met:
+                raise Finding("O17", "it was refused, and nobody had met what was injected")
+            if node.bad.get(fault.sectors[0]) == 0:
+                self._read_again(state, story, oracle, world)
         except Finding as finding:
-            raise Finding(finding.rule, f"{finding.what} ({fault})") from finding
+            told = Finding(finding.rule, f"{finding.what} ({fault})")
+            tally.failures.append(Failure(state, told, story, bytes(image), judgement, unreadable))
+            return
         finally:
             process.kill()
-        if node.met or any(
-            start <= number < stop
-            for question in reading.questions
-            for start, stop in question.sectors
-            for number in fault.sectors
-        ):
+        self.refused += refused
+        if met:
             self.met[kind] += 1
         else:
             self.unmet += 1
 
-    def _judge(
-        self,
-        state: CrashState,
-        story: Story,
-        oracle: Oracle,
-        fault: Fault,
-        world: World,
-        opener: Callable[[], LogLike],
-    ) -> None:
+    @staticmethod
+    def _judgement(state: CrashState, oracle: Oracle, fault: Fault) -> Judgement:
         if fault.kind.startswith("unreadable"):
-            self._judge_unreadable(state, story, oracle, world, opener)
-            return
-        reading = world.disk.reading
-        in_ring = sum(number in _RING for number in fault.sectors)
+            return Judgement("unreadable")
         ends = oracle.model.ends
         # A damaged record takes what it alone proves along with itself.
+        in_ring = sum(number in _RING for number in fault.sectors)
         proven = ends[max(0, ends.index(state.acked) - in_ring)] if state.acked else 0
-        found = oracle.check_damaged(
-            opener, acked=state.acked, proven=proven, erased="bit" not in fault.kind
-        )
-        refused = isinstance(found, Corrupt)
-        self.refused += refused
-        asked = {
-            number
-            for question in (reading.questions if reading else ())
-            for start, stop in question.sectors
-            for number in fault.sectors
-            if start <= number < stop
-        }
-        if refused and not asked:
-            raise Finding("O17", f"refused, though nobody read what is damaged: {found}")
+        return Judgement("damaged", proven, erased="bit" not in fault.kind)
 
-    def _judge_unreadable(
-        self,
-        state: CrashState,
-        story: Story,
-        oracle: Oracle,
-        world: World,
-        opener: Callable[[], LogLike],
-    ) -> None:
-        """What cannot be read is said so; what can the next time is there then."""
-        node = world.disk.names[story.path]
-        once = max(node.bad.values()) > 0
+    def _read_again(self, state: CrashState, story: Story, oracle: Oracle, world: World) -> None:
+        """What could not be read once is there the next time."""
+        again = world.disk.process("again")
         try:
-            oracle.check(opener(), acked=state.acked)
-        except StorageFailed as error:
-            self.refused += 1
-            if not node.met:
-                raise Finding("O17", f"an error that nothing injected: {error}") from error
-        except Finding:
-            raise
-        except Exception as error:
-            raise Finding("O4", f"an unreadable sector became {error!r}") from error
-        if once and node.met:
-            again = world.disk.process("again")
-            for process in list(world.disk.names.values()):
-                process.bad.clear()
-            try:
-                oracle.check_legal(lambda: self.opener(world, again, story.path), acked=state.acked)
-            finally:
-                again.kill()
+            oracle.check_legal(lambda: self.opener(world, again, story.path), acked=state.acked)
+        finally:
+            again.kill()

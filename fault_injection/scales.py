@@ -56,17 +56,17 @@ class Scale:
 GATE: Final = Scale(
     "gate",
     length=2,
-    sampled=26,
-    drawn=24,
+    sampled=13,
+    drawn=16,
     starts=tuple(STARTS),
     plan=FULL_PLAN,
-    deep_every=48,
+    deep_every=64,
     deep_all=0,
-    stores=120,
+    stores=80,
     judged_every=4,
-    faults_every=6,
+    faults_every=8,
     lives_max=2,
-    schedules=24,
+    schedules=16,
 )
 SOAK: Final = Scale(
     "soak",
@@ -115,8 +115,8 @@ def _tasks(scale: Scale, plan: Plan, source: Random) -> Iterator[Task]:
         # All that begins with one operation is one task: its first epochs are tried once.
         for first in ALPHABET:
             stories = _sequences(scale, first, source)
-            for deep, some in _by_depth(scale, stories):
-                yield Task("log", start, some, plan, deep_every=deep, lives_max=scale.lives_max)
+            deep = scale.deep_every
+            yield Task("log", start, stories, plan, deep_every=deep, lives_max=scale.lives_max)
         every = [one for first in ALPHABET for one in _sequences(scale, first, source)]
         for share in _pieces(every[:: scale.judged_every], 40):
             yield Task("judged", start, share, plan)
@@ -139,6 +139,14 @@ def _tasks(scale: Scale, plan: Plan, source: Random) -> Iterator[Task]:
     yield Task("documents", "documents", plan=plan, lives_max=scale.documents)
     yield Task("damage", "damage")
     yield from meetings(scale)
+    for start in scale.starts if scale.deep_all else ():
+        short = (
+            acts
+            for length in range(scale.deep_all)
+            for acts in product(ALPHABET, repeat=length + 1)
+        )
+        for share in _pieces([(acts, "commit") for acts in short], 14):
+            yield Task("log", start, share, plan, deep_every=1)
 
 
 def meetings(scale: Scale) -> Iterator[Task]:
@@ -165,15 +173,6 @@ def _sequences(scale: Scale, first: str, source: Random) -> Stories:
     share = -(-scale.sampled // len(ALPHABET))
     found += [(first, *source.choices([*ALPHABET], k=scale.length)) for _ in range(share)]
     return tuple((acts, "commit") for acts in found)
-
-
-def _by_depth(scale: Scale, stories: Stories) -> Iterator[tuple[int, Stories]]:
-    """Split stories into those whose recoveries are all crashed in turn, and the others."""
-    if not scale.deep_all:
-        yield scale.deep_every, stories
-        return
-    yield 1, tuple(one for one in stories if len(one[0]) <= scale.deep_all)
-    yield scale.deep_every, tuple(one for one in stories if len(one[0]) > scale.deep_all)
 
 
 def _drawn(scale: Scale, source: Random) -> list[tuple[tuple[str, ...], str | int]]:

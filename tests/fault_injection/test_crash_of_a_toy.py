@@ -2,9 +2,9 @@
 
 import pytest
 
-from cerata.fault_injection.campaign import Campaign, Story, Tally
+from cerata.fault_injection.campaign import Campaign, Opener, Story, Tally
 from cerata.fault_injection.cases import case_of, decode_case, encode_case, replay_case
-from cerata.fault_injection.disk import SimulatedDisk, SimulatedProcess
+from cerata.fault_injection.disk import SimulatedProcess
 from cerata.fault_injection.oracle import LogLike
 from cerata.fault_injection.states import Plan
 from cerata.fault_injection.world import World
@@ -57,19 +57,18 @@ def test_a_wrong_toy_is_caught(bug: ToyBugs, rule: str) -> None:
 def test_a_failure_is_saved_and_replays_without_its_workload() -> None:
     """A case file alone shows the failure again, and shows when it is gone."""
     (failure, *_) = crash(ToyBugs(body_unchecked=True)).failures
-    data = encode_case(
-        case_of(failure.state, failure.finding, toy_model(PAYLOADS), path="toy", workload="toy")
-    )
+    data = encode_case(case_of(failure, engine="toy"))
     case = decode_case(data)
     assert len(data) < 4_000
     assert "epoch" in case.choices
 
-    def opener(bugs: ToyBugs, path: str, image: bytearray) -> LogLike:
-        world = World(disk=SimulatedDisk(record=False))
-        world.disk.put(path, image)
-        return ToyLog.open(world.environment(world.disk.process()), path, bugs)
+    def opener(bugs: ToyBugs) -> Opener:
+        def opened(world: World, process: SimulatedProcess, path: str) -> LogLike:
+            return ToyLog.open(world.environment(process), path, bugs)
 
-    again = replay_case(case, lambda path, image: opener(ToyBugs(body_unchecked=True), path, image))
+        return opened
+
+    again = replay_case(case, opener(ToyBugs(body_unchecked=True)))
     assert again is not None
     assert again.rule == failure.finding.rule
-    assert replay_case(case, lambda path, image: opener(ToyBugs(), path, image)) is None
+    assert replay_case(case, opener(ToyBugs())) is None

@@ -6,7 +6,7 @@ import pytest
 
 from cerata.engine.events import Draft, PutFrame
 from cerata.fault_injection.afterlife import live_on, read_only, recover
-from cerata.fault_injection.campaign import Campaign, Memory, Story
+from cerata.fault_injection.campaign import Campaign, Failure, Memory, Story
 from cerata.fault_injection.cases import case_of, decode_case, encode_case, replay_case
 from cerata.fault_injection.damage import (
     check_leavings,
@@ -15,21 +15,18 @@ from cerata.fault_injection.damage import (
     final_image,
 )
 from cerata.fault_injection.detectors import SMOKE_PLAN
-from cerata.fault_injection.disk import SimulatedDisk
 from cerata.fault_injection.drafts import expected_payload
 from cerata.fault_injection.geometry import FileGeometry
 from cerata.fault_injection.monitor import OrderingMonitor
-from cerata.fault_injection.oracle import Finding, LogLike
+from cerata.fault_injection.oracle import Finding
 from cerata.fault_injection.workloads import (
     ALPHABET,
     PATH,
     STORIES,
     model_from,
-    open_log,
     record,
     record_creation,
 )
-from cerata.fault_injection.world import World
 
 
 def survives(story: Story) -> int:
@@ -114,22 +111,14 @@ def test_a_case_of_the_engine_replays() -> None:
     state_of = Campaign(recover, SMOKE_PLAN)
     assert state_of.check(story).failures == []
     image = final_image(story)
-
-    def opener(path: str, data: bytearray) -> LogLike:
-        world = World(disk=SimulatedDisk(record=False))
-        world.disk.put(path, data)
-        return open_log(world, world.disk.process(), path)
-
     from cerata.fault_injection.epochs import epochs
     from cerata.fault_injection.states import crash_states
 
     *_, last = epochs(story.trace, story.node, base=story.base, names={PATH: story.node})
     *_, state = crash_states(last, SMOKE_PLAN)
-    case = decode_case(
-        encode_case(case_of(state, Finding("O1", "made up"), story.model, path=PATH))
-    )
-    assert bytes(case.open_image()) == image
-    assert replay_case(case, opener) is None
+    case = decode_case(encode_case(case_of(Failure(state, Finding("O1", "made up"), story))))
+    assert bytes(case.world().disk.names[PATH].data) == image
+    assert replay_case(case) is None
 
 
 def test_what_a_reader_syncs_before_it_shows_it_counts() -> None:

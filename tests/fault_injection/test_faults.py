@@ -152,6 +152,32 @@ def test_after_a_failed_sync_nothing_is_acknowledged_that_is_not_there(
     assert campaign.tally.states > 10
 
 
+def test_a_footer_is_not_adopted_from_the_cache_alone() -> None:
+    """A seal's first sync fails, and the next opener finishes the flip from what it sees.
+
+    It named a segment that the disk never had, and a power loss then took acknowledged events.
+    """
+    campaign = Campaign(recover, FAILING_PLAN)
+    start = start_named("sealed and deleted")
+    stories = failing_stories(["tag", "seal"], start, 2, closes=False, kept_max=40)
+    for story in stories:
+        assert [str(one) for one in campaign.check(story).failures] == []
+    assert campaign.tally.states > 100
+
+
+def test_a_mark_is_not_trusted_from_the_cache_alone() -> None:
+    """Closing writes a mark, and its sync fails: no event is in doubt, but the mark is not there.
+
+    What was appended behind it, and acknowledged, connected to nothing after a power loss.
+    """
+    campaign = Campaign(recover, FAILING_PLAN)
+    for acts, number in ((["batch", "reopen"], 2), (["quarter", "quarter", "reopen"], 3)):
+        for start in ("empty", "at the ring's end"):
+            for story in failing_stories(acts, start_named(start), number, closes=True):
+                assert [str(one) for one in campaign.check(story).failures] == []
+    assert campaign.tally.states > 100
+
+
 def test_who_trusts_a_later_sync_is_caught(monkeypatch: pytest.MonkeyPatch) -> None:
     """Recovery that does not write anew what it found unproven, but syncs and goes on."""
     from cerata.engine.recovery import Found

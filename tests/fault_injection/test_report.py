@@ -26,7 +26,9 @@ def test_the_gate_is_what_is_claimed_of_it() -> None:
     assert len(STARTS) >= 5
     whole = {len(acts) for task in tasks(SOAK) for acts, _ in task.stories}
     assert whole >= {1, 2, 3}
-    assert any(task.deep_every == 1 for task in tasks(SOAK))
+    deep = [task for task in tasks(SOAK) if task.deep_every == 1]
+    assert {len(acts) for task in deep for acts, _ in task.stories} == {1, 2}
+    assert {task.start for task in deep} == set(STARTS)
 
 
 def test_a_share_of_everything_holds() -> None:

@@ -1,0 +1,103 @@
+"""Makes the corpus: an image for each planted bug of recovery that one shows, by a short story.
+
+``python -m tests.fault_injection.corpus`` writes the files anew. The stories are recorded by a
+sound engine: what a bug in writing leaves behind is lost for good, whoever reads it.
+"""
+
+import sys
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Final
+
+from cerata.fault_injection.afterlife import recover
+from cerata.fault_injection.campaign import Campaign, Story, Tally
+from cerata.fault_injection.cases import Case, case_of, encode_case, replay_case
+from cerata.fault_injection.detectors import SMOKE_PLAN
+from cerata.fault_injection.plants import PLANTS, Plant
+from cerata.fault_injection.rot import RotCampaign
+from cerata.fault_injection.shrinking import Tries, shrink
+from cerata.fault_injection.starts import start_named
+from cerata.fault_injection.workloads import record
+
+FOLDER: Final = Path(__file__).parent / "corpus"
+STORY: Final = ("small", "long", "batch", "kill", "seal", "large", "checkpoint", "long", "kill")
+"""Long enough for every bug of recovery, and to be shortened."""
+START: Final = "one commit"
+
+
+class Planted:
+    """A campaign with a bug in the engine while it recovers, and only then."""
+
+    def __init__(self, plant: Plant, inner: Tries) -> None:
+        self._plant = plant
+        self._inner = inner
+        self.tally = inner.tally
+        self.failures_max = 2
+
+    def check(self, story: Story) -> Tally:
+        """Try a story that was recorded without the bug."""
+        self._inner.failures_max = self.failures_max
+        with self._plant.planted():
+            return self._inner.check(story)
+
+
+def recorded(acts: Sequence[str]) -> Story:
+    """Record a story with a sound engine."""
+    return record(acts, start=start_named(START))
+
+
+def crash() -> Tries:
+    """Return a campaign of plain crash states."""
+    return Campaign(recover, SMOKE_PLAN)
+
+
+def rot() -> Tries:
+    """Return a campaign of faults on top of them."""
+    return RotCampaign(recover, every=3)
+
+
+def shortest_case(plant: Plant, make: Callable[[], Tries]) -> Case | None:
+    """Return the case of the shortest story whose recovery shows a bug, if that shows it."""
+    failures = Planted(plant, make()).check(recorded(STORY)).failures
+    if not failures:
+        return None
+    shrunk = shrink(STORY, failures[0], recorded, lambda: Planted(plant, make()))
+    return case_of(shrunk.failure, start=START, operations=shrunk.operations)
+
+
+def shows(plant: Plant, case: Case) -> bool:
+    """Tell whether a case fails with the bug, and passes without it.
+
+    A bug with which not even the set-up opens shows nothing of the story.
+    """
+    if not case.operations:
+        return False
+    with plant.planted():
+        fails = replay_case(case) is not None
+    return fails and replay_case(case) is None
+
+
+def file_of(plant: Plant) -> Path:
+    """Return the file of a bug's case."""
+    return FOLDER / f"{plant.name.replace(' ', '_')}.case"
+
+
+def main() -> int:
+    """Write a case for each bug that has one."""
+    FOLDER.mkdir(exist_ok=True)
+    for plant in PLANTS:
+        if plant.detector not in ("stories", "damage"):
+            continue
+        cases = (shortest_case(plant, make) for make in (crash, rot))
+        case = next((one for one in cases if one is not None and shows(plant, one)), None)
+        said = "no image alone shows it"
+        if case is not None:
+            file_of(plant).write_bytes(encode_case(case))
+            said = f"{' '.join(case.operations)}: {case.rule}"
+        sys.stdout.write(f"{plant.name}: {said}\n")
+        sys.stdout.flush()
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
