@@ -15,6 +15,7 @@ import threading
 from collections.abc import Callable, Iterator
 from contextlib import suppress
 from enum import IntEnum
+from itertools import count
 from typing import Literal, Protocol, TypeAlias
 
 import numpy as np
@@ -131,7 +132,7 @@ def search_sectors(
     for base in range(offset, stop, _SEARCH_STEP):
         data = read_at(base, min(_SEARCH_STEP, stop - base))
         whole = len(data) // SECTOR_SIZE * SECTOR_SIZE
-        words = np.frombuffer(data[:whole], "<u8").reshape(-1, SECTOR_SIZE // 8)[:, 0]
+        words = np.frombuffer(data[:whole], "<u8")[:: SECTOR_SIZE // 8]
         hits = np.flatnonzero((words >= low) & (words <= high))
         found += (base + SECTOR_SIZE * hits).tolist()
     return found
@@ -452,8 +453,7 @@ class MemoryFile:
     def write_at(self, offset: int, data: Buffer) -> None:
         with self._guard:
             held = self._node.data
-            if offset > len(held):
-                held.extend(bytes(offset - len(held)))
+            held.extend(bytes(max(0, offset - len(held))))
             held[offset : offset + len(data)] = data
 
     def sync(self) -> None:
@@ -465,10 +465,8 @@ class MemoryFile:
     def set_size(self, size: int) -> None:
         with self._guard:
             held = self._node.data
-            if size < len(held):
-                del held[size:]
-            else:
-                held.extend(bytes(size - len(held)))
+            del held[size:]
+            held.extend(bytes(size - len(held)))
 
     def try_lock(self, name: LockName, *, exclusive: bool) -> bool:
         with self._guard:
@@ -497,7 +495,7 @@ class MemoryStorage:
     def __init__(self) -> None:
         self._guard = threading.RLock()
         self._nodes: dict[str, MemoryNode] = {}
-        self._made = 0
+        self._numbers = count()
 
     def open(self, path: str, *, mode: Literal["r", "rw"]) -> StorageFile:
         with self._guard:
@@ -510,8 +508,7 @@ class MemoryStorage:
         with self._guard:
             if path in self._nodes:
                 raise refused(FileExistsError(errno.EEXIST, "exists"), "create", known_as or path)
-            self._made += 1
-            node = self._nodes[path] = MemoryNode(self._made)
+            node = self._nodes[path] = MemoryNode(next(self._numbers))
             return MemoryFile(node, self._guard)
 
     def link(self, source: str, target: str) -> bool:

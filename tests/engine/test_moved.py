@@ -187,6 +187,7 @@ def test_an_opener_that_waited_opens_what_the_path_names_now() -> None:
     with disk.log() as log:
         log.append([put("a")])
     waiting = disk.storage.open(PATH, mode="rw")
+    old = disk.node()
     compact(disk)
     given = [waiting]
     opened = disk.storage.open
@@ -197,6 +198,7 @@ def test_an_opener_that_waited_opens_what_the_path_names_now() -> None:
     disk.storage.open = reopened  # type: ignore[method-assign]
     with disk.log() as log:
         log.append([put("b")])
+        assert not any(old.holders.values()), "the old one was given back"
     with disk.log(mode="r") as log:
         assert texts(log) == ["a", "b"]
 

@@ -27,10 +27,11 @@ from cerata.engine.errors import (
 )
 from cerata.engine.file import PAGES_SIZE
 from cerata.engine.format.page import MAGIC
-from cerata.engine.limits import RING_SIZE_DEFAULT, RING_SIZE_MAX, RING_SIZE_MIN
+from cerata.engine.limits import PAGE_SIZE, RING_SIZE_DEFAULT, RING_SIZE_MAX, RING_SIZE_MIN
 from cerata.engine.recovery import Found, examine
 from cerata.engine.storage import MemoryFile, MemoryStorage, OsStorage, StorageFile
 
+from .test_layouts import forged_page
 from .words import PATH, RING, Disk, put, texts
 
 
@@ -292,6 +293,47 @@ def test_a_reader_of_a_damaged_file_looks_once(monkeypatch: pytest.MonkeyPatch) 
     assert restless.looks == 1
 
 
+@pytest.mark.unwatched("the test writes over the file")
+@pytest.mark.parametrize(("lose", "error"), [(bytes(PAGES_SIZE), Unsupported), (None, Corrupt)])
+def test_lost_pages_are_found_again_only_by_salvage(
+    lose: bytes | None, error: type[CerataError]
+) -> None:
+    """The newest footer says what they said; but unasked, a file without pages is none."""
+    disk = Disk()
+    with disk.log() as log:
+        log.append([put("a")])
+        log.seal()
+    if lose is not None:
+        disk.spoil(0, lose)
+    else:
+        for number in (0, 1):
+            disk.spoil(number * PAGE_SIZE + 100)
+    for mode in ("r", "rw"):
+        with pytest.raises(error):
+            disk.open(mode=mode)
+    with disk.log(mode="r", salvage=True) as log:
+        assert texts(log) == ["a"]
+        assert log.report.bad_pages == (0, 1)
+    disk.spoil(PAGES_SIZE, bytes(len(disk.image()) - PAGES_SIZE))
+    with pytest.raises(error):
+        disk.open(mode="r", salvage=True)
+
+
+@pytest.mark.unwatched("the test writes over the file")
+def test_pages_of_a_newer_version_are_not_lost() -> None:
+    """Whole, and not for us: salvage would read by this version's rules what is written by its."""
+    disk = Disk()
+    with disk.log() as log:
+        log.append([put("a")])
+        log.seal()
+    for number in (0, 1):
+        page = disk.image()[number * PAGE_SIZE : (number + 1) * PAGE_SIZE]
+        newer = forged_page(page[:8] + b"\x02" + page[9:], number)
+        disk.spoil(number * PAGE_SIZE, newer)
+    with pytest.raises(Unsupported, match="format version 2"):
+        disk.open(mode="r", salvage=True)
+
+
 @pytest.mark.parametrize("proven", [False, True])
 def test_a_reader_makes_durable_what_it_shows(
     monkeypatch: pytest.MonkeyPatch, *, proven: bool
@@ -358,6 +400,25 @@ def test_dead_creators_temporaries_are_swept(tmp_path: Path) -> None:
         assert texts(log) == ["a"]
     left = {"a.cera", kept.name, f"a.cera.89{TEMPORARY_SUFFIX}"}
     assert set(os.listdir(tmp_path)) == left
+
+
+def test_what_dead_creators_left_makes_room_for_the_new_file(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """On a full disk a creator that dies again and again would otherwise fill it up."""
+    disk = Disk()
+    left = f"{PATH}.01{TEMPORARY_SUFFIX}"
+    disk.storage.create(left).close()
+    make = MemoryStorage.create
+
+    def without_space(self: MemoryStorage, path: str, **options: Any) -> StorageFile:
+        if self.identity(left) is not None:
+            raise StorageFailed("No space left on device")
+        return make(self, path, **options)
+
+    monkeypatch.setattr(MemoryStorage, "create", without_space)
+    disk.open().close()
+    assert disk.storage.siblings(PATH) == [PATH]
 
 
 def test_a_living_creators_temporary_is_left(tmp_path: Path) -> None:

@@ -188,6 +188,17 @@ def test_a_search_reads_a_mebibyte_at_a_time() -> None:
 # --- the real disk -------------------------------------------------------------------------------
 
 
+def test_a_file_that_nobody_has_any_more_is_closed() -> None:
+    """An interrupt may have struck before it had a name; its locks would stay for ever."""
+    OsStorage().create("a").close()
+    before = os.listdir("/proc/self/fd")
+    OsStorage().open("a", mode="rw").try_lock(WRITER, exclusive=True)
+    assert os.listdir("/proc/self/fd") == before
+    file = OsStorage().open("a", mode="rw")
+    assert file.try_lock(WRITER, exclusive=True)
+    file.close()
+
+
 def test_an_error_says_what_it_was_about() -> None:
     """What failed, where, what to do, and the system's number."""
     full = refused(OSError(errno.ENOSPC, "x"), "write", "a")

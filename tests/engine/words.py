@@ -98,7 +98,7 @@ class Disk:
     def holding(cls, data: "bytes | bytearray") -> "Disk":
         """Return a disk that holds one file of these bytes."""
         disk = cls()
-        node = disk.storage._nodes[PATH] = MemoryNode(1)
+        node = disk.storage._nodes[PATH] = MemoryNode(-1)
         node.data = bytearray(data)
         return disk
 
