@@ -9,7 +9,7 @@ from functools import partial
 from typing import Final, TypeAlias
 
 from .afterlife import live_on, recover
-from .campaign import Campaign, Story
+from .campaign import Campaign, Memory, Story
 from .damage import check_leavings, check_rot, check_strangers
 from .geometry import FileGeometry
 from .interleavings import LIVES, Meeting, explore_meeting
@@ -21,6 +21,9 @@ from .states import Plan
 from .workloads import STORIES, fresh_image, record, record_creation, sequences
 
 SMOKE_PLAN: Final = Plan(exhaustive=1_024, samples=24, tears=48, pair_drops=24)
+
+_QUICK_PLAN: Final = Plan(exhaustive=128, samples=12, tears=24, pair_drops=12)
+"""For planted bugs: there are many, and each breaks many states."""
 
 CANARY: Final = "believe a record's body unchecked"
 """A bug that no monitor sees: a crash state and the oracle are needed to notice it."""
@@ -83,24 +86,32 @@ def detect(plant: Plant) -> str | None:
     # The stores that everything starts from are made before anything is planted.
     fresh_image()
     fresh_image(7)
+    # What a recovery with the bug made of an image is nothing to go by without it.
+    broken = Memory()
     for part in PARTS[plant.detector]():
         with plant.planted():
-            noticed = part()
+            noticed = part(broken)
         if noticed:
-            known = part()
+            known = part(Memory())
             new = [problem for problem in noticed if problem not in known]
             if new:
                 return new[0]
     return None
 
 
-def _story(recording: Recording) -> list[str]:
+def _story(recording: Recording, memory: Memory) -> list[str]:
     try:
         story = recording()
     except Exception as error:  # noqa: BLE001 - told, whatever it is
         return [repr(error)]
     campaign = Campaign(
-        recover, SMOKE_PLAN, life=live_on, life_every=20, lives_max=4, failures_max=1
+        recover,
+        _QUICK_PLAN,
+        life=live_on,
+        life_every=20,
+        lives_max=4,
+        failures_max=1,
+        memory=memory,
     )
     return [str(failure.finding) for failure in campaign.check(story).failures]
 
@@ -113,22 +124,28 @@ def damaged(check: Callable[[], Iterator[Finding]]) -> list[str]:
         return [repr(error)]
 
 
-def _schedules(meeting: Meeting) -> list[str]:
+def _checked(check: Callable[[], Iterator[Finding]], _: Memory) -> list[str]:
+    return damaged(check)
+
+
+def _schedules(meeting: Meeting, _: Memory) -> list[str]:
     tally = explore_meeting(meeting, preemptions=1, limit=60, problems_max=1)
     return list(tally.problems)
 
 
 DAMAGE = (check_rot, check_strangers, check_leavings)
 
-Part: TypeAlias = Callable[[], list[str]]
+Part: TypeAlias = Callable[[Memory], list[str]]
+"""Returns what it notices; ``memory`` is shared by all parts that run against one engine."""
+
 PARTS: Final[dict[str, Callable[[], list[Part]]]] = {
     # The shortest first: most bugs need no more, and a longer story has more states.
     "stories": lambda: [
         partial(_story, recording)
         for _, recording in sorted(recordings(1).items(), key=lambda item: len(item[0]))
     ],
-    "damage": lambda: [partial(damaged, check) for check in DAMAGE],
+    "damage": lambda: [partial(_checked, check) for check in DAMAGE],
     "schedules": lambda: [partial(_schedules, meeting) for meeting in LIVES.values()],
-    "promises": lambda: [partial(damaged, check) for check in PROMISES],
+    "promises": lambda: [partial(_checked, check) for check in PROMISES],
 }
 """What is run to notice a bug, by the name of its detector."""

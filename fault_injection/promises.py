@@ -227,6 +227,6 @@ PROMISES = (
     check_locks,
     check_fork,
     check_failed_sync,
-    check_interrupts,
     check_folds,
+    check_interrupts,
 )
