@@ -324,7 +324,6 @@ class Log:
             StorageFailed: the disk refused; nothing was acknowledged.
             OutcomeUnknown: the sync failed; reopen the file and look.
         """
-        self._hold.check_writable()
         prepared = prepare(drafts, self._environment.random_bytes, key=key, arguments=arguments)
         earlier = None
         while earlier is None:
@@ -422,7 +421,6 @@ class Log:
         Raises:
             InvalidInput: the key is none. ReadOnly, Locked.
         """
-        self._hold.check_writable()
         check_key(key)
         with self._hold.mutex, self._hold.writing():
             found = self._key_use(key, tenant)
@@ -477,7 +475,6 @@ class Log:
 
     def seal(self) -> None:
         """Move every event from the ring into a segment. Durable on return."""
-        self._hold.check_writable()
         with self._hold.mutex, self._hold.writing():
             if self._position.tail:
                 self._writer.flip()
@@ -492,7 +489,6 @@ class Log:
         Raises:
             Locked: another writer held the file too long, or at all; nothing was written.
         """
-        self._hold.check_writable()
         with self._hold.mutex, self._hold.writing(wait=wait):
             self._writer.flip(build=build)
             self._publish()
