@@ -10,7 +10,9 @@ carry different first bytes, so no leaf can be passed off as a node.
     chain_n    = H(0x02 ‖ chain_{n−1} ‖ leaf_n),  chain_0 = H(0x02 ‖ log id)
 """
 
+import os
 from collections.abc import Iterable, Sequence
+from functools import partial
 
 import msgspec
 from blake3 import blake3
@@ -23,10 +25,15 @@ HASH_SIZE = 32
 _THREADS_PAY_SIZE = 1 << 20
 """Measured; below, starting them costs more than they save."""
 
+_forked: list[bool] = []
+"""Filled in a forked child: the threads that hash stayed in the parent, and the child would wait
+for them for ever."""
+os.register_at_fork(after_in_child=partial(_forked.append, True))
+
 
 def hash_bytes(data: Buffer) -> bytes:
     """Return BLAKE3-256 of ``data``, on several cores where it is large."""
-    if len(data) >= _THREADS_PAY_SIZE:
+    if len(data) >= _THREADS_PAY_SIZE and not _forked:
         return blake3(data, max_threads=blake3.AUTO).digest()
     return blake3(data).digest()
 

@@ -1,5 +1,9 @@
 """Chain and tree: the shapes of RFC 6962, and proofs that nothing else can pass for."""
 
+import os
+import signal
+import time
+
 from blake3 import blake3
 from hypothesis import given
 from hypothesis import strategies as st
@@ -93,6 +97,24 @@ def test_large_and_small_are_hashed_alike() -> None:
     for size in (0, 1000, (1 << 20) - 1, 1 << 20, 3 << 20):
         data = bytes(range(256)) * (size // 256) + bytes(size % 256)
         assert hash_bytes(data) == blake3(data).digest()
+
+
+def test_a_forked_child_hashes_what_is_large() -> None:
+    """Its parent had done so, and it waited for ever for threads that a fork does not copy."""
+    data = bytes(2 << 20)
+    expected = hash_bytes(data)
+    child = os.fork()
+    if child == 0:
+        os._exit(0 if hash_bytes(data) == expected else 1)
+    deadline = time.monotonic() + 20
+    done = (0, 0)
+    while done == (0, 0) and time.monotonic() < deadline:
+        time.sleep(0.005)
+        done = os.waitpid(child, os.WNOHANG)
+    if done == (0, 0):
+        os.kill(child, signal.SIGKILL)
+        os.waitpid(child, 0)
+    assert done == (child, 0)
 
 
 def test_a_node_is_no_leaf() -> None:
