@@ -296,6 +296,24 @@ def test_a_flip_begins_behind_everything_that_is_there(size: int) -> None:
     assert plain.flip().offset == plain.page.data_end
 
 
+@pytest.mark.parametrize("size", [0, 1, 99, 100, 250])
+def test_what_is_written_again_is_all_that_was_asked_for(
+    monkeypatch: pytest.MonkeyPatch, size: int
+) -> None:
+    """Each byte once, as it was, in pieces that do not fill the memory."""
+    monkeypatch.setattr(file_module, "_JOIN_SIZE_MAX", 100)
+    disk = SimulatedDisk()
+    file = disk.process().create(PATH)
+    data = bytes(range(256)) * 2
+    file.write_at(0, data)
+    del disk.trace[:]
+    LogFile(file, PATH, bytes(16)).write_again(7, 7 + size)
+    writes = [one for one in disk.trace if isinstance(one, Write)]
+    assert b"".join(one.data for one in writes) == data[7 : 7 + size]
+    assert [one.offset for one in writes] == list(range(7, 7 + size, 100))
+    assert file.read_at(0, 512) == data
+
+
 def test_a_manifest_page_covers_what_it_names() -> None:
     """From the first event of its first reference to the last of its last."""
     plain = Plain()
