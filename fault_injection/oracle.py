@@ -101,7 +101,7 @@ class Judgement(msgspec.Struct, frozen=True):
                 found = oracle.check_damaged(
                     opener, acked=acked, proven=self.proven, erased=self.erased
                 )
-                return isinstance(found, Corrupt)
+                return not isinstance(found, int)
             case "unreadable":
                 return oracle.check_unreadable(opener, acked=acked)
             case _:
@@ -222,7 +222,7 @@ class Oracle:
 
     def check_damaged(
         self, opener: Callable[[], LogLike], *, acked: int, proven: int, erased: bool = False
-    ) -> int | Corrupt:
+    ) -> int | Corrupt | Unsupported:
         """Open a damaged image (O4): equal, or refused with a place.
 
         The one exception: the last group above ``proven`` may be cut if that is reported as an
@@ -232,8 +232,9 @@ class Oracle:
         try:
             log = opener()
             count = self.check(log, acked=0)
-        except Corrupt as error:
-            if error.offset is None and error.where is None:
+        except (Corrupt, Unsupported) as error:
+            # Where both header pages are damaged, it may look like another format or none.
+            if error.where is None:
                 raise Finding("O4", f"damage was refused without its place: {error}") from error
             return error
         except Finding:
