@@ -16,6 +16,7 @@ import numpy as np
 from .errors import Corrupt, InvalidInput
 from .events import (
     DEFAULT_SCOPE,
+    UNDECODABLE,
     AssertFact,
     Attachment,
     Draft,
@@ -486,7 +487,7 @@ def decode_content(first_seq: int, count: int, content: Buffer, offset: int) -> 
     """Decode the MessagePack value of a verified record. Raises `Corrupt`."""
     try:
         wire = _BATCH.decode(content)
-    except (msgspec.DecodeError, RecursionError) as error:
+    except UNDECODABLE as error:
         raise Corrupt(f"A ring record cannot be decoded: {error}", offset=offset) from error
     if (wire.events is None) == (wire.spill is None):
         raise Corrupt("A ring record has no events or has them twice", offset=offset)

@@ -390,7 +390,7 @@ class Event(msgspec.Struct, frozen=True, dict=True):
             return None
         try:
             return _PAYLOAD.decode(self.payload_bytes)
-        except (msgspec.DecodeError, RecursionError) as error:
+        except UNDECODABLE as error:
             raise Corrupt(
                 f"The payload of event {self.seq} cannot be decoded: {error}",
                 remedy="Run 'cerata verify' on the file.",
@@ -415,6 +415,9 @@ class Event(msgspec.Struct, frozen=True, dict=True):
         """Seq of the event that led to this one."""
         return lift(self.header.causation, self.header)
 
+
+UNDECODABLE = (msgspec.DecodeError, UnicodeDecodeError, RecursionError)
+"""What msgspec raises on bytes that are no value of the wanted type: for text, its own error."""
 
 _PAYLOAD = msgspec.msgpack.Decoder(Payload)
 _encode = msgspec.msgpack.Encoder().encode
@@ -445,7 +448,7 @@ def decode_body(header: EventHeader, data: bytes) -> EventBody:
         if header.version < kind.wire_version:
             data = _lifted(header, data, kind.wire_version)
         body = body_decoder(kind).decode(data)
-    except (msgspec.DecodeError, RecursionError):
+    except UNDECODABLE:
         return UnknownBody(kind=header.type, kind_version=header.version, data=data)
     for name in kind.references:
         value = getattr(body, name)

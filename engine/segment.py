@@ -16,6 +16,7 @@ import zstandard
 
 from .codec import DTYPE_SIZES, WireEvent
 from .errors import Corrupt
+from .events import UNDECODABLE
 from .format.checks import CHECK_SIZE_BLOCK, TAG_BLOCK, TAG_INDEX, check
 from .format.extent import EXTENT_HEADER_SIZE
 from .integrity import SALT_SIZE, Tree
@@ -186,7 +187,7 @@ class Segment:
             raise self._corrupt("its index is over the limit")
         try:
             return _INDEX.decode(_decompressed(stored, raw_size))
-        except (zstandard.ZstdError, msgspec.DecodeError, RecursionError) as error:
+        except (zstandard.ZstdError, *UNDECODABLE) as error:
             raise self._corrupt(f"its index cannot be decoded: {error}") from error
 
     def _block(self, number: int) -> tuple[bytes, bytes]:

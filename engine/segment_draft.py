@@ -13,7 +13,7 @@ import msgspec
 import numpy as np
 
 from .codec import DTYPE_SIZES, Batch, WireEvent
-from .events import Embedding, Payload
+from .events import UNDECODABLE, Embedding, Payload
 from .format.checks import CHECK_SIZE_BLOCK, TAG_BLOCK, TAG_INDEX, check
 from .format.extent import EXTENT_HEADER_SIZE
 from .integrity import SALT_SIZE, Tree, hash_bytes
@@ -181,7 +181,7 @@ def _embedding_of(event: WireEvent) -> Embedding | None:
     if event.salt is None:
         return None
     # A body of another kind, or of a later version, may have anything under this name.
-    with suppress(msgspec.DecodeError, RecursionError):
+    with suppress(*UNDECODABLE):
         embedding = _VECTORS.decode(_PAYLOAD.decode(event.payload).body).embedding
         if embedding is not None:
             row_size = DTYPE_SIZES.get(embedding.dtype, 0) * embedding.dimension

@@ -12,7 +12,7 @@ lot and counts.
 
 `sweep` goes over places one by one: `system_calls` makes each call below the storage fail under
 the stories of `sweep_stories`, `exceptions` raises at each bytecode, and `subject` judges what was
-said; `kills` and `rounds` do it with real processes.
+said; `kills` and `rounds` do it with real processes, `decoders` reads files that lie.
 
 What your own tests call is in `testing`. Start reading at `disk`.
 """

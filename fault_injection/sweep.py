@@ -56,6 +56,12 @@ def _rounds(options: Options) -> Tally:
     return meet(options.count or 1_000)
 
 
+def _fuzz(options: Options) -> Tally:
+    from .decoders import fuzz
+
+    return fuzz(options.count or 20_000, seed=options.seed)
+
+
 SWEEPS: dict[str, tuple[str, Callable[[Options], Tally]]] = {
     "io": ("every system call of every story, each error that it can give, once and for ever", _io),
     "exceptions": (
@@ -63,6 +69,7 @@ SWEEPS: dict[str, tuple[str, Callable[[Options], Tally]]] = {
         _exceptions,
     ),
     "kills": ("real processes killed at random instants (--count 25000)", _kills),
+    "fuzz": ("hostile files whose checks all hold (--count 20000)", _fuzz),
     "rounds": ("two writers and a child of each on one file (--count 1000)", _rounds),
 }
 
@@ -73,7 +80,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     for name, (what, _) in SWEEPS.items():
         parser.add_argument(f"--{name}", action="store_true", help=what)
     parser.add_argument("--share", type=int, default=1, help="try one in so many (default all)")
-    parser.add_argument("--count", type=int, default=0, help="of kills or rounds")
+    parser.add_argument("--count", type=int, default=0, help="of kills, rounds or files")
     parser.add_argument("--jobs", type=int, default=1, help="processes that kill at once")
     parser.add_argument("--seed", type=int, default=0, help="of all that is drawn")
     parsed = parser.parse_args(arguments)

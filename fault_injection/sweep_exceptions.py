@@ -6,6 +6,7 @@ on a file of its own. The batch is whole or absent, the handle goes on or says t
 no lock is held once the handle was used again, and the file reopens without repair.
 """
 
+import gc
 import os
 import signal
 from collections.abc import Callable, Generator, Iterator, Sequence
@@ -235,9 +236,13 @@ class _Bench:
         blaming = [one for one in subject.errors if isinstance(one, CerataError)]
         if blaming and not isinstance(blaming[0], OutcomeUnknown):
             subject.problems.append(f"it was told as {blaming[0]!r}")
+        in_handler = any(one.__context__ is not None for one in subject.errors)
         for one in subject.errors:
             # As when the caller has handled it: what it held is dropped.
             one.__traceback__ = one.__context__ = one.__cause__ = None
+        if in_handler:
+            # An error and the frame that was handling it hold each other until the collector comes.
+            gc.collect()
         if subject.log is not None:
             tally.poisoned += not subject.log.is_open
         tally.finished += at >= 0 and not subject.errors

@@ -20,6 +20,7 @@ from cerata.fault_injection.plants import BY_NAME
 
 from .damage import WRONG, outcome
 from .specimen import Specimen, build
+from .words import RING
 
 pytestmark = pytest.mark.unwatched("it damages every sector")
 
@@ -46,6 +47,19 @@ class Disk:
         """The sectors in which something stands, or stood."""
         count = len(self.specimen.data) // SECTOR_SIZE
         return [number for number in range(count) if any(self.sector(number))]
+
+    def hits_the_end(self, image: Image) -> bool:
+        """Tell whether sectors of the last batch and of the mark that proves it are damaged.
+
+        Without the mark a damaged last record looks like a torn write, and is reported so.
+        """
+        start = self.specimen.ring_start
+        records = [place for place in self.specimen.places if place.name == "record"]
+        *_, last, mark = sorted(records, key=lambda place: (place.start - start) % RING)
+        return mark.start // SECTOR_SIZE in image and any(
+            last.start < (number + 1) * SECTOR_SIZE and number * SECTOR_SIZE < last.stop
+            for number in image
+        )
 
     def stale(self, number: int) -> list[bytes]:
         """Return what a lost write leaves: each older content of a sector, zeros at first."""
@@ -119,7 +133,11 @@ def test_no_damaged_sector_goes_unseen(disk: Disk, seed: int) -> None:
             continue
         found = judged(disk, image)
         counts[name, found] += 1
-        assert is_right(found), (name, found, sorted(image))
+        assert is_right(found) or (found == "ambiguous" and disk.hits_the_end(image)), (
+            name,
+            found,
+            sorted(image),
+        )
     lines = [f"  {name:12} {found:16} {count:8,}\n" for (name, found), count in counts.items()]
     sys.stdout.writelines([f"\n{counts.total():,} damaged sectors\n", *sorted(lines)])
     assert {name for name, _ in counts} == {"zeroed", "stale", "swapped", "misread", "misdirected"}

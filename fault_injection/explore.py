@@ -1,0 +1,43 @@
+"""Coverage-guided search for hostile files, by atheris: ``pip install 'cerata[fuzz]'``.
+
+``python -m cerata.fault_injection.explore FOLDER -max_total_time=600`` keeps what it learns in the
+folder; the options are libFuzzer's. `decoders` says what a hostile file is, and what may come of
+it.
+"""
+
+import importlib
+import sys
+from collections.abc import Sequence
+from typing import Any
+
+import msgspec
+
+_PIECE = 12
+"""Bytes that are read as one patch: an offset of 4, and 8 to put there."""
+
+
+def explore(arguments: Sequence[str]) -> None:
+    """Let atheris look for patches that do what they must not, until it is stopped."""
+    # By name: what is known of its types is of another version.
+    atheris: Any = importlib.import_module("atheris")
+    # It must see the engine come in, to follow where a file leads.
+    with atheris.instrument_imports(include=["cerata.engine"]):
+        from .decoders import Patch, patched, read_everything, specimen
+
+    decoder = msgspec.msgpack.Decoder(list[Patch])
+
+    def read_hostile(data: bytes) -> None:
+        try:
+            patches = decoder.decode(data)
+        except (msgspec.DecodeError, RecursionError):
+            pieces = [data[at : at + _PIECE] for at in range(0, len(data), _PIECE)]
+            patches = [Patch(int.from_bytes(piece[:4], "little"), piece[4:]) for piece in pieces]
+        read_everything(patched(patches))
+
+    read_everything(specimen())
+    atheris.Setup([sys.argv[0], *arguments], read_hostile)
+    atheris.Fuzz()
+
+
+if __name__ == "__main__":
+    explore(sys.argv[1:])
