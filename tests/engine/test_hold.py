@@ -52,6 +52,10 @@ def test_a_handle_says_whether_calls_can_succeed() -> None:
         reader._hold.writing().__enter__()
 
 
+def nothing_to_save(*_: object) -> dict[str, None]:
+    return {}
+
+
 # --- locks ---------------------------------------------------------------------------------------
 
 
@@ -65,7 +69,7 @@ def test_two_handles_never_write_at_once() -> None:
         assert disk.clock.waited >= 2
         before = disk.clock.waited
         with pytest.raises(Locked):
-            two.publish_projections(lambda *_: {}, wait=False)
+            two.publish_projections(nothing_to_save, wait=False)
         assert disk.clock.waited == before
     assert two.append([put("a")]).first_seq == 1
     one.close()
