@@ -9,6 +9,8 @@ from contextlib import contextmanager
 from contextvars import ContextVar
 from functools import partial
 
+import msgspec
+
 from cerata.engine.codec import tenant_of
 from cerata.engine.errors import Conflict, IdempotencyConflict, InvalidInput, NotFound, ReadOnly
 from cerata.engine.events import Draft, Event, EventBody, PutFrame, Scope, SupersedeFrame
@@ -67,7 +69,9 @@ class Appends(Reads):
         ``key`` makes the block idempotent: it stands for the calls in it and what they were
         given. Run again, the block reads the memory as it was before its first run (`at`,
         `tag` and `head` too), writes nothing, and ``tx.receipt`` is the first one, with ``added``
-        False. A block that gathers nothing leaves no key.
+        False. A block that gathers nothing leaves no key. The key stands in the tenant of the
+        first event: where that is not the store's own, whoever reads before the first write reads
+        the newest memory, so open a store with that scope instead.
 
         Raises:
             IdempotencyConflict: the key was used for other calls.
@@ -114,12 +118,14 @@ class Appends(Reads):
         """Whether this thread or task has a transaction open."""
         return self._transaction.get() is not None
 
-    def _called(self, scope: Scope, *arguments: object) -> None:
+    def _called(
+        self, scope: Scope, *arguments: object, drafts: Sequence[Draft] | None = None
+    ) -> None:
         """Take down a call in a keyed transaction, by what the caller gave."""
         transaction = self._transaction.get()
         if transaction is not None and transaction.is_keyed:
             transaction.look_up(tenant_of(scope))
-            transaction.called(*arguments)
+            transaction.called(*arguments, *(() if drafts is None else (asked(drafts),)))
 
     def next_place(self) -> int:
         """Return the place, from 1, that the next event will have in its batch."""
@@ -242,5 +248,14 @@ class Appends(Reads):
 
 
 def asked(drafts: Sequence[Draft]) -> list[tuple[str, Scope, EventBody]]:
-    """Return what drafts say, where they are all that a caller gave."""
-    return [(draft.body.wire_name, draft.scope, draft.body) for draft in drafts]
+    """Return what drafts say, where they are all that a caller gave.
+
+    Left out is what is derived from it, so that a key of today is known to a later version.
+    """
+    return [(draft.body.wire_name, draft.scope, _given(draft.body)) for draft in drafts]
+
+
+def _given(body: EventBody) -> EventBody:
+    if isinstance(body, PutFrame):
+        return msgspec.structs.replace(body, content_hash=None)
+    return body

@@ -22,6 +22,7 @@ from cerata.engine.events import (
     ScopeValue,
 )
 from cerata.engine.integrity import hash_bytes
+from cerata.engine.limits import NESTING_MAX
 from cerata.projections.times import to_microseconds
 
 from .references import is_within
@@ -81,13 +82,28 @@ def frame_fields(
         title=title,
         tags=_strings("tags", tags),
         labels=_strings("labels", labels),
-        metadata={} if metadata is None else dict(metadata),
+        metadata={} if metadata is None else copied(metadata),
         track=track,
         parent=parent,
         content_dates=tuple(map(to_microseconds, listed("content_dates", content_dates))),
         created=None if created is None else to_microseconds(created),
         search_text=search_text,
     )
+
+
+def copied(metadata: Mapping[str, JsonValue]) -> dict[str, JsonValue]:
+    """Return metadata that nobody else can change; the log refuses in it what is no JSON."""
+    return {name: _copied(value, 1) for name, value in metadata.items()}
+
+
+def _copied(value: JsonValue, depth: int) -> JsonValue:
+    if depth > NESTING_MAX:
+        return value
+    if isinstance(value, dict):
+        return {name: _copied(one, depth + 1) for name, one in value.items()}
+    if isinstance(value, list | tuple):
+        return [_copied(one, depth + 1) for one in value]
+    return value
 
 
 def is_unicode(text: str) -> bool:

@@ -197,7 +197,7 @@ class Ingest:
             chunk_count=len(self._passages),
         )
         every = range(len(self._passages))
-        if len(self._passages) < _BATCH_EVENTS:
+        if self._store.in_transaction or len(self._passages) < _BATCH_EVENTS:
             place = self._place()
             chunks = self._chunks(-place, every)
             closing = self._supersedes(replaced, -place)
@@ -256,11 +256,15 @@ class Ingest:
         replaced: Sequence[int],
         expect: int | None,
     ) -> Receipt:
-        """Put the missing chunks in batches; the last one closes what the document replaces."""
+        """Put the missing chunks in batches; the last one closes what the document replaces.
+
+        A transaction takes them in one: it gathers all of a call or nothing.
+        """
         made, seqs = list(ids), list[int]()
         receipt: Receipt | None = None
-        for first in range(0, len(missing), _BATCH_EVENTS):
-            indexes = missing[first : first + _BATCH_EVENTS]
+        step = len(missing) if self._store.in_transaction else _BATCH_EVENTS
+        for first in range(0, len(missing), step):
+            indexes = missing[first : first + step]
             drafts = list(self._chunks(document, indexes))
             if indexes[-1] == missing[-1]:
                 drafts += self._supersedes(replaced, document)

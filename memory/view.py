@@ -18,7 +18,7 @@ from cerata.projections.row_fold import OwnProjection
 from cerata.projections.times import to_datetime
 from cerata.replay.fold import Fold
 
-from .drafting import joined_text
+from .drafting import copied, joined_text
 from .gathered import Gathered, Gathering
 from .layer import Layer
 from .layers import Layers
@@ -155,7 +155,7 @@ class View(Reads):
             title=body.title,
             tags=body.tags,
             labels=body.labels,
-            metadata=body.metadata,
+            metadata=copied(body.metadata),
             scope=dict(event.scope),
             created=recorded if body.created is None else to_datetime(body.created),
             recorded=recorded,

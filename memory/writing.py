@@ -21,7 +21,7 @@ from cerata.engine.events import (
     SupersedeFrame,
 )
 
-from .appending import Appends, asked
+from .appending import Appends
 from .drafting import frame_draft, frame_fields, full_scope, listed, within_scope
 from .spaces import Vector, Vectors, vectors
 from .values import FrameId, Receipt, frame_id
@@ -88,7 +88,7 @@ class Writes(Appends):
         stamped = full_scope(scope, self._scope)
         [vector] = vectors(None if embedding is None else [embedding], 1, space)
         drafts = [frame_draft(content, fields, stamped, embedding=vector)]
-        self._called(stamped, "put_frame", asked(drafts))
+        self._called(stamped, "put_frame", drafts=drafts)
         return self.write(drafts, key=key)
 
     def put_frames(
@@ -121,7 +121,7 @@ class Writes(Appends):
             frame_draft(text, own, stamped, embedding=row)
             for text, own, row in zip(texts, each, rows, strict=True)
         ]
-        self._called(stamped, "put_frames", asked(drafts))
+        self._called(stamped, "put_frames", drafts=drafts)
         return self.write(drafts, key=key)
 
     def remember(
@@ -287,5 +287,5 @@ class Writes(Appends):
             [one if isinstance(one, Draft) else Draft(one) for one in events], self._scope
         )
         if drafts:
-            self._called(drafts[0].scope, "append", asked(drafts))
+            self._called(drafts[0].scope, "append", drafts=drafts)
         return self.write(drafts, expect=expect, key=key)

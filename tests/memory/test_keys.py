@@ -1,12 +1,15 @@
 """A transaction with a key may be run again: its key stands for the calls, not for what came."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
+from unittest import mock
 
+import msgspec
 import pytest
 
 import cerata
-from cerata.engine.events import PutFrame
+from cerata.engine.events import Draft, PutFrame
+from cerata.memory import appending
 
 LONG = "\n\n".join(f"## Part {number}\n" + "w " * 400 for number in range(6))
 
@@ -182,3 +185,40 @@ def test_drafts_that_were_gathered_without_a_call_are_compared() -> None:
         adds("one")
         with pytest.raises(cerata.IdempotencyConflict):
             adds("two")
+
+
+@pytest.mark.parametrize("in_a_block", [False, True])
+def test_what_is_derived_is_no_part_of_what_was_asked(in_a_block: bool) -> None:
+    """A key of an earlier version, which derived less, is known: its retries are no conflicts."""
+    with cerata.open(":memory:") as store:
+
+        def put() -> cerata.Receipt:
+            if not in_a_block:
+                return store.put_frame("hello", metadata={"a": 1}, key="k")
+            with store.transaction(key="k") as tx:
+                store.put_frame("hello", metadata={"a": 1})
+            assert tx.receipt is not None
+            return tx.receipt
+
+        with mock.patch.object(appending, "asked", asked_before):
+            assert put().added
+        assert not put().added
+        # Of a frame of this text and metadata, for good.
+        [event] = store.log()
+        payload = event.payload
+        assert payload is not None
+        assert payload.arguments is not None
+        assert payload.arguments.hex()[:16] == PINNED[in_a_block]
+
+
+def asked_before(drafts: Sequence[Draft]) -> object:
+    """What was asked, as it was hashed when frames had no content hash."""
+    bodies = [draft.body for draft in drafts]
+    return [
+        (body.wire_name, draft.scope, msgspec.structs.replace(body, content_hash=None))
+        for draft, body in zip(drafts, bodies, strict=True)
+        if isinstance(body, PutFrame)
+    ]
+
+
+PINNED = {False: "dcbec5872afad9d8", True: "9d97e42ff614cd56"}

@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import cerata
-from cerata.engine.events import PutEmbedding, PutFrame, Scope
+from cerata.engine.events import JsonValue, PutEmbedding, PutFrame, Scope
 from cerata.engine.log import Log
 from cerata.memory.references import References
 from cerata.memory.spaces import vectors
@@ -372,3 +372,38 @@ def test_a_call_is_checked_without_those_before_it(monkeypatch: pytest.MonkeyPat
                 store.delete(number)
             assert looked == [1] * 50
         assert looked[50:] == [50]
+
+
+def test_a_refused_call_leaves_nothing_of_a_long_document() -> None:
+    """Half of its chunks once stayed gathered, and were appended as a whole document."""
+    long = "\n\n".join(f"Paragraph {number} " + "word " * 150 for number in range(600))
+    with cerata.open(":memory:") as store:
+        store.remember("old text", uri="doc")
+        with store.transaction() as tx:
+            store.put_frames([f"t{number}" for number in range(9_705)])
+            with pytest.raises(cerata.InvalidInput, match="would pass"):
+                store.remember(long, uri="doc")
+            assert len(tx.drafts) == 9_705
+        assert [frame.text for frame in store.frames() if frame.uri == "doc"] == ["old text"]
+        with store.transaction():
+            store.remember(long, uri="doc")
+        [document] = [frame for frame in store.frames() if frame.uri == "doc"]
+        assert (document.text, document.active) == (long, True)
+        assert document.chunk_count == len(store.chunks(document.id)) > 256
+
+
+def test_what_was_gathered_is_nobody_elses_to_change() -> None:
+    """Neither through the mapping that was given nor through the frame that was read."""
+    given_metadata: dict[str, JsonValue] = {"list": [1], "map": {"a": (1, 2)}}
+    with cerata.open(":memory:") as store:
+        with store.transaction() as tx:
+            receipt = store.put_frame("a", metadata=given_metadata)
+            read = store.frame(receipt.id).metadata
+            assert isinstance(read, dict)
+            read["hacked"] = 1
+            for one in (given_metadata, read):
+                value = one["list"]
+                assert isinstance(value, list)
+                value.append(2)
+        assert tx.receipt is not None
+        assert store.frame(tx.receipt.id).metadata == {"list": [1], "map": {"a": [1, 2]}}
