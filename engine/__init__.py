@@ -30,8 +30,9 @@ from .events import (
 )
 from .head import Appended, Head
 from .log import Log
+from .memory import MemoryStorage
 from .recovery import RecoveryReport
-from .storage import LockName, MemoryStorage, OsStorage, Storage, StorageFile
+from .storage import LockName, OsStorage, Storage, StorageFile
 
 __all__ = [
     "DEFAULT_SCOPE",

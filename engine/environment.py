@@ -10,7 +10,8 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Protocol
 
-from .storage import MemoryStorage, OsStorage, Storage
+from .memory import MemoryStorage
+from .storage import OsStorage, Storage
 
 
 class Clock(Protocol):

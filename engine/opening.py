@@ -19,9 +19,10 @@ from .format.record import sectors
 from .limits import RING_SIZE_DEFAULT, RING_SIZE_MAX, RING_SIZE_MIN
 from .locks import held, wait_for
 from .log import Log, SyncPolicy
+from .memory import MemoryStorage
 from .recovery import Found, examine
 from .salvage import examine_damaged, page_from_footer
-from .storage import LockName, MemoryStorage, OsStorage, StorageFile
+from .storage import LockName, OsStorage, StorageFile
 
 _CREATION_TRIES = 100
 _READ_TRIES = 8

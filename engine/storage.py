@@ -1,8 +1,8 @@
 """The storage interface: every byte that reaches or leaves a disk passes through here.
 
-Owns the two protocols (`Storage`, a folder's namespace, and `StorageFile`, one open file), the
-real implementation over the operating system, and the one in memory. Leaves out any knowledge of
-the format. The simulator in `cerata.fault_injection` implements the same protocols.
+Owns the two protocols (`Storage`, a folder's namespace, and `StorageFile`, one open file) and the
+real implementation over the operating system. Leaves out any knowledge of the format. `memory` and
+the simulator in `cerata.fault_injection` implement the same protocols.
 """
 
 import errno
@@ -11,11 +11,9 @@ import os
 import stat
 import struct
 import sys
-import threading
 from collections.abc import Callable, Iterator
 from contextlib import suppress
 from enum import IntEnum
-from itertools import count
 from typing import Literal, Protocol, TypeAlias
 
 import numpy as np
@@ -422,119 +420,3 @@ class OsStorage:
             return sorted(os.path.join(folder, name) for name in os.listdir(folder or "."))
         except OSError:
             return []
-
-
-# --- memory --------------------------------------------------------------------------------------
-
-
-class MemoryNode:
-    """The bytes of one file in memory and who holds its locks."""
-
-    def __init__(self, number: int) -> None:
-        self.number = number
-        self.data = bytearray()
-        self.holders: dict[LockName, dict[int, bool]] = {name: {} for name in LockName}
-
-
-class MemoryFile:
-    """An open file of `MemoryStorage`; a sync has nothing to do."""
-
-    def __init__(self, node: MemoryNode, guard: threading.RLock) -> None:
-        self._node = node
-        self._guard = guard
-
-    def read_at(self, offset: int, size: int) -> bytes:
-        with self._guard:
-            return bytes(memoryview(self._node.data)[offset : offset + size])
-
-    def search(self, offset: int, stop: int, low: int, high: int) -> list[int]:
-        return search_sectors(self.read_at, offset, stop, low, high)
-
-    def write_at(self, offset: int, data: Buffer) -> None:
-        with self._guard:
-            held = self._node.data
-            held.extend(bytes(max(0, offset - len(held))))
-            held[offset : offset + len(data)] = data
-
-    def sync(self) -> None:
-        return
-
-    def size(self) -> int:
-        return len(self._node.data)
-
-    def set_size(self, size: int) -> None:
-        with self._guard:
-            held = self._node.data
-            del held[size:]
-            held.extend(bytes(size - len(held)))
-
-    def try_lock(self, name: LockName, *, exclusive: bool) -> bool:
-        with self._guard:
-            holders = self._node.holders[name]
-            for holder, holds_exclusively in holders.items():
-                if holder != id(self) and (exclusive or holds_exclusively):
-                    return False
-            holders[id(self)] = exclusive
-            return True
-
-    def unlock(self, name: LockName) -> None:
-        with self._guard:
-            self._node.holders[name].pop(id(self), None)
-
-    def identity(self) -> Identity:
-        return 0, self._node.number
-
-    def close(self) -> None:
-        for name in LockName:
-            self.unlock(name)
-
-
-class MemoryStorage:
-    """Files that live as long as this object: ``:memory:`` stores, and tests."""
-
-    def __init__(self) -> None:
-        self._guard = threading.RLock()
-        self._nodes: dict[str, MemoryNode] = {}
-        self._numbers = count()
-
-    def open(self, path: str, *, mode: Literal["r", "rw"]) -> StorageFile:
-        with self._guard:
-            node = self._nodes.get(path)
-            if node is None:
-                raise NotFound("There is no such file", where=path)
-            return MemoryFile(node, self._guard)
-
-    def create(self, path: str, *, known_as: str | None = None) -> StorageFile:
-        with self._guard:
-            if path in self._nodes:
-                raise refused(FileExistsError(errno.EEXIST, "exists"), "create", known_as or path)
-            node = self._nodes[path] = MemoryNode(next(self._numbers))
-            return MemoryFile(node, self._guard)
-
-    def link(self, source: str, target: str) -> bool:
-        with self._guard:
-            if target in self._nodes:
-                return False
-            if source not in self._nodes:
-                raise NotFound("There is no such file", where=source)
-            self._nodes[target] = self._nodes[source]
-            return True
-
-    def rename(self, source: str, target: str) -> None:
-        with self._guard:
-            self._nodes[target] = self._nodes.pop(source)
-
-    def unlink(self, path: str) -> None:
-        with self._guard:
-            self._nodes.pop(path, None)
-
-    def sync_dir(self, path: str) -> None:
-        return
-
-    def identity(self, path: str) -> Identity | None:
-        node = self._nodes.get(path)
-        return None if node is None else (0, node.number)
-
-    def siblings(self, path: str) -> list[str]:
-        folder = path.rpartition("/")[0]
-        return sorted(name for name in self._nodes if name.rpartition("/")[0] == folder)

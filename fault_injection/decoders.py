@@ -24,7 +24,7 @@ from cerata.engine.events import Attachment, Draft, Embedding, PutFrame, Unknown
 from cerata.engine.format import checks
 from cerata.engine.integrity import hash_bytes
 from cerata.engine.log import Log
-from cerata.engine.storage import MemoryNode, MemoryStorage
+from cerata.engine.memory import MemoryNode, MemoryStorage
 from cerata.engine.verify import verify_log
 
 from .subject import draft

@@ -15,7 +15,8 @@ from .geometry import FileGeometry
 from .interleavings import LIVES, Meeting, explore_meeting
 from .monitor import OrderingMonitor
 from .oracle import Finding
-from .plants import BY_NAME, Plant
+from .planting import Plant
+from .plants import BY_NAME
 from .promises import PROMISES
 from .states import Plan
 from .workloads import STORIES, fresh_image, record, record_creation, sequences

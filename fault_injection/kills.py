@@ -8,8 +8,10 @@ where a sync costs nothing: a kill loses no page that was written, wherever they
 
 import gc
 import os
+import re
 import signal
 import time
+from collections.abc import Callable
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass, field
 from multiprocessing import get_context
@@ -107,26 +109,32 @@ def _kill(count: int, seed: int) -> KillTally:
     return tally
 
 
-class _Victim:
-    """A forked writer, and what it has said so far."""
+class Victim:
+    """A forked writer, which does what ``live(path, pipe, name, dice)`` does until it is killed.
 
-    def __init__(self, path: str, name: str, seed: int) -> None:
+    It tells the pipe what it does, in lines; an error of its own is a line that begins with X.
+    """
+
+    def __init__(
+        self, live: Callable[[str, int, str, Random], None], path: str, name: str, seed: int
+    ) -> None:
         self._pipe, writing = os.pipe()
         self._said = b""
         self.process = os.fork()
         if self.process == 0:
             gc.disable()
             try:
-                _live(path, writing, name, Random(seed))
+                os.close(self._pipe)
+                live(path, writing, name, Random(seed))
             except BaseException as error:  # noqa: BLE001 - the parent hears of it
                 os.write(writing, f"X {error!r}\n".encode())
             finally:
                 os._exit(1)
         os.close(writing)
 
-    def listen(self, acknowledged: int) -> None:
-        """Hear what it says until so many things were done, or it is silent."""
-        while self._said.count(b"!") < acknowledged and self._hear():
+    def listen(self, count: int, said: bytes = rb"!") -> None:
+        """Hear what it says until a pattern came so many times, or it is silent."""
+        while len(re.findall(said, self._said)) < count and self._hear():
             pass
 
     def _hear(self) -> bool:
@@ -194,10 +202,10 @@ class _Killer:
 
     def kill_once(self) -> None:
         random = self._random
-        victims: list[_Victim] = []
+        victims: list[Victim] = []
         for _ in range(random.choice((1, 1, 1, 2))):
             self._writers += 1
-            victims.append(_Victim(self._path, str(self._writers), random.randrange(1 << 30)))
+            victims.append(Victim(_live, self._path, str(self._writers), random.randrange(1 << 30)))
         # Some are killed while they open, most in the middle of their work.
         awaited = random.choice((0, *range(10)))
         victims[0].listen(awaited)

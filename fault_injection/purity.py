@@ -24,7 +24,7 @@ import msgspec
 from cerata.engine.environment import Environment
 from cerata.engine.errors import InvalidInput
 from cerata.engine.events import Draft, Event, EventBody
-from cerata.engine.storage import MemoryStorage
+from cerata.engine.memory import MemoryStorage
 from cerata.memory.store import open_store
 from cerata.projections.row_fold import OwnProjection, RowFold, row_fold
 

@@ -74,7 +74,7 @@ class Appends(Reads):
         the newest memory, so open a store with that scope instead.
 
         Raises:
-            IdempotencyConflict: the key was used for other calls.
+            IdempotencyConflict: the key was used for other calls, or these can be made no longer.
         """
         if expect is not None:
             check_number("expect", expect)
@@ -90,11 +90,12 @@ class Appends(Reads):
         except (Conflict, InvalidInput, NotFound) as error:
             if transaction.first is None:
                 raise
-            # The first run was refused nothing, so this one asked for something else.
+            # The first run was refused nothing over the same memory.
             raise IdempotencyConflict(
-                f"The idempotency key {key!r} was used for other calls",
+                f"The idempotency key {key!r} was used for other calls, "
+                f"or these can no longer be made: {error.what}",
                 where=f"event {transaction.first.appended.first_seq:,}",
-                remedy="Use a new key for a new request.",
+                remedy="What it was used for is done. Use a new key for a new request.",
             ) from error
         finally:
             self._transaction.reset(token)

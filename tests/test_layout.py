@@ -249,7 +249,7 @@ MAY_TOUCH = {
     "cli": {"files", "clock"},
     "fault_injection": {"files", "clock"},
     # It runs the engine's own source with one line changed, to show that the fault is found.
-    "fault_injection/plants.py": {"code"},
+    "fault_injection/planting.py": {"code"},
     # remember(path) reads the user's own file; nothing of the store is touched there.
     "memory/ingest.py": {"files"},
     # remember_files lists the user's own folders.

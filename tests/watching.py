@@ -15,7 +15,8 @@ import pytest
 
 from cerata.engine.head import Appended
 from cerata.engine.log import Log
-from cerata.engine.storage import MemoryStorage, OsStorage, Storage, StorageFile
+from cerata.engine.memory import MemoryStorage
+from cerata.engine.storage import OsStorage, Storage, StorageFile
 from cerata.fault_injection.geometry import FileGeometry
 from cerata.fault_injection.monitor import MonitoredFile, OrderingMonitor
 

@@ -7,8 +7,6 @@ kills it at a random instant, opens the file and compares.
 """
 
 import os
-import re
-import signal
 import sys
 import tempfile
 import time
@@ -20,6 +18,7 @@ import cerata
 from cerata.engine import PutFrame
 from cerata.engine.events import SupersedeFrame
 from cerata.engine.verify import verify_log
+from cerata.fault_injection.kills import Victim
 
 RING = 64 << 10
 PAGE = 25
@@ -67,9 +66,8 @@ class Tally:
         )
 
 
-def write_until_killed(path: str, pipe: int, name: str, seed: int) -> None:
+def write_until_killed(path: str, pipe: int, name: str, random: Random) -> None:
     """Do one thing after another, and say so: ``? what``, then ``! first last`` when it held."""
-    random = Random(seed)
 
     def say(what: str) -> None:
         os.write(pipe, what.encode() + b"\n")
@@ -119,44 +117,6 @@ def write_until_killed(path: str, pipe: int, name: str, seed: int) -> None:
             current.append(receipt.id)
 
 
-class Victim:
-    """A forked writer, and what it has said so far."""
-
-    def __init__(self, path: str, name: str, seed: int) -> None:
-        self._pipe, writing = os.pipe()
-        self._said = b""
-        self.process = os.fork()
-        if self.process == 0:
-            try:
-                os.close(self._pipe)
-                write_until_killed(path, writing, name, seed)
-            except BaseException as error:  # noqa: BLE001
-                # Whatever it was, the parent hears of it, and the child ends here.
-                os.write(writing, f"X {type(error).__name__}: {error}\n".encode())
-            finally:
-                os._exit(1)
-        os.close(writing)
-
-    def await_acknowledgements(self, count: int) -> None:
-        """Listen until so many batches were acknowledged."""
-        while len(re.findall(rb"\n! [1-9]", self._said)) < count and self._listen():
-            pass
-
-    def _listen(self) -> bool:
-        heard = os.read(self._pipe, 1 << 16)
-        self._said += heard
-        return bool(heard)
-
-    def kill(self) -> list[str]:
-        """Kill it, and return all that it ever said."""
-        os.kill(self.process, signal.SIGKILL)
-        os.waitpid(self.process, 0)
-        while self._listen():
-            pass
-        os.close(self._pipe)
-        return self._said.decode().splitlines()
-
-
 class Killer:
     """Kills writers of one file and checks it each time against all that it ever said."""
 
@@ -173,10 +133,14 @@ class Killer:
         victims: list[Victim] = []
         for _ in range(random.choice([1, 1, 2])):
             self._writers += 1
-            victims.append(Victim(self._path, str(self._writers), random.randrange(1 << 30)))
+            victims.append(
+                Victim(
+                    write_until_killed, self._path, str(self._writers), random.randrange(1 << 30)
+                )
+            )
         # Some are killed while they open, most in the middle of their work.
         awaited = random.choice([0, *range(AWAITED_MAX + 1)])
-        victims[0].await_acknowledgements(awaited)
+        victims[0].listen(awaited, rb"\n! [1-9]")
         time.sleep(random.random() ** 2 * 0.01)
         acknowledged: dict[str, tuple[int, int]] = {}
         failures: list[str] = []

@@ -16,7 +16,8 @@ import pytest
 from cerata.engine.errors import Corrupt
 from cerata.engine.format.record import sectors
 from cerata.engine.verify import verify_log
-from cerata.fault_injection.plants import BY_NAME, Edit, Plant
+from cerata.fault_injection.planting import Edit, Plant
+from cerata.fault_injection.plants import BY_NAME
 
 from .damage import WRONG, is_right, outcome
 from .specimen import Place, Specimen, build

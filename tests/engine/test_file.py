@@ -22,8 +22,9 @@ from cerata.engine.format.record import EMPTY_SECTOR
 from cerata.engine.format.toc import Ref, RefList, Toc
 from cerata.engine.integrity import Tree
 from cerata.engine.limits import PAGE_SIZE
+from cerata.engine.memory import MemoryStorage
 from cerata.engine.segment_draft import SegmentDraft
-from cerata.engine.storage import MemoryStorage, StorageFile
+from cerata.engine.storage import StorageFile
 from cerata.fault_injection.disk import SimulatedDisk
 from cerata.fault_injection.operations import Sync, Write
 

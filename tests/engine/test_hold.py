@@ -20,8 +20,9 @@ from cerata.engine.errors import (
 )
 from cerata.engine.hold import Hold
 from cerata.engine.log import Log
+from cerata.engine.memory import MemoryFile
 from cerata.engine.position import Position
-from cerata.engine.storage import LockName, MemoryFile
+from cerata.engine.storage import LockName
 
 from .test_moved import compact, set_moved
 from .test_writer import counted

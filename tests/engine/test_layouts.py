@@ -46,7 +46,7 @@ from cerata.engine.format.toc import (
     encode_manifest,
 )
 from cerata.engine.limits import BATCH_EVENTS_MAX, RING_SIZE_MAX, TOC_SIZE_MAX
-from cerata.engine.storage import MemoryStorage
+from cerata.engine.memory import MemoryStorage
 
 KEY = file_key(b"f" * 16)
 OTHER_KEY = file_key(b"g" * 16)

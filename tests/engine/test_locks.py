@@ -6,7 +6,8 @@ import pytest
 
 from cerata.engine.errors import Locked, StorageFailed
 from cerata.engine.locks import held, wait_for
-from cerata.engine.storage import LockName, MemoryFile, MemoryStorage, StorageFile
+from cerata.engine.memory import MemoryFile, MemoryStorage
+from cerata.engine.storage import LockName, StorageFile
 
 from .words import TickingClock
 

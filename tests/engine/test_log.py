@@ -19,7 +19,7 @@ from cerata.engine.errors import (
 from cerata.engine.events import Attachment
 from cerata.engine.format.record import EMPTY_SECTOR
 from cerata.engine.integrity import chain_next, chain_start, hash_bytes, root_of
-from cerata.engine.storage import MemoryFile
+from cerata.engine.memory import MemoryFile
 from cerata.engine.verify import verify_log
 from cerata.engine.writer import Writer
 

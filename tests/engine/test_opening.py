@@ -28,8 +28,9 @@ from cerata.engine.errors import (
 from cerata.engine.file import PAGES_SIZE
 from cerata.engine.format.page import MAGIC
 from cerata.engine.limits import PAGE_SIZE, RING_SIZE_DEFAULT, RING_SIZE_MAX, RING_SIZE_MIN
+from cerata.engine.memory import MemoryFile, MemoryStorage
 from cerata.engine.recovery import Found, examine
-from cerata.engine.storage import MemoryFile, MemoryStorage, OsStorage, StorageFile
+from cerata.engine.storage import OsStorage, StorageFile
 
 from .test_layouts import forged_page
 from .words import PATH, RING, Disk, put, texts

@@ -5,7 +5,7 @@ from unittest import mock
 import pytest
 
 from cerata.engine.errors import Corrupt
-from cerata.engine.storage import MemoryFile
+from cerata.engine.memory import MemoryFile
 
 from .test_moved import compact
 from .test_writer import counted

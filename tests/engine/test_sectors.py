@@ -15,7 +15,8 @@ from random import Random
 import pytest
 
 from cerata.engine.limits import SECTOR_SIZE
-from cerata.engine.storage import Buffer, MemoryFile
+from cerata.engine.memory import MemoryFile
+from cerata.engine.storage import Buffer
 from cerata.fault_injection.plants import BY_NAME
 
 from .damage import WRONG, outcome

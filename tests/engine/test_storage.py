@@ -13,9 +13,9 @@ import pytest
 from cerata.engine import storage as storage_module
 from cerata.engine.errors import Closed, NotFound, StorageFailed
 from cerata.engine.limits import SECTOR_SIZE
+from cerata.engine.memory import MemoryStorage
 from cerata.engine.storage import (
     LockName,
-    MemoryStorage,
     OsStorage,
     Storage,
     StorageFile,

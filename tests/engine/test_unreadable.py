@@ -9,7 +9,8 @@ import pytest
 
 from cerata.engine.errors import StorageFailed
 from cerata.engine.log import Log
-from cerata.engine.storage import MemoryFile, refused
+from cerata.engine.memory import MemoryFile
+from cerata.engine.storage import refused
 from cerata.engine.verify import verify_log
 
 from .specimen import Specimen, build

@@ -14,7 +14,7 @@ from cerata.engine.format.record import (
     decode_record_header,
 )
 from cerata.engine.limits import PAGE_SIZE, SECTOR_SIZE
-from cerata.engine.storage import MemoryFile
+from cerata.engine.memory import MemoryFile
 from cerata.engine.verify import verify_log
 
 from .words import RING, Disk, put, texts

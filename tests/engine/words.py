@@ -17,7 +17,7 @@ from cerata.engine.format.extent import ExtentKind
 from cerata.engine.format.toc import LedgerEntry, SavedProjection, encode_ledger
 from cerata.engine.integrity import hash_bytes
 from cerata.engine.log import Log
-from cerata.engine.storage import MemoryNode, MemoryStorage
+from cerata.engine.memory import MemoryNode, MemoryStorage
 
 RING = 64 << 10
 """The smallest ring: what a test fills, it fills soon."""

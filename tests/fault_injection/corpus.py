@@ -13,7 +13,8 @@ from cerata.fault_injection.afterlife import recover
 from cerata.fault_injection.campaign import Campaign, Story, Tally
 from cerata.fault_injection.cases import Case, case_of, encode_case, replay_case
 from cerata.fault_injection.detectors import SMOKE_PLAN
-from cerata.fault_injection.plants import PLANTS, Plant
+from cerata.fault_injection.planting import Plant
+from cerata.fault_injection.plants import PLANTS
 from cerata.fault_injection.rot import RotCampaign
 from cerata.fault_injection.shrinking import Tries, shrink
 from cerata.fault_injection.starts import start_named

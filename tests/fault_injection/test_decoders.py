@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from cerata.engine.environment import Environment
 from cerata.engine.events import UNDECODABLE, UnknownBody
 from cerata.engine.log import Log
-from cerata.engine.storage import MemoryNode, MemoryStorage
+from cerata.engine.memory import MemoryNode, MemoryStorage
 from cerata.fault_injection import decoders
 from cerata.fault_injection.decoders import (
     Patch,

@@ -5,7 +5,8 @@ import sys
 import pytest
 
 from cerata.fault_injection.kills import kill
-from cerata.fault_injection.plants import BY_NAME, Edit, Plant
+from cerata.fault_injection.planting import Edit, Plant
+from cerata.fault_injection.plants import BY_NAME
 from cerata.fault_injection.rounds import meet
 
 pytestmark = [

@@ -8,7 +8,8 @@ import pytest
 from cerata.fault_injection import detectors, report
 from cerata.fault_injection.detectors import CANARY, Blind, canary, detect
 from cerata.fault_injection.oracle import Finding, Oracle, Outcome
-from cerata.fault_injection.plants import BY_NAME, PLANTS, Edit, Plant, PlantOutdated
+from cerata.fault_injection.planting import Edit, Plant, PlantOutdated
+from cerata.fault_injection.plants import BY_NAME, PLANTS
 
 SECONDS_MAX = 60.0
 """Of processor time, for all of them: the machine may be busy with other tests."""

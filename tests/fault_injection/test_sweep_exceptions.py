@@ -4,7 +4,7 @@ import sys
 
 import pytest
 
-from cerata.fault_injection.plants import Edit, Plant
+from cerata.fault_injection.planting import Edit, Plant
 from cerata.fault_injection.sweep_exceptions import OPERATIONS, sweep_exceptions
 
 pytestmark = [

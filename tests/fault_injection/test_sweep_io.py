@@ -4,7 +4,7 @@ import sys
 
 import pytest
 
-from cerata.fault_injection.plants import Edit, Plant
+from cerata.fault_injection.planting import Edit, Plant
 from cerata.fault_injection.sweep_io import sweep_io
 from cerata.fault_injection.sweep_stories import STORIES
 from cerata.fault_injection.system_calls import FAULTS

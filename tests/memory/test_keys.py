@@ -187,6 +187,23 @@ def test_drafts_that_were_gathered_without_a_call_are_compared() -> None:
             adds("two")
 
 
+def test_a_file_that_is_gone_is_told_when_a_block_is_run_again(tmp_path: Path) -> None:
+    """The calls are the same ones; the advice must not be to write it all again."""
+    path = tmp_path / "note.md"
+    path.write_text("noted")
+    with cerata.open(":memory:") as store:
+        with store.transaction(key="k"):
+            store.remember(path)
+        path.unlink()
+        with (
+            pytest.raises(cerata.IdempotencyConflict, match=r"can no longer be made: .+") as caught,
+            store.transaction(key="k"),
+        ):
+            store.remember(path)
+        assert "is done" in (caught.value.remedy or "")
+        assert isinstance(caught.value.__cause__, cerata.NotFound)
+
+
 @pytest.mark.parametrize("in_a_block", [False, True])
 def test_what_is_derived_is_no_part_of_what_was_asked(in_a_block: bool) -> None:
     """A key of an earlier version, which derived less, is known: its retries are no conflicts."""

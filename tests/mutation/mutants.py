@@ -32,6 +32,7 @@ CORE = (
     "integrity",
     "locks",
     "log",
+    "memory",
     "moving",
     "opening",
     "poison",
