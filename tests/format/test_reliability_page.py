@@ -52,7 +52,8 @@ def test_commands_on_the_page_have_their_files() -> None:
         if words[:2] == ["-m", "pytest"]:
             names = words[2:]
         elif words[0] == "-m":
-            names = [words[1].removeprefix("cerata.").replace(".", "/") + ".py"]
+            module = words[1].removeprefix("cerata.").replace(".", "/")
+            names = [f"{module}/__main__.py" if (ROOT / module).is_dir() else f"{module}.py"]
         else:
             names = words[:1]
         missing |= {name for name in names if not (ROOT / name).exists()}
