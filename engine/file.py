@@ -57,8 +57,9 @@ def choose_page(pages: bytes, path: str) -> tuple[HeaderPage, tuple[int, ...]]:
     """Return the newest valid header page and the numbers of the bad ones.
 
     Raises:
-        Unsupported: the file is of a newer format, or not Cerata's at all.
-        Corrupt: neither page verifies.
+        Unsupported: a page that verifies, or both that do not, name a newer format; or the file is
+            not Cerata's at all.
+        Corrupt: neither page verifies, and they do not agree on a newer format.
     """
     found: list[HeaderPage] = []
     bad: list[int] = []
@@ -83,8 +84,8 @@ def choose_page(pages: bytes, path: str) -> tuple[HeaderPage, tuple[int, ...]]:
             )
         check_readable(newest.read_features, path)
         return newest, tuple(bad)
-    versions = {stored_version(pages[:PAGE_SIZE]), stored_version(pages[PAGE_SIZE:])} - {None}
-    if not versions:
+    versions = [stored_version(pages[at : at + PAGE_SIZE]) for at in (0, PAGE_SIZE)]
+    if versions == [None, None]:
         if not pages:
             raise Unsupported(
                 "The file is empty, not a Cerata file",
@@ -96,12 +97,15 @@ def choose_page(pages: bytes, path: str) -> tuple[HeaderPage, tuple[int, ...]]:
             where=path,
             remedy="Check the path; nothing was changed.",
         )
-    if len(pages) == PAGES_SIZE and versions != {VERSION}:
-        raise _newer(path, max(version for version in versions if version is not None))
+    # Neither verifies in any version, so a field that says 2 may be one flipped bit. Two pages that
+    # say the same are a file of that version: the newer Cerata knows what can be read of it.
+    first, second = versions
+    if first is not None and first > VERSION and first == second:
+        raise _newer(path, first)
     raise Corrupt(
         "Both header pages are damaged",
         where=f"{path}, offsets 0 and {PAGE_SIZE:,}",
-        remedy="Restore a backup.",
+        remedy="Restore a backup, or open it with salvage=True to read what is left.",
         offset=0,
     )
 

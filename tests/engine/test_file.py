@@ -7,7 +7,7 @@ from msgspec.structs import replace
 
 from cerata.engine import file as file_module
 from cerata.engine.creation import first_toc, new_page, write_empty
-from cerata.engine.errors import Corrupt, Unsupported
+from cerata.engine.errors import CerataError, Corrupt, Unsupported
 from cerata.engine.file import (
     PAGES_SIZE,
     Flip,
@@ -107,6 +107,47 @@ def test_either_page_alone_proves_a_file_ours() -> None:
     assert not is_whole(bytes(PAGE_SIZE) + newer_page)
     assert not is_whole(bytes(PAGES_SIZE))
     assert not is_whole(b"")
+
+
+@pytest.mark.parametrize(
+    ("versions", "error", "says"),
+    [
+        ((1, 1), Corrupt, "salvage=True"),
+        ((1, 2), Corrupt, "salvage=True"),
+        ((2, 1), Corrupt, "salvage=True"),
+        ((2, 3), Corrupt, "salvage=True"),
+        ((0, 0), Corrupt, "salvage=True"),
+        ((2, None), Corrupt, "salvage=True"),
+        ((None, 2), Corrupt, "salvage=True"),
+        ((2, 2), Unsupported, "Upgrade"),
+    ],
+)
+def test_rotten_pages_name_a_newer_format_only_if_they_agree(
+    versions: tuple[int | None, int | None], error: type[CerataError], says: str
+) -> None:
+    """Any one version field is as likely to be rot as the rest of its page: no upgrade mends it."""
+    pages = bytearray(Plain().log_file.read_pages())
+    for at, version in zip((0, PAGE_SIZE), versions, strict=True):
+        pages[at + 100] ^= 1
+        if version is None:
+            pages[at] ^= 1
+        else:
+            pages[at + 8 : at + 10] = version.to_bytes(2, "little")
+    with pytest.raises(error, match=r"Both header pages|format version 2") as caught:
+        choose_page(bytes(pages), PATH)
+    assert says in str(caught.value.remedy)
+
+
+def test_one_whole_page_of_a_newer_format_is_believed_beside_a_rotten_one() -> None:
+    """Its check holds in every version, so no rot can have made it."""
+    for number in (0, 1):
+        pages = bytearray(Plain().log_file.read_pages())
+        at = number * PAGE_SIZE
+        page = bytes(pages[at : at + PAGE_SIZE])
+        pages[at : at + PAGE_SIZE] = forged_page(page[:8] + b"\2\0" + page[10:], number)
+        pages[PAGE_SIZE - at + 100] ^= 1
+        with pytest.raises(Unsupported, match="format version 2"):
+            choose_page(bytes(pages), PATH)
 
 
 def test_pages_of_two_files_are_no_file() -> None:
