@@ -226,10 +226,11 @@ class TestWhichFile:
         (b"", cerata.Unsupported),
         (b"just some text, not a store", cerata.Unsupported),
         (b"\x89CERATA\n\x01\x00", cerata.Corrupt),
-        (b"\x89CERATA\n\x02\x00" + bytes(8182), cerata.Unsupported),
+        ((b"\x89CERATA\n\x02\x00" + bytes(4086)) * 2, cerata.Unsupported),
+        (b"\x89CERATA\n\x02\x00" + bytes(8182), cerata.Corrupt),
         (None, cerata.StorageFailed),
     ],
-    ids=["empty", "text", "cut short", "newer", "folder"],
+    ids=["empty", "text", "cut short", "newer", "rotten", "folder"],
 )
 @pytest.mark.parametrize("verb", ["info", "search x", "verify", "remember notes"])
 def test_what_is_no_store_is_a_typed_error(
