@@ -51,6 +51,16 @@ def test_a_backup_is_the_same_log_in_another_file() -> None:
     assert log.append([put("as does this")]).first_seq == 7
 
 
+def test_a_backup_holds_what_others_appended() -> None:
+    """The log as it stands, not as this handle last saw it."""
+    disk, log = filled()
+    with disk.log() as other:
+        last = other.append([put("of another")]).last_seq
+    log.backup(COPY)
+    with disk.log(path=COPY) as copy:
+        assert copy.head.seq == last
+
+
 @pytest.mark.parametrize("path", [5, None, b"a.cera", "", "a\0b", "\ud800"])
 def test_a_backup_to_what_is_no_path_is_refused(path: Any) -> None:
     """The same words as at opening, and nothing was made."""
@@ -199,3 +209,13 @@ def test_a_backup_under_way_is_not_swept() -> None:
     disk.storage.link = open_then_link  # type: ignore[method-assign]
     log.backup(COPY)
     assert len(seen) == 1
+
+
+def test_what_was_taken_from_another_file_is_shown_at_once() -> None:
+    """Whoever fills a copy may look at it before it is published."""
+    disk, log = filled()
+    batches = list(log.reader.batches(log.snapshot))
+    with disk.log(path=COPY) as copy:
+        with copy._hold.mutex, copy._hold.writing():
+            copy.take_sealed(batches)
+        assert copy.head.seq == copy.page.sealed_seq == log.head.seq

@@ -216,13 +216,16 @@ def test_a_child_gives_back_what_it_inherited(tmp_path: Path) -> None:
     log.close()
 
 
-def test_a_child_does_not_wait_for_a_thread_that_it_does_not_have(tmp_path: Path) -> None:
+@pytest.mark.parametrize("mutex", ["of the state", "of large batches"])
+def test_a_child_does_not_wait_for_a_thread_that_it_does_not_have(
+    tmp_path: Path, mutex: str
+) -> None:
     """One that held the mutex at the fork, and will never give it back in the child."""
     log = Log.open(str(tmp_path / "a.cera"), ring_bytes=RING)
     taken, done = threading.Event(), threading.Event()
 
     def hold() -> None:
-        with log._hold.mutex:
+        with log._hold.mutex if mutex == "of the state" else log._spill_mutex:
             taken.set()
             done.wait(30)
 
@@ -234,7 +237,10 @@ def test_a_child_does_not_wait_for_a_thread_that_it_does_not_have(tmp_path: Path
 
     def ask() -> None:
         try:
-            log.chain_at(0)
+            if mutex == "of the state":
+                log.chain_at(0)
+            else:
+                log.append([put("a" * RING)])
         except Closed as error:
             refused.append(type(error))
 

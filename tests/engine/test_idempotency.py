@@ -1,12 +1,14 @@
 """An idempotency key: the same call again is the first call, wherever its batch stands by now."""
 
 from random import Random
+from unittest import mock
 
 import pytest
 
-from cerata.engine import Draft, PutFrame
+from cerata.engine import Draft, PutFrame, idempotency
+from cerata.engine import log as log_module
 from cerata.engine.codec import Batch, WireEvent, key_hash, prepare
-from cerata.engine.errors import Corrupt, IdempotencyConflict
+from cerata.engine.errors import Corrupt, IdempotencyConflict, InvalidInput, ReadOnly
 from cerata.engine.file import Flip, LogFile
 from cerata.engine.format.extent import ExtentKind
 from cerata.engine.format.toc import Ref
@@ -238,3 +240,38 @@ def test_sealing_with_a_damaged_run_goes_on() -> None:
         log.seal()
         assert verify_log(log).problems == ()
         assert log.append([put("again")], key="k").first_seq == 1
+
+
+def test_what_a_key_was_used_for_can_be_asked() -> None:
+    """The first result and the hash of its arguments; nothing is written."""
+    disk = Disk()
+    with disk.log() as log, disk.log(mode="r") as reader:
+        assert log.find_key("k", "default") is None
+        log.append([put("a"), put("b")], key="k", arguments=b"1")
+        image = disk.image()
+        use = log.find_key("k", "default")
+        assert use is not None
+        assert (use.appended.first_seq, use.appended.last_seq, use.arguments) == (1, 2, b"1")
+        assert log.find_key("k", "other") is None
+        with pytest.raises(InvalidInput):
+            log.find_key("", "default")
+        with pytest.raises(ReadOnly):
+            reader.find_key("k", "default")
+        assert disk.image() == image
+
+
+@pytest.mark.parametrize("sealed", [False, True])
+def test_keys_of_one_hash_are_not_confused(sealed: bool) -> None:
+    """64 bits tell nearly all keys apart, and the events all of them."""
+    with (
+        mock.patch.object(log_module, "key_hash", return_value=7),
+        mock.patch.object(idempotency, "key_hash", return_value=7),
+        Disk().log() as log,
+    ):
+        for number in range(3):
+            assert not log.append([put("a")], key=f"key {number}").replayed
+            if sealed:
+                log.seal()
+        for number in range(3):
+            assert log.append([put("a")], key=f"key {number}").first_seq == number + 1
+        assert not log.append([Draft(PutFrame(text="a"), TENANT)], key="key 1").replayed

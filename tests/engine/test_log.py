@@ -1,29 +1,20 @@
-"""Appending, sealing, following: what a log holds, whatever way it got there."""
+"""Appending, sealing, reading: what a log holds, whatever way it got there."""
 
 from random import Random
 from typing import Any
+from unittest import mock
 
 import pytest
 
 from cerata.engine import Draft, PutFrame
 from cerata.engine.codec import Prepared, WireEvent
-from cerata.engine.errors import (
-    Closed,
-    Conflict,
-    InvalidInput,
-    NotFound,
-    OutcomeUnknown,
-    ReadOnly,
-    StorageFailed,
-)
-from cerata.engine.events import Attachment
+from cerata.engine.errors import Closed, Conflict, InvalidInput, NotFound, ReadOnly
 from cerata.engine.format.record import EMPTY_SECTOR
-from cerata.engine.integrity import chain_next, chain_start, hash_bytes, root_of
-from cerata.engine.memory import MemoryFile
+from cerata.engine.integrity import chain_next, chain_start, root_of
+from cerata.engine.reader import Reader
 from cerata.engine.verify import verify_log
-from cerata.engine.writer import Writer
 
-from .words import RING, Disk, blob, other, put, stored, texts
+from .words import Disk, blob, one_chunk, other, put, stored, texts
 
 
 def whole(disk: Disk, expected: list[str]) -> None:
@@ -71,6 +62,15 @@ def test_expect_is_the_head_that_the_caller_saw() -> None:
         assert disk.image() == image
         log.append([put("b")], expect=1)
     whole(disk, ["a", "b"])
+
+
+@pytest.mark.parametrize("expect", [True, False, "0", 0.0])
+def test_expect_is_a_number(expect: Any) -> None:
+    """True is equal to 1, and nobody's head."""
+    with Disk().log() as log:
+        with pytest.raises(InvalidInput, match="expect must be a number"):
+            log.append([put("a")], expect=expect)
+        assert log.head.seq == 0
 
 
 def test_validate_sees_what_came_since_and_refuses_by_raising() -> None:
@@ -129,62 +129,13 @@ def test_recorded_increases_across_reopening_and_writers() -> None:
     assert times == sorted(set(times))
 
 
-@pytest.mark.parametrize(
-    ("policy", "durable"), [("commit", True), ("always", True), (1 << 20, False), (512, True)]
-)
-def test_a_receipt_says_what_held_on_return(policy: Any, durable: bool) -> None:
-    """Under a number of bytes it is durable only when that many were written."""
-    disk = Disk()
-    with disk.log(sync=policy) as log:
-        assert log.append([put("a")]).durable is durable
-        assert texts(log) == ["a"]
-        log.commit()
-        assert log.append([put("b")], key="k").durable is durable
-        log.commit()
-        assert log.append([put("b")], key="k").durable
-    whole(disk, ["a", "b"])
-
-
-def syncs(monkeypatch: pytest.MonkeyPatch) -> list[str]:
-    """Record the syncs from here on."""
-    calls: list[str] = []
-
-    def sync(self: MemoryFile) -> None:
-        calls.append("sync")
-
-    monkeypatch.setattr(MemoryFile, "sync", sync)
-    return calls
-
-
-@pytest.mark.parametrize(("policy", "count"), [("commit", 10), ("always", 20), (2048, 2)])
-def test_each_policy_syncs_as_often_as_it_says(
-    policy: Any, count: int, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Each record takes a sector; 2,048 bytes are four of them."""
-    log = Disk().open(sync=policy)
-    calls = syncs(monkeypatch)
-    for _ in range(10):
-        log.append([put("a")])
-    assert len(calls) == count
-
-
-def test_a_clean_close_proves_the_head_once() -> None:
-    """The mark makes later damage to the last batch visible; closing again adds nothing."""
-    disk = Disk()
-    with disk.log() as log:
-        log.append([put("a")])
-    image = disk.image()
-    with disk.log():
-        pass
-    assert disk.image() == image
-
-
 def test_close_is_harmless_twice_and_nothing_works_after_it() -> None:
     """A closed handle says so."""
     log = Disk().open()
     log.close()
     log.close()
-    for call in (lambda: log.append([put()]), log.refresh, log.seal, log.read, log.toc):
+    calls = (lambda: log.append([put()]), log.refresh, log.seal, log.read, log.salvaged, log.toc)
+    for call in calls:
         with pytest.raises(Closed):
             call()
 
@@ -208,6 +159,7 @@ def test_what_is_not_there_is_not_found() -> None:
                 call(2)
         with pytest.raises(NotFound):
             log.event(0)
+        assert log.event(1).seq == 1
         assert log.chain_at(0) == chain_start(log.log_id)
         assert list(log.read(2)) == []
         assert [event.seq for event in log.read(0, 99)] == [1]
@@ -344,66 +296,28 @@ def test_every_head_has_its_own_chain_and_root() -> None:
             assert log.root_at(seq) == root_of(leaves[:seq])
 
 
-# --- large batches -------------------------------------------------------------------------------
-
-
-def test_a_large_batch_goes_beside_the_ring() -> None:
-    """Only a record that names it goes through, so the ring stays small."""
-    disk = Disk()
-    with disk.log() as log:
-        log.append([put("a" * RING), put("b")])
-        assert log._position.cursor.used == 512
-    whole(disk, ["a" * RING, "b"])
-
-
-def test_an_unsealed_large_batch_outlives_reopening() -> None:
-    """Opening alone once trimmed what only a ring record names: acknowledged events were lost."""
-    disk = Disk()
-    with disk.log() as log:
-        log.append([put("a" * 40_000)])
-        log.append([put("b")])
-    for _ in range(3):
-        whole(disk, ["a" * 40_000, "b"])
-    disk.open()
-    disk.kill()
-    whole(disk, ["a" * 40_000, "b"])
-
-
-def test_a_large_batch_of_a_killed_writer_outlives_it() -> None:
-    """The same where recovery has to seal it."""
-    disk = Disk()
-    disk.open().append([put("a" * 40_000)])
-    disk.kill()
-    with disk.log() as log:
-        assert log.report.sealed_events == 1
-    whole(disk, ["a" * 40_000])
-
-
-def test_a_refused_large_batch_leaves_only_dead_space() -> None:
-    """Its extent was written before the refusal; the next opener that is alone trims it."""
-    disk = Disk()
-    with disk.log() as log:
-        size = len(disk.image())
-        with pytest.raises(Conflict):
-            log.append([put("a" * 40_000)], expect=7)
-        assert len(disk.image()) > size
-    with disk.log() as log:
-        assert log.report.trimmed_bytes > 0
-        assert len(disk.image()) == size
-
-
-def test_attachments_come_back_by_their_hash() -> None:
-    """From ring, segment and spill; and no others do."""
-    small, large = b"s" * 100, b"l" * 100_000
+def test_hashes_go_on_from_the_last_that_was_asked() -> None:
+    """Each append of a chained run asks; from the start each time it would be quadratic."""
     with Disk().log() as log:
-        log.append([blob(small)])
-        log.append([blob(large), blob(small)])
-        for _ in range(2):
-            for seq, data in ((1, small), (2, large), (3, small)):
-                assert log.attachment(seq, Attachment(hash_bytes(data), len(data))) == data
-            with pytest.raises(NotFound):
-                log.attachment(1, Attachment(hash_bytes(large), len(large)))
-            log.seal()
+        log.append([put("a"), put("b")])
+        assert log.head.root == root_of([event.leaf for event in log.read()])
+        with mock.patch.object(Reader, "chain_and_tree", autospec=True) as from_the_start:
+            for _ in range(3):
+                log.append([put("c")])
+                assert log.head.root == root_of([event.leaf for event in log.read()])
+        assert from_the_start.call_count == 0
+
+
+def test_what_projections_save_is_there_at_once() -> None:
+    """The events before it are sealed, and the TOC names it."""
+    disk = Disk()
+    with disk.log() as log:
+        log.append([put("a")])
+        log.publish_projections(lambda flip, _: {"own": one_chunk(flip, 1, b"state")})
+        assert list(log.toc().projections) == ["own"]
+        assert log.page.sealed_seq == 1
+    with disk.log(mode="r") as log:
+        assert list(log.toc().projections) == ["own"]
 
 
 def test_an_erased_event_keeps_its_leaf() -> None:
@@ -422,167 +336,3 @@ def test_an_erased_event_keeps_its_leaf() -> None:
         assert (stored(log.read()), log.head.chain) == before
         assert log.event(2).payload is None
         assert log.event(3).payload is not None
-
-
-# --- several handles -----------------------------------------------------------------------------
-
-
-def test_two_handles_follow_each_other() -> None:
-    """Appends alternate; each sees the other's on refresh, sealed or not."""
-    disk = Disk()
-    with disk.log() as one, disk.log() as two, disk.log(mode="r") as reader:
-        for number in range(300):
-            (one if number % 3 else two).append([put(str(number))])
-            if number % 50 == 7:
-                two.seal()
-            if number % 11 == 0:
-                assert reader.refresh().seq == number + 1
-        assert one.refresh() == two.refresh()
-        expected = [str(number) for number in range(300)]
-        assert texts(one) == texts(two) == expected
-        reader.refresh()
-        assert texts(reader) == expected
-    whole(disk, expected)
-
-
-def test_an_append_sees_whichever_page_was_turned() -> None:
-    """It looks only where the two pages meet; a seal alone leaves the ring as it was."""
-    disk = Disk()
-    with disk.log() as one, disk.log() as two:
-        for number in range(4):
-            one.append([put(f"one {number}")])
-            two.refresh()
-            one.seal()
-            assert two.page.flip < one.page.flip
-            two.append([put(f"two {number}")])
-            assert (two.page, one.page.number) == (one.page, number % 2)
-    whole(disk, [f"{name} {number}" for number in range(4) for name in ("one", "two")])
-
-
-def test_a_snapshot_stays_while_others_write_and_seal() -> None:
-    """A read that began goes on over what it began with."""
-    disk = Disk()
-    with disk.log() as writer, disk.log() as log:
-        for number in range(20):
-            log.append([put(str(number))])
-        reading = log.read()
-        next(reading)
-        snapshot = log.snapshot
-        for number in range(400):
-            writer.append([put("later" + str(number))])
-        log.refresh()
-        assert [event.seq for event in reading] == list(range(2, 21))
-        assert [event.seq for event in log.reader.events(snapshot, 1, 20)] == list(range(1, 21))
-
-
-def test_marks_between_batches_do_not_disturb() -> None:
-    """Every handle that closes leaves one."""
-    disk = Disk()
-    with disk.log() as stays:
-        for number in range(10):
-            with disk.log() as log:
-                log.append([put(str(number))])
-        stays.append([put("last")])
-    whole(disk, [*(str(number) for number in range(10)), "last"])
-
-
-def test_a_reader_shows_nothing_that_is_not_durable(monkeypatch: pytest.MonkeyPatch) -> None:
-    """What another process wrote and has not synced, a reader syncs before it shows it."""
-    disk = Disk()
-    with disk.log(sync=1 << 20) as writer, disk.log(mode="r") as reader:
-        writer.append([put("a")])
-        calls = syncs(monkeypatch)
-        reader.refresh()
-        assert calls == ["sync"]
-        assert texts(reader) == ["a"]
-
-
-# --- errors of the disk --------------------------------------------------------------------------
-
-
-def failing(name: str, monkeypatch: pytest.MonkeyPatch, *, after: int = 0) -> None:
-    """Make a call of the file fail once, after so many that succeed."""
-    real = getattr(MemoryFile, name)
-    left = [after]
-
-    def fail(self: MemoryFile, *arguments: Any) -> Any:
-        left[0] -= 1
-        if left[0] == -1:
-            raise StorageFailed("Cannot do it", remedy="Check the disk.")
-        return real(self, *arguments)
-
-    monkeypatch.setattr(MemoryFile, name, fail)
-
-
-def test_a_failed_sync_poisons_the_handle(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Nobody knows what the disk holds; reopening finds out."""
-    disk = Disk()
-    log = disk.open()
-    log.append([put("a")])
-    failing("sync", monkeypatch)
-    with pytest.raises(OutcomeUnknown):
-        log.append([put("b")])
-    for call in (lambda: log.append([put("c")]), log.refresh, log.read):
-        with pytest.raises(OutcomeUnknown):
-            call()
-    log.close()
-    with disk.log() as log:
-        assert texts(log) == ["a", "b"]
-        assert log.report.sealed_events == 2
-
-
-def test_a_failed_write_acknowledges_nothing_and_the_handle_goes_on(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    """The record may be there in part: the next append cuts it."""
-    disk = Disk()
-    log = disk.open()
-    log.append([put("a")])
-    failing("write_at", monkeypatch)
-    with pytest.raises(StorageFailed):
-        log.append([put("b")])
-    log.append([put("c")])
-    log.close()
-    whole(disk, ["a", "c"])
-
-
-@pytest.mark.parametrize("after", [0, 1])
-def test_a_full_disk_during_a_seal_does_not_poison(
-    after: int, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Nothing names what was written; when there is space again, the same call succeeds."""
-    disk = Disk()
-    log = disk.open()
-    log.append([put("a" * 5000)])
-    if after == 0:
-        failing("write_at", monkeypatch)
-        with pytest.raises(StorageFailed):
-            log.seal()
-        log.seal()
-    log.append([put("b")])
-    log.close()
-    whole(disk, ["a" * 5000, "b"])
-
-
-@pytest.mark.parametrize("step", range(2))
-def test_an_interrupt_leaves_the_handle_true(step: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    """It struck between cursor and tail, and the handle went on with a gap in its events."""
-    disk = Disk()
-    log = disk.open()
-    log.append([put("a")])
-    name = "write_record" if step else "_make_room"
-    real = getattr(Writer, name)
-
-    def interrupted(self: Writer, *arguments: Any) -> None:
-        real(self, *arguments)
-        raise KeyboardInterrupt
-
-    monkeypatch.setattr(Writer, name, interrupted)
-    with pytest.raises(KeyboardInterrupt):
-        log.append([put("b")])
-    monkeypatch.setattr(Writer, name, real)
-    log.append([put("c")])
-    expected = ["a", "b", "c"] if step else ["a", "c"]
-    assert texts(log) == expected
-    log.close()
-    whole(disk, expected)

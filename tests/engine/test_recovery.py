@@ -8,6 +8,7 @@ import pytest
 
 from cerata.engine import recovery
 from cerata.engine.errors import Corrupt
+from cerata.engine.file import choose_page
 from cerata.engine.format.extent import ExtentKind
 from cerata.engine.recovery import RecoveryReport
 from cerata.engine.ring import look_beyond
@@ -36,6 +37,8 @@ def recovered(disk: Disk) -> tuple[list[str | None], RecoveryReport]:
     with disk.log() as log:
         said, report = texts(log), log.report
         assert verify_log(log).problems == ()
+        # The handle goes by the page that mending wrote.
+        assert log.page == choose_page(log.file.read_pages(), log.path)[0]
     image = disk.image()
     with disk.log() as log:
         assert texts(log) == said
@@ -149,34 +152,6 @@ def test_one_header_page_is_enough(page: int, close: bool) -> None:
     assert (said, report.bad_pages) == (["a", "b", "c", "d"], (page,))
 
 
-def test_a_flip_that_was_not_finished_is_finished() -> None:
-    """TOC and footer are whole, the page that names them was never written."""
-    disk = disk_with("a", "b")
-    log = disk.open()
-    before = disk.image()[:8192]
-    log.append([put("c")])
-    log.seal()
-    disk.kill()
-    disk.spoil(0, before)
-    said, report = recovered(disk)
-    assert (said, report.adopted_footer) == (["a", "b", "c"], True)
-
-
-@pytest.mark.unwatched("the test writes over the file")
-def test_an_unfinished_flip_that_is_torn_is_ignored() -> None:
-    """The older state and its ring are still whole."""
-    disk = disk_with("a", "b")
-    log = disk.open()
-    before = disk.image()[:8192]
-    log.append([put("c")])
-    log.seal()
-    disk.kill()
-    disk.spoil(log.page.toc_offset + 5)
-    disk.spoil(0, before)
-    said, report = recovered(disk)
-    assert (said, report.adopted_footer) == (["a", "b", "c"], False)
-
-
 def test_orphans_are_trimmed() -> None:
     """Nothing names what a dead writer left at the end."""
     disk = disk_with("a", close=True)
@@ -195,22 +170,6 @@ def test_an_opener_that_is_not_alone_trims_nothing() -> None:
         with disk.log() as second:
             assert not second.report.alone
             assert second.report.trimmed_bytes == 0
-
-
-@pytest.mark.unwatched("the test writes over the file")
-def test_an_opener_that_is_not_alone_finishes_no_flip() -> None:
-    """Another may be about to write the page that names it."""
-    disk = disk_with("a", "b")
-    log = disk.open()
-    before = disk.image()[:8192]
-    log.append([put("c")])
-    log.seal()
-    disk.spoil(0, before)
-    for mode in ("r", "rw"):
-        with disk.log(mode=mode) as second:
-            assert not second.report.adopted_footer
-            assert texts(second) == ["a", "b", "c"]
-    disk.kill()
 
 
 # --- while somebody writes -----------------------------------------------------------------------
@@ -260,6 +219,35 @@ def test_a_hole_behind_what_was_written_meanwhile_is_one() -> None:
 
     with look_beyond_after(write), pytest.raises(Corrupt, match="Events 3 to 3 were acknowledged"):
         disk.open(mode="r")
+
+
+def test_a_truncated_file_is_refused() -> None:
+    """Its header names what is not there any more; a writer must not begin again before it."""
+    disk = disk_with("a", close=True)
+    size = len(disk.image())
+    disk.node().data[:] = disk.image()[:-1]
+    for mode in ("r", "rw"):
+        with pytest.raises(Corrupt, match=f"is {size - 1:,} bytes; its header names {size:,}"):
+            disk.open(mode=mode)
+    assert len(disk.image()) == size - 1
+
+
+def test_a_lost_toc_is_not_rebuilt_without_its_segments() -> None:
+    """The events of a lost one are in no other place; nothing is made up and nothing written."""
+    disk = Disk()
+    with disk.log() as log:
+        for word in "abc":
+            log.append([put(word)])
+            log.seal()
+        last = list(log.reader.segment_refs(log.snapshot))[-1]
+    disk.spoil(log.page.toc_offset + 10)
+    disk.spoil(last.offset + 70)
+    image = disk.image()
+    with disk.log(mode="r") as log, pytest.raises(Corrupt, match="whole segment ends with event 3"):
+        list(log.read())
+    with pytest.raises(Corrupt, match="whole segment ends with event 3"):
+        disk.open()
+    assert disk.image() == image
 
 
 def test_a_lost_toc_is_rebuilt_from_the_segments() -> None:
