@@ -427,9 +427,10 @@ class Log:
         return None if found is None else KeyUse(self._shown(found.appended), found.arguments)
 
     def _shown(self, earlier: Appended) -> Appended:
-        """Return an earlier result as one that can be told: it is durable, as the policy says."""
-        # Somebody else may have written it and not synced yet; we say that it is there.
-        if not earlier.durable and not isinstance(self._sync, int):
+        """Return an earlier result as one that can be told: shown, durable as the policy says."""
+        # Under an integer policy our own unsynced events are shown as they are.
+        if earlier.durable or not isinstance(self._sync, int) or self._position.shows_foreign:
+            # Somebody else may have written it and not synced yet; we say that it is there.
             self._sync_through(earlier.last_seq)
             earlier = msgspec.structs.replace(earlier, durable=True)
         return earlier

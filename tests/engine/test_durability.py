@@ -158,6 +158,19 @@ def test_what_another_wrote_under_a_key_is_durable_before_we_say_so(
         assert (found.appended.durable, calls) == (True, ["sync", "sync"])
 
 
+@pytest.mark.parametrize("policy", ["commit", LATER])
+@pytest.mark.parametrize("proved", [True, False])
+def test_a_replayed_batch_of_another_can_be_read(policy: Any, proved: bool) -> None:
+    """The receipt named an event that this handle did not show, and its head had no chain."""
+    disk = Disk()
+    with disk.log(sync="always" if proved else LATER) as one, disk.log(sync=policy) as two:
+        first = one.append([put("a")], key="k")
+        again = two.append([put("a")], key="k")
+        assert texts(two) == ["a"]
+        assert again.durable
+        assert (again.head.chain, again.head.root) == (first.head.chain, first.head.root)
+
+
 def test_a_replay_under_a_number_of_bytes_waits_for_no_disk(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
