@@ -116,6 +116,7 @@ def _opened(log: "Log", file: StorageFile, path: str) -> "Log":
         lock_timeout=0,
         pages=pages,
         found=found,
+        stored_page=page,
     )
 
 

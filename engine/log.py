@@ -86,7 +86,7 @@ class Log:
         lock_timeout: float | None,
         pages: bytes,
         found: Found,
-        stored_page: HeaderPage | None = None,
+        stored_page: HeaderPage,
     ) -> None:
         self.path = log_file.path
         self._environment = environment
@@ -96,7 +96,7 @@ class Log:
         self._salvaging = found.damage is not None
         self._poison = Poison(log_file.path)
         self._hashes: tuple[int, bytes, Tree] = -1, b"", Tree()
-        self._stored_page = stored_page or found.page
+        self._stored_page = stored_page
         self._position = Position(log_file, pages, found)
         self._writer = Writer(self._position, environment, self._poison, found.report)
         self._hold = Hold(
@@ -636,7 +636,7 @@ class Log:
     def abandon(self) -> None:
         """Drop the handle without a word to the file: for a child after fork."""
         self._hold.abandon()
-        self._sync_mutex = threading.Lock()
+        # A thread that the child does not have may hold it; those who take the others look first.
         self._spill_mutex = threading.Lock()
 
     def _publish(self) -> None:

@@ -258,6 +258,7 @@ def _join(
             lock_timeout=lock_timeout,
             pages=pages,
             found=found,
+            stored_page=page,
         )
         log.settle(found, alone=alone)
     if alone:

@@ -40,8 +40,7 @@ class Position:
         self.page: HeaderPage = found.page
         self.cursor: Cursor = found.cursor
         self.tail: list[Batch] = found.batches
-        self.durable = found.proven
-        self.shown = 0
+        self.durable = self.shown = found.proven
         self.shows_foreign = False
         if found.toc is not None:
             self.reader.remember_toc(found.page, found.toc)

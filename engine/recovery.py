@@ -11,7 +11,7 @@ from msgspec.structs import replace
 
 from .codec import Batch, SpillRef
 from .errors import Corrupt
-from .file import LogFile, check_readable
+from .file import PAGES_SIZE, LogFile, check_readable
 from .format.extent import (
     EXTENT_HEADER_SIZE,
     EXTENT_MAGIC,
@@ -26,7 +26,7 @@ from .format.page import HeaderPage, is_plausible
 from .format.record import decode_record_header, sectors
 from .format.toc import Ref, Toc, decode_toc
 from .integrity import Tree, chain_start
-from .limits import PAGE_SIZE, SECTOR_SIZE
+from .limits import SECTOR_SIZE
 from .ring import Beyond, Cursor, End, Read, look_beyond, walk
 from .storage import StorageFile
 
@@ -93,7 +93,7 @@ def examine(
     toc: Toc | None = None
     adopted = False
     named_end = page.data_end
-    if search and size > page.data_end:
+    if search:
         newer = _newest_footer(log_file, page, size)
         if newer is not None:
             page, toc, adopted = newer[0], newer[1], True
@@ -107,14 +107,8 @@ def examine(
     found = walk(read, log_file.key, page, Cursor.at_start(page))
     cursor = found.cursor
     head = cursor.next_seq - 1
-    beyond: list[Beyond] = []
-    while True:
-        # Always, even where an empty sector ends the log: a lost or zeroed record looks the same,
-        # and only what lies beyond tells.
-        beyond = look_beyond(log_file.file, log_file.key, page, cursor)
-        proven = max([cursor.durable_through, *(record.durable_through for record in beyond)])
-        if head >= proven:
-            break
+    beyond, proven = _beyond(log_file, page, cursor)
+    while head < proven:
         # What is proven was written before the proof: without the lock, the walk may have passed
         # just before it was. Only a hole that stays where it is, is one.
         again = walk(read, log_file.key, page, cursor)
@@ -124,6 +118,7 @@ def examine(
         found = replace(again, batches=found.batches)
         cursor = found.cursor
         head = cursor.next_seq - 1
+        beyond, proven = _beyond(log_file, page, cursor)
     damage = _lost_spill(found.batches, log_file.file)
     report = RecoveryReport(alone=alone, bad_pages=bad_pages, adopted_footer=adopted)
     if damage is not None:
@@ -148,6 +143,16 @@ def examine(
     return Found(
         page, toc, found.batches, cursor, found.end, beyond, proven, damage, report, named_end
     )
+
+
+def _beyond(log_file: LogFile, page: HeaderPage, cursor: Cursor) -> tuple[list[Beyond], int]:
+    """Return what lies beyond a cursor, and the last event that the ring says is durable.
+
+    Looked for even where an empty sector ends the log: a lost or zeroed record looks the same,
+    and only what lies beyond tells.
+    """
+    beyond = look_beyond(log_file.file, log_file.key, page, cursor)
+    return beyond, max([cursor.durable_through, *(record.durable_through for record in beyond)])
 
 
 def _lost_spill(batches: list[Batch], file: StorageFile) -> Corrupt | None:
@@ -192,7 +197,7 @@ def read_cut(log_file: LogFile, found: Found) -> bytes:
     page, offset, size = found.page, found.cursor.offset, found.report.cut_bytes
     first = min(size, page.ring_end - offset)
     read = log_file.file.read_at
-    return read(offset, first) + (read(page.ring_offset, size - first) if size > first else b"")
+    return read(offset, first) + read(page.ring_offset, size - first)
 
 
 # --- looking for footers and extents -------------------------------------------------------------
@@ -222,7 +227,7 @@ def _newest_footer(log_file: LogFile, page: HeaderPage, size: int) -> tuple[Head
                 ring_offset=toc.ring_offset,
                 ring_size=toc.ring_size,
                 ring_start=toc.ring_start,
-                incarnation=max(page.incarnation, toc.incarnation),
+                incarnation=toc.incarnation,
                 sealed_seq=toc.sealed_seq,
                 link=toc.link,
                 recorded=toc.recorded,
@@ -266,7 +271,7 @@ def find_segments(log_file: LogFile, stop: int) -> list[ExtentHeader]:
     """Return the headers of all segments before ``stop`` in file order, named or not."""
     return [
         header
-        for offset in sectors_with(log_file.file, EXTENT_MAGIC, 2 * PAGE_SIZE, stop)
+        for offset in sectors_with(log_file.file, EXTENT_MAGIC, PAGES_SIZE, stop)
         if (header := _extent_at(log_file, offset)) is not None
         and header.kind == ExtentKind.SEGMENT
     ]

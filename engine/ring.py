@@ -102,9 +102,10 @@ def walk(read: Read, key: bytes, page: HeaderPage, cursor: Cursor) -> Walk:
                 return Walk(batches, cursor, End.BAD)
             cursor = _advance(cursor, page, header)
             continue
-        if header.first_seq != cursor.next_seq:
-            behind = header.first_seq < cursor.next_seq
-            return Walk(batches, cursor, End.STALE if behind else End.UNLINKED)
+        if header.first_seq < cursor.next_seq:
+            return Walk(batches, cursor, End.STALE)
+        if header.first_seq > cursor.next_seq:
+            return Walk(batches, cursor, End.UNLINKED)
         if cursor.offset + header.size > page.ring_end:
             return Walk(batches, cursor, End.BAD)
         stop = at + RECORD_HEADER_SIZE + header.length

@@ -125,7 +125,7 @@ PLANTS: tuple[Plant, ...] = (
         "damage",
         (
             Edit(
-                "cerata.engine.recovery:examine",
+                "cerata.engine.recovery:_beyond",
                 "beyond = look_beyond(log_file.file, log_file.key, page, cursor)",
                 "beyond = list[Beyond]()",
             ),
@@ -258,7 +258,7 @@ PLANTS: tuple[Plant, ...] = (
         "stories",
         (
             Edit(
-                "cerata.engine.recovery:examine",
+                "cerata.engine.recovery:_beyond",
                 "*(record.durable_through for record in beyond)",
                 "*(record.first_seq - 1 for record in beyond)",
             ),
