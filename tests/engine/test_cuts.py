@@ -10,9 +10,8 @@ from cerata.engine.limits import SECTOR_SIZE
 from cerata.engine.log import Log
 from cerata.engine.ring import Cursor
 
-from .test_position import LATER
 from .test_recovery import recovered
-from .words import RING, Disk, put
+from .words import LATER, RING, Disk, put
 
 pytestmark = pytest.mark.unwatched("the tests write over the file")
 

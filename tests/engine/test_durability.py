@@ -13,8 +13,7 @@ from cerata.engine.memory import MemoryFile
 from cerata.engine.writer import Writer
 
 from .test_log import whole
-from .test_position import LATER
-from .words import Disk, put, texts
+from .words import LATER, Disk, failing, put, texts
 
 # --- policies ------------------------------------------------------------------------------------
 
@@ -185,20 +184,6 @@ def test_a_replay_under_a_number_of_bytes_waits_for_no_disk(
 # --- errors of the disk --------------------------------------------------------------------------
 
 
-def failing(name: str, monkeypatch: pytest.MonkeyPatch, *, after: int = 0) -> None:
-    """Make a call of the file fail once, after so many that succeed."""
-    real = getattr(MemoryFile, name)
-    left = [after]
-
-    def fail(self: MemoryFile, *arguments: Any) -> Any:
-        left[0] -= 1
-        if left[0] == -1:
-            raise StorageFailed("Cannot do it", remedy="Check the disk.")
-        return real(self, *arguments)
-
-    monkeypatch.setattr(MemoryFile, name, fail)
-
-
 def test_a_failed_sync_poisons_the_handle(monkeypatch: pytest.MonkeyPatch) -> None:
     """Nobody knows what the disk holds; reopening finds out."""
     disk = Disk()
@@ -214,6 +199,44 @@ def test_a_failed_sync_poisons_the_handle(monkeypatch: pytest.MonkeyPatch) -> No
     with disk.log() as log:
         assert texts(log) == ["a", "b"]
         assert log.report.sealed_events == 2
+
+
+@pytest.mark.parametrize("after", [0, 1])
+def test_a_seal_whose_sync_fails_poisons(after: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """That of what was sealed, or that of the page which names it; nothing is lost by either."""
+    disk = Disk()
+    log = disk.open()
+    log.append([put("a")])
+    failing("sync", monkeypatch, after=after)
+    with pytest.raises(OutcomeUnknown):
+        log.seal()
+    assert not log.is_open
+    log.close()
+    whole(disk, ["a"])
+
+
+def test_a_failed_write_that_cannot_be_looked_at_poisons() -> None:
+    """The record may be there: whoever goes on would give its seq to another event."""
+    disk = Disk()
+    log = disk.open()
+    log.append([put("a")])
+    broken = mock.patch.object(MemoryFile, "read_at", side_effect=StorageFailed("Cannot read"))
+
+    def write_at(self: MemoryFile, offset: int, data: bytes) -> None:
+        broken.start()
+        raise StorageFailed("Cannot write")
+
+    try:
+        with (
+            mock.patch.object(MemoryFile, "write_at", write_at),
+            pytest.raises(OutcomeUnknown),
+        ):
+            log.append([put("b")])
+    finally:
+        broken.stop()
+    assert not log.is_open
+    log.close()
+    whole(disk, ["a"])
 
 
 def test_a_failed_sync_of_the_proof_is_said(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -25,8 +25,7 @@ from cerata.engine.position import Position
 from cerata.engine.storage import LockName
 
 from .test_moved import compact, set_moved
-from .test_writer import counted
-from .words import RING, Disk, put, texts
+from .words import RING, Disk, counted, put, texts
 
 
 def test_a_handle_says_whether_calls_can_succeed() -> None:

@@ -15,9 +15,8 @@ from cerata.engine.memory import MemoryFile
 from cerata.engine.segment_draft import SegmentDraft
 from cerata.engine.segment_index import BatchRow
 
-from .test_durability import failing
 from .test_log import whole
-from .words import RING, Disk, blob, other, put
+from .words import RING, Disk, blob, failing, other, put
 
 
 def test_a_large_batch_goes_beside_the_ring() -> None:

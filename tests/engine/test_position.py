@@ -8,11 +8,7 @@ from cerata.engine.errors import Corrupt
 from cerata.engine.memory import MemoryFile
 
 from .test_moved import compact
-from .test_writer import counted
-from .words import Disk, put, texts
-
-LATER = 1 << 20
-"""A sync policy under which nothing that these tests write is ever due."""
+from .words import LATER, Disk, counted, put, texts
 
 
 def test_a_picture_of_what_is_durable_ends_with_the_last_batch_that_is() -> None:

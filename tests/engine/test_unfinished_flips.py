@@ -5,10 +5,8 @@ import pytest
 from cerata.engine.errors import Corrupt
 
 from .test_hold import nothing_to_save
-from .test_position import LATER
 from .test_recovery import FIRST, disk_with, recovered
-from .test_writer import counted
-from .words import Disk, put, texts
+from .words import LATER, Disk, counted, put, texts
 
 
 def test_a_flip_that_was_not_finished_is_finished() -> None:
@@ -22,6 +20,24 @@ def test_a_flip_that_was_not_finished_is_finished() -> None:
     disk.spoil(0, before)
     said, report = recovered(disk)
     assert (said, report.adopted_footer) == (["a", "b", "c"], True)
+
+
+def test_what_an_adopted_footer_names_is_written_again() -> None:
+    """The dead writer's sync may have failed: the system shows bytes that the disk never got."""
+    disk = disk_with("a", close=True)
+    log = disk.open()
+    before, older = disk.image()[:8192], log.page
+    log.append([put("b")])
+    log.seal()
+    disk.kill()
+    disk.spoil(0, before)
+    with counted("write_at") as writes, disk.log() as again:
+        assert again.report.adopted_footer
+    covered = older.data_end
+    for offset, size in sorted(writes):
+        if offset <= covered:
+            covered = max(covered, offset + size)
+    assert covered >= log.page.data_end
 
 
 @pytest.mark.unwatched("the test writes over the file")

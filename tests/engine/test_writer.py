@@ -1,12 +1,10 @@
 """What a handle writes: marks, room in the ring, flips and what they leave known."""
 
-from collections.abc import Generator
-from contextlib import contextmanager
 from random import Random
-from unittest import mock
 
 import pytest
 
+from cerata.engine.errors import StorageFailed
 from cerata.engine.format.extent import ExtentKind
 from cerata.engine.format.record import (
     RECORD_HEADER_SIZE,
@@ -14,25 +12,9 @@ from cerata.engine.format.record import (
     decode_record_header,
 )
 from cerata.engine.limits import PAGE_SIZE, SECTOR_SIZE
-from cerata.engine.memory import MemoryFile
 from cerata.engine.verify import verify_log
 
-from .words import RING, Disk, put, texts
-
-
-@contextmanager
-def counted(name: str) -> Generator[list[tuple[int, int]], None, None]:
-    """Yield the (offset, size) of every read or write of a file in memory."""
-    calls: list[tuple[int, int]] = []
-    real = getattr(MemoryFile, name)
-
-    def counting(self: MemoryFile, offset: int, what: "int | bytes") -> object:
-        calls.append((offset, what if isinstance(what, int) else len(what)))
-        return real(self, offset, what)
-
-    with mock.patch.object(MemoryFile, name, counting):
-        yield calls
-
+from .words import RING, Disk, counted, failing, put, texts
 
 # --- marks and proofs ----------------------------------------------------------------------------
 
@@ -67,6 +49,67 @@ def test_a_head_that_is_proven_is_not_proven_again() -> None:
             log.commit()
             log.close()
         assert writes == []
+
+
+@pytest.mark.parametrize("at_the_end", [False, True])
+def test_the_mark_of_a_closed_log_is_written_again_before_a_record(at_the_end: bool) -> None:
+    """Its sync may have failed unseen: then nothing behind it would connect. Once is enough."""
+    disk = Disk()
+    log = disk.open()
+    log.append([put("x" * 700)])
+    left = 2 * SECTOR_SIZE
+    while at_the_end and log.page.ring_end - log._position.cursor.offset > left:
+        log.append([put("a")])
+    log.seal()
+    log.append([put("b")])
+    mark = log._position.cursor.offset
+    log.close()
+    with disk.log() as log, counted("write_at") as writes:
+        after = log._position.cursor.offset
+        assert after == (log.page.ring_offset if at_the_end else mark + SECTOR_SIZE)
+        for _ in range(2):
+            log.append([put("c")])
+        assert [offset for offset, _ in writes] == [mark, after, after + SECTOR_SIZE]
+    with disk.log() as log:
+        assert texts(log)[-3:] == ["b", "c", "c"]
+        assert verify_log(log).problems == ()
+
+
+def test_padding_behind_a_mark_is_no_mark(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A writer died between the padding and its record; the next one goes on at the start."""
+    disk = Disk()
+    log = disk.open()
+    while log.page.ring_end - log._position.cursor.offset > 14_000:
+        log.append([put("x" * 9_000)])
+    log.seal()
+    log.append([put("b")])
+    log.close()
+    log = disk.open()
+    failing("write_at", monkeypatch, after=2)
+    with pytest.raises(StorageFailed):
+        log.append([put("y" * 14_000)])
+    disk.kill()
+    with disk.log() as log:
+        assert log.report.is_clean
+        assert log._position.cursor.offset == log.page.ring_offset
+        log.append([put("z")])
+        assert texts(log)[-1] == "z"
+    with disk.log() as log:
+        assert verify_log(log).problems == ()
+
+
+def test_a_mark_that_others_wrote_behind_is_left_alone() -> None:
+    """What stands after it connects to it as it is."""
+    disk = Disk()
+    with disk.log() as log:
+        log.append([put("a")])
+    with disk.log() as one, disk.log() as two:
+        two.append([put("b")])
+        with counted("write_at") as writes:
+            one.append([put("c")])
+        assert len(writes) == 1
+    with disk.log() as log:
+        assert texts(log) == ["a", "b", "c"]
 
 
 def test_bytes_count_toward_the_next_sync_from_none() -> None:

@@ -8,21 +8,27 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from random import Random
 from typing import Any
+from unittest import mock
+
+import pytest
 
 from cerata.engine.environment import Environment
-from cerata.engine.errors import CerataError
+from cerata.engine.errors import CerataError, StorageFailed
 from cerata.engine.events import Draft, Event, PutFrame, UnknownBody
 from cerata.engine.file import Flip
 from cerata.engine.format.extent import ExtentKind
 from cerata.engine.format.toc import LedgerEntry, SavedProjection, encode_ledger
 from cerata.engine.integrity import hash_bytes
 from cerata.engine.log import Log
-from cerata.engine.memory import MemoryNode, MemoryStorage
+from cerata.engine.memory import MemoryFile, MemoryNode, MemoryStorage
 
 RING = 64 << 10
 """The smallest ring: what a test fills, it fills soon."""
 
 PATH = "brain.cera"
+
+LATER = 1 << 20
+"""A sync policy under which nothing that a test writes is ever due."""
 
 
 def put(text: str = "a", **fields: Any) -> Draft:
@@ -134,3 +140,31 @@ def one_chunk(flip: Flip, last_seq: int, body: bytes) -> dict[str, Any]:
         chunks=(flip.add_manifest([chunk]),),
         ledger=flip.add(ExtentKind.LEDGER, ledger, 1, last_seq),
     ).to_entry()
+
+
+@contextmanager
+def counted(name: str) -> Generator[list[tuple[int, int]], None, None]:
+    """Yield the (offset, size) of every read or write of a file in memory."""
+    calls: list[tuple[int, int]] = []
+    real = getattr(MemoryFile, name)
+
+    def counting(self: MemoryFile, offset: int, what: "int | bytes") -> object:
+        calls.append((offset, what if isinstance(what, int) else len(what)))
+        return real(self, offset, what)
+
+    with mock.patch.object(MemoryFile, name, counting):
+        yield calls
+
+
+def failing(name: str, monkeypatch: pytest.MonkeyPatch, *, after: int = 0) -> None:
+    """Make a call of the file fail once, after so many that succeed."""
+    real = getattr(MemoryFile, name)
+    left = [after]
+
+    def fail(self: MemoryFile, *arguments: Any) -> Any:
+        left[0] -= 1
+        if left[0] == -1:
+            raise StorageFailed("Cannot do it", remedy="Check the disk.")
+        return real(self, *arguments)
+
+    monkeypatch.setattr(MemoryFile, name, fail)

@@ -3,10 +3,11 @@
 Owns `Tracer`, a pytest plugin that records for every test how long it takes and which lines of
 the core it runs, and `Killer`, one that forks for each mutant, plants it in the child, and runs
 the tests of its lines there, those first that noticed the most so far. A child that hangs is a
-mutant that was noticed.
+mutant that was noticed; an alarm ends it.
 """
 
 import contextlib
+import math
 import os
 import resource
 import signal
@@ -30,7 +31,7 @@ _MEMORY_MAX = 4 << 30
 _FORKING = "tests/engine/test_processes.py"
 """Lines that only a forked child runs are in no trace; these tests fork."""
 
-_SURVIVED, _KILLED = 0, 1
+_SURVIVED, _KILLED, _HUNG = 0, 1, -signal.SIGALRM
 
 
 class Trace(msgspec.Struct):
@@ -119,22 +120,26 @@ class Killer:
         if not items:
             return "unreached", ""
         reading, writing = os.pipe()
-        expected = sum(self.trace.seconds[item.nodeid] for item in items)
         child = os.fork()
         if child == 0:
             os.close(reading)
-            _run_child(mutant, items, writing)
+            _run_child(mutant, items, writing, self.trace.seconds)
         os.close(writing)
-        hung = _wait(child, 10 + 5 * expected)
+        os.waitid(os.P_PID, child, os.WEXITED | os.WNOWAIT)
+        with contextlib.suppress(ProcessLookupError):
+            # What its tests started may have outlived it.
+            os.killpg(child, signal.SIGKILL)
         with os.fdopen(reading) as told:
             last = told.read().splitlines()
         code = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
-        if hung:
-            return "hung", last[-1] if last else ""
-        return ("survived", "") if code == _SURVIVED else ("killed", last[-1] if last else "")
+        if code == _SURVIVED:
+            return "survived", ""
+        return "hung" if code == _HUNG else "killed", last[-1] if last else ""
 
 
-def _run_child(mutant: Mutant, items: list[pytest.Item], writing: int) -> None:
+def _run_child(
+    mutant: Mutant, items: list[pytest.Item], writing: int, seconds: dict[str, float]
+) -> None:
     """In the child: plant the mutant, run the tests until one notices, and leave."""
     code = _KILLED
     try:
@@ -154,6 +159,7 @@ def _run_child(mutant: Mutant, items: list[pytest.Item], writing: int) -> None:
         items[0].config.pluginmanager.register(Watch())
         for item in items:
             os.write(writing, f"{item.nodeid}\n".encode())
+            signal.alarm(math.ceil(10 + 5 * seconds[item.nodeid]))
             item.config.hook.pytest_runtest_protocol(item=item, nextitem=None)
             if failed:
                 break
@@ -162,17 +168,3 @@ def _run_child(mutant: Mutant, items: list[pytest.Item], writing: int) -> None:
     finally:
         sys.stdout.flush()
         os._exit(code)
-
-
-def _wait(child: int, seconds: float) -> bool:
-    """Wait for a child and what it started; kill them all if they take longer. Return whether."""
-    deadline = time.monotonic() + seconds
-    hung = False
-    while os.waitid(os.P_PID, child, os.WEXITED | os.WNOHANG | os.WNOWAIT) is None:
-        if time.monotonic() > deadline:
-            hung = True
-            break
-        time.sleep(0.005)
-    with contextlib.suppress(ProcessLookupError):
-        os.killpg(child, signal.SIGKILL)
-    return hung

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from .about import ABOUT, paths_about
 from .mutants import CORE, live_function, mutants_of
 from .survivors import explained
 
@@ -41,6 +42,13 @@ def test_survivors_are_mutants_that_there_are() -> None:
     there = {name for module in CORE for name in names(module)}
     assert sorted(set(explained()) - there) == []
     assert all(explained().values())
+
+
+def test_every_module_has_tests_that_are_about_it(checkout: Path) -> None:
+    """In files that there are; they are what a command without any asks."""
+    assert tuple(ABOUT) == CORE
+    missing = [path for path in paths_about(CORE) if not (checkout / path).exists()]
+    assert missing == []
 
 
 def test_the_ring_is_held_against_its_mutants(checkout: Path) -> None:
