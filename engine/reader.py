@@ -93,14 +93,7 @@ class Reader:
     def batches(self, snapshot: Snapshot) -> Iterator[Batch]:
         """Yield every batch whole, attachments and all, with none left in a spill."""
         for ref in self.segment_refs(snapshot):
-            segment = self._log_file.segment(ref.offset, ref.length)
-            for number, row in enumerate(segment.index.batches):
-                first_seq = ref.first_seq + segment.batch_first(number)
-                source, base = segment, segment.own_first(number)
-                if row.spill is not None:
-                    source, base = self._spill(row.spill.offset, row.spill.length), 0
-                events = tuple(source.events(base, base + row.count))
-                yield Batch(first_seq, row.count, row.recorded, row.clock, events)
+            yield from self.segment_batches(ref)
         for batch in snapshot.tail_from(1):
             if batch.spill is None:
                 yield batch
@@ -108,6 +101,20 @@ class Reader:
                 source = self._spill(batch.spill.offset, batch.spill.length)
                 events = tuple(source.events(0, batch.count))
                 yield msgspec.structs.replace(batch, events=events, spill=None)
+
+    def segment_batches(self, ref: Ref, *, attachments: bool = True) -> Iterator[Batch]:
+        """Yield a segment's batches with their events, wherever those stand.
+
+        Attachments are left out on request.
+        """
+        segment = self._segment(ref)
+        for number, row in enumerate(segment.index.batches):
+            source, base = segment, segment.own_first(number)
+            if row.spill is not None:
+                source, base = self._spill(row.spill.offset, row.spill.length), 0
+            events = tuple(source.events(base, base + row.count, attachments=attachments))
+            first_seq = ref.first_seq + segment.batch_first(number)
+            yield Batch(first_seq, row.count, row.recorded, row.clock, events)
 
     def wire_events(self, batch: Batch) -> tuple[WireEvent, ...]:
         """Return a batch's events; where they stand in a spill, without their attachments."""
@@ -169,9 +176,7 @@ class Reader:
         return ref
 
     def _segment_events(self, ref: Ref, first: int, last: int) -> Iterator[Event]:
-        segment = self._log_file.segment(ref.offset, ref.length)
-        if segment.count != ref.last_seq - ref.first_seq + 1:
-            raise Corrupt("A segment has another number of events than it says", offset=ref.offset)
+        segment = self._segment(ref)
         number = segment.batch_of(first - ref.first_seq)
         while number < len(segment.index.batches):
             row = segment.index.batches[number]
@@ -211,6 +216,13 @@ class Reader:
             events = spill.events(low, stop, attachments=False)
         for index, event in enumerate(events, start=low):
             yield wire_event(batch, index, event)
+
+    def _segment(self, ref: Ref) -> Segment:
+        """Return a segment that holds as many events as its reference says."""
+        segment = self._log_file.segment(ref.offset, ref.length)
+        if segment.count != ref.last_seq - ref.first_seq + 1:
+            raise Corrupt("A segment has another number of events than it says", offset=ref.offset)
+        return segment
 
     def _spill(self, offset: int, length: int) -> Segment:
         return self._log_file.segment(offset, length)

@@ -7,20 +7,24 @@ writes; memory does not grow with the log, save by 12 bytes an idempotency key. 
 not its business: `cerata.replay` compares those.
 """
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from .codec import SpillRef, key_hash, tenant_of
+import msgspec
+from msgspec.structs import replace
+
+from .codec import Batch, SpillRef, key_hash, tenant_of
 from .errors import CerataError, Corrupt
+from .events import UNDECODABLE, Payload
 from .file import LogFile, choose_page
 from .format.extent import ExtentKind, extent_is_whole
 from .format.page import HeaderPage
 from .format.toc import Ref, SavedProjection, Toc
 from .idempotency import KeyIndex
-from .integrity import Tree, chain_next, chain_start
+from .integrity import Tree, chain_start, chain_through
 from .limits import PAGE_SIZE
-from .reader import Reader, Snapshot
+from .reader import Reader, leaves_of, wire_event
 from .recovery import Found, examine, spill_end
 
 if TYPE_CHECKING:
@@ -32,6 +36,10 @@ Progress = Callable[[str, int, int], None]
 
 _TRIES = 8
 _PROBLEMS_MAX = 1_000
+_LEAVES_MAX = 4_096
+"""Leaves that are gathered before chain and tree take them in."""
+
+_PAYLOAD = msgspec.msgpack.Decoder(Payload)
 
 
 @dataclass(frozen=True, slots=True)
@@ -243,8 +251,6 @@ class _Verifier:
         for key in toc.projections:
             self._check_projection(log_file, toc.saved(key))
         reader = Reader(log_file)
-        reader.remember_toc(found.page, toc)
-        snapshot = Snapshot(found.page, [], 0, found.page.sealed_seq, 0)
         expected = 1
         for ref in self._segments(log_file, toc):
             if ref.first_seq != expected:
@@ -255,7 +261,7 @@ class _Verifier:
                 self._chain = self._tree = None
             expected = ref.last_seq + 1
             self._check_extent(log_file, ref, ExtentKind.SEGMENT)
-            self._check_segment(log_file, reader, snapshot, ref)
+            self._check_segment(log_file, reader, ref)
             self._progress("segments", ref.last_seq, found.head_seq)
         if expected != toc.sealed_seq + 1:
             self._add(None, f"Events {expected:,} to {toc.sealed_seq:,} are in no segment")
@@ -275,9 +281,7 @@ class _Verifier:
         if saved.ledger is not None:
             self._check_extent(log_file, saved.ledger, ExtentKind.LEDGER)
 
-    def _check_segment(
-        self, log_file: LogFile, reader: Reader, snapshot: Snapshot, ref: Ref
-    ) -> None:
+    def _check_segment(self, log_file: LogFile, reader: Reader, ref: Ref) -> None:
         """Recompute chain and tree over one segment, and compare them with its own."""
         try:
             index = log_file.segment(ref.offset, ref.length).index
@@ -289,7 +293,7 @@ class _Verifier:
             if row.spill is not None:
                 self._check_spill(log_file, row.spill)
         try:
-            self._take_in(reader, snapshot, ref.first_seq, ref.last_seq)
+            self._take_in(reader.segment_batches(ref, attachments=False))
         except Corrupt as error:
             self._add_error(error)
             self._chain = self._tree = None
@@ -300,29 +304,24 @@ class _Verifier:
         # What follows is held against what this segment says: one problem is told once.
         self._chain, self._tree = index.chain, Tree(ref.last_seq, tuple(index.peaks))
 
-    def _take_in(self, reader: Reader, snapshot: Snapshot, first: int, last: int) -> None:
+    def _take_in(self, batches: Iterable[Batch]) -> None:
+        """Go on with chain and tree over batches that hold their events."""
         chain, tree = self._chain, self._tree
         leaves: list[bytes] = []
-        for event in reader.events(snapshot, first, last):
-            header = event.header
-            if header.index == 0:
-                if header.recorded <= self._recorded:
-                    self._add(None, f"Event {event.seq:,} was recorded before the one before it")
-                self._recorded = header.recorded
-                payload = event.payload
-                if payload is not None and payload.key is not None:
-                    self._keyed.append((key_hash(tenant_of(payload.scope), payload.key), event.seq))
-            elif event.payload_bytes is not None:
-                # Decoding is the check.
-                _ = event.payload
-            leaf = event.leaf
-            if chain is not None:
-                chain = chain_next(chain, leaf)
-            leaves.append(leaf)
-            if tree is not None and len(leaves) == 4096:
-                tree = tree.extend(leaves)
+        for batch in batches:
+            if batch.recorded <= self._recorded:
+                self._add(None, f"Event {batch.first_seq:,} was recorded before the one before it")
+            self._recorded = batch.recorded
+            _check_payloads(batch)
+            payload = wire_event(batch, 0, batch.events[0]).payload
+            if payload is not None and payload.key is not None:
+                hashed = key_hash(tenant_of(payload.scope), payload.key)
+                self._keyed.append((hashed, batch.first_seq))
+            leaves += leaves_of(batch, batch.events)
+            if len(leaves) >= _LEAVES_MAX:
+                chain, tree = _bound(chain, tree, leaves)
                 leaves.clear()
-        self._chain, self._tree = chain, tree and tree.extend(leaves)
+        self._chain, self._tree = _bound(chain, tree, leaves)
 
     def _check_keys(self, log_file: LogFile, toc: Toc) -> None:
         """Hold the runs against the sealed events' keys, both ways."""
@@ -347,11 +346,28 @@ class _Verifier:
             self._chain = self._tree = None
         self._recorded = page.recorded
         reader = Reader(log_file)
-        count = len(found.batches)
-        snapshot = Snapshot(page, found.batches, count, found.head_seq, 0)
+        held = (replace(one, events=reader.wire_events(one)) for one in found.batches)
         try:
-            self._take_in(reader, snapshot, page.sealed_seq + 1, found.head_seq)
+            self._take_in(held)
         except Corrupt as error:
             self._add_error(error)
             self._chain = self._tree = None
         self._progress("done", found.head_seq, found.head_seq)
+
+
+def _check_payloads(batch: Batch) -> None:
+    """Decode every payload that is still there. Raises `Corrupt` for the first that cannot be."""
+    decode = _PAYLOAD.decode
+    for index, wire in enumerate(batch.events):
+        if wire.salt is not None:
+            try:
+                decode(wire.payload)
+            except UNDECODABLE:
+                _ = wire_event(batch, index, wire).payload
+
+
+def _bound(
+    chain: bytes | None, tree: Tree | None, leaves: Sequence[bytes]
+) -> tuple[bytes | None, Tree | None]:
+    """Return chain and tree after more leaves; None where they were not known before."""
+    return chain and chain_through(chain, leaves), tree and tree.extend(leaves)

@@ -6,7 +6,7 @@ The figures themselves are printed by the benchmarks; here only their order of s
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Generator, Sequence
+from collections.abc import Callable, Generator, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -14,9 +14,11 @@ from typing import Any, cast
 
 import pytest
 
-from benchmarks import append_bench
+from benchmarks import append_bench, recovery_bench
 from benchmarks.append_bench import frame
 from cerata.engine import Draft, Environment, Log
+from cerata.engine.codec import WireEvent
+from cerata.engine.segment import Segment
 from cerata.engine.storage import Buffer, StorageFile
 from cerata.fault_injection.plants import BY_NAME
 
@@ -184,6 +186,66 @@ def test_opening_takes_less_time_than_reading(tmp_path: Path) -> None:
     assert opening_ms < reading_ms / 5
 
 
+@pytest.fixture(scope="module")
+def twenty_thousand(tmp_path_factory: pytest.TempPathFactory) -> str:
+    """The path of a closed file of 20,000 events."""
+    path = str(tmp_path_factory.mktemp("recovery") / "a.cera")
+    recovery_bench.build(path, 20_000)
+    return path
+
+
+def recovery_ratio(path: str) -> float:
+    """Return how often reading and hashing the killed ring's sectors goes into its recovery."""
+    found = [recovery_bench.recover(path, 1.0, seed) for seed in range(3)]
+    assert all(one.sealed_events > 900 for one in found)
+    best = min(one.spent.processor for one in found)
+    return best / min(one.floor.processor for one in found)
+
+
+def test_recovery_costs_what_its_tail_costs(twenty_thousand: str) -> None:
+    """Measured 5 to 8 times its floor, however many events are sealed."""
+    assert recovery_ratio(twenty_thousand) < 25
+
+
+def test_a_recovery_that_reads_what_is_sealed_is_seen(
+    twenty_thousand: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It looks at the ring alone: even 20,000 events more are many times its cost."""
+    settle = Log.settle
+
+    def thorough(self: Log, *arguments: Any, **options: Any) -> None:
+        settle(self, *arguments, **options)
+        assert all(event.leaf for event in self.read())
+
+    monkeypatch.setattr(Log, "settle", thorough)
+    assert recovery_ratio(twenty_thousand) > 25
+
+
+def verify_ratio(path: str) -> float:
+    """Return how often unpacking and hashing the payloads goes into verifying the file."""
+    rate, floor = recovery_bench.verifying(path, 2)
+    return floor / rate
+
+
+def test_verify_costs_little_more_than_hashing(twenty_thousand: str) -> None:
+    """Measured 5 to 7 times one hash a payload: commitment, leaf, chain and tree are four."""
+    assert verify_ratio(twenty_thousand) < 20
+
+
+def test_a_verify_that_unpacks_a_block_for_each_event_is_seen(
+    twenty_thousand: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Events are read in their order, and each block once."""
+
+    def one_by_one(self: Segment, first: int, stop: int, **options: Any) -> Iterator[WireEvent]:
+        for own in range(first, stop):
+            cast("Any", self)._blocks.clear()
+            yield self.event(own, **options)
+
+    monkeypatch.setattr(Segment, "events", one_by_one)
+    assert verify_ratio(twenty_thousand) > 20
+
+
 @pytest.mark.parametrize(
     ("module", "last"),
     [
@@ -192,6 +254,7 @@ def test_opening_takes_less_time_than_reading(tmp_path: Path) -> None:
         ("filters_bench", "hash of all answers"),
         ("folder_bench", "60 files, each once and whole"),
         ("fulltext_bench", "hash of all answers"),
+        ("recovery_bench", "(random salts)"),
     ],
 )
 def test_benchmarks_run(checkout: Path, module: str, last: str) -> None:

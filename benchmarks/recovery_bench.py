@@ -1,0 +1,193 @@
+"""Opening what a killed writer left, and verifying a whole file, over the least that each can cost.
+
+``python -m benchmarks.recovery_bench`` (``--tiny`` in CI). Two questions, of one file of 1,000,000
+events:
+
+- recovery: a forked writer fills half of the ring, or all of it, and is killed; how long does the
+  next opening for writing take, its sealing and its syncs included? Beside it, reading the ring's
+  used bytes and hashing each record of them once;
+- offline verification of the whole log: beside it, decompressing every block and hashing every
+  payload once.
+
+Goals: at most 50 ms and 15 us for each KiB of the tail; at least 150,000 events a second. Times are
+by the clock and of the processor; what other programs take is in the first only.
+"""
+
+import argparse
+import os
+import signal
+import statistics
+import sys
+import tempfile
+import time
+from collections.abc import Callable
+from pathlib import Path
+from random import Random
+from typing import NamedTuple
+
+import numpy as np
+import zstandard
+from blake3 import blake3
+
+from cerata.engine import Log
+from cerata.engine.format.extent import EXTENT_HEADER_SIZE
+from cerata.engine.limits import RING_SIZE_DEFAULT, SECTOR_SIZE
+from cerata.engine.reader import Snapshot
+from cerata.engine.verify import verify_log
+from cerata.fault_injection.kills import Victim
+
+from .append_bench import frame, machine
+
+
+class Spent(NamedTuple):
+    """What something took, in seconds: by the clock, and of this process's processor time."""
+
+    clock: float
+    processor: float
+
+
+class Recovery(NamedTuple):
+    """One opening after a kill, and its floor: the same bytes read and hashed, nothing else."""
+
+    tail_bytes: int
+    sealed_events: int
+    spent: Spent
+    floor: Spent
+
+    @property
+    def allowed(self) -> float:
+        """The goal, in seconds."""
+        return 50e-3 + 15e-6 * self.tail_bytes / 1024
+
+
+def spent(act: Callable[[], object]) -> Spent:
+    """Return what one call takes."""
+    started, begun = time.perf_counter(), time.process_time()
+    act()
+    return Spent(time.perf_counter() - started, time.process_time() - begun)
+
+
+def build(path: str, events: int) -> None:
+    """Write a log in batches of 500 and close it."""
+    with Log.open(path) as log:
+        for first in range(0, events, 500):
+            log.append([frame(number) for number in range(first, min(events, first + 500))])
+
+
+def _fill(path: str, pipe: int, share: str, dice: Random) -> None:
+    """Append single events until that share of the ring is used, and wait to be killed."""
+    log = Log.open(path)
+    log.seal()
+    number = dice.randrange(1 << 20)
+    while _used(log) + 4 * SECTOR_SIZE < float(share) * log.page.ring_size:
+        log.append([frame(number)])
+    os.write(pipe, b"!\n")
+    signal.pause()
+
+
+def _used(log: Log) -> int:
+    return log._position.cursor.used  # pyright: ignore[reportPrivateUsage]
+
+
+def recover(path: str, share: float, seed: int) -> Recovery:
+    """Kill a writer that has used a share of the ring, and open what it left."""
+    victim = Victim(_fill, path, str(share), seed)
+    victim.listen(1)
+    victim.kill()
+    with Log.open(path, mode="r") as log:
+        tail, start, stop = _used(log), log.page.ring_offset, log.page.ring_end
+    floor = spent(lambda: _hashed_sectors(path, start, min(stop, start + tail)))
+    logs: list[Log] = []
+    took = spent(lambda: logs.append(Log.open(path)))
+    sealed = logs[0].report.sealed_events
+    logs[0].close()
+    return Recovery(tail, sealed, took, floor)
+
+
+def _hashed_sectors(path: str, start: int, stop: int) -> None:
+    with Path(path).open("rb", buffering=0) as file:
+        for offset in range(start, stop, SECTOR_SIZE):
+            blake3(os.pread(file.fileno(), SECTOR_SIZE, offset)).digest()
+
+
+def recoveries(path: str, share: float, rounds: int) -> Recovery:
+    """Print so many recoveries after kills at one share of the ring; return the median one."""
+    found = sorted(
+        (recover(path, share, seed) for seed in range(rounds)), key=lambda one: one.spent.clock
+    )
+    middle, worst = found[len(found) // 2], found[-1]
+    sys.stdout.write(
+        f"recovery, ring {100 * share:3.0f} %  {1e3 * middle.spent.clock:.1f} ms in the middle, "
+        f"{1e3 * worst.spent.clock:.1f} at worst; {1e3 * middle.spent.processor:.1f} ms of "
+        f"processor, {middle.spent.processor / middle.floor.processor:.0f} times its floor "
+        f"({rounds} kills; {middle.tail_bytes / 1024:.0f} KiB, {middle.sealed_events:,} events "
+        f"sealed; goal {1e3 * middle.allowed:.1f} ms)\n"
+    )
+    return middle
+
+
+def verifying(path: str, rounds: int) -> tuple[float, float]:
+    """Print how fast a file is verified; return events a second of processor, and the floor's."""
+    with Log.open(path, mode="r") as log:
+        events = log.head.seq
+
+        def verify() -> None:
+            result = verify_log(log)
+            assert result.ok
+            assert result.events == events
+
+        took = [spent(verify) for _ in range(rounds)]
+        floor = [spent(lambda: _unpacked(log)) for _ in range(rounds)]
+        chain = log.head.chain
+    rate = events / min(one.processor for one in took)
+    floor_rate = events / min(one.processor for one in floor)
+    clock = events / statistics.median(one.clock for one in took)
+    size = os.stat(path).st_size
+    sys.stdout.write(
+        f"offline verify      {rate:,.0f} events/s of processor, {clock:,.0f} by the clock "
+        f"({events:,} events, {size / 1e6:.0f} MB); floor {floor_rate:,.0f}, ratio "
+        f"{floor_rate / rate:.1f}\n"
+        f"chain               {chain.hex()[:16]} (random salts)\n"
+    )
+    return rate, floor_rate
+
+
+def _unpacked(log: Log) -> None:
+    """Decompress every block and hash every payload once: the floor of any verification."""
+    page = log.page
+    snapshot = Snapshot(page, [], 0, page.sealed_seq, 0)
+    decompress = zstandard.ZstdDecompressor().decompress
+    for ref in log.reader.segment_refs(snapshot):
+        index = log.file.segment(ref.offset, ref.length).index
+        sizes = iter(np.frombuffer(index.payload_sizes, "<u4").tolist())
+        for row in index.blocks:
+            place = ref.offset + EXTENT_HEADER_SIZE + row.offset
+            raw = decompress(log.file.file.read_at(place, row.stored_size), row.raw_size)
+            at = 0
+            while at < len(raw):
+                size = next(sizes)
+                blake3(raw[at : at + size]).digest()
+                at += size
+
+
+def main() -> None:
+    """Run both and print."""
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawTextHelpFormatter
+    )
+    parser.add_argument("--tiny", action="store_true", help="a few seconds, for CI")
+    parser.add_argument("--folder", help="where to write; the disk that is measured")
+    options = parser.parse_args()
+    tiny = options.tiny
+    sys.stdout.write(f'{machine()}\nsync="commit"\n')
+    with tempfile.TemporaryDirectory(dir=options.folder) as name:
+        sys.stdout.write(f"on {name}, ring {RING_SIZE_DEFAULT >> 10} KiB\n")
+        path = str(Path(name) / "a.cera")
+        build(path, 20_000 if tiny else 1_000_000)
+        for share in (0.5, 1.0):
+            recoveries(path, share, 3 if tiny else 25)
+        verifying(path, 1 if tiny else 3)
+
+
+if __name__ == "__main__":
+    main()
