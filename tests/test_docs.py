@@ -97,8 +97,8 @@ def inline(page: Path) -> Iterator[tuple[int, Token]]:
 
 
 def anchors(page: Path) -> set[str]:
-    """Return the fragments that a link into ``page`` may name, as GitHub makes them."""
-    found: set[str] = set()
+    """Return the fragments that a link may name: headings, as GitHub makes them, and ids."""
+    found = set(re.findall(r'<a id="([^"]+)"></a>', page.read_text(encoding="utf-8")))
     parsed = tokens(page)
     for opening, content in pairwise(parsed):
         if opening.type == "heading_open":

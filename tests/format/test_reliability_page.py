@@ -60,6 +60,82 @@ def test_commands_on_the_page_have_their_files() -> None:
     assert missing == set()
 
 
+# --- goals ---------------------------------------------------------------------------------------
+
+GOALS = {*range(1, 16), 20, 21, 22, 24}
+"""Those of issue 5. The others belong to parts that do not exist yet."""
+
+CLAIMS = re.compile(
+    r"\b(acknowledged|any number of processes|atomic|corrupt|crash|damage|detect|drift|durab|"
+    r"edited|guarantee|intact|kill|lies\b|lose|loss|lost|never|power|prove|recover|repair|restore|"
+    r"robust|safe|surviv|tamper|torn|verif)\w*",
+    re.IGNORECASE,
+)
+"""Words that a reader takes for a promise about his data."""
+
+LINE = re.compile(r"\(docs/reliability\.md#([\w-]+)\)")
+
+
+def goal_rows() -> dict[str, list[str]]:
+    """Return the cells of each goal's line, by the line's own anchor."""
+    rows = re.findall(r'^\| <a id="(g\d+)"></a>(.*) \|$', text(), re.MULTILINE)
+    return {anchor: [cell.strip() for cell in cells.split(" | ")] for anchor, cells in rows}
+
+
+def claims(page: str) -> list[str]:
+    """Return the sentences and list items of a page's prose that say something of reliability.
+
+    Code, and the links at the end that only say where to read on, are no claims.
+    """
+    body = page.partition("\n## More\n")[0]
+    prose = re.sub(r"^```.*?^```$", "", body, flags=re.DOTALL | re.MULTILINE)
+    lines = re.sub(r"\n +| *\n(?=[^\n#-])", " ", prose)
+    sentences = re.split(r"(?<=\.) |\n", lines)
+    return [one for one in sentences if CLAIMS.search(LINE.sub("", one))]
+
+
+def unproven(page: str) -> list[str]:
+    """Return the claims without a line on the reliability page."""
+    headings = re.findall(r"^#+ (.*)$", text(), re.MULTILINE)
+    lines = goal_rows().keys() | {name.lower().replace(" ", "-") for name in headings}
+    return [
+        one for one in claims(page) if not set(LINE.findall(one)) or set(LINE.findall(one)) - lines
+    ]
+
+
+def test_every_goal_has_its_line() -> None:
+    """What it is, a command, the day that it was measured, and what came of it."""
+    rows = goal_rows()
+    assert rows.keys() == {f"g{number}" for number in GOALS}
+    for anchor, (name, goal, command, date, figure) in rows.items():
+        assert name == anchor.upper()
+        assert goal
+        assert "`" in command
+        assert re.fullmatch(r"\d{4}-\d\d-\d\d", date)
+        assert re.search(r"\d", figure)
+
+
+def test_every_word_of_readme_on_reliability_has_its_line() -> None:
+    """A promise that nothing is measured for is none."""
+    readme = (ROOT / "README.md").read_text(encoding="utf-8")
+    assert len(claims(readme)) >= 6
+    assert unproven(readme) == []
+
+
+@pytest.mark.parametrize(
+    "sentence",
+    [
+        "Your data survives anything.",
+        "It is [never lost](docs/reliability.md#g16).",
+        "It is [never lost](docs/design.md).",
+        "- It\n  tells tampering",
+    ],
+)
+def test_a_claim_without_a_line_is_found(sentence: str) -> None:
+    """The rule above, seen failing."""
+    assert len(unproven(f"# A\n\nOne is [killed](docs/reliability.md#g13).\n\n{sentence}\n")) == 1
+
+
 # --- the decision table --------------------------------------------------------------------------
 
 
