@@ -7,18 +7,22 @@ import errno
 import os
 import shutil
 import subprocess
-from collections.abc import Generator
+from collections.abc import Callable, Generator
 from pathlib import Path
 
 import pytest
 
-from cerata.engine.errors import StorageFailed
+from cerata.engine.errors import CerataError, StorageFailed
 from cerata.engine.log import Log
 from cerata.engine.verify import verify_log
+from cerata.fault_injection.planting import Edit, Plant
 
 from .words import RING, put, texts
 
 SIZE = 4 << 20
+
+FITS_MAX = 1_000
+"""Appends that are tried: many more than fit."""
 
 
 @pytest.fixture(params=["tmpfs", "ext4"])
@@ -48,6 +52,10 @@ def small_disk(request: pytest.FixtureRequest, tmp_path: Path) -> Generator[Path
         subprocess.run(["umount", str(place)], check=True)
 
 
+def names(place: Path) -> list[str]:
+    return sorted(entry.name for entry in place.iterdir() if entry.is_file())
+
+
 def fill(place: Path) -> Path:
     """Take all but about 300 KB of the disk, and return the file that does."""
     filler = place / "filler"
@@ -56,21 +64,21 @@ def fill(place: Path) -> Path:
     return filler
 
 
-def test_a_full_disk_refuses_loses_nothing_and_is_written_again(small_disk: Path) -> None:
-    """Appends go on while the ring has room; then they are refused until there is space."""
-    path = str(small_disk / "a.cera")
-    filler = fill(small_disk)
+def appends_are_refused(place: Path) -> None:
+    """Check that appends go on while the ring has room, and are refused until there is space."""
+    path = str(place / "a.cera")
+    filler = fill(place)
     told: list[str] = []
 
-    def append_for_ever(log: Log) -> None:
-        while True:
+    def append_to_the_end(log: Log) -> None:
+        while len(told) < FITS_MAX:
             text = f"{len(told)} {os.urandom(1500).hex()}"
             log.append([put(text)])
             told.append(text)
 
     with Log.open(path, ring_bytes=RING) as log:
         with pytest.raises(StorageFailed) as full:
-            append_for_ever(log)
+            append_to_the_end(log)
         assert full.value.errno == errno.ENOSPC
         assert len(told) > 20
         with pytest.raises(StorageFailed):
@@ -88,35 +96,77 @@ def test_a_full_disk_refuses_loses_nothing_and_is_written_again(small_disk: Path
         assert verify_log(log).problems == ()
 
 
-def test_a_full_disk_leaves_no_half_of_a_new_file(small_disk: Path) -> None:
-    """It is not created, and nothing is left; with space, it is."""
-    fill(small_disk)
-    (small_disk / "first").write_bytes(bytes(270_000))
-    path = str(small_disk / "a.cera")
+def no_half_of_a_file_is_left(place: Path) -> None:
+    """Check that a file is not created and nothing is left; with space, it is."""
+    fill(place)
+    (place / "first").write_bytes(bytes(270_000))
+    path = str(place / "a.cera")
     with pytest.raises(StorageFailed):
         Log.open(path, ring_bytes=RING)
-    assert sorted(entry.name for entry in small_disk.iterdir() if entry.is_file()) == [
-        "filler",
-        "first",
-    ]
-    (small_disk / "filler").unlink()
+    assert names(place) == ["filler", "first"]
+    (place / "filler").unlink()
     with Log.open(path, ring_bytes=RING) as log:
         log.append([put("a")])
 
 
-def test_a_disk_that_is_full_in_the_middle_of_a_backup_keeps_the_log(small_disk: Path) -> None:
-    """The copy appears whole or not at all."""
-    path = str(small_disk / "a.cera")
+def no_half_of_a_copy_is_left(place: Path) -> None:
+    """Check that a copy appears whole or not at all, and that the log goes on."""
+    path = str(place / "a.cera")
     with Log.open(path, ring_bytes=RING) as log:
         for _ in range(10):
             log.append([put(os.urandom(10_000).hex())])
-        fill(small_disk)
-        (small_disk / "more").write_bytes(bytes(250_000))
+        fill(place)
+        (place / "more").write_bytes(bytes(250_000))
         with pytest.raises(StorageFailed):
-            log.backup(str(small_disk / "copy.cera"))
-        assert not (small_disk / "copy.cera").exists()
+            log.backup(str(place / "copy.cera"))
+        assert names(place) == ["a.cera", "filler", "more"]
         assert len(texts(log)) == 10
-        (small_disk / "filler").unlink()
-        log.backup(str(small_disk / "copy.cera"))
-    with Log.open(str(small_disk / "copy.cera"), mode="r") as copy:
+        (place / "filler").unlink()
+        log.backup(str(place / "copy.cera"))
+    with Log.open(str(place / "copy.cera"), mode="r") as copy:
         assert len(texts(copy)) == 10
+
+
+def test_a_full_disk_refuses_loses_nothing_and_is_written_again(small_disk: Path) -> None:
+    """Who was told that it is there finds it; who was refused may try again."""
+    appends_are_refused(small_disk)
+
+
+def test_a_full_disk_leaves_no_half_of_a_new_file(small_disk: Path) -> None:
+    """Half of one would be refused by whoever comes next, and its space be lost."""
+    no_half_of_a_file_is_left(small_disk)
+
+
+def test_a_disk_that_is_full_in_the_middle_of_a_backup_keeps_the_log(small_disk: Path) -> None:
+    """A copy that is not whole is worse than none."""
+    no_half_of_a_copy_is_left(small_disk)
+
+
+SWALLOWED = Edit("cerata.engine.storage:OsFile.write_at", "raise self._refused(error", "return #")
+
+
+@pytest.mark.unwatched("what is planted leaves files that are not whole")
+@pytest.mark.parametrize(
+    ("check", "edit"),
+    [
+        (appends_are_refused, SWALLOWED),
+        (no_half_of_a_file_is_left, SWALLOWED),
+        (
+            no_half_of_a_file_is_left,
+            Edit("cerata.engine.creation:create", "if not named:", "if False:"),
+        ),
+        (no_half_of_a_copy_is_left, SWALLOWED),
+        (
+            no_half_of_a_copy_is_left,
+            Edit("cerata.engine.backup:back_up", "if not named:", "if False:"),
+        ),
+    ],
+    ids=["append", "create", "what is left of a file", "backup", "what is left of a copy"],
+)
+def test_without_its_mechanism_a_full_disk_is_noticed(
+    small_disk: Path, check: Callable[[Path], None], edit: Edit
+) -> None:
+    """Each check fails where a refused write is taken for done, or what it left stays."""
+    plant = Plant("a full disk", "promises", (edit,))
+    with plant.planted(), pytest.raises((AssertionError, CerataError, pytest.fail.Exception)):
+        check(small_disk)
