@@ -1,7 +1,8 @@
 """A failing crash state as one small file: what it held, why it is legal, what was expected.
 
 Owns the case file (MessagePack) and its replay. A case holds the image itself and the model's
-history, so it replays without the workload that made it, and on a later engine.
+history, so it replays without the workload that made it, and on a later engine. What processes
+broke together is a case of another kind (`meeting_cases`), for the same command.
 ``python -m cerata.fault_injection.cases FILE…`` replays some, each in a fraction of a second.
 """
 
@@ -19,6 +20,8 @@ from .afterlife import read_only, recover
 from .agent import Agent
 from .campaign import Failure, Opener, check_unpublished
 from .disk import SimulatedDisk
+from .interleavings import Violation
+from .meeting_cases import MeetingCase, replay_meeting
 from .model import Model, ModelBatch, ModelEvent
 from .oracle import LEGAL, Finding, Judgement, Oracle
 from .store_stories import Judge
@@ -121,7 +124,7 @@ def case_of(
     )
 
 
-def encode_case(case: Case) -> bytes:
+def encode_case(case: Case | MeetingCase) -> bytes:
     """Return the case file's bytes."""
     return msgspec.msgpack.encode(case)
 
@@ -135,6 +138,28 @@ def decode_case(data: bytes) -> Case:
     if case.version != CASE_VERSION:
         raise ValueError(f"case version {case.version}; this reads {CASE_VERSION}")
     return case
+
+
+def load_case(data: bytes) -> Case | MeetingCase:
+    """Read a case file of either kind. Raises `ValueError` where it is none."""
+    try:
+        kind = msgspec.msgpack.decode(data, type=_Kind).kind
+        if kind == "image":
+            return decode_case(data)
+        return msgspec.msgpack.decode(data, type=MeetingCase)
+    except msgspec.DecodeError as error:
+        raise ValueError(f"no case: {error}") from error
+
+
+class _Kind(msgspec.Struct, frozen=True):
+    """What tells the kinds apart: an image does not say."""
+
+    kind: str = "image"
+
+
+def replay_saved(case: Case | MeetingCase) -> Finding | Violation | None:
+    """Replay a case of either kind, and return what is still wrong."""
+    return replay_meeting(case) if isinstance(case, MeetingCase) else replay_case(case)
 
 
 def replay_case(case: Case, opener: Opener | None = None) -> Finding | None:
@@ -165,22 +190,29 @@ def _opener(case: Case, model: Model) -> Opener:
     return judge.open
 
 
+def _story(case: Case | MeetingCase) -> str:
+    if isinstance(case, Case):
+        return f"{case.start}: {' '.join(case.operations)}"
+    switches = ", ".join(f"{choice} at {point}" for point, choice in case.switches)
+    return f"{case.meeting.world}: {' '.join(case.operations)} [switches: {switches or 'none'}]"
+
+
 def main(arguments: Sequence[str] | None = None) -> int:
     """Replay case files; the exit code is 1 where one is still wrong."""
     parser = argparse.ArgumentParser(description="Open saved crash images once more.")
     parser.add_argument("files", type=Path, nargs="+")
     wrong = 0
     for path in parser.parse_args(arguments).files:
-        case = decode_case(path.read_bytes())
+        case = load_case(path.read_bytes())
         started = time.perf_counter()
-        finding = replay_case(case)
+        finding = replay_saved(case)
         milliseconds = 1e3 * (time.perf_counter() - started)
         wrong += finding is not None
         said = f"was {case.rule}: {case.what}"
         now = "holds now" if finding is None else f"BROKEN: {finding}"
         sys.stdout.write(
             f"{path.name}: {now} ({milliseconds:.1f} ms)\n"
-            f"    {case.start}: {' '.join(case.operations)}\n    {said}\n    {case.choices}\n"
+            f"    {_story(case)}\n    {said}\n" + (f"    {case.choices}\n" if case.choices else "")
         )
     return 1 if wrong else 0
 

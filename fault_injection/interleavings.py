@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from functools import partial
 from itertools import combinations_with_replacement
 from multiprocessing import get_context
-from typing import Final
+from typing import Final, TypeAlias
 
 import msgspec
 from blake3 import blake3
@@ -22,18 +22,8 @@ from blake3 import blake3
 from .afterlife import recover
 from .campaign import Campaign, Memory, Story, Tally
 from .operations import Lock
-from .processes import (
-    EmptyWorld,
-    OpenWorld,
-    SharedWorld,
-    check_told,
-    does,
-    lives,
-    look,
-    open_and_look,
-    read_on,
-    story_of,
-)
+from .oracle import Finding
+from .processes import WORLDS, SharedWorld, check_told, program_of, story_of
 from .schedule import Program, Run, explore
 from .states import Plan
 from .workloads import fresh_image
@@ -44,45 +34,102 @@ MEETING_PLAN: Final = Plan(exhaustive=64, samples=8, tears=16, pair_drops=8)
 ACTS: Final = ("small", "long", "batch", "large", "seal", "checkpoint", "reopen")
 """What one writer does while the other does the same or another of these."""
 
-READERS: Final[dict[str, Program]] = {"look": look, "open": open_and_look}
+Role: TypeAlias = tuple[str, ...]
+"""What a process does, as `program_of` reads it."""
 
 
-@dataclass(frozen=True, slots=True)
-class Meeting:
-    """Programs that meet in a world; ``kill`` is the one that may also die at any of its points."""
+class Meeting(msgspec.Struct, frozen=True):
+    """Processes that meet in a world; ``kill`` is the one that may also die at any of its points.
 
-    programs: tuple[Program, ...]
-    world: type[SharedWorld]
+    Plain values, so a case file can hold it: the world and what each process does, by their names.
+    """
+
+    roles: tuple[Role, ...]
+    world: str = "existing"
     kill: int | None = None
 
+    def programs(self) -> list[Program]:
+        """Return what the processes run."""
+        return [program_of(role) for role in self.roles]
+
+    def begin(self) -> SharedWorld:
+        """Return a new world for one run."""
+        return WORLDS[self.world]()
+
+
+_SMALL: Final = ("lives", "small")
+_SEALER: Final = ("lives", "small", "seal")
+_LARGE: Final = ("lives", "large")
+_READER: Final = ("reads on",)
 
 OPERATIONS: Final = {
-    f"{first} and {second}, {name}": Meeting((does(first), does(second), reads), OpenWorld)
+    f"{first} and {second}, {name}": Meeting((("does", first), ("does", second), reads), "open")
     for first, second in combinations_with_replacement(ACTS, 2)
-    for name, reads in READERS.items()
+    for name, reads in (("look", ("looks",)), ("open", ("opens",)))
 }
 
 LIVES: Final = {
-    "two writers": Meeting((lives("small"),) * 2, SharedWorld),
-    "a writer and a reader": Meeting((lives("small"), read_on), SharedWorld),
-    "two writers and a reader": Meeting((*(lives("small"),) * 2, read_on), SharedWorld),
-    "a sealer and a reader": Meeting((lives("small", "seal"), read_on), SharedWorld),
-    "a large writer and a sealer": Meeting((lives("large"), lives("small", "seal")), SharedWorld),
-    "a writer that may die and a sealer": Meeting(
-        (lives("small"), lives("small", "seal")), SharedWorld, kill=0
-    ),
-    "a large writer that may die and a writer": Meeting(
-        (lives("large"), lives("small")), SharedWorld, kill=0
-    ),
-    "two creators of which one may die": Meeting((lives("small"),) * 2, EmptyWorld, kill=0),
+    "two writers": Meeting((_SMALL, _SMALL)),
+    "a writer and a reader": Meeting((_SMALL, _READER)),
+    "two writers and a reader": Meeting((_SMALL, _SMALL, _READER)),
+    "a sealer and a reader": Meeting((_SEALER, _READER)),
+    "a large writer and a sealer": Meeting((_LARGE, _SEALER)),
+    "a writer that may die and a sealer": Meeting((_SMALL, _SEALER), kill=0),
+    "a large writer that may die and a writer": Meeting((_LARGE, _SMALL), kill=0),
+    "two creators of which one may die": Meeting((_SMALL, _SMALL), "empty", kill=0),
 }
 
 MEETINGS: Final = OPERATIONS | LIVES
 
 
+@dataclass(frozen=True, slots=True)
+class Violation:
+    """A rule that a run broke; ``rule`` is the error's name where it broke none of ours.
+
+    ``choices`` describes the crash state of its trace that did, if one did.
+    """
+
+    rule: str
+    what: str
+    schedule: tuple[int, ...]
+    choices: str = ""
+
+    @classmethod
+    def of(cls, error: BaseException, run: Run, choices: str = "") -> "Violation":
+        """Return what an error says of a run."""
+        if isinstance(error, Finding):
+            return cls(error.rule, error.what, run.schedule, choices)
+        return cls(type(error).__name__, str(error), run.schedule, choices)
+
+    def __str__(self) -> str:
+        return f"{self.rule}: {self.what}"
+
+
+class Judge:
+    """Checks the runs of one meeting, and crashes each trace that differs once."""
+
+    def __init__(self, plan: Plan) -> None:
+        self.campaign = Campaign(recover, plan, failures_max=1, memory=Memory())
+        self.stories: dict[bytes, Story] = {}
+
+    def violations(self, run: Run) -> Iterator[Violation]:
+        """Yield what a run broke, the crash states of its trace included where it is a new one."""
+        try:
+            run.check()
+            trace = _trace_digest(run)
+            story = self.stories.get(trace)
+            if story is None:
+                story = self.stories[trace] = story_of(run)
+                for failure in self.campaign.check(story).failures:
+                    yield Violation.of(failure.finding, run, failure.state.describe())
+            check_told(run, story.model)
+        except Exception as error:  # noqa: BLE001 - told, whatever it is
+            yield Violation.of(error, run)
+
+
 @dataclass(slots=True)
 class ScheduleTally:
-    """What an exploration did. ``problems`` are messages, each with a schedule that shows it.
+    """What an exploration did. ``problems`` are messages, each with what shows it.
 
     ``traces`` counts the runs that differ in what reached the disk, when it was synced, or what
     was acknowledged; each one's crash states are tried once.
@@ -94,7 +141,7 @@ class ScheduleTally:
     seconds: float = 0.0
     """Processor time."""
     crash: Tally = field(default_factory=Tally)
-    problems: dict[str, tuple[int, ...]] = field(default_factory=dict[str, tuple[int, ...]])
+    problems: dict[str, Violation] = field(default_factory=dict[str, Violation])
 
     def add(self, other: "ScheduleTally") -> None:
         self.runs += other.runs
@@ -117,33 +164,23 @@ def explore_meeting(
     # Every world starts from the same bytes, made outside any schedule.
     fresh_image()
     tally = ScheduleTally()
-    campaign = Campaign(recover, plan, failures_max=1, memory=Memory())
-    stories: dict[bytes, Story] = {}
+    judge = Judge(plan)
     started = time.process_time()
     for run in explore(
-        meeting.world,
-        meeting.programs,
+        meeting.begin,
+        meeting.programs(),
         preemptions=preemptions,
         kill=meeting.kill,
         limit=limit,
     ):
         tally.runs += 1
         tally.points += len(run.points)
-        try:
-            run.check()
-            trace = _trace_digest(run)
-            story = stories.get(trace)
-            if story is None:
-                story = stories[trace] = story_of(run)
-                for failure in campaign.check(story).failures:
-                    tally.problems.setdefault(str(failure.finding), run.schedule)
-            check_told(run, story.model)
-        except Exception as error:  # noqa: BLE001 - told, whatever it is
-            tally.problems.setdefault(f"{type(error).__name__}: {error}", run.schedule)
+        for violation in judge.violations(run):
+            tally.problems.setdefault(str(violation), violation)
         if len(tally.problems) >= problems_max:
             break
-    tally.traces = len(stories)
-    tally.crash = campaign.tally
+    tally.traces = len(judge.stories)
+    tally.crash = judge.campaign.tally
     tally.seconds = time.process_time() - started
     return tally
 

@@ -15,13 +15,14 @@ from typing import Final, TypeVar
 from .afterlife import live_on, read_only, recover
 from .agent import Agent
 from .campaign import Campaign, Memory, Story, Tally
-from .cases import case_of, encode_case
+from .cases import Case, case_of, encode_case
 from .detectors import DAMAGE, damaged
 from .documents import record_documents, remember_again, sectioned
 from .failing import FAILING_PLAN, failing_stories, sync_count
 from .geometry import FileGeometry
 from .interleavings import LIVES, MEETINGS, ScheduleTally, explore_meeting
 from .lying import LyingCampaign
+from .meeting_cases import MeetingCase, shrunk_case
 from .monitor import OrderingMonitor
 from .readings import Readings
 from .rot import ROT_PLAN, RotCampaign
@@ -180,10 +181,15 @@ def _tried(
             case = case_of(
                 shrunk.failure, engine=engine, start=task.start, operations=shrunk.operations
             )
-            file = "-".join((task.part, task.start, *acts)).replace(" ", "_")
-            (Path(task.cases) / f"{file}.case").write_bytes(encode_case(case))
+            _save(case, task.cases, task.part, task.start, *acts)
     result.tally = campaign.tally
     return result, campaign
+
+
+def _save(case: Case | MeetingCase, folder: str, *words: str) -> None:
+    """Write a case file, named by what it is of."""
+    name = "-".join(words).replace(" ", "_")
+    (Path(folder) / f"{name}.case").write_bytes(encode_case(case))
 
 
 def _again(
@@ -232,8 +238,7 @@ def _failing(task: Task) -> Result:
                     result.problems += [f"{name}: {failure}" for failure in failures]
                     if failures and task.cases is not None:
                         case = case_of(failures[0], start=task.start, operations=acts)
-                        file = f"{task.part}-{name}".replace(" ", "_")
-                        (Path(task.cases) / f"{file}.case").write_bytes(encode_case(case))
+                        _save(case, task.cases, task.part, name)
                     result.faults += 1
             except Exception as error:  # noqa: BLE001 - told, whatever it is
                 result.problems.append(f"{name}: {error!r}")
@@ -254,7 +259,10 @@ def _documents(task: Task) -> Result:
         readings=Readings(),
     )
     story = record_documents(texts, OrderingMonitor(FileGeometry()))
-    problems = [str(failure) for failure in campaign.check(story).failures]
+    failures = campaign.check(story).failures
+    if failures and task.cases is not None:
+        _save(case_of(failures[0], start="documents"), task.cases, task.part)
+    problems = [str(failure) for failure in failures]
     return Result(task.part, campaign.tally, problems=problems)
 
 
@@ -267,9 +275,13 @@ def _meeting(task: Task) -> Result:
         plan=task.plan,
     )
     problems = [
-        f"{task.start}: {problem} [schedule {[*schedule]}]"
-        for problem, schedule in tally.problems.items()
+        f"{task.start}: {problem} [schedule {[*violation.schedule]}]"
+        for problem, violation in tally.problems.items()
     ]
+    if tally.problems and task.cases is not None:
+        first = next(iter(tally.problems.values()))
+        case = shrunk_case(MEETINGS[task.start], first, task.plan, preemptions=task.preemptions)
+        _save(case, task.cases, task.part, task.start)
     tally.crash.failures.clear()
     part = "lives" if task.start in LIVES else "operations"
     return Result(part, tally.crash, tally, problems=problems)

@@ -6,8 +6,9 @@ truth, and the run's trace makes a `Story` whose crash states can be tried. Leav
 schedules are run (`interleavings`).
 """
 
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from typing import TypeAlias, cast
+from typing import Final, TypeAlias, cast
 
 from cerata.engine.log import Log
 
@@ -123,13 +124,14 @@ def _shared(actor: Actor) -> SharedWorld:
     return shared_world(actor.world)
 
 
-def does(act: str) -> Program:
-    """Return a program that does one operation of the alphabet with a store that is open."""
+def does(*acts: str) -> Program:
+    """Return a program that does operations of the alphabet with a store that is open."""
 
     def program(actor: Actor) -> Witness:
         seat = _shared(actor).seat(actor)
         before = len(seat.told)
-        ALPHABET[act](seat)
+        for act in acts:
+            ALPHABET[act](seat)
         return tuple(seat.told[before:])
 
     return program
@@ -171,6 +173,29 @@ def read_on(actor: Actor) -> Witness:
         seen.append(_look(actor, log))
     log.close()
     return tuple(seen)
+
+
+def idle(_: Actor) -> Witness:
+    """Do nothing: what is left of a process that a shorter meeting can do without."""
+    return ()
+
+
+WRITERS: Final[dict[str, Callable[..., Program]]] = {"does": does, "lives": lives}
+READERS: Final[dict[str, Program]] = {"looks": look, "opens": open_and_look, "reads on": read_on}
+WORLDS: Final[dict[str, type[SharedWorld]]] = {
+    "existing": SharedWorld,
+    "empty": EmptyWorld,
+    "open": OpenWorld,
+}
+"""What a case file can name: worlds, readers, and what makes a writer of its operations."""
+
+
+def program_of(role: Sequence[str]) -> Program:
+    """Return the program of a role: a writer's kind and its operations, a reader's, or nothing."""
+    if not role:
+        return idle
+    kind, *acts = role
+    return WRITERS[kind](*acts) if kind in WRITERS else READERS[kind]
 
 
 def _look(actor: Actor, log: Log) -> Seen:

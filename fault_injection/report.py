@@ -173,8 +173,8 @@ def run(
 def _wanted(
     scale: Scale, seed: int, cases: str | None, only: str | None, number: int
 ) -> Sequence[Task]:
-    found = meetings(scale) if only == "meeting" else tasks(scale, seed, cases)
-    return [replace(task, run=number) for task in found if only in (None, task.part)]
+    found = meetings(scale) if only == "meeting" else tasks(scale, seed)
+    return [replace(task, cases=cases, run=number) for task in found if only in (None, task.part)]
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

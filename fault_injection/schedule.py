@@ -40,6 +40,10 @@ class Livelock(AssertionError):
     """The processes went on for the maximum of steps without finishing."""
 
 
+class Unfit(AssertionError):
+    """The schedule makes a choice that there is not: it is one of other programs."""
+
+
 @dataclass(frozen=True, slots=True)
 class Actor:
     """What a program gets: its own process on the shared disk."""
@@ -80,14 +84,14 @@ class Run:
     results: tuple[object, ...]
     errors: tuple[BaseException | None, ...]
     world: World
-    stuck: Deadlock | Livelock | None
+    stuck: Deadlock | Livelock | Unfit | None
 
     @property
     def preemptions(self) -> int:
         return sum(1 for point in self.points if point.preempts and point.chosen)
 
     def check(self) -> None:
-        """Raise the first error of a program, or the deadlock or livelock."""
+        """Raise the first error of a program, or what the run was stuck in."""
         if self.stuck is not None:
             raise self.stuck
         for error in self.errors:
@@ -139,7 +143,7 @@ class Scheduler:
         self._steps_max = steps_max
         self._steps = 0
         self._points: list[Point] = []
-        self._stuck: Deadlock | Livelock | None = None
+        self._stuck: Deadlock | Livelock | Unfit | None = None
         self._finished = threading.Lock()
         self._strands: list[_Strand] = []
         self._by_process: dict[SimulatedProcess, int] = {}
@@ -239,7 +243,9 @@ class Scheduler:
         if chosen < len(options):
             return options[chosen]
         if running is None or not can_kill or chosen > len(options):
-            raise ValueError(f"choice {chosen} at step {step} has only {len(options)} options")
+            said = f"choice {chosen} at step {step} has only {len(options)} options"
+            self._stuck = Unfit(self._describe(said))
+            return running if running is not None else self._first_unfinished()
         self._kill = None
         self._strands[running].actor.process.kill()
         return running

@@ -98,7 +98,7 @@ def _meeting(_: int, source: Random) -> Iterator[bytes]:
     """A few schedules of processes that meet: all that they did, locks included."""
     meeting = MEETINGS[source.choice(list(MEETINGS))]
     runs = explore(
-        meeting.world, meeting.programs, preemptions=1, kill=meeting.kill, limit=_SCHEDULES
+        meeting.begin, meeting.programs(), preemptions=1, kill=meeting.kill, limit=_SCHEDULES
     )
     for run in runs:
         yield _encode(run.world.disk.trace)

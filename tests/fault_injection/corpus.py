@@ -1,24 +1,27 @@
-"""Makes the corpus: an image for each planted bug of recovery that one shows, by a short story.
+"""Makes the corpus: an image, by a short story, for each planted bug that one shows.
 
+For each bug that takes several processes it is a schedule instead.
 ``python -m tests.fault_injection.corpus`` writes the files anew. The stories are recorded by a
 sound engine: what a bug in writing leaves behind is lost for good, whoever reads it.
 """
 
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Final
 
 from cerata.fault_injection.afterlife import recover
 from cerata.fault_injection.campaign import Campaign, Story, Tally
-from cerata.fault_injection.cases import Case, case_of, encode_case, replay_case
+from cerata.fault_injection.cases import Case, case_of, encode_case, replay_saved
 from cerata.fault_injection.detectors import SMOKE_PLAN
+from cerata.fault_injection.interleavings import LIVES, MEETING_PLAN, explore_meeting
+from cerata.fault_injection.meeting_cases import MeetingCase, shrunk_case
 from cerata.fault_injection.planting import Plant
 from cerata.fault_injection.plants import PLANTS
 from cerata.fault_injection.rot import RotCampaign
 from cerata.fault_injection.shrinking import Tries, shrink
 from cerata.fault_injection.starts import start_named
-from cerata.fault_injection.workloads import record
+from cerata.fault_injection.workloads import fresh_image, record
 
 FOLDER: Final = Path(__file__).parent / "corpus"
 STORY: Final = ("small", "long", "batch", "kill", "seal", "large", "checkpoint", "long", "kill")
@@ -66,16 +69,29 @@ def shortest_case(plant: Plant, make: Callable[[], Tries]) -> Case | None:
     return case_of(shrunk.failure, start=START, operations=shrunk.operations)
 
 
-def shows(plant: Plant, case: Case) -> bool:
+def meeting_case(plant: Plant) -> MeetingCase | None:
+    """Return the case of the first meeting that shows a bug, shrunk."""
+    fresh_image()
+    for meeting in LIVES.values():
+        with plant.planted():
+            tally = explore_meeting(meeting, preemptions=1, limit=60, problems_max=1)
+            for violation in tally.problems.values():
+                return shrunk_case(meeting, violation, MEETING_PLAN, preemptions=1)
+    return None
+
+
+def shows(plant: Plant, case: Case | MeetingCase) -> bool:
     """Tell whether a case fails with the bug, and passes without it.
 
     A bug with which not even the set-up opens shows nothing of the story.
     """
     if not case.operations:
         return False
+    # What everything starts from is made by a sound engine.
+    fresh_image()
     with plant.planted():
-        fails = replay_case(case) is not None
-    return fails and replay_case(case) is None
+        fails = replay_saved(case) is not None
+    return fails and replay_saved(case) is None
 
 
 def file_of(plant: Plant) -> Path:
@@ -87,11 +103,15 @@ def main() -> int:
     """Write a case for each bug that has one."""
     FOLDER.mkdir(exist_ok=True)
     for plant in PLANTS:
-        if plant.detector not in ("stories", "damage"):
+        cases: Iterator[Case | MeetingCase | None]
+        if plant.detector == "schedules":
+            cases = iter((meeting_case(plant),))
+        elif plant.detector in ("stories", "damage"):
+            cases = (shortest_case(plant, make) for make in (crash, rot))
+        else:
             continue
-        cases = (shortest_case(plant, make) for make in (crash, rot))
         case = next((one for one in cases if one is not None and shows(plant, one)), None)
-        said = "no image alone shows it"
+        said = "no case alone shows it"
         if case is not None:
             file_of(plant).write_bytes(encode_case(case))
             said = f"{' '.join(case.operations)}: {case.rule}"

@@ -1,45 +1,57 @@
 """Cases: each replays by itself in a moment, and what found it is a short story.
 
-The corpus holds an image for each planted bug of recovery that one shows (`corpus` makes them):
-a sound engine passes all of them, one with the bug fails its own.
+The corpus holds an image for each planted bug of recovery that one shows, and a schedule for each
+that takes several processes (`corpus` makes them): a sound engine passes all of them, one with the
+bug fails its own.
 """
 
 import time
 from pathlib import Path
 
 import pytest
+from msgspec.structs import replace
 
 from cerata.fault_injection import cases
-from cerata.fault_injection.cases import decode_case, replay_case
-from cerata.fault_injection.parts import work
+from cerata.fault_injection.cases import load_case, replay_saved
+from cerata.fault_injection.interleavings import (
+    MEETING_PLAN,
+    MEETINGS,
+    Meeting,
+    explore_meeting,
+)
+from cerata.fault_injection.meeting_cases import MeetingCase, replay_meeting, shrunk_case
+from cerata.fault_injection.parts import Task, work
 from cerata.fault_injection.plants import BY_NAME
 from cerata.fault_injection.scales import SHARE, tasks
+from cerata.fault_injection.schedule import Unfit
+from cerata.fault_injection.workloads import fresh_image
 
 from .corpus import FOLDER, crash, shortest_case, shows
 
 CORPUS = sorted(FOLDER.glob("*.case"))
 SECONDS_MAX = 1.0
-"""Of processor time for one case; measured 1 to 30 ms."""
+"""Of processor time for one case; an image takes 1 to 30 ms."""
 
 
 @pytest.mark.parametrize("path", CORPUS, ids=lambda path: path.stem)
 def test_a_case_of_the_corpus_holds_in_less_than_a_second(path: Path) -> None:
     """What broke once, or would with a bug, is asked again at every run."""
-    case = decode_case(path.read_bytes())
+    fresh_image()
+    case = load_case(path.read_bytes())
     started = time.process_time()
-    assert replay_case(case) is None
+    assert replay_saved(case) is None
     assert time.process_time() - started < SECONDS_MAX
 
 
 @pytest.mark.parametrize("path", CORPUS, ids=lambda path: path.stem)
 def test_a_case_of_the_corpus_still_shows_its_bug(path: Path) -> None:
-    """Otherwise it would hold whatever the engine did."""
-    assert shows(BY_NAME[path.stem.replace("_", " ")], decode_case(path.read_bytes()))
+    """Otherwise it would hold whatever the engine did; `corpus` makes it anew."""
+    assert shows(BY_NAME[path.stem.replace("_", " ")], load_case(path.read_bytes()))
 
 
 def test_there_is_a_corpus_of_short_stories() -> None:
     """The specification asks for at most ten operations, five in the middle."""
-    lengths = sorted(len(decode_case(path.read_bytes()).operations) for path in CORPUS)
+    lengths = sorted(len(load_case(path.read_bytes()).operations) for path in CORPUS)
     assert len(lengths) >= 5
     assert lengths[-1] <= 10
     assert lengths[len(lengths) // 2] <= 5
@@ -68,3 +80,70 @@ def test_a_violation_is_saved_and_replayed_by_one_command(
     with plant.planted():
         assert cases.main(saved) == 1
     assert "BROKEN" in capsys.readouterr().out
+
+
+# --- meetings of processes -----------------------------------------------------------------------
+
+UNLOCKED = BY_NAME["write without the writer lock"]
+
+
+def test_a_violation_of_a_meeting_is_saved_and_replayed_by_the_same_command(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """The file says who did what and who ran when; the engine of today runs it again."""
+    fresh_image()
+    task = Task("meeting", "two writers", plan=MEETING_PLAN, schedules=60, cases=str(tmp_path))
+    assert work(task).problems == []
+    assert list(tmp_path.iterdir()) == []
+    with UNLOCKED.planted():
+        assert work(task).problems
+    saved = [str(path) for path in tmp_path.iterdir()]
+    assert [Path(path).name for path in saved] == ["meeting-two_writers.case"]
+    assert cases.main(saved) == 0
+    assert "holds now" in capsys.readouterr().out
+    with UNLOCKED.planted():
+        assert cases.main(saved) == 1
+    out = capsys.readouterr().out
+    assert "BROKEN" in out
+    assert "existing: P0:small P1:small [switches: 1 at " in out
+
+
+def test_a_meeting_shrinks_to_what_shows_it() -> None:
+    """Two writers with four operations and a reader come down to one each and nobody else."""
+    fresh_image()
+    meeting = Meeting((("lives", "small"), ("lives", "small", "tag", "long"), ("reads on",)))
+    with UNLOCKED.planted():
+        tally = explore_meeting(meeting, preemptions=1, limit=300, problems_max=1)
+        violation = next(iter(tally.problems.values()))
+        case = shrunk_case(meeting, violation, MEETING_PLAN, preemptions=1)
+        assert replay_meeting(case) is not None
+    assert case.rule == violation.rule
+    assert len(case.meeting.roles) == len(case.operations) == 2
+    assert 1 <= len(case.switches) <= 2
+    assert len(case.switches) <= sum(map(bool, violation.schedule))
+    assert replay_meeting(case) is None
+
+
+def test_a_schedule_of_other_programs_is_told_and_never_waits() -> None:
+    """A later engine has other points: a choice that is no longer there ends the run."""
+    case = MeetingCase(
+        rule="O2",
+        what="made up",
+        meeting=MEETINGS["two writers"],
+        switches=[(0, 7)],
+        plan=MEETING_PLAN,
+    )
+    found = replay_meeting(case)
+    assert found is not None
+    assert found.rule == Unfit.__name__
+
+
+def test_a_schedule_is_found_again_a_few_operations_away() -> None:
+    """The engine reads once more, or writes once less: the case is still about the same place."""
+    fresh_image()
+    case = load_case((FOLDER / "write_without_the_writer_lock.case").read_bytes())
+    assert isinstance(case, MeetingCase)
+    for by in (-2, -1, 1, 2):
+        moved = [(point + by, choice) for point, choice in case.switches]
+        with UNLOCKED.planted():
+            assert replay_meeting(replace(case, switches=moved)) is not None
