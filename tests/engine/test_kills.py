@@ -23,6 +23,7 @@ def test_killed_writers_lose_nothing_acknowledged(seed: int) -> None:
     assert tally.replayed > 5
 
 
+@pytest.mark.unwatched("the kills have to notice it, not the monitor in a child")
 def test_a_writer_that_acknowledges_before_it_writes_is_caught(seed: int) -> None:
     """The kills prove that a record is written before it is acknowledged; here it is not.
 
