@@ -169,7 +169,9 @@ class FramesProjection:
         last, code = self._last_scope
         if (scope is not last and scope != last) or not code:
             code = self._columns.scope_code(scope, seq)
-            self._last_scope = (scope, code)
+            # True equals 1, and is another scope: only strings are what they are equal to.
+            if all(isinstance(value, str) for _, value in scope):
+                self._last_scope = (scope, code)
         return code
 
     def _embed(self, event: FoldedEvent) -> None:

@@ -1,6 +1,7 @@
 """Frames: life, death and what hangs together, in histories that read as sentences."""
 
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 
 from hypothesis import given
 from hypothesis import strategies as st
@@ -13,6 +14,7 @@ from cerata.engine.events import (
     Gap,
     PutEmbedding,
     PutFrame,
+    ScopeValue,
     SupersedeFrame,
 )
 from cerata.projections.frame_columns import ClosingKind, Oddity
@@ -126,6 +128,22 @@ def test_spaces_are_numbered_by_the_event_that_names_them_first() -> None:
         ]
     )
     assert fold(events)[0].digest() == fold(events, [1, 2])[0].digest()
+
+
+def test_a_scope_with_true_is_not_one_with_1_however_it_is_folded() -> None:
+    """They are equal in Python: taken for each other, a fold and one restored would differ."""
+    values: tuple[ScopeValue, ...] = (True, 1, True, 1, "1")
+    events = [
+        replace(event, scope=(("tenant", "t"), ("a", value)))
+        for event, value in zip(events_of([PutFrame(text="x")] * 5), values, strict=True)
+    ]
+    whole, first, restored = FramesProjection(), FramesProjection(), FramesProjection()
+    whole.apply(events)
+    first.apply(events[:1])
+    restored.load(first.chunk(0))
+    restored.apply(events[1:])
+    assert whole._columns.scope.view().tolist() == [1, 2, 1, 2, 3]
+    assert restored.digest() == whole.digest()
 
 
 def test_embeddings_are_known_by_space_and_from_when_they_came() -> None:
