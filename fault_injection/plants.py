@@ -411,8 +411,8 @@ PLANTS: tuple[Plant, ...] = (
         (
             Edit(
                 "cerata.projections.frames:FramesProjection.apply",
-                "elif event.type != put_name:",
-                "elif event.type != put_name and events[0].seq == 1:",
+                "else:",
+                "elif events[0].seq == 1:",
             ),
         ),
     ),

@@ -12,6 +12,7 @@ from typing import Final
 
 import msgspec
 import numpy as np
+import numpy.typing as npt
 
 from cerata.engine.events import Scope
 
@@ -69,9 +70,6 @@ FLAG_TEXT: Final = 2
 FLAG_BLOB: Final = 4
 FLAG_SEARCH_TEXT: Final = 8
 FLAG_CONTENT_HASH: Final = 16
-
-BirthRow = tuple[int, int, int, int, int, int, int, int, int, int, int, int]
-"""One birth: the items of `FrameColumns.births` in order."""
 
 
 class FrameColumns:
@@ -142,13 +140,14 @@ class FrameColumns:
 
     # --- appending -------------------------------------------------------------------------------
 
-    def bear(self, rows: Sequence[BirthRow]) -> None:
-        """Append births, and link them to their parents."""
-        for (_, column), items in zip(self.births, zip(*rows, strict=True), strict=True):
+    def bear(self, *births: npt.ArrayLike) -> None:
+        """Append births, the columns of `births` in order, and link them to their parents."""
+        known = len(self.seq)
+        for (_, column), items in zip(self.births, births, strict=True):
             column.extend(items)
         self.attributes.settle()
         self.scope_parts.settle()
-        for seq in self._link(len(rows)):
+        for seq in self._link(len(self.seq) - known):
             self.note(seq, Oddity.UNKNOWN_REFERENCE)
 
     def scope_code(self, scope: Scope, seq: int) -> int:

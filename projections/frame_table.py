@@ -227,7 +227,7 @@ class Frames:
 
     def find_content(self, content_hash: bytes, n: int) -> list[int]:
         """Return the frames current at n whose content hash starts with these 16 bytes."""
-        high, low = hash_halves(content_hash)
+        high, low = (int(half[0]) for half in hash_halves([content_hash]))
         rows = self._columns.content_index.find(self._content[: self.rows_at(n)], high)
         return [
             int(self.ids[row])

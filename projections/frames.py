@@ -18,6 +18,8 @@ from collections.abc import Mapping, Sequence
 from typing import ClassVar, Final
 
 import msgspec
+import numpy as np
+import numpy.typing as npt
 
 from cerata.engine.events import DeleteFrame, PutEmbedding, PutFrame, Scope, SupersedeFrame
 
@@ -29,7 +31,6 @@ from .frame_columns import (
     FLAG_SEARCH_TEXT,
     FLAG_TEXT,
     NO_INDEX,
-    BirthRow,
     ClosingKind,
     FrameColumns,
     Oddity,
@@ -48,9 +49,13 @@ from .projection import (
     salt_of,
 )
 
+_PUT: Final = PutFrame.wire_name
 _HANDLED: Final = frozenset(
     kind.wire_name for kind in (PutFrame, DeleteFrame, SupersedeFrame, PutEmbedding)
 )
+
+_UNREADABLE: Final = PutFrame()
+"""Stands for a frame whose payload is gone or cannot be read; known by its identity."""
 
 _I32_END: Final = 1 << 31
 _I64_END: Final = 1 << 63
@@ -88,81 +93,87 @@ class FramesProjection:
         if not events:
             return
         check_follows(self._seq, events)
-        handled = [event for event in events if event.type in _HANDLED]
-        put_name = PutFrame.wire_name
-        self._bear([event for event in handled if event.type == put_name])
-        for event in handled:
+        births: list[FoldedEvent] = []
+        others: list[FoldedEvent] = []
+        for event in events:
+            kind = event.type
+            if kind == _PUT:
+                births.append(event)
+            elif kind in _HANDLED:
+                others.append(event)
+        if births:
+            self._bear(births)
+        for event in others:
             if event.type == PutEmbedding.wire_name:
                 self._embed(event)
-            elif event.type != put_name:
+            else:
                 self._close(event)
         self._columns.keep_batch()
         self._seq += len(events)
         self._digests.complete(self._seq, self._effects)
 
     def _bear(self, events: Sequence[FoldedEvent]) -> None:
-        """Append births; about 3 us a frame in a batch."""
-        if events:
-            self._columns.bear([self._birth(*item) for item in enumerate(events)])
-
-    def _birth(self, place: int, event: FoldedEvent) -> BirthRow:
-        columns, seq, body = self._columns, event.seq, event.body
-        scope = self._scope_code(event.scope, seq)
-        if not isinstance(body, PutFrame):
-            columns.note(seq, Oddity.ERASED)
-            unknown = (NO_TIME, 0, 0, scope, 0, NO_INDEX, NO_INDEX)
-            return (seq, event.recorded, *unknown, 0, 0, FLAG_ERASED)
-        flags = content = content_low = 0
-        if body.text is not None:
-            flags = FLAG_TEXT
-        if body.blob is not None:
-            flags |= FLAG_BLOB
-        if body.search_text is not None:
-            flags |= FLAG_SEARCH_TEXT
-        if body.content_hash is not None:
-            flags |= FLAG_CONTENT_HASH
-            content, content_low = hash_halves(body.content_hash)
-        dates = body.content_dates
-        if dates and not all(-_I64_END <= date < _I64_END for date in dates):
-            body = self._without_strange_dates(body, seq)
-        if (
-            body.tags
-            or body.metadata
-            or body.uri is not None
-            or body.title is not None
-            or body.labels
-            or body.content_dates
-            or body.track is not None
-        ):
-            columns.attributes.add(len(columns.seq) + place, seq, body)
-        if body.embedding is not None:
-            columns.embed(len(columns.seq) + place, seq, body.embedding.space)
-        index, count = body.chunk_index, body.chunk_count
-        return (
-            seq,
-            event.recorded,
-            NO_TIME if body.created is None else self._held(body.created, _I64_END, NO_TIME, seq),
-            columns.kinds.code(body.kind, seq),
-            0 if body.role is None else columns.roles.code(body.role, seq),
-            scope,
-            0 if body.parent is None else _held_reference(body.parent),
-            NO_INDEX if index is None else self._held(index, _I32_END, NO_INDEX, seq),
-            NO_INDEX if count is None else self._held(count, _I32_END, NO_INDEX, seq),
+        """Append births, a column at a time; about 1.5 us a frame in a batch."""
+        columns = self._columns
+        seqs = [event.seq for event in events]
+        bodies = [
+            body if isinstance(body := event.body, PutFrame) else self._unreadable(event)
+            for event in events
+        ]
+        for row, (seq, body) in enumerate(zip(seqs, bodies, strict=True), start=len(columns.seq)):
+            if (
+                body.tags
+                or body.metadata
+                or body.uri is not None
+                or body.title is not None
+                or body.labels
+                or body.content_dates
+                or body.track is not None
+            ):
+                columns.attributes.add(row, seq, self._without_strange_dates(body, seq))
+            if body.embedding is not None:
+                columns.embed(row, seq, body.embedding.space)
+        kinds = [None if body is _UNREADABLE else body.kind for body in bodies]
+        parents = [0 if body.parent is None else _held_reference(body.parent) for body in bodies]
+        content, content_low = hash_halves([body.content_hash for body in bodies])
+        columns.bear(
+            seqs,
+            [event.recorded for event in events],
+            self._held([body.created for body in bodies], _I64_END, NO_TIME, seqs),
+            columns.kinds.codes(kinds, seqs),
+            columns.roles.codes([body.role for body in bodies], seqs),
+            [self._scope_code(event.scope, event.seq) for event in events],
+            parents,
+            self._held([body.chunk_index for body in bodies], _I32_END, NO_INDEX, seqs),
+            self._held([body.chunk_count for body in bodies], _I32_END, NO_INDEX, seqs),
             content,
             content_low,
-            flags,
+            [_flags(body) for body in bodies],
         )
 
-    def _held(self, value: int, end: int, missing: int, seq: int) -> int:
-        """Return a value that fits in [−end, end), else what stands for none."""
-        if -end <= value < end:
-            return value
-        self._columns.note(seq, Oddity.OUT_OF_RANGE)
-        return missing
+    def _unreadable(self, event: FoldedEvent) -> PutFrame:
+        self._columns.note(event.seq, Oddity.ERASED)
+        return _UNREADABLE
+
+    def _held(
+        self, values: Sequence[int | None], end: int, missing: int, seqs: Sequence[int]
+    ) -> npt.ArrayLike:
+        """Return a column of values in [−end, end); ``missing`` for none and for what is not."""
+        if values.count(None) == len(values):
+            return np.full(len(values), missing)
+        held: list[int] = []
+        for value, seq in zip(values, seqs, strict=True):
+            if value is not None and not -end <= value < end:
+                self._columns.note(seq, Oddity.OUT_OF_RANGE)
+                value = None
+            held.append(missing if value is None else value)
+        return held
 
     def _without_strange_dates(self, body: PutFrame, seq: int) -> PutFrame:
-        self._columns.note(seq, Oddity.OUT_OF_RANGE)
         dates = tuple(date for date in body.content_dates if -_I64_END <= date < _I64_END)
+        if len(dates) == len(body.content_dates):
+            return body
+        self._columns.note(seq, Oddity.OUT_OF_RANGE)
         return msgspec.structs.replace(body, content_dates=dates)
 
     def _scope_code(self, scope: Scope, seq: int) -> int:
@@ -257,6 +268,20 @@ class FramesProjection:
     def size_bytes(self) -> int:
         """Memory held by the columns."""
         return self._columns.size_bytes
+
+
+def _flags(body: PutFrame) -> int:
+    """Return what a frame has, as bits."""
+    if body is _UNREADABLE:
+        return FLAG_ERASED
+    flags = 0 if body.text is None else FLAG_TEXT
+    if body.blob is not None:
+        flags |= FLAG_BLOB
+    if body.search_text is not None:
+        flags |= FLAG_SEARCH_TEXT
+    if body.content_hash is not None:
+        flags |= FLAG_CONTENT_HASH
+    return flags
 
 
 def _held_reference(seq: int) -> int:

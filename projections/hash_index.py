@@ -5,7 +5,6 @@ things can share a hash, so a caller compares what it finds. Sorting is put off 
 cost as much, so that who opens a file to ask one question sorts nothing.
 """
 
-import struct
 import threading
 from collections.abc import Sequence
 from typing import Final
@@ -25,8 +24,6 @@ _SCANS_MAX: Final = 32
 
 _BATCH_MIN: Final = 16
 """Fewer hashes than this are looked up one by one."""
-
-_HALVES: Final = struct.Struct("<QQ")
 
 
 class HashIndex:
@@ -109,7 +106,8 @@ def hashes64(pieces: Sequence[bytes]) -> U64:
     return np.frombuffer(digests, "<u8").astype(np.uint64, copy=False)
 
 
-def hash_halves(digest: bytes) -> tuple[int, int]:
-    """Return the first 16 bytes of a hash as two u64; a shorter one counts as zero-padded."""
-    high, low = _HALVES.unpack_from(digest if len(digest) >= 16 else digest.ljust(16, b"\x00"))
-    return high, low
+def hash_halves(digests: Sequence[bytes | None]) -> tuple[U64, U64]:
+    """Return the first 16 bytes of hashes as two u64 each; a shorter one counts as zero-padded."""
+    sixteen = [(digest or b"")[:16].ljust(16, b"\x00") for digest in digests]
+    halves = np.frombuffer(b"".join(sixteen), "<u8").astype(np.uint64, copy=False).reshape(-1, 2)
+    return halves[:, 0], halves[:, 1]

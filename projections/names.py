@@ -3,6 +3,7 @@
 Owns codes for strings that many rows share (kinds, roles, scopes). Code 0 is no name.
 """
 
+from collections.abc import Sequence
 from itertools import pairwise
 from typing import Final
 
@@ -46,6 +47,14 @@ class Names:
             self._seqs.extend([seq])
             code = self._codes[text] = len(self._texts)
         return code
+
+    def codes(self, texts: Sequence[str | None], seqs: Sequence[int]) -> list[int]:
+        """Return the codes of what many events have, in order of seq; `NO_NAME` for None."""
+        get = self._codes.get
+        return [
+            NO_NAME if text is None else get(text) or self.code(text, seq)
+            for text, seq in zip(texts, seqs, strict=True)
+        ]
 
     def find(self, text: str) -> int | None:
         """Return the code of a string, or None."""
