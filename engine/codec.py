@@ -27,7 +27,7 @@ from .events import (
     PutTag,
     Scope,
     UnknownBody,
-    body_decoder,
+    decoders,
 )
 from .integrity import SALT_SIZE, hash_bytes
 from .limits import (
@@ -189,7 +189,7 @@ def _encode_payload(draft: Draft, key: str | None, arguments: bytes | None) -> b
         else:
             data = _encode(body)
             # A struct takes any value when it is made; what cannot be read back is refused here.
-            _check_widths(body_decoder(type(body)).decode(data))
+            _check_widths(decoders(type(body)).body.decode(data))
         payload = _encode(
             Payload(draft.scope, draft.actor, draft.correlation, key, arguments, msgspec.Raw(data))
         )

@@ -24,7 +24,8 @@ version goes up, and an `upcaster` lifts what is stored in the old one as it is 
 """
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, ClassVar, Generic, TypeAlias, TypeVar
+from types import GenericAlias
+from typing import Any, ClassVar, Generic, NamedTuple, TypeAlias, TypeVar
 
 import msgspec
 
@@ -304,15 +305,18 @@ class EventHeader(msgspec.Struct, frozen=True, gc=False, array_like=True):
         return self.first_seq + self.count - 1
 
 
-class Payload(msgspec.Struct, frozen=True, gc=False, array_like=True):
-    """What can be erased of an event. ``body`` is the body's own MessagePack."""
+StoredType = TypeVar("StoredType")
+
+
+class Payload(msgspec.Struct, Generic[StoredType], frozen=True, gc=False, array_like=True):
+    """What can be erased of an event; ``body`` is the body's own MessagePack, or what it says."""
 
     scope: Scope
     actor: str | None
     correlation: str | None
     key: str | None
     arguments: bytes | None
-    body: msgspec.Raw
+    body: StoredType
 
 
 class Erased(msgspec.Struct, frozen=True, gc=False):
@@ -384,7 +388,7 @@ class Event(msgspec.Struct, frozen=True, dict=True):
         return leaf_of(_encode(self.header), self.commitment)
 
     @once
-    def payload(self) -> Payload | None:
+    def payload(self) -> Payload[msgspec.Raw] | None:
         """The decoded envelope, or None where the payload was erased."""
         if self.payload_bytes is None:
             return None
@@ -396,9 +400,10 @@ class Event(msgspec.Struct, frozen=True, dict=True):
                 remedy="Run 'cerata verify' on the file.",
             ) from error
 
-    @property
+    @once
     def scope(self) -> Scope:
-        return DEFAULT_SCOPE if self.payload is None else self.payload.scope
+        payload = self.payload
+        return DEFAULT_SCOPE if payload is None else payload.scope
 
     @once
     def body(self) -> "EventBody | Erased":
@@ -406,9 +411,22 @@ class Event(msgspec.Struct, frozen=True, dict=True):
 
         A kind or version that this process does not know comes back as `UnknownBody`.
         """
-        if self.payload is None:
+        header = self.header
+        kind = _REGISTRY.get(header.type)
+        if self.payload_bytes and kind is not None and kind.wire_version == header.version:
+            try:
+                whole = decoders(kind).payload.decode(self.payload_bytes)
+            except UNDECODABLE:
+                # What is wrong with it is told below.
+                pass
+            else:
+                # Both in one pass: who asks for a body mostly asks for the scope too.
+                vars(self)["scope"] = whole.scope
+                return _lift_references(whole.body, header)
+        payload = self.payload
+        if payload is None:
             return Erased(self.erased or b"")
-        return decode_body(self.header, bytes(self.payload.body))
+        return _decode_body(header, bytes(payload.body))
 
     @property
     def causation(self) -> int | None:
@@ -419,9 +437,9 @@ class Event(msgspec.Struct, frozen=True, dict=True):
 UNDECODABLE = (msgspec.DecodeError, UnicodeDecodeError, RecursionError)
 """What msgspec raises on bytes that are no value of the wanted type: for text, its own error."""
 
-_PAYLOAD = msgspec.msgpack.Decoder(Payload)
+_PAYLOAD = msgspec.msgpack.Decoder(Payload[msgspec.Raw])
 _encode = msgspec.msgpack.Encoder().encode
-_BODIES: dict[type[EventBody], msgspec.msgpack.Decoder[EventBody]] = {}
+_DECODERS: "dict[type[EventBody], Decoders]" = {}
 
 
 def lift(reference: int | None, header: EventHeader) -> int | None:
@@ -431,26 +449,39 @@ def lift(reference: int | None, header: EventHeader) -> int | None:
     return header.first_seq - 1 - reference
 
 
-def body_decoder(kind: type[EventBody]) -> "msgspec.msgpack.Decoder[EventBody]":
-    """Return the decoder of one kind of body; made once."""
-    decoder = _BODIES.get(kind)
-    if decoder is None:
-        decoder = _BODIES[kind] = msgspec.msgpack.Decoder(kind)
-    return decoder
+class Decoders(NamedTuple):
+    """The decoders of one kind of body: of the body alone, and of a payload with it."""
+
+    body: "msgspec.msgpack.Decoder[EventBody]"
+    payload: "msgspec.msgpack.Decoder[Payload[EventBody]]"
 
 
-def decode_body(header: EventHeader, data: bytes) -> EventBody:
-    """Decode a body by the header's type and version, lifting its references."""
+def decoders(kind: type[EventBody]) -> Decoders:
+    """Return the decoders of one kind of body; made once, both when the first is asked for."""
+    found = _DECODERS.get(kind)
+    if found is None:
+        whole = GenericAlias(Payload, kind)
+        made = msgspec.msgpack.Decoder(kind), msgspec.msgpack.Decoder(whole)
+        found = _DECODERS[kind] = Decoders(*made)
+    return found
+
+
+def _decode_body(header: EventHeader, data: bytes) -> EventBody:
+    """Decode a body by the header's type and version, lifting it and its references."""
     kind = _REGISTRY.get(header.type)
     if kind is None or header.version > kind.wire_version:
         return UnknownBody(kind=header.type, kind_version=header.version, data=data)
     try:
         if header.version < kind.wire_version:
             data = _lifted(header, data, kind.wire_version)
-        body = body_decoder(kind).decode(data)
+        body = decoders(kind).body.decode(data)
     except UNDECODABLE:
         return UnknownBody(kind=header.type, kind_version=header.version, data=data)
-    for name in kind.references:
+    return _lift_references(body, header)
+
+
+def _lift_references(body: EventBody, header: EventHeader) -> EventBody:
+    for name in body.references:
         value = getattr(body, name)
         if value is not None and value < 0:
             body = msgspec.structs.replace(body, **{name: lift(value, header)})

@@ -152,7 +152,7 @@ class _Vectors(msgspec.Struct, frozen=True, gc=False):
 
 
 _VECTORS = msgspec.msgpack.Decoder(_Vectors)
-_PAYLOAD = msgspec.msgpack.Decoder(Payload)
+_PAYLOAD = msgspec.msgpack.Decoder(Payload[msgspec.Raw])
 _NO_COLUMN = ("", "", 0)
 
 

@@ -57,7 +57,7 @@ class DraftEvent(Event, frozen=True, dict=True, kw_only=True):
     draft: Draft
 
     @once
-    def payload(self) -> Payload | None:
+    def payload(self) -> Payload[msgspec.Raw] | None:
         draft = self.draft
         return Payload(draft.scope, draft.actor, draft.correlation, None, None, msgspec.Raw())
 
