@@ -48,7 +48,7 @@ from .unicode_tables import UNICODE_VERSION
 from .vocabulary import Vocabulary
 from .word_table import cut
 
-_BATCH_FRAMES: Final = 256
+_BATCH_FRAMES: Final = 512
 """Frames cut at once: enough to make columns pay, and new words are soon known."""
 
 _PIECE_TOKENS_MIN: Final = 1 << 18

@@ -91,6 +91,34 @@ def test_the_fast_stemmer_is_whooshs_own() -> None:
     assert [word for word in found if fast(word) != rules.stem(word)] == []
 
 
+_LETTERS = st.text("abcdefghijklmnopqrstuvwxyz", max_size=8)
+_ENDINGS = st.sampled_from(
+    (
+        "ational",
+        "tion",
+        "sion",
+        "ion",
+        "ement",
+        "ousli",
+        "logi",
+        "li",
+        "eed",
+        "edly",
+        "y",
+        "ll",
+        "e",
+    )
+)
+
+
+@given(_LETTERS, st.lists(_ENDINGS | _LETTERS, min_size=1, max_size=3))
+def test_the_fast_stemmer_stems_any_letters_as_whoosh_does(start: str, ends: list[str]) -> None:
+    from whoosh.lang import porter2
+
+    word = start + "".join(ends)
+    assert english()._stem(word) == cast("Rules", porter2).stem(word)
+
+
 @pytest.mark.parametrize("change", ["other probe", "no rules"])
 def test_the_stemmer_is_checked_when_it_is_loaded(
     monkeypatch: pytest.MonkeyPatch, change: str

@@ -14,7 +14,7 @@ from cerata.projections.columns import ascending_order
 from cerata.projections.english import english
 from cerata.projections.fulltext import FulltextProjection
 from cerata.projections.text import folded, terms, words
-from cerata.projections.word_table import KEY_SIZE, UNKNOWN, WordTable, cut
+from cerata.projections.word_table import _PROBES_NEAR, KEY_SIZE, UNKNOWN, WordTable, cut
 
 from .histories import WORDS, events_of, fold
 
@@ -51,6 +51,19 @@ def test_the_table_is_a_dictionary_of_short_words(batches: list[list[bytes]]) ->
         assert table.find(asked.low, asked.high).tolist() == [model[word] for word in short]
     other = cut(b"never-entered-x")
     assert table.find(other.low, other.high).tolist() == [UNKNOWN]
+
+
+def test_a_word_that_stands_far_from_its_slot_is_found() -> None:
+    """The first probes are taken one by one, the others at once."""
+    table, asked = WordTable(), cut(b" ".join(b"w%d" % number for number in range(4_000)))
+    ids = np.arange(1_500, dtype=np.int32)
+    table.add(asked.low[:1_500], asked.high[:1_500], ids)
+    taken = np.flatnonzero(table._keys[:, 0])
+    own = table._slots(table._keys[taken, 0], table._keys[taken, 1])
+    assert len(table) == 1_500
+    assert int(((taken - own) % len(table._keys)).max()) > 2 * _PROBES_NEAR
+    found = table.find(asked.low, asked.high)
+    assert found.tolist() == [*ids.tolist(), *[UNKNOWN] * 2_500]
 
 
 @given(st.lists(st.integers(0, 5) | st.integers(65_533, 65_540) | st.integers(0, (1 << 32) - 1)))
