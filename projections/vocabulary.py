@@ -195,15 +195,12 @@ class Vocabulary:
         ids = np.array(list(met.values()), np.int32)
         short = words.ends[places] - words.starts[places] <= KEY_SIZE
         held = places[short]
-        self._table.add(words.low[held], words.high[held], ids[short])
-        missing = np.ones(len(places), np.bool_)
-        missing[short] = self._table.find(words.low[held], words.high[held]) == UNKNOWN
-        left = set(np.flatnonzero(missing).tolist())
-        if left:
+        self._others.update(self._table.add(words.low[held], words.high[held], ids[short]))
+        if not short.all():
             self._others.update(
                 (word, found)
-                for index, (word, found) in enumerate(met.items())
-                if index in left and len(word) <= WORD_SIZE_MAX
+                for (word, found), is_short in zip(met.items(), short.tolist(), strict=True)
+                if not is_short and len(word) <= WORD_SIZE_MAX
             )
 
     def _hide(self) -> None:

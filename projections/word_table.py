@@ -6,8 +6,8 @@ document. A word of up to 16 bytes is its own key, two u64, so nothing is ever m
 another; longer ones are not in the table.
 
 Open addressing with linear probing (Knuth, *The Art of Computer Programming* 6.4). A probe goes
-16 slots at most: a word that finds no place stays unknown to the table, which costs its caller
-time and nothing else, whatever words an enemy chooses.
+16 slots at most: a word that finds no place is left to the caller, which costs time and nothing
+else, whatever words an enemy chooses.
 """
 
 from dataclasses import dataclass
@@ -111,17 +111,22 @@ class WordTable:
         found[asked[rows]] = self._values.take(further[rows, places])
         return found
 
-    def add(self, low: U64, high: U64, values: I32) -> None:
-        """Enter words that are not there, each once."""
+    def add(self, low: U64, high: U64, values: I32) -> dict[bytes, int]:
+        """Enter words that are not there, each once; return those that find no place.
+
+        Among them may be words that had one, until the table grew.
+        """
+        left: dict[bytes, int] = {}
         needed = 2 * (self._count + len(low))
         if needed > len(self._keys):
             taken = np.flatnonzero(self._keys[:, 0])
             keys, numbers = self._keys[taken], self._values[taken]
             self._resize(1 << needed.bit_length())
-            self._enter(keys, numbers)
-        self._enter(np.stack([low, high], axis=1), values)
+            left = self._enter(keys, numbers)
+        return {**left, **self._enter(np.stack([low, high], axis=1), values)}
 
-    def _enter(self, keys: U64, values: I32) -> None:
+    def _enter(self, keys: U64, values: I32) -> dict[bytes, int]:
+        """Enter words, and return those that find no place."""
         slots = self._slots(keys[:, 0], keys[:, 1])
         last = len(self._keys) - 1
         for _ in range(_PROBES_MAX):
@@ -132,10 +137,13 @@ class WordTable:
             placed[free] = (self._keys[slots[free]] == keys[free]).all(axis=1)
             self._values[slots[placed]] = values[placed]
             self._count += int(np.count_nonzero(placed))
-            if placed.all():
-                break
             keys, values = keys[~placed], values[~placed]
+            if not len(keys):
+                break
             slots = (slots[~placed] + 1) & last
+        data = keys.astype("<u8").tobytes()
+        words = (data[at : at + KEY_SIZE].rstrip(b"\0") for at in range(0, len(data), KEY_SIZE))
+        return dict(zip(words, values.tolist(), strict=True))
 
     @property
     def size_bytes(self) -> int:

@@ -107,6 +107,32 @@ def test_the_postings_are_the_terms_whatever_is_remembered(
     assert found == [terms(text) for batch in batches for text in batch]
 
 
+def test_a_word_that_loses_its_place_as_the_table_grows_is_not_entered_again(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Its form stood twice in a fold that went on, and once in one that was restored."""
+    monkeypatch.setattr(word_table, "_PROBES_MAX", 2)
+    monkeypatch.setattr(word_table, "_SLOTS_MIN", 2)
+    source = Random(0)
+    words = [
+        "".join(source.choices("bcdfghklmnprstvw", k=2)) + f"{middle}ing"
+        for middle in ("ark", "end", "ust", "old", "imp", "eck")
+        for _ in range(30)
+    ]
+    words = list(dict.fromkeys(words))
+    source.shuffle(words)
+    texts = [" ".join(words[at : at + 4]) for at in range(0, len(words), 4)]
+    events = events_of([PutFrame(text=text) for text in [*texts, *texts]])
+    live, restored = FulltextProjection(), FulltextProjection()
+    for event in events[: len(texts)]:
+        live.apply([event])
+    restored.load(live.chunk(0))
+    for event in events[len(texts) :]:
+        live.apply([event])
+        restored.apply([event])
+    assert live.digest() == restored.digest()
+
+
 def test_each_distinct_word_is_stemmed_once(monkeypatch: pytest.MonkeyPatch) -> None:
     # What makes the fold fast: a stem takes longer than all else that is done for a word.
     asked: list[bytes] = []
