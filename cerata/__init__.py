@@ -41,8 +41,17 @@ if TYPE_CHECKING:
     )
     from cerata.engine.events import Draft, Event, EventBody, event, upcaster
     from cerata.engine.head import Head
+    from cerata.memory.asserting import Assertion
     from cerata.memory.difference import Change, Diff
     from cerata.memory.drafting import content_hash
+    from cerata.memory.fact_values import (
+        Contradiction,
+        Entity,
+        EntityInfo,
+        Fact,
+        FactEvidence,
+        Period,
+    )
     from cerata.memory.files import Remembered, RememberedFile
     from cerata.memory.store import Store
     from cerata.memory.store import open_store as open  # noqa: A004 - the front door's own verb
@@ -50,24 +59,32 @@ if TYPE_CHECKING:
     from cerata.memory.values import Context, Frame, Hit, Receipt, TimelineEntry, TimelinePage
     from cerata.memory.view import View
     from cerata.projections.filters import Filter
+    from cerata.projections.intervals import Allen
     from cerata.projections.rows import RowProjection
     from cerata.projections.timeline import Position
     from cerata.retrieval.context import ContextItem
     from cerata.retrieval.query import query
 
 __all__ = [
+    "Allen",
+    "Assertion",
     "CerataError",
     "Change",
     "Closed",
     "Conflict",
     "Context",
     "ContextItem",
+    "Contradiction",
     "Corrupt",
     "Diff",
     "Draft",
+    "Entity",
+    "EntityInfo",
     "Environment",
     "Event",
     "EventBody",
+    "Fact",
+    "FactEvidence",
     "Filter",
     "Frame",
     "Head",
@@ -78,6 +95,7 @@ __all__ = [
     "Locked",
     "NotFound",
     "OutcomeUnknown",
+    "Period",
     "Position",
     "ProjectionFailed",
     "QuerySyntaxError",
@@ -126,6 +144,15 @@ _HOMES = {
     "cerata.engine.head": ("Head",),
     "cerata.memory.difference": ("Change", "Diff"),
     "cerata.memory.drafting": ("content_hash",),
+    "cerata.memory.asserting": ("Assertion",),
+    "cerata.memory.fact_values": (
+        "Contradiction",
+        "Entity",
+        "EntityInfo",
+        "Fact",
+        "FactEvidence",
+        "Period",
+    ),
     "cerata.memory.files": ("Remembered", "RememberedFile"),
     "cerata.memory.store": ("Store", "open"),
     "cerata.memory.transaction": ("Transaction",),
@@ -139,6 +166,7 @@ _HOMES = {
     ),
     "cerata.memory.view": ("View",),
     "cerata.projections.filters": ("Filter",),
+    "cerata.projections.intervals": ("Allen",),
     "cerata.projections.rows": ("RowProjection",),
     "cerata.projections.timeline": ("Position",),
     "cerata.retrieval.context": ("ContextItem",),

@@ -28,6 +28,7 @@ from .events import (
     Scope,
     UnknownBody,
     decoders,
+    named_by,
 )
 from .integrity import SALT_SIZE, hash_bytes
 from .limits import (
@@ -236,8 +237,8 @@ def _check_widths(body: EventBody) -> None:
 
     Reading takes any: a fold passes over what another writer let through.
     """
-    for name in body.references:
-        _check_within(getattr(body, name), name, _TIME_MIN)
+    for name, _, value in named_by(body):
+        _check_within(value, name, _TIME_MIN)
     if isinstance(body, PutFrame):
         _check_within(body.created, "created", _TIME_MIN)
         for date in body.content_dates:
@@ -250,8 +251,8 @@ def _check_widths(body: EventBody) -> None:
         _check_within(body.valid_from, "valid_from", _TIME_MIN)
         _check_within(body.valid_to, "valid_to", _TIME_MIN)
         for place in body.evidence:
-            for number in place:
-                _check_within(number, "evidence", _TIME_MIN)
+            _check_within(place.start, "evidence", _TIME_MIN)
+            _check_within(place.end, "evidence", _TIME_MIN)
 
 
 def _check_nested(value: object, name: str, depth: int, scalars: _Scalars | None) -> None:

@@ -25,7 +25,7 @@ version goes up, and an `upcaster` lifts what is stored in the old one as it is 
 
 from collections.abc import Callable, Mapping, Sequence
 from types import GenericAlias
-from typing import Any, ClassVar, Generic, NamedTuple, TypeAlias, TypeVar
+from typing import Any, ClassVar, Generic, NamedTuple, TypeAlias, TypeVar, cast
 
 import msgspec
 
@@ -66,8 +66,9 @@ class Embedding(msgspec.Struct, frozen=True, gc=False, array_like=True):
 class EventBody(msgspec.Struct, frozen=True, gc=False, kw_only=True, omit_defaults=True):
     """Base of every typed event body; `event` gives a subclass its wire name.
 
-    ``references`` lists the fields that hold the seq of another event, with the wire name of the
-    kind it must have. A negative reference −k means the k-th event of the same batch.
+    ``references`` lists the fields that hold the seq of another event, or a tuple of such or of
+    `Evidence`, with the wire name of the kind it must have. A negative reference −k means the k-th
+    event of the same batch.
     """
 
     wire_name: ClassVar[str] = ""
@@ -231,11 +232,26 @@ class PutTag(EventBody, frozen=True, kw_only=True):
     at: int
 
 
-@event("assertFact")
+class Evidence(msgspec.Struct, frozen=True, gc=False, array_like=True):
+    """Where a fact is said: a frame, and of its text the UTF-8 bytes [start, end).
+
+    ``quote`` is 16 bytes of BLAKE3 over these bytes, so that it can be told what was read there.
+    """
+
+    frame: int
+    start: int | None = None
+    end: int | None = None
+    quote: bytes | None = None
+
+
+@event("assertFact", references={"evidence": "putFrame"})
 class AssertFact(EventBody, frozen=True, kw_only=True):
     """A fact is held true for [valid_from, valid_to), from when it is recorded.
 
-    The object is one typed value: ``object_kind`` is its type's name, ``object`` the value.
+    The object is one typed value: ``object_kind`` is its type's name, ``object`` the value. Without
+    ``valid_from`` it is true from when it is recorded, without ``valid_to`` until further notice.
+    ``assumptions`` name what a model took for granted, ``extractor`` the name and version of what
+    read the fact out of its evidence.
     """
 
     subject: str
@@ -246,7 +262,9 @@ class AssertFact(EventBody, frozen=True, kw_only=True):
     valid_to: int | None = None
     confidence: float = 1.0
     source: str = "observed"
-    evidence: tuple[tuple[int, int | None, int | None], ...] = ()
+    evidence: tuple[Evidence, ...] = ()
+    assumptions: tuple[str, ...] = ()
+    extractor: tuple[str, str] | None = None
 
 
 @event("retractFact", references={"fact": "assertFact"})
@@ -254,6 +272,54 @@ class RetractFact(EventBody, frozen=True, kw_only=True):
     """A fact is no longer known from here on; its history stays."""
 
     fact: int
+
+
+@event("putPredicate")
+class PutPredicate(EventBody, frozen=True, kw_only=True):
+    """Whether a predicate has one value at a time, from here on."""
+
+    predicate: str
+    functional: bool
+
+
+@event("putEntity")
+class PutEntity(EventBody, frozen=True, kw_only=True):
+    """An entity has this kind, and these names besides those that it has already."""
+
+    entity: str
+    kind: str | None = None
+    aliases: tuple[str, ...] = ()
+
+
+@event("mergeEntities")
+class MergeEntities(EventBody, frozen=True, kw_only=True):
+    """``entity`` is the same as ``into``, under whose name both are read from here on."""
+
+    entity: str
+    into: str
+
+
+@event("unmergeEntities", references={"merge": "mergeEntities"})
+class UnmergeEntities(EventBody, frozen=True, kw_only=True):
+    """A merge does not hold from here on."""
+
+    merge: int
+
+
+@event("splitEntity", references={"facts": "assertFact"})
+class SplitEntity(EventBody, frozen=True, kw_only=True):
+    """Where these facts name ``entity`` they mean ``into``, from here on."""
+
+    entity: str
+    into: str
+    facts: tuple[int, ...]
+
+
+@event("unsplitEntity", references={"split": "splitEntity"})
+class UnsplitEntity(EventBody, frozen=True, kw_only=True):
+    """A split does not hold from here on."""
+
+    split: int
 
 
 @event("gap")
@@ -477,12 +543,44 @@ def _decode_body(header: EventHeader, data: bytes) -> EventBody:
         body = decoders(kind).body.decode(data)
     except UNDECODABLE:
         return UnknownBody(kind=header.type, kind_version=header.version, data=data)
-    return _lift_references(body, header)
+    return lifted_by(body, header.first_seq - 1)
 
 
-def _lift_references(body: EventBody, header: EventHeader) -> EventBody:
+def lifted_by(body: EventBody, base: int) -> EventBody:
+    """Return a body whose references −k are lifted to the seq ``base`` + k."""
     for name in body.references:
         value = getattr(body, name)
-        if value is not None and value < 0:
-            body = msgspec.structs.replace(body, **{name: lift(value, header)})
+        if isinstance(value, tuple):
+            items = cast("tuple[int | Evidence, ...]", value)
+            if any(reference_in(item) < 0 for item in items):
+                lifted = tuple(_lifted_item(item, base) for item in items)
+                body = msgspec.structs.replace(body, **{name: lifted})
+        elif value is not None and value < 0:
+            body = msgspec.structs.replace(body, **{name: base - value})
     return body
+
+
+def reference_in(item: "int | Evidence") -> int:
+    """Return the seq, or −k, that an item of a tuple of references names."""
+    return item.frame if isinstance(item, Evidence) else item
+
+
+def _lifted_item(item: "int | Evidence", base: int) -> "int | Evidence":
+    reference = reference_in(item)
+    if reference > 0:
+        return item
+    seq = base - reference
+    return msgspec.structs.replace(item, frame=seq) if isinstance(item, Evidence) else seq
+
+
+def named_by(body: EventBody) -> list[tuple[str, str, int]]:
+    """Return what a body names of other events: the field, the kind it must have, and the seq."""
+    found: list[tuple[str, str, int]] = []
+    for name, kind in body.references.items():
+        value = getattr(body, name)
+        if isinstance(value, tuple):
+            items = cast("tuple[int | Evidence, ...]", value)
+            found += [(name, kind, reference_in(item)) for item in items]
+        elif value is not None:
+            found.append((name, kind, value))
+    return found

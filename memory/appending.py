@@ -29,12 +29,13 @@ from .drafting import (
     full_scope,
     within_scope,
 )
+from .fact_rules import Ended, FactRules
 from .layer import DOCUMENT_KIND
 from .reading import Reads
 from .references import References
 from .spaces import Spaces
 from .tagging import Tagging
-from .transaction import Transaction
+from .transaction import MAKERS, Transaction
 from .values import Receipt
 
 
@@ -192,15 +193,19 @@ class Appends(Reads):
         references = References(drafts)
         if key is not None and arguments is None:
             arguments = arguments_hash(asked(drafts))
-        tagging, spaces = Tagging(drafts), Spaces(drafts)
+        tagging, spaces, rules = Tagging(drafts), Spaces(drafts), FactRules(drafts)
         checks: list[Validate] = []
-        is_checked = references or references.causes or tagging or spaces
+        is_checked = references or references.causes or tagging or spaces or rules
         known = self._log.refresh().seq if is_checked else 0
         references.check_causes(self._log, self._scope, known)
         if references:
             references.check_exist(self._log, self._scope, known)
             frames = self._fold.frames(known)
             checks.append(partial(references.check_open, frames))
+        if rules:
+            facts = self._fold.facts(known)
+            rules.check(facts, facts.seq, Ended())
+            checks.append(partial(rules.check_delta, facts))
         if tagging:
             tagging.check(self._log, known)
             checks.append(partial(tagging.check_free, self._fold.own(Tags.name, known).rows))
@@ -232,9 +237,7 @@ class Appends(Reads):
             said = [(event.type, event.body) for event in self._log.read(seqs[0], seqs[-1])]
         else:
             said = [(draft.body.wire_name, draft.body) for draft in drafts]
-        made = tuple(
-            seq for seq, (kind, _) in zip(seqs, said, strict=True) if kind == PutFrame.wire_name
-        )
+        made = tuple(seq for seq, (kind, _) in zip(seqs, said, strict=True) if kind in MAKERS)
         olds = [body.old for _, body in said if isinstance(body, SupersedeFrame)]
         return Receipt(
             id=made[0] if made else appended.first_seq,

@@ -15,6 +15,7 @@ from cerata.engine.log import Log
 from cerata.projections.tags import Tags
 from cerata.replay.fold import Fold
 
+from .fact_rules import Ended, FactRules
 from .references import Closing, References
 from .spaces import Shape, Spaces
 from .tagging import Tagging, TagKey
@@ -23,7 +24,7 @@ from .tagging import Tagging, TagKey
 class Checks:
     """The checks of one transaction; a call that is refused leaves no trace in them.
 
-    - ``_closing``, ``_tags`` and ``_shapes`` are those of the drafts that were taken.
+    - ``_closing``, ``_tags``, ``_shapes`` and ``_ended`` are those of the drafts that were taken.
     """
 
     def __init__(self, log: Log, fold: Fold, scope: Scope | None) -> None:
@@ -33,6 +34,7 @@ class Checks:
         self._closing: dict[int, Closing] = {}
         self._tags = set[TagKey]()
         self._shapes: dict[str, Shape] = {}
+        self._ended = Ended()
 
     def take(self, drafts: Sequence[Draft], first: int, n: int | None) -> None:
         """Look at the drafts from place ``first`` on, as if the log ended at event ``n``.
@@ -46,8 +48,8 @@ class Checks:
         _check_values(new, first)
         references, tagging = References(drafts, first), Tagging(new)
         closing, shapes = ChainMap({}, self._closing), ChainMap({}, self._shapes)
-        spaces = Spaces(new, shapes)
-        if not (references or references.causes or tagging or spaces):
+        spaces, rules = Spaces(new, shapes), FactRules(drafts, first)
+        if not (references or references.causes or tagging or spaces or rules):
             return
         head = self._log.refresh().seq if n is None else n
         references.check_causes(self._log, self._scope, head)
@@ -59,6 +61,10 @@ class Checks:
             tagging.check_free({*self._fold.own(Tags.name, head).rows, *self._tags}, ())
         if spaces:
             spaces.check(self._log, self._fold.frames(head), head)
+        ended = self._ended.copy()
+        if rules:
+            rules.check(self._fold.facts(head), head, ended)
+        self._ended = ended
         self._closing.update(closing.maps[0])
         self._tags |= tagging.keys
         self._shapes.update(shapes.maps[0])

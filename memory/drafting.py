@@ -23,9 +23,8 @@ from cerata.engine.events import (
 )
 from cerata.engine.integrity import hash_bytes
 from cerata.engine.limits import NESTING_MAX
+from cerata.projections.scopes import is_within
 from cerata.projections.times import to_microseconds
-
-from .references import is_within
 
 ItemType = TypeVar("ItemType")
 

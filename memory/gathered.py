@@ -8,7 +8,7 @@ The rules of closing are those of `cerata.projections.frames`, which a test hold
 """
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import msgspec
 
@@ -25,8 +25,10 @@ from cerata.engine.events import (
     PutFrame,
     Scope,
     SupersedeFrame,
+    lifted_by,
     once,
 )
+from cerata.projections.facts import FACT_EVENTS
 from cerata.projections.frame_columns import ClosingKind
 from cerata.projections.frame_table import Closing, Frames
 from cerata.projections.frames import FramesProjection
@@ -46,6 +48,7 @@ class GatheredEvent:
     recorded: int
     scope: Scope
     body: EventBody
+    causation: int | None = None
 
 
 class DraftEvent(Event, frozen=True, dict=True, kw_only=True):
@@ -136,9 +139,42 @@ class Gathered:
             )
             yield DraftEvent(header, None, None, draft=draft)
 
+    @property
+    def has_facts(self) -> bool:
+        """Whether a draft says something that the fold of facts handles."""
+        return any(draft.body.wire_name in FACT_EVENTS for draft in self.drafts[: self.count])
+
+    def all_events(self) -> list[GatheredEvent]:
+        """Return the drafts as a fold of the log would be given them, but for seqs and references.
+
+        ``seq`` is the place, and references are as the caller gave them.
+        """
+        return [
+            GatheredEvent(
+                place,
+                draft.body.wire_name,
+                self.recorded,
+                draft.scope,
+                draft.body,
+                draft.causation,
+            )
+            for place, draft in enumerate(self.drafts[: self.count], start=1)
+        ]
+
     def below(self, frame: int) -> list[int]:
         """Return the drafts directly below a frame, in order."""
         return [child for child in self.children.get(frame, ()) if child >= -self.count]
+
+
+def lifted_after(basis: int, event: GatheredEvent) -> GatheredEvent:
+    """Return a draft as the next events of a log that ends at ``basis``: −k is event basis + k."""
+    cause = event.causation
+    return replace(
+        event,
+        seq=basis + event.seq,
+        body=lifted_by(event.body, basis),
+        causation=basis - cause if cause is not None and cause < 0 else cause,
+    )
 
 
 class Gathering:

@@ -16,8 +16,7 @@ from cerata.projections.columns import I64, Mask
 from cerata.projections.filters import Filter
 from cerata.projections.frame_table import Frames
 from cerata.projections.ranking import Fulltext
-
-from .references import is_within
+from cerata.projections.scopes import is_within
 
 DOCUMENT_KIND = "document"
 """The kind of a frame that was split: its chunks are searched, not it."""

@@ -20,13 +20,14 @@ from cerata.projections.times import to_datetime, to_microseconds
 
 from .asking import Questions
 from .drafting import check_content_hash, check_number, is_unicode
+from .fact_reading import FactReads
 from .paging import Paging, page_of
 from .values import Frame, FrameId, Stored, TimelineEntry, TimelinePage
 
 OwnType = TypeVar("OwnType", bound=RowProjection[Any, Any])
 
 
-class Reads(Questions):
+class Reads(Questions, FactReads):
     """The reads of a view, and of a store at its newest event."""
 
     # --- frames ----------------------------------------------------------------------------------

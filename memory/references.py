@@ -9,18 +9,18 @@ from collections.abc import Mapping, MutableMapping, Sequence
 from typing import NamedTuple
 
 from cerata.engine.errors import Conflict, InvalidInput, NotFound
-from cerata.engine.events import DeleteFrame, Draft, Event, PutFrame, Scope, SupersedeFrame
+from cerata.engine.events import (
+    DeleteFrame,
+    Draft,
+    Event,
+    PutFrame,
+    Scope,
+    SupersedeFrame,
+    named_by,
+)
 from cerata.engine.log import Log
 from cerata.projections.frame_table import Frames
-
-
-def is_within(scope: Scope, wanted: Scope) -> bool:
-    """Tell whether an event's scope has every name of ``wanted`` with its value; True is not 1."""
-    have = dict(scope)
-    return all(
-        have.get(name) == value and isinstance(have[name], bool) is isinstance(value, bool)
-        for name, value in wanted
-    )
+from cerata.projections.scopes import is_within
 
 
 class Closing(NamedTuple):
@@ -42,8 +42,7 @@ class References:
         self._named: list[tuple[int, str, str, int]] = [
             (place, name, kind, value)
             for place, draft in self._new
-            for name, kind in draft.body.references.items()
-            if (value := getattr(draft.body, name)) is not None
+            for name, kind, value in named_by(draft.body)
         ]
         for place, name, _, value in self._named:
             if isinstance(value, bool) or not isinstance(value, int):

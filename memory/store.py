@@ -8,6 +8,7 @@ import difflib
 import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
+from datetime import datetime
 from typing import TYPE_CHECKING, Any, Literal, Self
 
 from cerata.engine.environment import Environment
@@ -26,12 +27,12 @@ from cerata.engine.opening import path_name
 from cerata.engine.recovery import RecoveryReport
 from cerata.projections.registry import Registry
 from cerata.projections.rows import RowProjection
+from cerata.projections.scopes import is_within
 from cerata.projections.times import to_microseconds
 from cerata.replay.basis import resolve_basis
 from cerata.replay.fold import replay as replayed
 
 from .drafting import full_scope
-from .references import is_within
 from .values import Context, Receipt
 from .view import Basis, View
 from .writing import Writes
@@ -125,8 +126,10 @@ class Store(Writes):
 
     # --- reading ---------------------------------------------------------------------------------
 
-    def at(self, basis: Basis) -> View:
+    def at(self, basis: Basis, *, valid_at: datetime | str | None = None) -> View:
         """Return the memory as it was at a basis; it stands still while others write.
+
+        With ``valid_at`` its facts are those that were then held true at that instant.
 
         A number is a seq: exactly the first n events, also inside a batch. A receipt or head is
         the end of its batch; a context, its own basis; a view too, within its scope, and with what
@@ -138,6 +141,10 @@ class Store(Writes):
             NotFound: the log does not reach that far. InvalidInput: it cannot be understood, or
             is of another memory.
         """
+        view = self._at(basis)
+        return view if valid_at is None else view.true_at(valid_at)
+
+    def _at(self, basis: Basis) -> View:
         known = self._known_seq()
         now: int | None = None
         if isinstance(basis, View):
@@ -308,7 +315,7 @@ def open_store(
     """Open the memory in a file; a missing one is created, unless ``mode="r"``.
 
     ``":memory:"`` is a store without a file. ``scope`` is stamped on every event and filters
-    every read. ``sync``: "commit" makes each call durable before it returns, "always" also
+    every read. ``sync``: "commit" makes each call durable before it returns, "open" also
     proves it with a second sync, a number of bytes syncs only that often. ``lock_timeout`` is in
     seconds: 0 fails at once, None waits. ``ring_bytes`` sizes a new file's ring. ``salvage``
     reads what a damaged file still holds. ``environment`` stands in for disk, clock and chance.

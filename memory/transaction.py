@@ -1,9 +1,17 @@
 """Transactions: writes gathered, to be appended as one batch when the block ends."""
 
 from collections.abc import Callable, Sequence
+from typing import Final
 
 from cerata.engine.errors import CerataError, Conflict, InvalidInput, NotFound
-from cerata.engine.events import Draft, PutFrame, SupersedeFrame
+from cerata.engine.events import (
+    AssertFact,
+    Draft,
+    MergeEntities,
+    PutFrame,
+    SplitEntity,
+    SupersedeFrame,
+)
 from cerata.engine.limits import BATCH_EVENTS_MAX
 from cerata.engine.log import KeyUse
 
@@ -12,6 +20,11 @@ from .drafting import arguments_hash
 from .gathered import Gathering
 from .values import Receipt
 from .view import View
+
+MAKERS: Final = frozenset(
+    kind.wire_name for kind in (PutFrame, AssertFact, MergeEntities, SplitEntity)
+)
+"""The kinds of events that make a thing, whose id is theirs."""
 
 
 class Transaction:
@@ -51,7 +64,7 @@ class Transaction:
         made = tuple(
             place
             for place, draft in zip(places, drafts, strict=True)
-            if isinstance(draft.body, PutFrame)
+            if draft.body.wire_name in MAKERS
         )
         return Receipt(
             id=made[0] if made else places[0],

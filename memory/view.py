@@ -14,16 +14,19 @@ from cerata.engine.errors import NotFound
 from cerata.engine.events import Draft, Event, PutFrame, Scope
 from cerata.engine.head import Head
 from cerata.engine.log import Log
+from cerata.projections.fact_table import FactsAt, FactSpan
 from cerata.projections.row_fold import OwnProjection
-from cerata.projections.times import to_datetime
+from cerata.projections.scopes import is_within
+from cerata.projections.times import to_datetime, to_microseconds
 from cerata.replay.fold import Fold
 
 from .drafting import copied, joined_text
-from .gathered import Gathered, Gathering
+from .fact_reading import Shown, shown
+from .fact_values import Fact
+from .gathered import Gathered, Gathering, lifted_after
 from .layer import Layer
 from .layers import Layers
 from .reading import Reads
-from .references import is_within
 from .values import Context, Frame, FrameId, Receipt, frame_id
 
 
@@ -42,6 +45,8 @@ class View(Reads):
     scope: Scope | None = None
     now_us: int | None = None
     """The clock's time where the view is one of the head, in microseconds since 1970 UTC."""
+    valid_at_us: int | None = None
+    """The instant at which facts must be true, in microseconds since 1970 UTC; None is any."""
     _gathered: Gathered | None = None
     _base: Layer | None = None
 
@@ -83,7 +88,7 @@ class View(Reads):
         """Return this view on another handle or fold of its log; drafts are folded anew."""
         if log is self._log and fold is self._fold:
             return self
-        view = View(log, fold, self.basis, self.scope, self.now_us)
+        view = View(log, fold, self.basis, self.scope, self.now_us, self.valid_at_us)
         gathered = self._gathered
         if gathered is None:
             return view
@@ -105,6 +110,39 @@ class View(Reads):
     def layers(self) -> Layers:
         """The frames and words of the log, and over them those that a transaction gathered."""
         return Layers(self._log, self.base, self._gathered)
+
+    # --- facts -----------------------------------------------------------------------------------
+
+    def true_at(self, valid_at: datetime | str | None) -> "View":
+        """Return this view of the facts that are true at an instant; None is at any."""
+        return replace(self, valid_at_us=self._instant(valid_at))
+
+    def valid_instant(self, valid_at: datetime | str | None) -> int | None:
+        """Return the instant that a read is to go by, in microseconds; None is any."""
+        return self.valid_at_us if valid_at is None else self._instant(valid_at)
+
+    def _instant(self, when: datetime | str | None) -> int | None:
+        if when is None:
+            return None
+        return to_microseconds(self.now if when == "now" else when)
+
+    @cached_property
+    def facts_at(self) -> FactsAt:
+        """The facts of the log, and with them what a transaction gathered."""
+        gathered = self._gathered
+        if gathered is None or not gathered.has_facts:
+            return self._fold.facts(self.basis).at(self.basis, self.scope)
+        events = [lifted_after(self.basis, event) for event in gathered.all_events()]
+        facts = self._fold.facts_over(self.basis, events)
+        return facts.at(self.basis + gathered.count, self.scope)
+
+    def fact_seq(self, fact: int) -> int:
+        """Return the seq in `facts_at` of an id, which is −place of what is only gathered."""
+        return fact if fact > 0 else self.basis - fact
+
+    def shown_fact(self, facts: FactsAt, span: FactSpan) -> Fact:
+        """Return a fact of `facts_at`."""
+        return shown(facts, span, Shown(self.basis))
 
     # --- what the reads are made of --------------------------------------------------------------
 

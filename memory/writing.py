@@ -21,7 +21,7 @@ from cerata.engine.events import (
     SupersedeFrame,
 )
 
-from .appending import Appends
+from .asserting import FactWrites
 from .drafting import frame_draft, frame_fields, full_scope, listed, within_scope
 from .spaces import Vector, Vectors, vectors
 from .values import FrameId, Receipt, frame_id
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from .files import Remembered, Report
 
 
-class Writes(Appends):
+class Writes(FactWrites):
     """The calls that write; each is its own durable batch, or joins the open transaction."""
 
     @abstractmethod

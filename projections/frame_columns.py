@@ -10,7 +10,6 @@ from enum import IntEnum
 from operator import itemgetter
 from typing import Final
 
-import msgspec
 import numpy as np
 import numpy.typing as npt
 
@@ -24,13 +23,13 @@ from .columns import (
     Column,
     Columns,
     concatenate,
-    damaged,
     require,
     rows_up_to,
 )
 from .frame_links import ChildLinks
 from .hash_index import HashIndex
 from .names import Names, check_seqs
+from .scopes import read_scope, scope_text
 from .timeline import TimelineIndex
 
 NO_INDEX: Final = -1
@@ -153,7 +152,7 @@ class FrameColumns:
     def scope_code(self, scope: Scope, seq: int) -> int:
         """Return the code of a scope."""
         known = len(self.scopes)
-        code = self.scopes.code(msgspec.json.encode(scope).decode(), seq)
+        code = self.scopes.code(scope_text(scope), seq)
         if code > known:
             self._split_scope(code, seq, scope)
         return code
@@ -330,11 +329,3 @@ class FrameColumns:
             self.timeline,
         )
         return held + sum(one.size_bytes for one in derived)
-
-
-def read_scope(text: str) -> Scope:
-    """Return the scope behind its one text. Raises `Corrupt`."""
-    try:
-        return msgspec.json.decode(text, type=Scope)
-    except (msgspec.DecodeError, RecursionError) as error:
-        raise damaged(f"a scope cannot be read ({error})") from error

@@ -31,10 +31,10 @@ from .frame_columns import (
     ClosingKind,
     FrameColumns,
     Oddity,
-    read_scope,
 )
 from .frame_times import NO_TIME
 from .hash_index import hash_halves
+from .scopes import read_scope
 from .timeline import Timeline, TimelineOrder
 from .typed_values import ValueType, key_time
 

@@ -12,6 +12,7 @@ from typing import Final, cast
 from cerata.engine.errors import InvalidInput, NotFound
 from cerata.engine.events import EventBody
 
+from .facts import FactsProjection
 from .frames import FramesProjection
 from .fulltext import FulltextProjection
 from .projection import Projection, salt_of
@@ -24,6 +25,7 @@ Make = Callable[[], Projection]
 BUILT_IN: Final[Mapping[str, Make]] = {
     FramesProjection.name: FramesProjection,
     FulltextProjection.name: FulltextProjection,
+    FactsProjection.name: FactsProjection,
     Tags.name: lambda: row_fold(Tags),
 }
 """Every projection that any store has, in the order in which they are saved."""

@@ -21,6 +21,8 @@ from cerata.engine.errors import (
 )
 from cerata.engine.format.toc import Ref, SavedProjection, Toc
 from cerata.engine.log import Log
+from cerata.projections.fact_table import Facts
+from cerata.projections.facts import FactsProjection
 from cerata.projections.frame_table import Frames
 from cerata.projections.frames import FramesProjection
 from cerata.projections.fulltext import FulltextProjection
@@ -109,6 +111,33 @@ class Fold:
             projection = self.folded(FulltextProjection.name, through)
             assert isinstance(projection, FulltextProjection)
             return projection.snapshot()
+
+    def facts(self, through: int | None = None) -> Facts:
+        """Return facts folded at least through an event, by default the log's head.
+
+        Raises:
+            Corrupt: the log is damaged before that event.
+        """
+        with self._mutex:
+            return self._facts(through).snapshot()
+
+    def facts_over(self, seq: int, events: Sequence[FoldedEvent]) -> Facts:
+        """Return the facts of event ``seq`` with events over them that are in no log yet.
+
+        Cost: a copy of the facts, and folding the events.
+        """
+        with self._mutex:
+            base = self._facts(seq).chunk(0, seq)
+        upper = FactsProjection()
+        if seq:
+            upper.load(base)
+        upper.apply(events)
+        return upper.snapshot()
+
+    def _facts(self, through: int | None) -> FactsProjection:
+        projection = self.folded(FactsProjection.name, through)
+        assert isinstance(projection, FactsProjection)
+        return projection
 
     def own(self, name: str, seq: int) -> OwnProjection:
         """Return a user's own projection as it was at event ``seq``; its rows do not change.

@@ -1,0 +1,278 @@
+"""Reading facts: what was known and true, what contradicts what, and who is who.
+
+Owns the reads of facts and entities, for a view and for a store at its newest event. Leaves out
+how the facts of a basis are found (`cerata.projections.fact_table`).
+"""
+
+from abc import ABC, abstractmethod
+from collections.abc import Iterable, Iterator, Sequence
+from datetime import datetime
+from itertools import combinations
+from typing import TYPE_CHECKING
+
+from cerata.engine.errors import InvalidInput, NotFound
+from cerata.projections.entity_table import Entities
+from cerata.projections.fact_table import FactsAt, FactSpan
+from cerata.projections.fact_values import ObjectKind
+from cerata.projections.intervals import BEGINNING, ENDLESS, Allen, Interval, relation
+from cerata.projections.times import to_datetime, to_microseconds
+
+from .fact_values import (
+    OPEN,
+    Contradiction,
+    EntityInfo,
+    Fact,
+    FactEvidence,
+    FactId,
+    FactObject,
+    Period,
+    checked_name,
+    fact_id,
+    period_of,
+    shown_object,
+    stored_object,
+)
+
+if TYPE_CHECKING:
+    from .view import View
+
+PeriodLike = Period | tuple[datetime | str | None, datetime | str | None]
+
+
+class FactReads(ABC):
+    """The reads of facts; ``view`` says of which state."""
+
+    @abstractmethod
+    def view(self) -> "View":
+        """Return the memory that is read."""
+
+    def facts(
+        self,
+        subject: str | None = None,
+        predicate: str | None = None,
+        object: FactObject | None = None,  # noqa: A002 - the word of the field
+        *,
+        valid_at: datetime | str | None = None,
+        overlapping: PeriodLike | None = None,
+        allen: tuple[Allen | str, PeriodLike] | None = None,
+        include_retracted: bool = False,
+    ) -> list[Fact]:
+        """Return the facts with what is given, oldest first.
+
+        ``valid_at`` leaves those that are true at an instant, by default that of the view, or all
+        where it has none; "now" is the view's. ``overlapping`` leaves those true at some time of a
+        period; ``allen`` those whose period lies so to another, as ``("during", (start, end))``.
+        What was retracted comes with ``include_retracted`` only, with the period it had stated.
+
+        Cost: that of the facts with the same subject, or object; otherwise a pass over all.
+
+        Raises:
+            InvalidInput: a name, object, time or relation that cannot be.
+        """
+        view = self.view()
+        facts, rows, group = _find(view, subject, predicate, object, closed=include_retracted)
+        spans = _spans(facts, rows, group)
+        instant = view.valid_instant(valid_at)
+        if instant is not None:
+            spans = [span for span in spans if span.valid.start <= instant < span.valid.end]
+        if overlapping is not None:
+            period = _interval(overlapping)
+            spans = [span for span in spans if span.valid.overlaps(period)]
+        if allen is not None:
+            spans = _related(spans, *allen)
+        return [view.shown_fact(facts, span) for span in spans]
+
+    def fact(self, fact: FactId) -> Fact:
+        """Return a fact by its id, retracted or not, as this view sees it.
+
+        The id of an event that asserted it again names it too.
+
+        Raises:
+            NotFound: no fact with this id at this basis, or it is outside the scope.
+        """
+        view, number = self.view(), fact_id(fact)
+        facts = view.facts_at
+        row = facts.row_of(view.fact_seq(number))
+        if row is None:
+            raise NotFound(
+                f"There is no fact {number:,}",
+                where=f"basis {view.basis:,}",
+                remedy="Fact ids are shown by facts and log.",
+            )
+        return view.shown_fact(facts, _spans(facts, [row], None)[0])
+
+    def fact_history(self, subject: str, predicate: str | None = None) -> list[Fact]:
+        """Return every fact of a subject, retracted ones too, in the order they were learned.
+
+        With both clocks of each: when it was true, and when that was known.
+        """
+        view = self.view().true_at(None)
+        return view.facts(subject, predicate, include_retracted=True)
+
+    def conflicts(
+        self, subject: str | None = None, predicate: str | None = None
+    ) -> list[Contradiction]:
+        """Return the known facts that cannot both be true, with when; in order of id.
+
+        Two values of a functional predicate at the same time, and True and False of any.
+        """
+        view = self.view()
+        facts, rows, _ = _find(view, subject, predicate, None, closed=False)
+        return [
+            Contradiction(
+                view.shown_fact(facts, one), view.shown_fact(facts, other), period_of(shared)
+            )
+            for one, other, shared in sorted(_contradictions(facts, rows))
+        ]
+
+    # --- entities --------------------------------------------------------------------------------
+
+    def resolve(self, name: str) -> list[str]:
+        """Return the entities with a name or alias, in order of their first event.
+
+        Names are exact or folded as aliases are: case, accents, punctuation and spaces do not
+        count. Of entities that were merged comes the one that they are read as.
+        """
+        return Entities(self.view().facts_at).resolve(checked_name("A name", name))
+
+    def entity(self, name: str) -> EntityInfo:
+        """Return an entity by its exact name, or that of one that is read as it.
+
+        Raises:
+            NotFound: nothing names it at this basis.
+        """
+        found = Entities(self.view().facts_at).find(checked_name("An entity's name", name))
+        if found is None:
+            near = self.resolve(name)
+            remedy = f"Did you mean {near[0]!r}?" if near else "A fact or put_entity makes one."
+            raise NotFound(f"There is no entity {name!r}", remedy=remedy)
+        return EntityInfo(*found)
+
+    def entities(self, kind: str | None = None) -> Iterator[EntityInfo]:
+        """Yield the entities, in order of their first event; those of a kind if one is given.
+
+        Cost: a pass over the facts, and a look-up for each.
+        """
+        for found in Entities(self.view().facts_at).all():
+            info = EntityInfo(*found)
+            if kind is None or info.kind == kind:
+                yield info
+
+
+def _find(
+    view: "View",
+    subject: str | None,
+    predicate: str | None,
+    object_: FactObject | None,
+    *,
+    closed: bool,
+) -> tuple[FactsAt, list[int], list[int] | None]:
+    """Return the facts of a view, the rows with what is given, and if these are a whole group."""
+    for what, name in (("subject", subject), ("predicate", predicate)):
+        if name is not None and not isinstance(name, str):
+            raise InvalidInput(f"{what} must be a string, not {type(name).__name__}")
+    facts = view.facts_at
+    stored = None if object_ is None else stored_object(object_)
+    rows = facts.find(subject, predicate, stored, closed=closed)
+    whole = subject is not None and predicate is not None and object_ is None and not closed
+    return facts, rows, rows if whole else None
+
+
+def _spans(facts: FactsAt, rows: Sequence[int], group: list[int] | None) -> list[FactSpan]:
+    """Return when rows are true; of what was retracted, when it was said to be."""
+    known = [row for row in rows if facts.is_known(row)]
+    if len(known) == len(rows):
+        return facts.spans(rows, group)
+    spans = {span.row: span for span in facts.spans(known, group)}
+    return [spans[row] if row in spans else facts.stated(row) for row in rows]
+
+
+def _interval(given: PeriodLike) -> Interval:
+    """Return a caller's period in microseconds. Raises `InvalidInput` where it is empty."""
+    if isinstance(given, Period):
+        interval = given.interval
+    elif isinstance(given, tuple) and len(given) == 2:
+        start, end = given
+        interval = Interval(
+            BEGINNING if start is None or start == OPEN else to_microseconds(start),
+            ENDLESS if end is None or end == OPEN else to_microseconds(end),
+        )
+    else:
+        raise InvalidInput(
+            f"A period cannot be {given!r:.60}", remedy="Give (start, end), or a cerata.Period."
+        )
+    if interval.start >= interval.end:
+        raise InvalidInput(
+            "The period is empty or inverted", remedy="Its end must come after its start."
+        )
+    return interval
+
+
+def _related(spans: Iterable[FactSpan], name: Allen | str, given: PeriodLike) -> list[FactSpan]:
+    try:
+        wanted = Allen(name)
+    except ValueError as error:
+        raise InvalidInput(
+            f"{name!r} is no relation of periods", remedy=f"There are {', '.join(Allen)}."
+        ) from error
+    period = _interval(given)
+    return [
+        span
+        for span in spans
+        if span.valid.start < span.valid.end and relation(span.valid, period) is wanted
+    ]
+
+
+def _contradictions(
+    facts: FactsAt, rows: Sequence[int]
+) -> Iterator[tuple[FactSpan, FactSpan, Interval]]:
+    """Yield pairs of known facts that cannot both be true, and when."""
+    for group in facts.groups(rows).values():
+        spans = sorted(facts.spans(group.rows, group.rows))
+        for one, other in combinations(spans, 2):
+            shared = Interval(
+                max(one.valid.start, other.valid.start), min(one.valid.end, other.valid.end)
+            )
+            if shared.start >= shared.end:
+                continue
+            first, second = facts.value_key(one.row), facts.value_key(other.row)
+            both_bools = first[0] == second[0] == ObjectKind.BOOL
+            if first != second and (group.functional or both_bools):
+                yield one, other, shared
+
+
+def shown(facts: FactsAt, span: FactSpan, seq_shown: "Shown") -> Fact:
+    """Return a fact of a row and when it is true."""
+    row = span.row
+    recorded, retracted, by = facts.known_of(row)
+    confidence, source = facts.said_of(row)
+    return Fact(
+        id=seq_shown(facts.seq_of(row)),
+        subject=facts.subject_of(row),
+        predicate=facts.predicate_of(row),
+        object=shown_object(*facts.object_of(row)),
+        valid=period_of(span.valid),
+        stated=period_of(facts.stated(row).valid),
+        known=Period(to_datetime(recorded), None if retracted is None else to_datetime(retracted)),
+        confidence=confidence,
+        source=source,
+        evidence=tuple(
+            FactEvidence(seq_shown(place.frame), place.start, place.end)
+            for place in facts.evidence_of(row)
+        ),
+        assumptions=tuple(facts.assumptions_of(row)),
+        depth=facts.depth_of(row),
+        scope=dict(facts.scope_of(row)),
+        ended_by=None if span.by is None else seq_shown(facts.seq_of(span.by)),
+        retracted_by=None if by is None else seq_shown(by),
+    )
+
+
+class Shown:
+    """Shows seqs: those after the log's end, of an open transaction, as −1, −2, …."""
+
+    def __init__(self, basis: int) -> None:
+        self._basis = basis
+
+    def __call__(self, seq: int) -> int:
+        return seq if seq <= self._basis else self._basis - seq

@@ -1,0 +1,269 @@
+"""What is said of facts and entities: frozen, typed, and plain through ``to_dict()``."""
+
+import base64
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Final, Literal, TypeAlias
+
+from cerata.engine.errors import InvalidInput
+from cerata.engine.events import JsonValue, ScopeValue
+from cerata.projections.fact_values import ObjectKind
+from cerata.projections.intervals import BEGINNING, ENDLESS, Interval
+from cerata.projections.times import to_datetime, to_microseconds
+
+from .drafting import is_unicode
+from .values import Receipt
+
+
+@dataclass(frozen=True, slots=True)
+class Entity:
+    """A reference to an entity by its name, as the object of a fact: ``Entity("paris")``."""
+
+    name: str
+
+    def __str__(self) -> str:
+        return self.name
+
+
+StoredObject: TypeAlias = str | int | float | bool | bytes
+"""What stands for an object in an event."""
+
+FactObject: TypeAlias = str | int | float | bool | bytes | datetime | Entity
+"""What an object can be. A str is a string; a reference to an entity is an `Entity`."""
+
+OPEN: Final = "open"
+"""As an end of a period: it has none on this side."""
+
+Source: TypeAlias = Literal["observed", "inferred", "hypothesis", "synthetic"]
+SOURCES: Final[tuple[Source, ...]] = ("observed", "inferred", "hypothesis", "synthetic")
+
+
+@dataclass(frozen=True, slots=True)
+class Period:
+    """A half-open range of time, [start, end). None is no beginning, or until further notice."""
+
+    start: datetime | None
+    end: datetime | None
+
+    def __contains__(self, when: datetime | str) -> bool:
+        return self.interval.contains(to_microseconds(when))
+
+    def __str__(self) -> str:
+        start = OPEN if self.start is None else self.start.isoformat()
+        return f"[{start}, {OPEN if self.end is None else self.end.isoformat()})"
+
+    @property
+    def interval(self) -> Interval:
+        """The period in microseconds since 1970 UTC."""
+        return Interval(
+            BEGINNING if self.start is None else to_microseconds(self.start),
+            ENDLESS if self.end is None else to_microseconds(self.end),
+        )
+
+    def to_dict(self) -> dict[str, JsonValue]:
+        return {
+            "start": None if self.start is None else self.start.isoformat(),
+            "end": None if self.end is None else self.end.isoformat(),
+        }
+
+
+def period_of(interval: Interval) -> Period:
+    """Return a range of microseconds as a period."""
+    return Period(
+        None if interval.start <= BEGINNING else to_datetime(interval.start),
+        None if interval.end >= ENDLESS else to_datetime(interval.end),
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class FactEvidence:
+    """Where a fact is said: a frame, and of its text the UTF-8 bytes [start, end) if given."""
+
+    frame: int
+    start: int | None = None
+    end: int | None = None
+
+    def to_dict(self) -> dict[str, JsonValue]:
+        return {"frame": self.frame, "start": self.start, "end": self.end}
+
+
+@dataclass(frozen=True, slots=True)
+class Fact:
+    """A fact as a view sees it.
+
+    ``stated`` is when it was said to be true; ``valid`` is that, or up to where another value of a
+    functional predicate begins, which is then ``ended_by``. ``known`` is from when it was asserted
+    to when it was retracted, by event ``retracted_by``. ``confidence`` and ``source`` are the last
+    stated.
+    """
+
+    id: int
+    subject: str
+    predicate: str
+    object: FactObject
+    valid: Period
+    stated: Period
+    known: Period
+    confidence: float
+    source: str
+    evidence: tuple[FactEvidence, ...]
+    assumptions: tuple[str, ...]
+    depth: int
+    """0, or one more than that of the fact that led to it."""
+    scope: Mapping[str, ScopeValue]
+    ended_by: int | None
+    retracted_by: int | None
+
+    @property
+    def is_known(self) -> bool:
+        """Whether it has not been retracted."""
+        return self.retracted_by is None
+
+    def __str__(self) -> str:
+        return f"{self.subject} · {self.predicate} · {self.object}"
+
+    def to_dict(self) -> dict[str, JsonValue]:
+        kind, _ = stored_object(self.object)
+        return {
+            "id": self.id,
+            "subject": self.subject,
+            "predicate": self.predicate,
+            "object": plain_object(self.object),
+            "object_kind": kind.name.lower(),
+            "valid": self.valid.to_dict(),
+            "stated": self.stated.to_dict(),
+            "known": self.known.to_dict(),
+            "confidence": self.confidence,
+            "source": self.source,
+            "evidence": [one.to_dict() for one in self.evidence],
+            "assumptions": list(self.assumptions),
+            "depth": self.depth,
+            "scope": dict(self.scope),
+            "ended_by": self.ended_by,
+            "retracted_by": self.retracted_by,
+        }
+
+
+@dataclass(frozen=True, slots=True)
+class Contradiction:
+    """Two facts that cannot both be true during ``period``; ``first`` was asserted first."""
+
+    first: Fact
+    second: Fact
+    period: Period
+
+    def to_dict(self) -> dict[str, JsonValue]:
+        return {
+            "first": self.first.to_dict(),
+            "second": self.second.to_dict(),
+            "period": self.period.to_dict(),
+        }
+
+
+@dataclass(frozen=True, slots=True)
+class EntityInfo:
+    """An entity as a view sees it.
+
+    ``mentions`` counts the known facts that name it, as subject or object; ``names`` are those of
+    the entities that are read as it, its own first. ``first_seen`` is the first event that names
+    one of them.
+    """
+
+    name: str
+    kind: str | None
+    aliases: tuple[str, ...]
+    names: tuple[str, ...]
+    first_seen: int
+    mentions: int
+
+    def to_dict(self) -> dict[str, JsonValue]:
+        return {
+            "name": self.name,
+            "kind": self.kind,
+            "aliases": list(self.aliases),
+            "names": list(self.names),
+            "first_seen": self.first_seen,
+            "mentions": self.mentions,
+        }
+
+
+FactId: TypeAlias = int | Receipt | Fact
+"""Whatever names one fact: its id, or a value that has it."""
+
+
+def fact_id(value: FactId) -> int:
+    """Return the id that a value names. Raises `InvalidInput` where it names none."""
+    if isinstance(value, Receipt | Fact):
+        return value.id
+    if isinstance(value, bool) or not isinstance(value, int):
+        raise InvalidInput(
+            f"A {type(value).__name__} names no fact",
+            remedy="Give its id, or the receipt or fact that has it.",
+        )
+    return value
+
+
+def stored_object(value: FactObject) -> tuple[ObjectKind, StoredObject]:
+    """Return the kind of an object and what stands for it in an event.
+
+    Raises:
+        InvalidInput: it is of no kind that a fact can hold, or out of its range.
+    """
+    if isinstance(value, bool):
+        return ObjectKind.BOOL, value
+    if isinstance(value, Entity):
+        return ObjectKind.ENTITY, checked_name("An entity's name", value.name)
+    if isinstance(value, str):
+        if not is_unicode(value):
+            raise InvalidInput(f"The object is not valid Unicode: {value!r}")
+        return ObjectKind.STRING, value
+    if isinstance(value, datetime):
+        return ObjectKind.TIMESTAMP, to_microseconds(value)
+    if isinstance(value, int):
+        if not -(1 << 63) < value < 1 << 63:
+            raise InvalidInput(
+                f"The object {value:,} does not fit in 64 bits", remedy="Give it as a string."
+            )
+        return ObjectKind.INTEGER, value
+    if isinstance(value, float):
+        if not math.isfinite(value):
+            raise InvalidInput(f"The object is {value}", remedy="Give a finite number.")
+        return ObjectKind.FLOAT, value + 0.0
+    if isinstance(value, bytes):
+        return ObjectKind.BYTES, value
+    raise InvalidInput(
+        f"An object cannot be a {type(value).__name__}",
+        remedy="Give a str, int, float, bool, bytes, aware datetime, or cerata.Entity.",
+    )
+
+
+def shown_object(kind: ObjectKind, value: StoredObject) -> FactObject:
+    """Return the object that a kind and what stands for it mean."""
+    if kind is ObjectKind.ENTITY:
+        return Entity(str(value))
+    if kind is ObjectKind.TIMESTAMP:
+        assert isinstance(value, int)
+        return to_datetime(value)
+    return value
+
+
+def plain_object(value: FactObject) -> JsonValue:
+    """Return an object as JSON holds it: bytes in Base64, a time as ISO, an entity as its name."""
+    if isinstance(value, bytes):
+        return base64.b64encode(value).decode()
+    if isinstance(value, datetime):
+        return value.isoformat()
+    return value.name if isinstance(value, Entity) else value
+
+
+def checked_name(what: str, value: object) -> str:
+    """Return a name that can be stored. Raises `InvalidInput`."""
+    if not isinstance(value, str):
+        raise InvalidInput(f"{what} must be a string, not {type(value).__name__}")
+    if not value.strip():
+        raise InvalidInput(f"{what} is empty")
+    if not is_unicode(value):
+        raise InvalidInput(f"{what} is not valid Unicode: {value!r}")
+    return value

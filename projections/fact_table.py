@@ -1,0 +1,443 @@
+"""Facts as of any event: the reader over the columns that `facts` folds.
+
+Owns questions about what was known at seq n, and what follows from it: where a value of a
+functional predicate ends, what contradicts what, and which names stand for one entity
+(`entity_roles`). The answers at n are those of a store that stopped at n.
+
+Cost of a look-up by subject or object: O(log² n) and the facts with that name, whatever n is. By
+predicate alone, or nothing, a pass over the columns.
+"""
+
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Final, NamedTuple
+
+import numpy as np
+
+from cerata.engine.events import Scope
+
+from .columns import I64, rows_up_to
+from .entity_roles import EntityRoles
+from .fact_columns import (
+    FLAG_ASSUMPTIONS,
+    FLAG_EVIDENCE,
+    NO_PLACE,
+    Act,
+    FactColumns,
+    object_key,
+)
+from .fact_values import TEXT_KINDS, ObjectKind, number_of, text_of, value_of
+from .hash_index import hash_bytes64
+from .intervals import ENDLESS, Interval
+from .scopes import read_scope
+
+CONFIDENCE_UNIT: Final = 1_000_000
+
+_FEW: Final = 64
+"""Up to so many rows are looked at one by one, which is faster than numpy."""
+
+
+class FactSpan(NamedTuple):
+    """A row, and when it is true: as stated, or to where another value began (``by``, a row)."""
+
+    row: int
+    valid: Interval
+    by: int | None
+
+
+class FactGroup(NamedTuple):
+    """Rows with one subject and predicate, and whether that has one value at a time."""
+
+    rows: list[int]
+    functional: bool
+
+
+class EvidencePlace(NamedTuple):
+    """A frame, and the UTF-8 bytes [start, end) of its text, where they were given."""
+
+    frame: int
+    start: int | None
+    end: int | None
+
+
+class Facts:
+    """Reads facts at any n up to ``seq``. Immutable: any thread may use it meanwhile."""
+
+    def __init__(self, columns: FactColumns, seq: int) -> None:
+        self.seq = seq
+        self.columns = columns
+        self.seqs: I64 = columns.seq.view()
+        self.closing_seqs: I64 = columns.closing_seq.view()
+        self.subjects = memoryview(columns.subject.view())
+        self.predicates = memoryview(columns.predicate.view())
+        self.kinds = memoryview(columns.kind.view())
+        self.objects = memoryview(columns.object.view())
+        self.starts = memoryview(columns.valid_from.view())
+        self.ends = memoryview(columns.valid_to.view())
+        self.scopes = memoryview(columns.scope.view())
+        self.closed = memoryview(columns.closed_at.view())
+        self._ruling = columns.ruling.view()
+        self._roles: dict[tuple[int, frozenset[int] | None], EntityRoles] = {}
+
+    def at(self, n: int, wanted: Scope | None = None) -> "FactsAt":
+        """Return the facts as event ``n`` left them, those within a scope."""
+        return FactsAt(self, n, self.columns.scopes_within(wanted))
+
+    def roles(self, n: int, scopes: frozenset[int] | None) -> EntityRoles:
+        """Return who is who at event ``n``. Cost: the merges, splits and declarations by then."""
+        columns = self.columns
+        count = rows_up_to(columns.act_seq.view()[self._ruling], n)
+        found = self._roles.get((count, scopes))
+        if found is None:
+            if len(self._roles) >= _ROLES_KEPT_MAX:
+                self._roles.clear()
+            found = EntityRoles(columns, self._ruling[:count].tolist(), scopes)
+            self._roles[count, scopes] = found
+        return found
+
+    # --- what an append is checked by ------------------------------------------------------------
+
+    def fact_named(self, fact: int) -> int:
+        """Return the id of the fact that an id names, which may be of an event that repeats it."""
+        row = self.columns.row_of(fact) if fact > 0 else None
+        return fact if row is None else int(self.seqs[row])
+
+    def is_closed(self, fact: int, n: int) -> bool:
+        """Tell whether a fact was retracted by event ``n``."""
+        row = self.columns.row_of(fact) if fact > 0 else None
+        if row is None or row >= len(self.seqs):
+            return False
+        return self.closed[row] < rows_up_to(self.closing_seqs, n)
+
+    def holds(self, seq: int, n: int) -> bool:
+        """Tell whether a merge or split holds at event ``n``, by its seq."""
+        return self.roles(n, None).holds(seq)
+
+    def merge_named(self, seq: int, n: int) -> tuple[str, str]:
+        """Return the tenant and the entity of a merge that holds at event ``n``."""
+        tenant, entity = self.roles(n, None).merges[seq]
+        return self.columns.tenant_name(tenant), self.columns.strings.text(entity)
+
+    def merged_into(self, tenant: str, name: str, n: int) -> str | None:
+        """Return what an entity is merged into at event ``n``, or None."""
+        columns = self.columns
+        code, number = columns.strings.find(name), columns.tenant_code(tenant)
+        if code is None or number is None:
+            return None
+        into = self.roles(n, None).merged.get((number, code))
+        return None if into is None else columns.strings.text(into)
+
+
+_ROLES_KEPT_MAX: Final = 16
+
+
+class FactsAt:
+    """The facts at one n; immutable, for any thread. A row is known at n, or it is passed over."""
+
+    def __init__(self, facts: Facts, n: int, scopes: frozenset[int] | None) -> None:
+        self.n = n
+        self._facts = facts
+        self._columns = facts.columns
+        self._rows = rows_up_to(facts.seqs, n)
+        self._closings = rows_up_to(facts.closing_seqs, n)
+        self._scopes = scopes
+        self.roles = facts.roles(n, scopes)
+
+    # --- finding ---------------------------------------------------------------------------------
+
+    def find(
+        self,
+        subject: str | None = None,
+        predicate: str | None = None,
+        object_: tuple[ObjectKind, object] | None = None,
+        *,
+        closed: bool = False,
+    ) -> list[int]:
+        """Return the rows known at n with what is given, ascending; with ``closed`` all by n."""
+        facts, code = self._facts, None
+        if predicate is not None:
+            code = self._columns.predicates.find(predicate)
+            if code is None:
+                return []
+        if subject is not None:
+            rows = self._of_subject(subject)
+        elif object_ is not None:
+            rows = self._of_object(*object_)
+            object_ = None
+        else:
+            return self._scan(code, closed=closed)
+        if object_ is not None:
+            wanted = set(self._of_object(*object_))
+            rows = [row for row in rows if row in wanted]
+        if code is not None:
+            predicates = facts.predicates
+            rows = [row for row in rows if predicates[row] == code]
+        return self._seen(rows, closed=closed)
+
+    def _scan(self, predicate: int | None, *, closed: bool) -> list[int]:
+        mask = np.ones(self._rows, np.bool_)
+        if predicate is not None:
+            mask &= self._columns.predicate.view()[: self._rows] == predicate
+        if not closed:
+            mask &= self._columns.closed_at.view()[: self._rows] >= self._closings
+        rows: list[int] = np.flatnonzero(mask).tolist()
+        if self._scopes is None:
+            return rows
+        scopes, codes = self._scopes, self._facts.scopes
+        return [row for row in rows if codes[row] in scopes]
+
+    def _seen(self, rows: Sequence[int], *, closed: bool) -> list[int]:
+        """Leave out rows that are not known at n, or outside the scope."""
+        scopes, codes, closed_at = self._scopes, self._facts.scopes, self._facts.closed
+        end = 0 if closed else self._closings
+        found = [row for row in rows if closed_at[row] >= end]
+        return found if scopes is None else [row for row in found if codes[row] in scopes]
+
+    def _of_subject(self, name: str) -> list[int]:
+        """Return the rows whose subject is read as what a name is, known or not."""
+        columns, subjects = self._columns, self._facts.subjects
+        keys = columns.subject_key.view()[: self._rows]
+        rows = columns.by_subject.find(keys, hash_bytes64(name.encode()))
+        if self.roles.is_plain:
+            return self._named(rows, name)
+        code = columns.strings.find(name)
+        if code is None:
+            return []
+        roles, related = self.roles, self.roles.related(code)
+        hashes = columns.strings.all_hashes()
+        for one in related - {code}:
+            rows += columns.by_subject.find(keys, int(hashes[one - 1]))
+        return sorted(
+            row
+            for row in rows
+            if subjects[row] in related and roles.reads_as(row, subjects[row], code)
+        )
+
+    def _named(self, rows: list[int], name: str) -> list[int]:
+        """Leave out the rows whose subject has the name's hash, and is another."""
+        if not rows:
+            return rows
+        subjects = self._facts.subjects
+        code = subjects[rows[0]]
+        if self._columns.strings.text(code) != name:
+            found = self._columns.strings.find(name)
+            return [row for row in rows if subjects[row] == found]
+        return [row for row in rows if subjects[row] == code]
+
+    def _of_object(self, kind: ObjectKind, value: object) -> list[int]:
+        """Return the rows with an object, known or not; of entities those read as it."""
+        columns, facts = self._columns, self._facts
+        kinds, objects = facts.kinds, facts.objects
+        keys = columns.object_key.view()[: self._rows]
+        if kind not in TEXT_KINDS:
+            number = number_of(kind, value)
+            rows = columns.by_object.find(keys, object_key(number, kind))
+            return [row for row in rows if kinds[row] == kind and objects[row] == number]
+        text = text_of(value)
+        code = columns.strings.find(text)
+        if code is None:
+            return []
+        related = frozenset((code,))
+        if kind is ObjectKind.ENTITY:
+            related = self.roles.related(code)
+        hashes, rows = columns.strings.all_hashes(), list[int]()
+        for one in related:
+            rows += columns.by_object.find(keys, object_key(int(hashes[one - 1]), kind))
+        rows = [row for row in rows if kinds[row] == kind and objects[row] in related]
+        if kind is not ObjectKind.ENTITY or self.roles.is_plain:
+            return rows
+        return sorted(row for row in rows if self.roles.reads_as(row, objects[row], code))
+
+    def row_of(self, fact: int) -> int | None:
+        """Return the row of the fact that an event asserted by n, known or not, or None."""
+        if not 0 < fact <= self.n:
+            return None
+        row = self._columns.row_of(fact)
+        if row is None or row >= self._rows:
+            return None
+        outside = self._scopes is not None and self._facts.scopes[row] not in self._scopes
+        return None if outside else row
+
+    @property
+    def facts(self) -> Facts:
+        """The reader of every n that this is of."""
+        return self._facts
+
+    @property
+    def visible(self) -> I64:
+        """The rows by n within the scope, known or not."""
+        if self._scopes is None:
+            return np.arange(self._rows)
+        return np.array(self._seen(range(self._rows), closed=True), np.int64)
+
+    @property
+    def acts(self) -> Iterator[tuple[int, int, Act, int, int, int]]:
+        """The acts by n within the scope: seq, tenant, what, and its three numbers."""
+        columns = self._columns
+        end = rows_up_to(columns.act_seq.view(), self.n)
+        parts = [column.view()[:end].tolist() for _, column in columns.acts]
+        for seq, scope, what, one, other, number in zip(*parts, strict=True):
+            if self._scopes is None or scope in self._scopes:
+                yield seq, columns.scope_tenant[scope], Act(what), one, other, number
+
+    def is_known(self, row: int) -> bool:
+        """Tell whether a row was not retracted by n."""
+        return self._facts.closed[row] >= self._closings
+
+    # --- when they are true ----------------------------------------------------------------------
+
+    def spans(self, rows: Sequence[int], group: Sequence[int] | None = None) -> list[FactSpan]:
+        """Return when rows that are known are true, in their order.
+
+        ``group`` are all the known rows of their one subject and predicate, where the caller has
+        them. Cost: each group of a functional predicate in full.
+        """
+        facts, roles = self._facts, self.roles
+        starts, ends = facts.starts, facts.ends
+        if not roles.functional:
+            return [FactSpan(row, Interval(starts[row], ends[row]), None) for row in rows]
+        found: list[FactSpan] = []
+        groups: dict[tuple[int, int, int], dict[int, FactSpan]] = {}
+        for row in rows:
+            tenant = self._columns.scope_tenant[facts.scopes[row]]
+            predicate = facts.predicates[row]
+            if (tenant, predicate) not in roles.functional:
+                found.append(FactSpan(row, Interval(starts[row], ends[row]), None))
+                continue
+            key = (tenant, roles.read(row, facts.subjects[row]), predicate)
+            if key not in groups:
+                members = group if group is not None else self._group(row)
+                groups[key] = self._succession(self.of_tenant(members, tenant))
+            found.append(groups[key][row])
+        return found
+
+    def _group(self, row: int) -> list[int]:
+        """Return the known rows with the subject and predicate of a row."""
+        facts = self._facts
+        subject = self._columns.strings.text(self.roles.read(row, facts.subjects[row]))
+        predicate = facts.predicates[row]
+        rows = [one for one in self._of_subject(subject) if facts.predicates[one] == predicate]
+        return self._seen(rows, closed=False)
+
+    def of_tenant(self, rows: Iterable[int], tenant: int) -> list[int]:
+        """Leave out the rows of other tenants."""
+        tenants, scopes = self._columns.scope_tenant, self._facts.scopes
+        return [row for row in rows if tenants[scopes[row]] == tenant]
+
+    def value_key(self, row: int) -> tuple[int, int]:
+        """Return what is equal for rows that have the same object at n."""
+        kind, number = self._facts.kinds[row], self._facts.objects[row]
+        return kind, self.roles.read(row, number) if kind == ObjectKind.ENTITY else number
+
+    def _succession(self, rows: Sequence[int]) -> dict[int, FactSpan]:
+        """Return when each value of one subject and predicate is true: to where the next begins."""
+        starts, ends = self._facts.starts, self._facts.ends
+        real = sorted(
+            (starts[row], row, self.value_key(row)) for row in rows if starts[row] < ends[row]
+        )
+        found: dict[int, FactSpan] = {}
+        for row in rows:
+            start, end, by = starts[row], ends[row], None
+            value = self.value_key(row)
+            for began, other, its_value in real:
+                if began >= end:
+                    break
+                later = other > row or end == ENDLESS
+                if began > start and later and its_value != value:
+                    end, by = began, other
+                    break
+            found[row] = FactSpan(row, Interval(start, end), by)
+        return found
+
+    def stated(self, row: int) -> FactSpan:
+        """Return when a row was said to be true, whatever else is known."""
+        return FactSpan(row, Interval(self._facts.starts[row], self._facts.ends[row]), None)
+
+    def groups(self, rows: Iterable[int]) -> "dict[tuple[int, int, int], FactGroup]":
+        """Return rows by tenant, subject as it is read, and predicate; in order of first row."""
+        facts, tenants = self._facts, self._columns.scope_tenant
+        found: dict[tuple[int, int, int], FactGroup] = {}
+        for row in rows:
+            tenant, predicate = tenants[facts.scopes[row]], facts.predicates[row]
+            key = (tenant, self.roles.read(row, facts.subjects[row]), predicate)
+            group = found.get(key)
+            if group is None:
+                functional = (tenant, predicate) in self.roles.functional
+                group = found[key] = FactGroup([], functional)
+            group.rows.append(row)
+        return found
+
+    # --- what a row holds ------------------------------------------------------------------------
+
+    def subject_of(self, row: int) -> str:
+        """Return the name that a row's subject is read as."""
+        return self._columns.strings.text(self.roles.read(row, self._facts.subjects[row]))
+
+    def predicate_of(self, row: int) -> str:
+        return self._columns.predicates.text(self._facts.predicates[row]) or ""
+
+    def object_of(self, row: int) -> tuple[ObjectKind, str | int | float | bool | bytes]:
+        """Return a row's object; of an entity the name that it is read as."""
+        kind, number = ObjectKind(self._facts.kinds[row]), self._facts.objects[row]
+        if kind not in TEXT_KINDS:
+            return kind, value_of(kind, number)
+        if kind is ObjectKind.ENTITY:
+            number = self.roles.read(row, number)
+        text = self._columns.strings.text(number)
+        return kind, text.encode("latin-1") if kind is ObjectKind.BYTES else text
+
+    def seq_of(self, row: int) -> int:
+        return int(self._facts.seqs[row])
+
+    def known_of(self, row: int) -> tuple[int, int | None, int | None]:
+        """Return when a row was recorded, when retracted, and by which event, by n."""
+        recorded = int(self._columns.recorded.view()[row])
+        closing = self._facts.closed[row]
+        if closing >= self._closings:
+            return recorded, None, None
+        when = int(self._columns.closing_recorded.view()[closing])
+        return recorded, when, int(self._facts.closing_seqs[closing])
+
+    def scope_of(self, row: int) -> Scope:
+        return read_scope(self._columns.scopes.text(self._facts.scopes[row]) or "[]")
+
+    def depth_of(self, row: int) -> int:
+        return int(self._columns.depth.view()[row])
+
+    def said_of(self, row: int) -> tuple[float, str]:
+        """Return the confidence and source of the last time that a row was asserted by n."""
+        columns = self._columns
+        confidence, source = columns.confidence.view()[row], columns.source.view()[row]
+        again = columns.repeats_of(row, self.n)
+        if again:
+            confidence = columns.repeat_confidence.view()[again[-1]]
+            source = columns.repeat_source.view()[again[-1]]
+        return int(confidence) / CONFIDENCE_UNIT, columns.sources.text(int(source)) or ""
+
+    def evidence_of(self, row: int) -> list[EvidencePlace]:
+        """Return the evidence of a row by n, in order of the events that gave it."""
+        columns, found = self._columns, list[EvidencePlace]()
+        if not columns.flags.view()[row] & FLAG_EVIDENCE and not columns.repeats_of(row, self.n):
+            return found
+        frames = columns.evidence_frame.view()
+        starts, ends = columns.evidence_start.view(), columns.evidence_end.view()
+        for place in columns.evidence_of(row, self.n):
+            start, end = int(starts[place]), int(ends[place])
+            found.append(
+                EvidencePlace(
+                    int(frames[place]),
+                    None if start == NO_PLACE else start,
+                    None if end == NO_PLACE else end,
+                )
+            )
+        return found
+
+    def assumptions_of(self, row: int) -> list[str]:
+        """Return what a row takes for granted, by n, none twice."""
+        columns = self._columns
+        if not columns.flags.view()[row] & FLAG_ASSUMPTIONS and not columns.repeats_of(row, self.n):
+            return []
+        codes = columns.assumption_text.view()
+        texts = (
+            columns.strings.text(int(codes[place])) for place in columns.assumptions_of(row, self.n)
+        )
+        return list(dict.fromkeys(texts))

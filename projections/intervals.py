@@ -1,0 +1,83 @@
+"""Half-open ranges of time: [start, end) in microseconds since 1970 UTC, and how two of them lie.
+
+Owns the open ends and Allen's thirteen relations, of which exactly one holds for any two ranges
+that are not empty (J. F. Allen, Maintaining Knowledge about Temporal Intervals, CACM 26(11), 1983).
+"""
+
+from enum import StrEnum
+from typing import Final, NamedTuple
+
+BEGINNING: Final = -(1 << 63) + 1
+"""The start of a range that has none. On disk: never renumber."""
+
+ENDLESS: Final = (1 << 63) - 1
+"""The end of a range that has none. On disk: never renumber."""
+
+
+class Interval(NamedTuple):
+    """The instants from ``start`` to before ``end``; empty unless start < end."""
+
+    start: int
+    end: int
+
+    def contains(self, time_us: int) -> bool:
+        """Tell whether an instant lies within."""
+        return self.start <= time_us < self.end
+
+    def overlaps(self, other: "Interval") -> bool:
+        """Tell whether both have an instant in common, as OVERLAPS of SQL:2011 does.
+
+        Allen's relation of this name is narrower: see `Allen.OVERLAPS`.
+        """
+        return max(self.start, other.start) < min(self.end, other.end)
+
+
+class Allen(StrEnum):
+    """How a range lies to another one: ``one.value`` reads "one … the other"."""
+
+    PRECEDES = "precedes"
+    MEETS = "meets"
+    OVERLAPS = "overlaps"
+    STARTS = "starts"
+    DURING = "during"
+    FINISHES = "finishes"
+    EQUALS = "equals"
+    FINISHED_BY = "finished by"
+    CONTAINS = "contains"
+    STARTED_BY = "started by"
+    OVERLAPPED_BY = "overlapped by"
+    MET_BY = "met by"
+    PRECEDED_BY = "preceded by"
+
+    @property
+    def inverse(self) -> "Allen":
+        """The relation of the other range to the one."""
+        order = list(Allen)
+        return order[len(order) - 1 - order.index(self)]
+
+
+_WITHIN: Final = {
+    # By the order of the starts and of the ends, where both have an instant in common.
+    (-1, -1): Allen.OVERLAPS,
+    (-1, 0): Allen.FINISHED_BY,
+    (-1, 1): Allen.CONTAINS,
+    (0, -1): Allen.STARTS,
+    (0, 0): Allen.EQUALS,
+    (0, 1): Allen.STARTED_BY,
+    (1, -1): Allen.DURING,
+    (1, 0): Allen.FINISHES,
+    (1, 1): Allen.OVERLAPPED_BY,
+}
+
+
+def relation(one: Interval, other: Interval) -> Allen:
+    """Return how a range lies to another; neither is empty."""
+    if one.end <= other.start:
+        return Allen.MEETS if one.end == other.start else Allen.PRECEDES
+    if other.end <= one.start:
+        return Allen.MET_BY if other.end == one.start else Allen.PRECEDED_BY
+    return _WITHIN[_sign(one.start, other.start), _sign(one.end, other.end)]
+
+
+def _sign(one: int, other: int) -> int:
+    return (one > other) - (one < other)
