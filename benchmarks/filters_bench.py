@@ -44,6 +44,7 @@ class Folded:
     recorded: int
     scope: Scope
     body: EventBody
+    causation: int | None = None
 
 
 def history(frames: int) -> Iterator[list[Folded]]:

@@ -45,6 +45,7 @@ class Folded:
     recorded: int
     scope: Scope
     body: EventBody
+    causation: int | None = None
 
 
 def vocabulary(size: int, random_source: random.Random) -> list[str]:

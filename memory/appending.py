@@ -199,7 +199,8 @@ class Appends(Reads):
         known = self._log.refresh().seq if is_checked else 0
         references.check_causes(self._log, self._scope, known)
         if references:
-            references.check_exist(self._log, self._scope, known)
+            named = self._fold.facts(known) if references.names_facts else None
+            references.check_exist(self._log, self._scope, known, named)
             frames = self._fold.frames(known)
             checks.append(partial(references.check_open, frames))
         if rules:

@@ -7,6 +7,7 @@ follows from them (`cerata.projections.fact_table`).
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from typing import cast
 
 from cerata.engine.errors import InvalidInput
 from cerata.engine.events import (
@@ -134,9 +135,18 @@ class FactWrites(Appends):
         Raises:
             NotFound: no such fact. Conflict: it is retracted already.
         """
-        scope, number = full_scope(None, self._scope), fact_id(fact)
-        self._called(scope, "retract_fact", number)
-        return self.write([Draft(RetractFact(fact=number), scope)])
+        return self.retract_facts([fact])
+
+    def retract_facts(self, facts: Iterable[FactId]) -> Receipt:
+        """End what is known of many facts as one batch: of all of them or of none.
+
+        Raises:
+            NotFound: one of them is not there. Conflict: one is retracted already, or named twice.
+        """
+        scope = full_scope(None, self._scope)
+        numbers = [fact_id(fact) for fact in listed("facts", facts)]
+        self._called(scope, "retract_facts", numbers)
+        return self.write([Draft(RetractFact(fact=number), scope) for number in numbers])
 
     def correct_fact(
         self,
@@ -274,12 +284,12 @@ class FactWrites(Appends):
 
 
 def _triple(given: object) -> tuple[str, str, FactObject]:
-    if not isinstance(given, tuple) or len(given) != 3:
+    if not isinstance(given, tuple) or len(cast("tuple[object, ...]", given)) != 3:
         raise InvalidInput(
             f"A fact cannot be {given!r:.60}",
             remedy="Give (subject, predicate, object), or a cerata.Assertion.",
         )
-    return given
+    return cast("tuple[str, str, FactObject]", given)
 
 
 def _event_id(value: int | Receipt) -> int:

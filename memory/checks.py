@@ -54,7 +54,8 @@ class Checks:
         head = self._log.refresh().seq if n is None else n
         references.check_causes(self._log, self._scope, head)
         if references:
-            references.check_exist(self._log, self._scope, head)
+            named = self._fold.facts(head) if references.names_facts else None
+            references.check_exist(self._log, self._scope, head, named)
             references.check_still_open(self._fold.frames(head), head, closing)
         if tagging:
             tagging.check(self._log, head)

@@ -122,7 +122,7 @@ class Fact:
         return self.retracted_by is None
 
     def __str__(self) -> str:
-        return f"{self.subject} · {self.predicate} · {self.object}"
+        return f"{self.subject} · {self.predicate} · {plain_object(self.object)}"
 
     def to_dict(self) -> dict[str, JsonValue]:
         kind, _ = stored_object(self.object)

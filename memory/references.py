@@ -6,10 +6,11 @@ under it, against the folded frames and what others appended since. Nothing fold
 """
 
 from collections.abc import Mapping, MutableMapping, Sequence
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 from cerata.engine.errors import Conflict, InvalidInput, NotFound
 from cerata.engine.events import (
+    AssertFact,
     DeleteFrame,
     Draft,
     Event,
@@ -19,8 +20,11 @@ from cerata.engine.events import (
     named_by,
 )
 from cerata.engine.log import Log
+from cerata.projections.fact_table import Facts
 from cerata.projections.frame_table import Frames
 from cerata.projections.scopes import is_within
+
+_FACT: Final = AssertFact.wire_name
 
 
 class Closing(NamedTuple):
@@ -58,8 +62,17 @@ class References:
     def __bool__(self) -> bool:
         return bool(self._named)
 
-    def check_exist(self, log: Log, scope: Scope | None, n: int) -> None:
+    @property
+    def names_facts(self) -> bool:
+        """Whether a fact of the log is among what is named."""
+        return any(kind == _FACT and value > 0 for _, _, kind, value in self._named)
+
+    def check_exist(
+        self, log: Log, scope: Scope | None, n: int, facts: Facts | None = None
+    ) -> None:
         """Refuse names of what is not there by event ``n``, is of another kind, or out of scope.
+
+        ``facts``, folded through ``n``, tell of facts without reading their events.
 
         Raises:
             NotFound: with the field and the number.
@@ -69,6 +82,15 @@ class References:
                 found: Draft | None = self._drafts[-value - 1] if -value < place else None
                 if found is None or found.body.wire_name != kind:
                     raise NotFound(f"{name} names {value}: this batch has no {kind} there before")
+                continue
+            if facts is not None and kind == _FACT:
+                found_scope = facts.scope_of_fact(value) if 0 < value <= n else None
+                if found_scope is None or (scope is not None and not is_within(found_scope, scope)):
+                    raise NotFound(
+                        f"There is no fact {value:,}",
+                        where=name,
+                        remedy="Fact ids are shown by facts and log.",
+                    )
                 continue
             event = log.event(value) if 0 < value <= n else None
             outside = event is not None and scope is not None and not is_within(event.scope, scope)

@@ -7,7 +7,7 @@ questions.
 
 from collections.abc import Sequence
 from enum import IntEnum
-from typing import Final
+from typing import Final, cast
 
 import numpy as np
 
@@ -175,6 +175,7 @@ class FactColumns:
         """The rows of the acts that decide how facts are read."""
         self.scope_tenant: list[int] = [0]
         self._tenants: dict[str, int] = {}
+        self._scopes: dict[int, Scope] = {}
         self._within: dict[Scope, tuple[int, frozenset[int]]] = {}
 
     # --- appending -------------------------------------------------------------------------------
@@ -285,6 +286,13 @@ class FactColumns:
         end = rows_up_to(self.assumption_seq.view(), n)
         return self.by_assumption.find(self.assumption_row.view()[:end], row) if end else []
 
+    def scope_named(self, code: int) -> Scope:
+        """Return the scope with a code."""
+        found = self._scopes.get(code)
+        if found is None:
+            found = self._scopes[code] = read_scope(self.scopes.text(code) or "[]")
+        return found
+
     def scopes_within(self, wanted: Scope | None) -> frozenset[int] | None:
         """Return the codes of the scopes that lie within one; None where all do."""
         if wanted is None:
@@ -299,10 +307,10 @@ class FactColumns:
     def identities_of(self, births: Sequence[FactBirth]) -> U64:
         """Return the keys by which assertions that may be the same fact are found."""
         columns = [
-            np.array(items, column.view().dtype)
+            np.asarray(items, column.view().dtype)
             for (_, column), items in zip(self.births, zip(*births, strict=True), strict=True)
         ]
-        return _identity_keys(columns)
+        return _identity_keys(cast("list[AnyColumn]", columns))
 
     def identity_of(self, row: int) -> tuple[int, ...]:
         """Return what makes another assertion the same fact as a row."""

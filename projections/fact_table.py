@@ -28,7 +28,6 @@ from .fact_columns import (
 from .fact_values import TEXT_KINDS, ObjectKind, number_of, text_of, value_of
 from .hash_index import hash_bytes64
 from .intervals import ENDLESS, Interval
-from .scopes import read_scope
 
 CONFIDENCE_UNIT: Final = 1_000_000
 
@@ -67,14 +66,14 @@ class Facts:
         self.columns = columns
         self.seqs: I64 = columns.seq.view()
         self.closing_seqs: I64 = columns.closing_seq.view()
-        self.subjects = memoryview(columns.subject.view())
-        self.predicates = memoryview(columns.predicate.view())
-        self.kinds = memoryview(columns.kind.view())
-        self.objects = memoryview(columns.object.view())
-        self.starts = memoryview(columns.valid_from.view())
-        self.ends = memoryview(columns.valid_to.view())
-        self.scopes = memoryview(columns.scope.view())
-        self.closed = memoryview(columns.closed_at.view())
+        self.subjects = columns.subject.view().data
+        self.predicates = columns.predicate.view().data
+        self.kinds = columns.kind.view().data
+        self.objects = columns.object.view().data
+        self.starts = columns.valid_from.view().data
+        self.ends = columns.valid_to.view().data
+        self.scopes = columns.scope.view().data
+        self.closed = columns.closed_at.view().data
         self._ruling = columns.ruling.view()
         self._roles: dict[tuple[int, frozenset[int] | None], EntityRoles] = {}
 
@@ -95,6 +94,13 @@ class Facts:
         return found
 
     # --- what an append is checked by ------------------------------------------------------------
+
+    def scope_of_fact(self, fact: int) -> Scope | None:
+        """Return the scope of the fact that an id names, or None where there is none."""
+        row = self.columns.row_of(fact)
+        if row is None or row >= len(self.seqs):
+            return None
+        return self.columns.scope_named(self.scopes[row])
 
     def fact_named(self, fact: int) -> int:
         """Return the id of the fact that an id names, which may be of an event that repeats it."""
@@ -398,7 +404,7 @@ class FactsAt:
         return recorded, when, int(self._facts.closing_seqs[closing])
 
     def scope_of(self, row: int) -> Scope:
-        return read_scope(self._columns.scopes.text(self._facts.scopes[row]) or "[]")
+        return self._columns.scope_named(self._facts.scopes[row])
 
     def depth_of(self, row: int) -> int:
         return int(self._columns.depth.view()[row])

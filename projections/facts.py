@@ -199,7 +199,7 @@ class EntityFold:
 
     def load(self, columns: FactColumns, first: int) -> None:
         """Follow the acts from row ``first`` on."""
-        parts = [column.view()[first:].tolist() for _, column in columns.acts]
+        parts: list[list[int]] = [column.view()[first:].tolist() for _, column in columns.acts]
         for seq, scope, what, one, other, number in zip(*parts, strict=True):
             self.take(seq, columns.scope_tenant[scope], Act(what), one, other, number)
 

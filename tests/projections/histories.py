@@ -42,6 +42,7 @@ class Folded:
     recorded: int
     scope: Scope
     body: EventBody | Erased
+    causation: int | None = None
 
 
 def events_of(bodies: Sequence[EventBody | Erased], kind: str = "putFrame") -> list[Folded]:

@@ -21,6 +21,7 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
 from functools import partial
 from itertools import islice
 from pathlib import Path
@@ -38,19 +39,30 @@ from cerata.engine.events import (
     Draft,
     Embedding,
     EventBody,
+    Evidence,
     Gap,
+    MergeEntities,
     PutEmbedding,
+    PutEntity,
     PutFrame,
+    PutPredicate,
     PutTag,
     RetractFact,
+    SplitEntity,
     SupersedeFrame,
     UnknownBody,
+    UnmergeEntities,
+    UnsplitEntity,
 )
 from cerata.engine.integrity import hash_bytes
 from cerata.engine.log import Log
+from cerata.memory.fact_values import Entity
 from cerata.memory.values import TimelinePage
 from cerata.memory.view import View
+from cerata.projections.facts import FactsProjection
 from cerata.projections.filters import Filter
+from cerata.projections.frames import FramesProjection
+from cerata.projections.fulltext import FulltextProjection
 from cerata.projections.registry import Registry
 from cerata.projections.row_fold import MakeOwn
 from cerata.projections.timeline import Position
@@ -163,16 +175,45 @@ def _body(source: Random, first: int, place: int) -> EventBody:
         return PutEmbedding(frame=ref(), embedding=_vector("later")[0])
     if draw < 0.73:
         return PutTag(tag=f"t{first}-{place}", at=first)
-    if draw < 0.77:
-        return AssertFact(subject="s", predicate="p", object_kind="int", object=draw > 0.75)
     if draw < 0.79:
-        return RetractFact(fact=ref())
+        return _about_facts(source, ref)
     if draw < 0.81:
         return Gap(reason="lost")
     if draw < 0.85:
         data = msgspec.msgpack.encode({"tag": "x", "cents": 1})
         return UnknownBody(kind=source.choice(("rare", "testSpent")), kind_version=9, data=data)
     return Spent(tag=source.choice(WORDS), cents=source.choice((-2, -1, 1, 1, 2, 2)))
+
+
+def _about_facts(source: Random, ref: Callable[[], int]) -> EventBody:
+    name = partial(source.choice, ("ann", "bob", "Ánn"))
+    draw = source.random()
+    if draw < 0.6:
+        kind, value = source.choice(
+            (("entity", "ann"), ("string", "ann"), ("integer", 3), ("bool", True), ("odd", None))
+        )
+        return AssertFact(
+            subject=name(),
+            predicate=source.choice(("knows", "is")),
+            object_kind=kind,
+            object=value,
+            valid_from=source.choice((None, 5, 10)),
+            valid_to=source.choice((None, None, 7, 12)),
+            confidence=source.choice((1.0, 0.5)),
+            evidence=(Evidence(ref(), 0, 2),) if draw < 0.2 else (),
+            assumptions=("sober",) if draw < 0.1 else (),
+        )
+    if draw < 0.75:
+        return RetractFact(fact=ref())
+    if draw < 0.80:
+        return PutPredicate(predicate="is", functional=draw < 0.79)
+    if draw < 0.85:
+        return PutEntity(entity=name(), kind="person", aliases=("Annie",))
+    if draw < 0.90:
+        return MergeEntities(entity=name(), into=name())
+    if draw < 0.94:
+        return SplitEntity(entity=name(), into="eve", facts=(ref(), ref()))
+    return UnmergeEntities(merge=ref()) if draw < 0.97 else UnsplitEntity(split=ref())
 
 
 def _put(source: Random, ref: Callable[[], int]) -> PutFrame:
@@ -273,7 +314,39 @@ def _said(view: View, step: int) -> object:
         ],
         [(event.seq, event.type) for event in view.log()],
         view.tags(),
+        _said_of_facts(view),
     ]
+
+
+def _said_of_facts(view: View) -> object:
+    """What a view says of facts and entities."""
+    at_seven = view.true_at(EPOCH + timedelta(microseconds=7))
+    return [
+        [
+            [fact.to_dict() for fact in facts(*bound, include_retracted=retracted)]
+            for facts in (view.facts, at_seven.facts)
+            for bound in BOUND
+            for retracted in (False, True)
+        ],
+        [_tried(view.fact, number) for number in range(view.basis + 2)],
+        [[fact.to_dict() for fact in view.fact_history(name)] for name in ("ann", "eve")],
+        [one.to_dict() for one in view.conflicts()],
+        [one.to_dict() for one in view.entities()],
+        [_tried(view.entity, name) for name in ("ann", "eve", "zoe")],
+        [view.resolve(name) for name in ("ANN", "annie", "zoe")],
+    ]
+
+
+EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+BOUND: tuple[tuple[Any, ...], ...] = (
+    (),
+    ("ann",),
+    (None, "is"),
+    ("ann", "is"),
+    (None, None, Entity("ann")),
+    ("bob", None, 3),
+    ("bob", "is", Entity("ann")),
+)
 
 
 CLOSED: dict[str, Any] = {"include_superseded": True, "include_deleted": True}
@@ -291,7 +364,7 @@ def _pages(view: View, limit: int, **asked: Any) -> Iterator[TimelinePage]:
             return
 
 
-def _tried(read: Callable[[int], Any], number: int) -> object:
+def _tried(read: Callable[[Any], Any], number: object) -> object:
     try:
         return read(number).to_dict()
     except NotFound as error:
@@ -311,7 +384,9 @@ def _tabled(fold: Fold, n: int) -> object:
 
 def _own(fold: Fold, n: int) -> object:
     found: list[object] = []
-    for name in fold.registry.names[2:]:
+    for name in fold.registry.names:
+        if name in (FramesProjection.name, FulltextProjection.name, FactsProjection.name):
+            continue
         try:
             found.append(list(fold.own(name, n).rows.items()))
         except ProjectionFailed as error:

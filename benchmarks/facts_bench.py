@@ -1,0 +1,350 @@
+"""Facts beside SQLite tables in one run: asserting, opening, and every kind of look-up.
+
+``python -m benchmarks.facts_bench`` takes about ten minutes for 1,000,000 facts; ``--facts N``
+takes fewer. SQLite has one table with a covering index for each kind of look-up, in WAL mode with
+a cache that holds all of it, and gives the same `cerata.Fact` values, made from its rows.
+"""
+
+import argparse
+import gc
+import os
+import platform
+import random
+import sqlite3
+import statistics
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Sequence
+from datetime import UTC, datetime, timedelta
+from functools import partial
+from pathlib import Path
+from typing import Any, Final, NamedTuple
+
+import numpy as np
+
+import cerata
+from cerata import Assertion, Entity, Fact, Period
+from cerata.projections.times import to_datetime, to_microseconds
+
+_BATCH = 1_000
+_START = datetime(2020, 1, 1, tzinfo=UTC)
+_DAYS = 2_000
+_OPEN = 1 << 62
+
+
+class Shape(NamedTuple):
+    """How many facts there are, and of how many subjects, predicates and objects."""
+
+    facts: int
+    subjects: int
+    predicates: int
+    objects: int
+
+
+def assertions(shape: Shape, source: random.Random) -> list[Assertion]:
+    """Return facts that begin on some day and mostly end on a later one."""
+    found: list[Assertion] = []
+    for _ in range(shape.facts):
+        start = source.randrange(_DAYS)
+        end = start + source.randrange(1, 400) if source.random() < 0.7 else None
+        found.append(
+            Assertion(
+                f"person:{source.randrange(shape.subjects)}",
+                f"predicate-{source.randrange(shape.predicates)}",
+                Entity(f"place:{source.randrange(shape.objects)}"),
+                valid_from=_START + timedelta(days=start),
+                valid_to=None if end is None else _START + timedelta(days=end),
+            )
+        )
+    return found
+
+
+# --- SQLite --------------------------------------------------------------------------------------
+
+_SCHEMA = """
+CREATE TABLE fact (
+    id INTEGER PRIMARY KEY, subject TEXT, predicate TEXT, object TEXT,
+    valid_from INTEGER, valid_to INTEGER, known_from INTEGER, known_to INTEGER,
+    recorded INTEGER, retracted INTEGER, confidence REAL, source TEXT
+);
+CREATE INDEX by_subject ON fact (
+    subject, predicate, known_from, known_to, valid_from, valid_to,
+    object, recorded, retracted, confidence, source
+);
+CREATE INDEX by_object ON fact (
+    object, predicate, known_from, known_to, valid_from, valid_to,
+    subject, recorded, retracted, confidence, source
+);
+"""
+_INSERT: Final = f"INSERT INTO fact VALUES ({', '.join('?' * 12)})"  # noqa: S608 - no values
+_COLUMNS: Final = (
+    "id, subject, predicate, object, valid_from, valid_to, recorded, retracted, confidence, source"
+)
+_BOTH_CLOCKS = "known_from <= ? AND known_to > ? AND valid_from <= ? AND valid_to > ?"
+
+
+class Tables:
+    """The same facts in SQLite tables."""
+
+    def __init__(self, path: str) -> None:
+        self._database = sqlite3.connect(path)
+        self._database.executescript(
+            "PRAGMA journal_mode=WAL; PRAGMA synchronous=FULL; PRAGMA cache_size=-2000000;"
+        )
+
+    def create(self) -> None:
+        self._database.executescript(_SCHEMA)
+
+    def add(self, first_id: int, recorded: int, batch: Sequence[Assertion]) -> None:
+        rows = [
+            (
+                first_id + place,
+                one.subject,
+                one.predicate,
+                str(one.object),
+                to_microseconds(one.valid_from or _START),
+                _OPEN if one.valid_to is None else to_microseconds(one.valid_to),
+                first_id + place,
+                _OPEN,
+                recorded,
+                None,
+                one.confidence,
+                one.source,
+            )
+            for place, one in enumerate(batch)
+        ]
+        self._database.executemany(_INSERT, rows)
+        self._database.commit()
+
+    def find(self, where: str, bound: tuple[object, ...], n: int, instant: int) -> list[Fact]:
+        rows = self._database.execute(
+            f"SELECT {_COLUMNS} FROM fact WHERE {where} AND {_BOTH_CLOCKS}",  # noqa: S608 - bound
+            (*bound, n, n, instant, instant),
+        )
+        return [_fact(row) for row in rows]
+
+    def close(self) -> None:
+        self._database.close()
+
+
+def _fact(row: tuple[Any, ...]) -> Fact:
+    number, subject, predicate, value, start, end, recorded, retracted, confidence, source = row
+    period = Period(to_datetime(start), None if end == _OPEN else to_datetime(end))
+    return Fact(
+        number,
+        subject,
+        predicate,
+        Entity(value),
+        period,
+        period,
+        Period(to_datetime(recorded), None if retracted is None else to_datetime(retracted)),
+        confidence,
+        source,
+        (),
+        (),
+        0,
+        {"tenant": "default"},
+        None,
+        None,
+    )
+
+
+# --- measuring -----------------------------------------------------------------------------------
+
+
+def report(what: str, figure: str) -> None:
+    sys.stdout.write(f"{what:<44}{figure}\n")
+    sys.stdout.flush()
+
+
+def timed(questions: Sequence[Callable[[], list[Fact]]]) -> list[float]:
+    gc.collect()
+    times: list[float] = []
+    for question in questions:
+        started = time.perf_counter()
+        question()
+        times.append(time.perf_counter() - started)
+    return times
+
+
+def percentiles(times: Sequence[float]) -> str:
+    p50, p99 = np.percentile(times, [50, 99]) * 1e6
+    return f"p50 {p50:8.1f} us, p99 {p99:8.1f} us"
+
+
+def run(shape: Shape, queries: int) -> None:
+    report(
+        "machine",
+        f"{platform.machine()}, {os.cpu_count()} CPUs, load {os.getloadavg()[0]:.1f}, Python "
+        f"{platform.python_version()}, numpy {np.__version__}, SQLite {sqlite3.sqlite_version}",
+    )
+    report(
+        "facts, subjects, predicates, objects",
+        f"{shape.facts:,}, {shape.subjects:,}, {shape.predicates:,}, {shape.objects:,}",
+    )
+    source = random.Random(6)
+    facts = assertions(shape, source)
+    with tempfile.TemporaryDirectory() as folder:
+        path, peer = str(Path(folder) / "facts.cera"), str(Path(folder) / "facts.sqlite")
+        asserting(path, peer, facts)
+        report("file", f"{Path(path).stat().st_size:,} bytes, {Path(peer).stat().st_size:,} SQLite")
+        opening(path, peer, facts[0])
+        asking(path, peer, facts, source, queries)
+        correcting(folder, shape.facts // 10)
+
+
+def asserting(path: str, peer: str, facts: Sequence[Assertion]) -> None:
+    batches = [facts[at : at + _BATCH] for at in range(0, len(facts), _BATCH)]
+    started = time.perf_counter()
+    with cerata.open(path) as store:
+        for batch in batches:
+            store.assert_facts(batch)
+        store.facts(facts[0].subject)
+        taken = time.perf_counter() - started
+        store.checkpoint()
+    tables = Tables(peer)
+    tables.create()
+    started = time.perf_counter()
+    for number, batch in enumerate(batches):
+        tables.add(1 + number * _BATCH, number, batch)
+    theirs = time.perf_counter() - started
+    tables.close()
+    report(f"assert in batches of {_BATCH:,}, to the first answer", f"{len(facts) / taken:,.0f}/s")
+    report("SQLite", f"{len(facts) / theirs:,.0f}/s")
+
+
+def opening(path: str, peer: str, one: Assertion) -> None:
+    ours: list[float] = []
+    theirs: list[float] = []
+    for _ in range(5):
+        gc.collect()
+        started = time.perf_counter()
+        with cerata.open(path, mode="r") as store:
+            store.facts(one.subject, one.predicate)
+            ours.append(time.perf_counter() - started)
+        started = time.perf_counter()
+        tables = Tables(peer)
+        tables.find("subject = ? AND predicate = ?", (one.subject, one.predicate), _OPEN - 1, 0)
+        theirs.append(time.perf_counter() - started)
+        tables.close()
+    report("open to the first answer, best of 5", f"{min(ours) * 1e3:.1f} ms")
+    report("SQLite", f"{min(theirs) * 1e3:.1f} ms")
+
+
+def asking(
+    path: str, peer: str, facts: Sequence[Assertion], source: random.Random, queries: int
+) -> None:
+    tables = Tables(peer)
+    with cerata.open(path, mode="r") as store:
+        head = store.head.seq
+        for name, where, given in _SHAPES:
+            mine: list[Callable[[], list[Fact]]] = []
+            peers: list[Callable[[], list[Fact]]] = []
+            for _ in range(queries):
+                one, n = source.choice(facts), source.randrange(1, head + 1)
+                when = _START + timedelta(days=source.randrange(_DAYS))
+                bound = given(one)
+                mine.append(partial(_ask, store, n, when, bound))
+                texts = tuple(str(value) for value in bound if value is not None)
+                peers.append(partial(tables.find, where, texts, n, to_microseconds(when)))
+            for question, other in zip(mine[:100], peers[:100], strict=True):
+                found, same = question(), other()
+                assert [fact.id for fact in found] == sorted(fact.id for fact in same), name
+            ours, theirs = timed(mine), timed(peers)
+            ratio = statistics.median(theirs) / statistics.median(ours)
+            report(f"{name}, any n, any instant", percentiles(ours))
+            report("SQLite", f"{percentiles(theirs)}, {ratio:.2f}x ours")
+    tables.close()
+
+
+_Bound = tuple[str | None, str | None, Entity | None]
+
+_SHAPES: tuple[tuple[str, str, Callable[[Assertion], _Bound]], ...] = (
+    (
+        "subject and predicate",
+        "subject = ? AND predicate = ?",
+        lambda one: (one.subject, one.predicate, None),
+    ),
+    ("subject", "subject = ?", lambda one: (one.subject, None, None)),
+    (
+        "triple",
+        "subject = ? AND predicate = ? AND object = ?",
+        lambda one: (one.subject, one.predicate, _entity(one)),
+    ),
+    ("object", "object = ?", lambda one: (None, None, _entity(one))),
+    (
+        "predicate and object",
+        "predicate = ? AND object = ?",
+        lambda one: (None, one.predicate, _entity(one)),
+    ),
+)
+
+
+def _entity(one: Assertion) -> Entity:
+    assert isinstance(one.object, Entity)
+    return one.object
+
+
+def _ask(store: cerata.Store, n: int, when: datetime, bound: _Bound) -> list[Fact]:
+    return store.at(n, valid_at=when).facts(*bound)
+
+
+def correcting(folder: str, count: int) -> None:
+    """Report what five corrections of each fact cost, beside asserting as many new ones."""
+    source = random.Random(7)
+    plain = [
+        Assertion(f"person:{number}", one.predicate, one.object)
+        for number, one in enumerate(assertions(Shape(count, count, 1, 100), source))
+    ]
+    started = time.perf_counter()
+    with cerata.open(str(Path(folder) / "plain.cera")) as store:
+        for turn in range(6):
+            for at in range(0, count, _BATCH):
+                store.assert_facts(
+                    [
+                        Assertion(one.subject, one.predicate, f"{one.object} {turn}")
+                        for one in plain[at : at + _BATCH]
+                    ]
+                )
+        store.facts(plain[0].subject)
+    appended = time.perf_counter() - started
+    started = time.perf_counter()
+    with cerata.open(str(Path(folder) / "corrected.cera")) as store:
+        ids: list[int] = []
+        for at in range(0, count, _BATCH):
+            batch = plain[at : at + _BATCH]
+            ids += store.assert_facts(
+                [Assertion(one.subject, one.predicate, f"{one.object} 0") for one in batch]
+            ).ids
+        for turn in range(1, 6):
+            for at in range(0, count, _BATCH):
+                with store.transaction() as gathered:
+                    store.retract_facts(ids[at : at + _BATCH])
+                    store.assert_facts(
+                        [
+                            Assertion(one.subject, one.predicate, f"{one.object} {turn}")
+                            for one in plain[at : at + _BATCH]
+                        ]
+                    )
+                assert gathered.receipt is not None
+                ids[at : at + _BATCH] = gathered.receipt.ids
+        store.facts(plain[0].subject)
+    corrected = time.perf_counter() - started
+    report(
+        f"five corrections of each of {count:,}, against as many facts",
+        f"{corrected / appended:.2f}x",
+    )
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else None)
+    parser.add_argument("--facts", type=int, default=1_000_000)
+    parser.add_argument("--queries", type=int, default=2_000)
+    options = parser.parse_args()
+    facts: int = options.facts
+    run(Shape(facts, max(1, facts // 5), 20, max(1, facts // 50)), options.queries)
+
+
+if __name__ == "__main__":
+    main()
