@@ -102,7 +102,7 @@ class Tables:
                 first_id + place,
                 one.subject,
                 one.predicate,
-                str(one.object),
+                _entity(one).name,
                 to_microseconds(one.valid_from or _START),
                 _OPEN if one.valid_to is None else to_microseconds(one.valid_to),
                 first_id + place,
@@ -246,7 +246,11 @@ def asking(
                 when = _START + timedelta(days=source.randrange(_DAYS))
                 bound = given(one)
                 mine.append(partial(_ask, store, n, when, bound))
-                texts = tuple(str(value) for value in bound if value is not None)
+                texts = tuple(
+                    value.name if isinstance(value, Entity) else value
+                    for value in bound
+                    if value is not None
+                )
                 peers.append(partial(tables.find, where, texts, n, to_microseconds(when)))
             for question, other in zip(mine[:100], peers[:100], strict=True):
                 found, same = question(), other()
@@ -303,7 +307,7 @@ def correcting(folder: str, count: int) -> None:
             for at in range(0, count, _BATCH):
                 store.assert_facts(
                     [
-                        Assertion(one.subject, one.predicate, f"{one.object} {turn}")
+                        Assertion(one.subject, one.predicate, f"{_entity(one)} {turn}")
                         for one in plain[at : at + _BATCH]
                     ]
                 )
@@ -315,7 +319,7 @@ def correcting(folder: str, count: int) -> None:
         for at in range(0, count, _BATCH):
             batch = plain[at : at + _BATCH]
             ids += store.assert_facts(
-                [Assertion(one.subject, one.predicate, f"{one.object} 0") for one in batch]
+                [Assertion(one.subject, one.predicate, f"{_entity(one)} 0") for one in batch]
             ).ids
         for turn in range(1, 6):
             for at in range(0, count, _BATCH):
@@ -323,7 +327,7 @@ def correcting(folder: str, count: int) -> None:
                     store.retract_facts(ids[at : at + _BATCH])
                     store.assert_facts(
                         [
-                            Assertion(one.subject, one.predicate, f"{one.object} {turn}")
+                            Assertion(one.subject, one.predicate, f"{_entity(one)} {turn}")
                             for one in plain[at : at + _BATCH]
                         ]
                     )

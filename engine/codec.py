@@ -221,6 +221,11 @@ def _check_body(body: EventBody) -> None:
         if body.embedding is not None:
             _check_embedding(body.embedding)
         return
+    if isinstance(body, AssertFact):
+        # Its other fields are flat, and decoding them tells their types.
+        _check_nested(body.object, "object", 1, _PLAIN)
+        _check_nested(body.confidence, "confidence", 1, None)
+        return
     if isinstance(body, UnknownBody):
         return
     for name in body.__struct_fields__:
@@ -228,8 +233,7 @@ def _check_body(body: EventBody) -> None:
         if isinstance(value, Embedding):
             _check_embedding(value)
         else:
-            plain = isinstance(body, AssertFact) and name == "object"
-            _check_nested(value, name, 1, _PLAIN if plain else None)
+            _check_nested(value, name, 1, None)
 
 
 def _check_widths(body: EventBody) -> None:
@@ -307,7 +311,10 @@ def _check_embedding(embedding: object) -> None:
 def _check_attachments(draft: Draft) -> None:
     """Check that what the body names by hash is what comes with it, no more and no less."""
     given, body = draft.attachments, draft.body
-    if isinstance(body, PutFrame) and not given and body.blob is None and body.embedding is None:
+    if not given and (
+        isinstance(body, AssertFact)
+        or (isinstance(body, PutFrame) and body.blob is None and body.embedding is None)
+    ):
         return
     if len(given) > EVENT_ATTACHMENTS_MAX:
         raise InvalidInput(

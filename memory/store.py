@@ -145,6 +145,13 @@ class Store(Writes):
         return view if valid_at is None else view.true_at(valid_at)
 
     def _at(self, basis: Basis) -> View:
+        if (
+            type(basis) is int
+            and 0 <= basis <= self._log.snapshot.head_seq
+            and not self.in_transaction
+        ):
+            # What was seen once stays: there is nothing to ask the file for.
+            return View(self._log, self._fold, basis, self._scope)
         known = self._known_seq()
         now: int | None = None
         if isinstance(basis, View):

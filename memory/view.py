@@ -115,7 +115,16 @@ class View(Reads):
 
     def true_at(self, valid_at: datetime | str | None) -> "View":
         """Return this view of the facts that are true at an instant; None is at any."""
-        return replace(self, valid_at_us=self._instant(valid_at))
+        return View(
+            self._log,
+            self._fold,
+            self.basis,
+            self.scope,
+            self.now_us,
+            self._instant(valid_at),
+            self._gathered,
+            self._base,
+        )
 
     def valid_instant(self, valid_at: datetime | str | None) -> int | None:
         """Return the instant that a read is to go by, in microseconds; None is any."""

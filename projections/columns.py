@@ -307,7 +307,7 @@ def require(holds: object, what: str) -> None:
 
 def rows_up_to(seqs: I64, seq: int) -> int:
     """Return how many of the ascending ``seqs`` are at most ``seq``."""
-    return int(np.searchsorted(seqs, seq, side="right"))
+    return int(seqs.searchsorted(seq, "right"))
 
 
 def ascending_order(items: U32) -> I64:

@@ -271,6 +271,10 @@ class FactColumns:
             if subjects[row] == subject
         ]
 
+    def acts_from(self, first: int, end: int | None = None) -> "list[list[int]]":
+        """Return the columns of the acts from row ``first`` to before ``end``."""
+        return [cast("list[int]", column.view()[first:end].tolist()) for _, column in self.acts]
+
     def repeats_of(self, row: int, n: int) -> list[int]:
         """Return the places in repeats of a row by event n, ascending."""
         end = rows_up_to(self.repeat_seq.view(), n)

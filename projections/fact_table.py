@@ -224,7 +224,7 @@ class FactsAt:
             return rows
         subjects = self._facts.subjects
         code = subjects[rows[0]]
-        if self._columns.strings.text(code) != name:
+        if self._columns.strings.utf8(code) != name.encode():
             found = self._columns.strings.find(name)
             return [row for row in rows if subjects[row] == found]
         return [row for row in rows if subjects[row] == code]
@@ -280,8 +280,7 @@ class FactsAt:
         """The acts by n within the scope: seq, tenant, what, and its three numbers."""
         columns = self._columns
         end = rows_up_to(columns.act_seq.view(), self.n)
-        parts = [column.view()[:end].tolist() for _, column in columns.acts]
-        for seq, scope, what, one, other, number in zip(*parts, strict=True):
+        for seq, scope, what, one, other, number in zip(*columns.acts_from(0, end), strict=True):
             if self._scopes is None or scope in self._scopes:
                 yield seq, columns.scope_tenant[scope], Act(what), one, other, number
 

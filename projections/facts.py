@@ -89,6 +89,7 @@ class FactsProjection:
         self._digests = BlockDigests(salt_of(self.name, self.version, self.parameters))
         # The last scope seen and its code: neighbours mostly share one object.
         self._last_scope: tuple[Scope, int] = ((), 0)
+        self._facts: Facts | None = None
 
     @property
     def parameters(self) -> Parameters:
@@ -100,7 +101,9 @@ class FactsProjection:
 
     def snapshot(self) -> Facts:
         """Return an immutable reader of the state at ``seq``; O(1), any thread may use it."""
-        return Facts(self._columns, self._seq)
+        if self._facts is None or self._facts.seq != self._seq:
+            self._facts = Facts(self._columns, self._seq)
+        return self._facts
 
     # --- folding ---------------------------------------------------------------------------------
 
@@ -199,7 +202,7 @@ class EntityFold:
 
     def load(self, columns: FactColumns, first: int) -> None:
         """Follow the acts from row ``first`` on."""
-        parts: list[list[int]] = [column.view()[first:].tolist() for _, column in columns.acts]
+        parts = columns.acts_from(first)
         for seq, scope, what, one, other, number in zip(*parts, strict=True):
             self.take(seq, columns.scope_tenant[scope], Act(what), one, other, number)
 

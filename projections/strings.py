@@ -5,6 +5,7 @@ metadata holds), and their order: code points, which is the order of their UTF-8
 whole words of 8, the first byte highest, so that a word compares as its bytes do.
 """
 
+import sys
 from collections.abc import Sequence
 from typing import Final, NamedTuple, TypeAlias
 
@@ -125,14 +126,14 @@ class Strings:
         ends = self._ends.view()
         start = int(ends[code - 2]) if code > 1 else 0
         words = self._words.view()[start : int(ends[code - 1])]
-        return words.astype(">u8").tobytes()[: int(self._sizes.view()[code - 1])]
+        return _bytes_of(words)[: int(self._sizes.view()[code - 1])]
 
     def all_utf8(self, first: int, last: int) -> list[bytes]:
         """Return the UTF-8 of the strings with codes ``first`` to ``last``."""
         ends, sizes = self._ends.view()[first - 1 : last], self._sizes.view()[first - 1 : last]
         counts = _word_counts(sizes)
         base = int(ends[0] - counts[0])
-        data = self._words.view()[base : int(ends[-1])].astype(">u8").tobytes()
+        data = _bytes_of(self._words.view()[base : int(ends[-1])])
         starts = (ends - counts - base) * _WORD
         return [data[a:b] for a, b in zip(starts.tolist(), (starts + sizes).tolist(), strict=True)]
 
@@ -196,7 +197,7 @@ class Strings:
         first = words[ends - counts[counts > 0]] >> np.uint64(56)
         require(not ((first & np.uint64(0xC0)) == 0x80).any(), "a string is not UTF-8")
         try:
-            words.astype(">u8").tobytes().decode()
+            _bytes_of(words).decode()
         except UnicodeDecodeError as error:
             raise damaged(f"a string is not UTF-8 ({error.reason})") from error
         return LoadedStrings(words, sizes, seqs, hashes)
@@ -230,6 +231,11 @@ def _padded(data: bytes) -> bytes:
 def _words(data: bytes) -> U64:
     """Return bytes as words, the last one padded with zeros."""
     return np.frombuffer(_padded(data), ">u8").astype(np.uint64)
+
+
+def _bytes_of(words: U64) -> bytes:
+    """Return the bytes of words, the highest of each first."""
+    return (words.byteswap() if sys.byteorder == "little" else words).tobytes()
 
 
 def _word_counts(sizes: U32 | I64) -> I64:

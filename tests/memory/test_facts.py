@@ -9,6 +9,7 @@ import pytest
 
 import cerata
 from cerata import Allen, Assertion, Conflict, Entity, Fact, InvalidInput, NotFound, Period, Store
+from cerata.memory.fact_values import plain_object
 
 PARIS, ROME, OSLO = Entity("paris"), Entity("rome"), Entity("oslo")
 
@@ -23,7 +24,7 @@ def store() -> Iterator[Store]:
 def said(facts: list[Fact]) -> list[str]:
     """What facts say and when: the year that each begins and ends, open ends left out."""
     return [
-        f"{fact.object} {fact.valid.start.year if fact.valid.start else ''}"
+        f"{plain_object(fact.object)} {fact.valid.start.year if fact.valid.start else ''}"
         f"-{fact.valid.end.year if fact.valid.end else ''}"
         for fact in facts
     ]
@@ -348,7 +349,7 @@ class TestTransactions:
         assert store.head.seq == first.id
 
 
-REFUSED = [
+REFUSED: list[tuple[str, tuple[Any, ...], dict[str, Any], str]] = [
     ("an empty subject", ("", "p", 1), {}, "subject is empty"),
     ("a subject that is none", (3, "p", 1), {}, "must be a string"),
     ("a lone surrogate", ("a", "p", "\ud800"), {}, "not valid Unicode"),
