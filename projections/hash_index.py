@@ -16,11 +16,11 @@ from .columns import U64, gather_ranges
 from .sorted_rows import SortedRows
 
 SORT_SIZE_MIN: Final = 4096
-"""A tail below this many items is scanned: 4,096 compare in about 3 us, as a bisect takes."""
+"""A tail below this many items is scanned by `HashIndex.find_all`."""
 
 
 _SCANS_MAX: Final = 32
-"""A longer tail is scanned so many times before it is sorted: that costs about as much."""
+"""What came since the last sort is scanned so many times before it is sorted: that costs as much."""
 
 _BATCH_MIN: Final = 16
 """Fewer hashes than this are looked up one by one."""
@@ -33,13 +33,13 @@ class HashIndex:
     - Any thread may look up, with any prefix of the one column that the index is for.
     """
 
-    __slots__ = ("_covered", "_lock", "_scanned", "_sorted")
+    __slots__ = ("_covered", "_lock", "_scans", "_sorted")
 
     def __init__(self) -> None:
         self._sorted = SortedRows[np.uint64]()
         self._covered = 0
-        # Items of a long tail that lookups have passed over.
-        self._scanned = 0
+        # Lookups that passed over what is not sorted.
+        self._scans = 0
         self._lock = threading.Lock()
 
     def find(self, hashes: U64, wanted: int) -> list[int]:
@@ -48,10 +48,9 @@ class HashIndex:
         Cost: O(log² n), and once in a while a sort of what came since.
         """
         size = len(hashes)
-        tail = size - self._covered
-        if tail > SORT_SIZE_MIN:
-            self._scanned += tail
-            if self._scanned > _SCANS_MAX * tail:
+        if size > self._covered:
+            self._scans += 1
+            if self._scans > _SCANS_MAX:
                 self._cover(hashes)
         key = np.uint64(wanted)
         # Read before the rows: they may come to cover more meanwhile, never less.
@@ -87,7 +86,7 @@ class HashIndex:
                 self._sorted = self._sorted.plus(
                     hashes[start:], np.arange(start, end, dtype=np.uint32)
                 )
-                self._covered, self._scanned = end, 0
+                self._covered, self._scans = end, 0
 
     @property
     def size_bytes(self) -> int:

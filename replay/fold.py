@@ -86,6 +86,7 @@ class Fold:
         # The head from which on an automatic save is tried.
         self._try_from = 0
         self._own: dict[tuple[str, int], OwnProjection] = {}
+        self._last_facts: Facts | None = None
         self.reports: dict[str, FoldReport] = {}
 
     # --- reading ---------------------------------------------------------------------------------
@@ -118,8 +119,11 @@ class Fold:
         Raises:
             Corrupt: the log is damaged before that event.
         """
-        with self._mutex:
-            return self._facts(through).snapshot()
+        facts = self._last_facts
+        if facts is None or through is None or facts.seq < through:
+            with self._mutex:
+                facts = self._last_facts = self._facts(through).snapshot()
+        return facts
 
     def facts_over(self, seq: int, events: Sequence[FoldedEvent]) -> Facts:
         """Return the facts of event ``seq`` with events over them that are in no log yet.
