@@ -10,6 +10,7 @@ from . import (
     changes,
     completion,
     crash_testing,
+    facts,
     history,
     mending,
     reads,
@@ -44,6 +45,7 @@ def parser() -> Parser:
     writes.add_verbs(adding)
     asking.add_verbs(adding)
     reads.add_verbs(adding)
+    facts.add_verbs(adding)
     history.add_verbs(adding)
     changes.add_verbs(adding)
     upkeep.add_verbs(adding)

@@ -3,13 +3,22 @@
 from typing import Final
 
 from cerata.engine.events import (
+    AssertFact,
     DeleteFrame,
     Erased,
     Event,
+    EventBody,
     JsonValue,
+    MergeEntities,
+    PutEntity,
     PutFrame,
+    PutPredicate,
     PutTag,
+    RetractFact,
+    SplitEntity,
     SupersedeFrame,
+    UnmergeEntities,
+    UnsplitEntity,
 )
 from cerata.projections.times import to_datetime
 
@@ -23,6 +32,12 @@ ACTS: Final = {
     "putEmbedding": "embed",
     "assertFact": "assert",
     "retractFact": "retract",
+    "putPredicate": "declare",
+    "putEntity": "name",
+    "mergeEntities": "merge",
+    "unmergeEntities": "unmerge",
+    "splitEntity": "split",
+    "unsplitEntity": "unsplit",
 }
 """What people call the kinds of events; others are called what they are on disk."""
 
@@ -40,7 +55,25 @@ def describe(event: Event) -> str:
         return f"#{body.frame}"
     if isinstance(body, PutTag):
         return f"{body.tag} names event {body.at}"
-    return ""
+    return _describe_fact(body)
+
+
+def _describe_fact(body: EventBody) -> str:
+    if isinstance(body, AssertFact):
+        return f"{body.subject} · {body.predicate} · {body.object}"
+    if isinstance(body, RetractFact):
+        return f"#{body.fact}"
+    if isinstance(body, PutPredicate):
+        return f"{body.predicate} has {'one value' if body.functional else 'values'} at a time"
+    if isinstance(body, PutEntity):
+        return ", ".join((body.entity, *body.aliases))
+    if isinstance(body, MergeEntities):
+        return f"{body.entity} is read as {body.into}"
+    if isinstance(body, SplitEntity):
+        return f"{body.entity} is {body.into} in {', '.join(f'#{one}' for one in body.facts)}"
+    if isinstance(body, UnmergeEntities):
+        return f"#{body.merge}"
+    return f"#{body.split}" if isinstance(body, UnsplitEntity) else ""
 
 
 def _describe_frame(body: PutFrame) -> str:

@@ -31,7 +31,9 @@ def add_verbs(adding: Adding) -> None:
         run_rebuild,
         examples=("rebuild", "rebuild fulltext"),
     )
-    rebuild.add_argument("names", nargs="*", metavar="NAME", help="frames, fulltext or tags (all)")
+    rebuild.add_argument(
+        "names", nargs="*", metavar="NAME", help="frames, fulltext, facts or tags (all)"
+    )
     add_verb(
         adding,
         "checkpoint",

@@ -20,7 +20,7 @@ SORT_SIZE_MIN: Final = 4096
 
 
 _SCANS_MAX: Final = 32
-"""What came since the last sort is scanned so many times before it is sorted: that costs as much."""
+"""What came since the last sort is scanned so often before it is sorted: that costs as much."""
 
 _BATCH_MIN: Final = 16
 """Fewer hashes than this are looked up one by one."""

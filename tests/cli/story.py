@@ -14,6 +14,7 @@ from random import Random
 import pytest
 
 import cerata
+from cerata import Entity
 from cerata.cli import main
 from cerata.engine.environment import Environment
 
@@ -80,6 +81,17 @@ def _lose(folder: Path, environment: Environment) -> None:
     path.write_bytes(data)
 
 
+def _learn(folder: Path, environment: Environment) -> None:
+    """Two values of one predicate, a correction, and what cannot both be true."""
+    with cerata.open(folder / "memory.cera", environment=environment) as store:
+        store.declare_predicate("opens at", functional=True)
+        store.assert_fact("bridge", "opens at", "09:00", valid_from="2025-01-01", evidence=[3])
+        store.assert_fact("bridge", "opens at", "08:00", valid_from="2026-03-01", evidence=[3])
+        store.assert_fact("bridge", "opens at", "08:30", valid_from="2026-03-01", confidence=0.5)
+        wrong = store.assert_fact("bridge", "spans", Entity("harbour"), valid_from="open")
+        store.retract_fact(wrong)
+
+
 def _write_workload(folder: Path, environment: Environment) -> None:
     (folder / "shoes.py").write_text(WORKLOAD)
 
@@ -141,6 +153,12 @@ STORY: tuple[Step | Callable[[Path, Environment], None], ...] = (
     _step("history 8"),
     _step("diff 8"),
     _step("tag", "tags"),
+    _learn,
+    _step("facts bridge"),
+    _step("facts --retracted --at HEAD", "facts-retracted"),
+    _step("facts Bridge", "facts-nothing"),
+    _step("facts bridge --conflicts", "facts-conflicts"),
+    _step("log --oneline -n 6", "log-facts"),
     _step("verify"),
     _step("rebuild"),
     _step("checkpoint"),
@@ -216,7 +234,7 @@ def steady(text: str) -> str:
     text = re.sub(r"\b\d+\.\d+ s\b", "N s", text)
     text = re.sub(r"offset [\d,]+", "offset N", text)
     # What a projection's version and digest are is its own room's to change.
-    text = re.sub(r"\b(frames|fulltext|tags)/\d+", r"\1/N", text)
+    text = re.sub(r"\b(frames|fulltext|facts|tags)/\d+", r"\1/N", text)
     text = re.sub(r"\b[0-9a-f]{30,}…", "DIGEST…", text)
     # The whole path of a file is in its event, and so in the hashes of the log.
     text = re.sub(r"\b[0-9a-f]{64}\b", "HASH", text)

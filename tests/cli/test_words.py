@@ -90,6 +90,8 @@ def schema_of(answer: Answer) -> str:
         return "error"
     if answer.step.name.startswith(f"{CRASH_TEST}-replay"):
         return "replay"
+    if answer.step.name == "facts-conflicts":
+        return "conflicts"
     return "tags" if answer.step.name == "tags" else answer.step.verb
 
 
@@ -120,7 +122,7 @@ def test_every_verb_is_in_the_story() -> None:
     assert len(verbs()) >= 22
 
 
-LISTS = ("search", "show", "frames", "timeline", "log", "history", "tags", "remember")
+LISTS = ("search", "show", "frames", "facts", "timeline", "log", "history", "tags", "remember")
 
 
 @pytest.mark.unwatched("damages files")
@@ -129,7 +131,13 @@ def test_lists_come_as_one_object_a_line_too(
 ) -> None:
     """The same items as in the one object, in order."""
     items = {"search": "hits", "show": "frames", "timeline": "entries", "log": "events"}
-    items |= {"history": "versions", "frames": "frames", "tags": "tags", "remember": "files"}
+    items |= {
+        "history": "versions",
+        "frames": "frames",
+        "facts": "facts",
+        "tags": "tags",
+        "remember": "files",
+    }
     told = [answer for answer in tell(here, capsys, seed, "--json") if answer.step.name in LISTS]
     assert {answer.step.name for answer in told} == set(LISTS)
     from cerata.cli import main
@@ -166,7 +174,7 @@ def _words(command: str) -> Iterator[str]:
         yield quoted or plain
 
 
-READS = ("recall", "search", "show", "frames", "timeline", "log", "history", "info", "tag")
+READS = ("recall", "search", "show", "frames", "facts", "timeline", "log", "history", "info", "tag")
 
 
 @pytest.mark.parametrize("verb", READS)

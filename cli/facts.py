@@ -1,0 +1,167 @@
+"""The verb that shows what is true, when, and since when that is known: facts."""
+
+import contextlib
+from argparse import Namespace
+from collections.abc import Sequence
+from datetime import datetime
+
+from rich.cells import cell_len, set_cell_size
+
+from cerata.memory.fact_values import Contradiction, Entity, Fact, FactObject, Period, plain_object
+from cerata.memory.view import View
+
+from .narrowing import count_of
+from .opening import reading, view_of
+from .output import Output, clipped, counted
+from .parser import Adding, add_count, add_verb
+
+_COLUMNS_MAX = {"subject": 24, "predicate": 20, "object": 28}
+"""Characters that a column takes at most; what is longer is cut in the table, not in --json."""
+
+
+def add_verbs(adding: Adding) -> None:
+    """Add facts."""
+    facts = add_verb(
+        adding,
+        "facts",
+        "what is true, when, and since when that is known",
+        run_facts,
+        lists=True,
+        examples=(
+            "facts alice",
+            "facts alice --predicate 'lives in' --valid-at 2024-01-01",
+            "facts --object paris --at HEAD~10",
+            "facts --conflicts",
+        ),
+    )
+    facts.add_argument("subject", nargs="?", metavar="SUBJECT", help="an entity's name")
+    facts.add_argument("--predicate", metavar="NAME", help="with this predicate only")
+    facts.add_argument("--object", metavar="VALUE", help="an entity's name, a string or a number")
+    facts.add_argument("--valid-at", metavar="TIME", help="true at this time; 'now' is the view's")
+    facts.add_argument("--retracted", action="store_true", help="what was retracted too")
+    facts.add_argument(
+        "--conflicts", action="store_true", help="what cannot both be true, in pairs"
+    )
+    add_count(facts)
+
+
+def run_facts(options: Namespace, output: Output) -> int:
+    """Print facts as a table, oldest first; of contradictions two lines each."""
+    count = count_of(options)
+    with reading(options) as store:
+        view = view_of(store, options)
+        if options.conflicts:
+            return _run_conflicts(view, options, count, output)
+        every = _found(view, options)
+        found = every[:count]
+        with output.pages():
+            _print(found, output)
+            if len(every) > count:
+                output.line(f"{counted(len(every) - count, 'fact')} more: -n COUNT", style="dim")
+        if not found:
+            output.line("There are no such facts.")
+            _hint(view, options, output)
+        output.result(
+            {"basis": view.basis, "facts": [fact.to_dict() for fact in found]}, items="facts"
+        )
+    return 0
+
+
+def _found(view: View, options: Namespace) -> list[Fact]:
+    asked = {"valid_at": options.valid_at, "include_retracted": options.retracted}
+    if options.object is None:
+        return view.facts(options.subject, options.predicate, **asked)
+    found = {
+        fact.id: fact
+        for value in _meant(options.object)
+        for fact in view.facts(options.subject, options.predicate, value, **asked)
+    }
+    return [found[number] for number in sorted(found)]
+
+
+def _meant(text: str) -> list[FactObject]:
+    """Return the objects that a word of the command line may stand for."""
+    meant: list[FactObject] = [Entity(text), text]
+    with contextlib.suppress(ValueError):
+        meant.append(int(text))
+    with contextlib.suppress(ValueError):
+        meant.append(float(text))
+    if text in ("true", "false"):
+        meant.append(text == "true")
+    return meant
+
+
+def _run_conflicts(view: View, options: Namespace, count: int, output: Output) -> int:
+    every = view.conflicts(options.subject, options.predicate)
+    found = every[:count]
+    with output.pages():
+        for one in found:
+            _print_conflict(one, output)
+        if len(every) > count:
+            output.line(f"{counted(len(every) - count, 'pair')} more: -n COUNT", style="dim")
+    if not found:
+        output.line("Nothing contradicts anything.")
+    output.result(
+        {"basis": view.basis, "conflicts": [one.to_dict() for one in found]}, items="conflicts"
+    )
+    return 0
+
+
+def _print_conflict(one: Contradiction, output: Output) -> None:
+    output.line(f"{one.first.subject} · {one.first.predicate}, {_when(one.period)}:", style="bold")
+    for fact in (one.first, one.second):
+        output.row((f"{f'#{fact.id}':>7}  ", "dim"), _object(fact), "  ", (_why(fact), "dim"))
+
+
+def _why(fact: Fact) -> str:
+    frames = ", ".join(f"#{place.frame}" for place in fact.evidence)
+    return f"{fact.source}, {fact.confidence:.0%}" + (f", says {frames}" if frames else "")
+
+
+def _print(facts: Sequence[Fact], output: Output) -> None:
+    """Print a table whose columns are as wide as what is in them, up to a limit."""
+    rows = [(fact.subject, fact.predicate, _object(fact)) for fact in facts]
+    widths = [
+        min(limit, max((cell_len(row[place]) for row in rows), default=0))
+        for place, limit in enumerate(_COLUMNS_MAX.values())
+    ]
+    for fact, row in zip(facts, rows, strict=True):
+        cells = [
+            set_cell_size(clipped(text, width), width)
+            for text, width in zip(row, widths, strict=True)
+        ]
+        gone = fact.retracted_by is not None
+        state = f"  retracted by #{fact.retracted_by}" if gone else ""
+        output.row(
+            (f"{f'#{fact.id}':>7}  ", "dim"),
+            (f"{cells[0]}  {cells[1]}  {cells[2]}  ", "dim" if gone else ""),
+            (_when(fact.valid) + state, "dim"),
+        )
+
+
+def _object(fact: Fact) -> str:
+    value = plain_object(fact.object)
+    return f'"{value}"' if isinstance(fact.object, str) else str(value)
+
+
+def _when(period: Period) -> str:
+    """Return a period for people: ``since 2020-01-01``, ``2020-01-01 to 2023-05-01``."""
+    if period.start is None:
+        return "always" if period.end is None else f"until {_day(period.end)}"
+    if period.end is None:
+        return f"since {_day(period.start)}"
+    return f"{_day(period.start)} to {_day(period.end)}"
+
+
+def _day(when: datetime) -> str:
+    midnight = (when.hour, when.minute, when.second, when.microsecond) == (0, 0, 0, 0)
+    return f"{when:%Y-%m-%d}" if midnight else f"{when:%Y-%m-%d %H:%M}"
+
+
+def _hint(view: View, options: Namespace, output: Output) -> None:
+    """Say which entity was probably meant, where the subject is none."""
+    if options.subject is None or output.as_json:
+        return
+    others = [name for name in view.resolve(options.subject) if name != options.subject]
+    if others:
+        output.warn(f"no fact is about {options.subject!r}; did you mean {others[0]!r}?")
