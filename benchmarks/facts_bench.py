@@ -343,10 +343,11 @@ def correcting(folder: str, count: int) -> None:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else None)
+    parser.add_argument("--tiny", action="store_true", help="2,000 facts")
     parser.add_argument("--facts", type=int, default=1_000_000)
     parser.add_argument("--queries", type=int, default=2_000)
     options = parser.parse_args()
-    facts: int = options.facts
+    facts: int = 2_000 if options.tiny else options.facts
     run(Shape(facts, max(1, facts // 5), 20, max(1, facts // 50)), options.queries)
 
 
