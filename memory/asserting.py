@@ -30,6 +30,7 @@ from cerata.projections.times import to_datetime, to_microseconds
 
 from .appending import Appends
 from .drafting import full_scope, listed
+from .fact_reading import as_named
 from .fact_values import (
     OPEN,
     SOURCES,
@@ -160,26 +161,29 @@ class FactWrites(Appends):
     ) -> Receipt:
         """Retract a fact, and assert it as it should have been, in one batch. Durable on return.
 
-        What is not given stays as it was stated; "open" takes an end away. The receipt's id is the
+        What is not given stays as it was stated, entities by the names that they had before they
+        were merged; "open" takes an end away. The receipt's id is the
         new fact's, whose cause is the retraction.
 
         Raises:
             NotFound: no such fact. Conflict: it is retracted already. InvalidInput.
         """
-        was = self.view().fact(fact)
+        view = self.view()
+        was = view.fact(fact)
+        subject, its_object = as_named(view, was)
         number, scope = was.id, tuple(was.scope.items())
         given = (object, valid_from, valid_to, confidence)
         if all(value is None for value in given) and not evidence:
             raise InvalidInput("Nothing is corrected", remedy="Give what should be different.")
         corrected = Assertion(
-            was.subject,
+            subject,
             was.predicate,
-            was.object if object is None else object,
-            valid_from or was.stated.start or OPEN,
-            valid_to or was.stated.end or OPEN,
+            its_object if object is None else object,
+            (was.stated.start or OPEN) if valid_from is None else valid_from,
+            (was.stated.end or OPEN) if valid_to is None else valid_to,
             was.confidence if confidence is None else confidence,
             was.source,
-            [*was.evidence, *evidence],
+            [*was.evidence, *listed("evidence", evidence)],
             was.assumptions,
         )
         self._called(scope, "correct_fact", number, corrected)
@@ -327,7 +331,7 @@ def _asserted(one: Assertion, scope: Scope, now_us: int) -> Draft:
         valid_to=end,
         confidence=float(confidence),
         source=one.source,
-        evidence=tuple(_evidence(place) for place in one.evidence),
+        evidence=tuple(_evidence(place) for place in listed("evidence", one.evidence)),
         assumptions=tuple(
             checked_name("An assumption", text) for text in listed("assumptions", one.assumptions)
         ),

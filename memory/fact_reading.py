@@ -8,10 +8,10 @@ from abc import ABC, abstractmethod
 from collections.abc import Iterable, Iterator, Sequence
 from datetime import datetime
 from itertools import combinations
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 
 from cerata.engine.errors import InvalidInput, NotFound
-from cerata.projections.entity_table import Entities
+from cerata.projections.entity_table import Entities, EntityRow
 from cerata.projections.fact_table import FactsAt, FactSpan
 from cerata.projections.fact_values import ObjectKind
 from cerata.projections.intervals import BEGINNING, ENDLESS, Allen, Interval, relation
@@ -20,6 +20,7 @@ from cerata.projections.times import to_datetime, to_microseconds
 from .fact_values import (
     OPEN,
     Contradiction,
+    Entity,
     EntityInfo,
     Fact,
     FactEvidence,
@@ -79,7 +80,7 @@ class FactReads(ABC):
             period = _interval(overlapping)
             spans = [span for span in spans if span.valid.overlaps(period)]
         if allen is not None:
-            spans = _related(spans, *allen)
+            spans = _related(spans, allen)
         return [view.shown_fact(facts, span) for span in spans]
 
     def fact(self, fact: FactId) -> Fact:
@@ -146,7 +147,7 @@ class FactReads(ABC):
             near = self.resolve(name)
             remedy = f"Did you mean {near[0]!r}?" if near else "A fact or put_entity makes one."
             raise NotFound(f"There is no entity {name!r}", remedy=remedy)
-        return EntityInfo(*found)
+        return self._entity_info(found)
 
     def entities(self, kind: str | None = None) -> Iterator[EntityInfo]:
         """Yield the entities, in order of their first event; those of a kind if one is given.
@@ -154,9 +155,13 @@ class FactReads(ABC):
         Cost: a pass over the facts, and a look-up for each.
         """
         for found in Entities(self.view().facts_at).all():
-            info = EntityInfo(*found)
+            info = self._entity_info(found)
             if kind is None or info.kind == kind:
                 yield info
+
+    def _entity_info(self, found: EntityRow) -> EntityInfo:
+        seen = Shown(self.view().basis)(found.first_seq)
+        return EntityInfo(*found._replace(first_seq=seen))
 
 
 def _find(
@@ -168,9 +173,9 @@ def _find(
     closed: bool,
 ) -> tuple[FactsAt, list[int], list[int] | None]:
     """Return the facts of a view, the rows with what is given, and if these are a whole group."""
-    for what, name in (("subject", subject), ("predicate", predicate)):
-        if name is not None and not isinstance(name, str):
-            raise InvalidInput(f"{what} must be a string, not {type(name).__name__}")
+    for what, name in (("The subject", subject), ("The predicate", predicate)):
+        if name is not None:
+            checked_name(what, name)
     facts = view.facts_at
     stored = None if object_ is None else stored_object(object_)
     rows = facts.find(subject, predicate, stored, closed=closed)
@@ -208,7 +213,13 @@ def _interval(given: PeriodLike) -> Interval:
     return interval
 
 
-def _related(spans: Iterable[FactSpan], name: Allen | str, given: PeriodLike) -> list[FactSpan]:
+def _related(spans: Iterable[FactSpan], allen: tuple[Allen | str, PeriodLike]) -> list[FactSpan]:
+    if not isinstance(allen, tuple) or len(cast("tuple[object, ...]", allen)) != 2:
+        raise InvalidInput(
+            f"A relation cannot be {allen!r:.60}",
+            remedy='Give its name and a period, such as ("during", (start, end)).',
+        )
+    name, given = allen
     try:
         wanted = Allen(name)
     except ValueError as error:
@@ -239,6 +250,15 @@ def _contradictions(
             both_bools = first[0] == second[0] == ObjectKind.BOOL
             if first != second and (group.functional or both_bools):
                 yield one, other, shared
+
+
+def as_named(view: "View", fact: Fact) -> tuple[str, FactObject]:
+    """Return the subject and object of a fact by the names that they had before any merge."""
+    facts = view.facts_at
+    row = facts.row_of(view.fact_seq(fact.id))
+    assert row is not None
+    subject, entity = facts.named_by(row)
+    return subject, fact.object if entity is None else Entity(entity)
 
 
 def shown(facts: FactsAt, span: FactSpan, seq_shown: "Shown") -> Fact:

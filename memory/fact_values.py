@@ -208,6 +208,8 @@ def fact_id(value: FactId) -> int:
 def stored_object(value: FactObject) -> tuple[ObjectKind, StoredObject]:
     """Return the kind of an object and what stands for it in an event.
 
+    Of a type that is more than its kind (an enum's, numpy's) what stands for it is the plain value.
+
     Raises:
         InvalidInput: it is of no kind that a fact can hold, or out of its range.
     """
@@ -218,21 +220,21 @@ def stored_object(value: FactObject) -> tuple[ObjectKind, StoredObject]:
     if isinstance(value, str):
         if not is_unicode(value):
             raise InvalidInput(f"The object is not valid Unicode: {value!r}")
-        return ObjectKind.STRING, value
+        return ObjectKind.STRING, str.__str__(value)
     if isinstance(value, datetime):
         return ObjectKind.TIMESTAMP, to_microseconds(value)
     if isinstance(value, int):
-        if not -(1 << 63) < value < 1 << 63:
+        if not -(1 << 63) <= value < 1 << 63:
             raise InvalidInput(
                 f"The object {value:,} does not fit in 64 bits", remedy="Give it as a string."
             )
-        return ObjectKind.INTEGER, value
+        return ObjectKind.INTEGER, int(value)
     if isinstance(value, float):
         if not math.isfinite(value):
             raise InvalidInput(f"The object is {value}", remedy="Give a finite number.")
-        return ObjectKind.FLOAT, value + 0.0
+        return ObjectKind.FLOAT, float(value) + 0.0
     if isinstance(value, bytes):
-        return ObjectKind.BYTES, value
+        return ObjectKind.BYTES, bytes(value)
     raise InvalidInput(
         f"An object cannot be a {type(value).__name__}",
         remedy="Give a str, int, float, bool, bytes, aware datetime, or cerata.Entity.",
@@ -266,4 +268,4 @@ def checked_name(what: str, value: object) -> str:
         raise InvalidInput(f"{what} is empty")
     if not is_unicode(value):
         raise InvalidInput(f"{what} is not valid Unicode: {value!r}")
-    return value
+    return str.__str__(value)

@@ -48,6 +48,8 @@ class Transaction:
         Raises:
             InvalidInput, NotFound, Conflict: they cannot be stored; nothing of them was gathered.
         """
+        if not drafts:
+            raise InvalidInput("A batch needs at least one event")
         if len(self.drafts) + len(drafts) > BATCH_EVENTS_MAX:
             raise InvalidInput(
                 f"The transaction would pass {BATCH_EVENTS_MAX:,} events",

@@ -146,8 +146,13 @@ class View(Reads):
         return facts.at(self.basis + gathered.count, self.scope)
 
     def fact_seq(self, fact: int) -> int:
-        """Return the seq in `facts_at` of an id, which is −place of what is only gathered."""
-        return fact if fact > 0 else self.basis - fact
+        """Return the seq in `facts_at` of an id, which is −place of what is only gathered.
+
+        It is 0, which nothing has, for an id that the log has not come to.
+        """
+        if fact > self.basis:
+            return 0
+        return fact if fact >= 0 else self.basis - fact
 
     def shown_fact(self, facts: FactsAt, span: FactSpan) -> Fact:
         """Return a fact of `facts_at`."""

@@ -29,6 +29,11 @@ class EntityRoles:
         table = [column.view() for _, column in columns.acts]
         for act in acts:
             seq, scope, what, one, other, number = (int(column[act]) for column in table)
+            if what == Act.END:
+                # Whoever said it, what it ends has ended, as with a retraction.
+                merges.pop(number, None)
+                splits.pop(number, None)
+                continue
             if scopes is not None and scope not in scopes:
                 continue
             tenant = columns.scope_tenant[scope]
@@ -38,9 +43,6 @@ class EntityRoles:
                 merges[seq] = tenant, one, other
             elif what == Act.SPLIT:
                 splits.setdefault(seq, []).append((one, other, number))
-            elif what == Act.END:
-                merges.pop(number, None)
-                splits.pop(number, None)
         self.functional = frozenset(key for key, holds in functional.items() if holds)
         self.merged = {(tenant, one): into for tenant, one, into in merges.values()}
         self.merges = {seq: (tenant, one) for seq, (tenant, one, _) in merges.items()}
@@ -69,17 +71,23 @@ class EntityRoles:
         """Return what an entity that a fact names is read as."""
         if self.is_plain:
             return entity
-        tenant = self._columns.scope_tenant[int(self._columns.scope.view()[row])]
+        return self.root(self._tenant(row), self.named(row, entity))
+
+    def named(self, row: int, entity: int) -> int:
+        """Return what an entity that a fact names stands for by the splits of it, before merges."""
+        tenant = self._tenant(row)
         root = self.root(tenant, entity)
         for one, into in reversed(self._splits.get(row, ())):
             if self.root(tenant, one) == root:
-                return self.root(tenant, into)
-        return root
+                return into
+        return entity
+
+    def _tenant(self, row: int) -> int:
+        return self._columns.scope_tenant[int(self._columns.scope.view()[row])]
 
     def reads_as(self, row: int, entity: int, wanted: int) -> bool:
         """Tell whether an entity that a fact names is read as ``wanted`` is."""
-        tenant = self._columns.scope_tenant[int(self._columns.scope.view()[row])]
-        return self.read(row, entity) == self.root(tenant, wanted)
+        return self.read(row, entity) == self.root(self._tenant(row), wanted)
 
     def related(self, entity: int) -> frozenset[int]:
         """Return the entities that may be read as one is, in some fact or tenant; it among them."""

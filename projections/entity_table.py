@@ -40,7 +40,10 @@ class Entities:
 
     @cached_property
     def _first_seqs(self) -> dict[_Key, int]:
-        """The first event that names each entity, in order of these."""
+        """The first event that names each entity, in order of these and of its names.
+
+        A merge or split that was taken back names nobody.
+        """
         columns, facts = self._columns, self._facts
         rows = facts.visible
         tenants = np.array(columns.scope_tenant, np.int64)[columns.scope.view()[rows]]
@@ -48,25 +51,32 @@ class Entities:
         is_entity = columns.kind.view()[rows] == ObjectKind.ENTITY
         subjects = columns.subject.view()[rows].astype(np.int64)
         objects = columns.object.view()[rows][is_entity].astype(np.int64)
-        found: dict[_Key, int] = {}
-        for codes, theirs, when in (
-            (subjects, tenants, seqs),
-            (objects, tenants[is_entity], seqs[is_entity]),
+        first: dict[_Key, tuple[int, int]] = {}
+        for place, (codes, theirs, when) in enumerate(
+            (
+                (subjects, tenants, seqs),
+                (objects, tenants[is_entity], seqs[is_entity]),
+            )
         ):
-            keys, places = np.unique((theirs << 32) | codes, return_index=True)
-            for key, seq in zip(keys.tolist(), when[places].tolist(), strict=True):
+            keys, rows_of = np.unique((theirs << 32) | codes, return_index=True)
+            for key, seq in zip(keys.tolist(), when[rows_of].tolist(), strict=True):
                 named = key >> 32, key & 0xFFFF_FFFF
-                found[named] = min(seq, found.get(named, seq))
+                first[named] = min((seq, place), first.get(named, (seq, place)))
         for seq, tenant, what, one, other, _ in facts.acts:
-            if what in (Act.ENTITY, Act.ALIAS, Act.MERGE, Act.SPLIT):
-                pair = (one,) if what in (Act.ENTITY, Act.ALIAS) else (one, other)
-                for code in pair:
-                    found[tenant, code] = min(seq, found.get((tenant, code), seq))
-        return dict(sorted(found.items(), key=lambda item: (item[1], item[0])))
+            if what == Act.ENTITY:
+                pair: tuple[int, ...] = (one,)
+            elif what in (Act.MERGE, Act.SPLIT) and facts.roles.holds(seq):
+                pair = (one, other)
+            else:
+                continue
+            for place, code in enumerate(pair):
+                named = tenant, code
+                first[named] = min((seq, place), first.get(named, (seq, place)))
+        return {key: seq for key, (seq, _) in sorted(first.items(), key=lambda item: item[1])}
 
     @cached_property
     def _members(self) -> dict[_Key, list[_Key]]:
-        """The entities that are read as each, itself first, in order of first event."""
+        """The entities that are read as each, itself first; both in order of first event."""
         found: dict[_Key, list[_Key]] = {}
         for key in self._first_seqs:
             root = key[0], self._facts.roles.root(*key)
@@ -106,10 +116,9 @@ class Entities:
         keys = {key for key in self._by_folded.get(folded_name(name), ()) if folded_name(name)}
         keys |= {key for key in self._first_seqs if key[1] == code}
         roots = {(tenant, self._facts.roles.root(tenant, one)) for tenant, one in keys}
-        return list(dict.fromkeys(text(one) for _, one in sorted(roots, key=self._began)))
-
-    def _began(self, key: _Key) -> tuple[int, _Key]:
-        return self._first_seqs.get(key, 0), key
+        return list(
+            dict.fromkeys(text(one) for tenant, one in self._members if (tenant, one) in roots)
+        )
 
     def find(self, name: str) -> EntityRow | None:
         """Return an entity by its exact name, or that of one that is read as it."""
@@ -121,7 +130,7 @@ class Entities:
 
     def all(self) -> Iterator[EntityRow]:
         """Yield the entities, in order of first event; one that is read as another is not one."""
-        for root in sorted(self._members, key=self._began):
+        for root in self._members:
             yield self._row(root)
 
     def _row(self, root: _Key) -> EntityRow:

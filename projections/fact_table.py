@@ -390,6 +390,14 @@ class FactsAt:
         text = self._columns.strings.text(number)
         return kind, text.encode("latin-1") if kind is ObjectKind.BYTES else text
 
+    def named_by(self, row: int) -> tuple[str, str | None]:
+        """Return the entities that a row names, as subject and object, before any merge."""
+        facts, strings = self._facts, self._columns.strings
+        subject = strings.text(self.roles.named(row, facts.subjects[row]))
+        if facts.kinds[row] != ObjectKind.ENTITY:
+            return subject, None
+        return subject, strings.text(self.roles.named(row, facts.objects[row]))
+
     def seq_of(self, row: int) -> int:
         return int(self._facts.seqs[row])
 
@@ -419,7 +427,7 @@ class FactsAt:
         return int(confidence) / CONFIDENCE_UNIT, columns.sources.text(int(source)) or ""
 
     def evidence_of(self, row: int) -> list[EvidencePlace]:
-        """Return the evidence of a row by n, in order of the events that gave it."""
+        """Return the evidence of a row by n, in order of the events that gave it, none twice."""
         columns, found = self._columns, list[EvidencePlace]()
         if not columns.flags.view()[row] & FLAG_EVIDENCE and not columns.repeats_of(row, self.n):
             return found
@@ -434,7 +442,7 @@ class FactsAt:
                     None if end == NO_PLACE else end,
                 )
             )
-        return found
+        return list(dict.fromkeys(found))
 
     def assumptions_of(self, row: int) -> list[str]:
         """Return what a row takes for granted, by n, none twice."""

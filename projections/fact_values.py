@@ -47,7 +47,7 @@ def kind_of_value(name: str, value: object) -> ObjectKind | None:
     kind = KIND_NAMES.get(name)
     if kind is None or type(value) is not _TYPES[kind]:
         return None
-    if isinstance(value, int) and not -_BIAS < value < _BIAS:
+    if isinstance(value, int) and not -_BIAS <= value < _BIAS:
         return None
     if isinstance(value, float) and not math.isfinite(value):
         return None

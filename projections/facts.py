@@ -176,6 +176,11 @@ class EntityFold:
 
     def __init__(self) -> None:
         self.merged: dict[tuple[int, int], int] = {}
+        self._merged_here: dict[tuple[int, int], set[int]] = {}
+        """What is merged into an entity, directly."""
+        self._splits: dict[int, dict[int, tuple[int, int]]] = {}
+        """Of each row the splits that hold: what they take for what, by seq in order."""
+        self._split_rows: dict[int, list[int]] = {}
         self.ended_by: dict[int, tuple[int, int] | None] = {}
         """The merges (with what they merged) and splits (with None) that hold, by seq."""
         self.functional: dict[tuple[int, int], bool] = {}
@@ -186,19 +191,49 @@ class EntityFold:
             entity = following
         return entity
 
+    def read(self, tenant: int, row: int, entity: int) -> int:
+        """Return what an entity that a fact names is read as, as `EntityRoles.read` does."""
+        root = self.ends_at(tenant, entity)
+        for one, into in reversed(self._splits.get(row, {}).values()):
+            if self.ends_at(tenant, one) == root:
+                return self.ends_at(tenant, into)
+        return root
+
+    def names_of(self, tenant: int, root: int) -> list[int]:
+        """Return the entities that are read as one where no split says otherwise; it first."""
+        found = [root]
+        for entity in found:
+            found += sorted(self._merged_here.get((tenant, entity), ()))
+        return found
+
+    @property
+    def split_rows(self) -> list[int]:
+        """The rows of facts with a split that holds."""
+        return list(self._splits)
+
     def take(self, seq: int, tenant: int, what: Act, one: int, other: int, number: int) -> None:
         """Follow an act that holds."""
         if what is Act.PREDICATE:
             self.functional[tenant, one] = bool(number)
         elif what is Act.MERGE:
             self.merged[tenant, one] = other
+            self._merged_here.setdefault((tenant, other), set()).add(one)
             self.ended_by[seq] = (tenant, one)
         elif what is Act.SPLIT:
+            self._splits.setdefault(number, {})[seq] = one, other
+            self._split_rows.setdefault(seq, []).append(number)
             self.ended_by[seq] = None
         elif what is Act.END:
             entity = self.ended_by.pop(number)
             if entity is not None:
-                del self.merged[entity]
+                into = self.merged.pop(entity)
+                self._merged_here[entity[0], into].discard(entity[1])
+            for row in self._split_rows.pop(number, ()):
+                # It may name a row twice, by the ids of two events that assert it.
+                held = self._splits.get(row, {})
+                held.pop(number, None)
+                if not held:
+                    self._splits.pop(row, None)
 
     def load(self, columns: FactColumns, first: int) -> None:
         """Follow the acts from row ``first`` on."""
@@ -232,8 +267,8 @@ class _Step:
         self._first_row = len(columns.seq)
         self._rows: dict[int, int] = {}
         """The rows of this batch's assertions, by seq."""
-        self._latest: dict[_Identity, int] = {}
-        """The newest row of this batch with an identity."""
+        self._alike: dict[_Identity, list[int]] = {}
+        """The rows with an identity that this batch asserts, ascending."""
         self._closed: set[int] = set()
         self._ended: dict[int, int] = {}
         """The rows that this batch's retractions closed, by seq."""
@@ -352,25 +387,30 @@ class _Step:
         if not births or not len(held):
             return
         keys = columns.identities_of(births)
-        for row in columns.identities.find_all(held, keys):
+        for row in sorted(columns.identities.find_all(held, keys)):
             self._earlier.setdefault(int(held[row]), []).append(row)
         if self._earlier:
             for birth, key in zip(births, keys.tolist(), strict=True):
-                for row in self._earlier.get(key, ()):
-                    identity = identity_of_birth(birth)
-                    if columns.identity_of(row) == identity:
-                        self._latest[identity] = max(row, self._latest.get(identity, row))
+                identity = identity_of_birth(birth)
+                if identity not in self._alike:
+                    self._alike[identity] = [
+                        row
+                        for row in self._earlier.get(key, ())
+                        if columns.identity_of(row) == identity
+                    ]
 
     def _assert(
         self, event: FoldedEvent, body: AssertFact, birth: FactBirth, strings: Sequence[int]
     ) -> None:
         seq, identity = event.seq, identity_of_birth(birth)
-        row = self._latest.get(identity)
-        if row is None or self._is_closed(row) or self._has_moved_on(row, birth):
+        alike = self._alike.setdefault(identity, [])
+        # Of several that are known the newest: what ended it has ended the older ones too.
+        row = next((one for one in reversed(alike) if not self._is_closed(one)), None)
+        if row is None or self._has_moved_on(row, birth):
             row = self._first_row + len(self._births)
             depth = self._depth_after(event.causation)
             self._births.append((*birth[:11], depth, birth[12]))
-            self._latest[identity] = row
+            alike.append(row)
             if birth[8] <= birth[7]:
                 self._note(seq, birth[2], FactOddity.EMPTY_RANGE)
         else:
@@ -384,7 +424,11 @@ class _Step:
         self._assumptions += [(seq, row, self._code(code)) for code in texts]
 
     def _has_moved_on(self, row: int, birth: FactBirth) -> bool:
-        """Tell whether another value of a functional predicate has begun since a row did."""
+        """Tell whether another value of a functional predicate has begun since a row did.
+
+        Of a subject that is read as the same now; a value that is named otherwise is another one,
+        since a merge can be taken back.
+        """
         columns = self._columns
         if not birth[12] & FLAG_FROM_RECORDED:
             return False
@@ -392,21 +436,28 @@ class _Step:
         if not self._entities.functional.get((tenant, birth[4])):
             return False
         began = self._column(row, 7)
-        for other in self._rows_of_subject(birth[3]):
+        for other in self._rows_read_as(tenant, row):
             if (
                 self._column(other, 4) == birth[4]
                 and columns.scope_tenant[self._column(other, 2)] == tenant
                 and not self._is_closed(other)
                 and began < self._column(other, 7) <= birth[1]
+                and self._column(other, 7) < self._column(other, 8)
                 and (self._column(other, 5), self._column(other, 6)) != (birth[5], birth[6])
             ):
                 return True
         return False
 
-    def _rows_of_subject(self, subject: int) -> list[int]:
-        held = self._columns.rows_of_subject(subject)
+    def _rows_read_as(self, tenant: int, row: int) -> list[int]:
+        """Return the rows whose subject is read as that of a row is."""
+        entities = self._entities
+        root = entities.read(tenant, row, self._column(row, 3))
+        names = entities.names_of(tenant, root)
+        rows = {one for name in names for one in self._columns.rows_of_subject(name)}
         own = enumerate(self._births, start=self._first_row)
-        return held + [row for row, birth in own if birth[3] == subject]
+        rows.update(one for one, birth in own if birth[3] in names)
+        rows.update(entities.split_rows)
+        return [one for one in rows if entities.read(tenant, one, self._column(one, 3)) == root]
 
     def _column(self, row: int, place: int) -> int:
         """Return an item of a birth, of this batch or an earlier one."""
