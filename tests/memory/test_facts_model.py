@@ -1,0 +1,129 @@
+"""Facts against a model by brute force: random histories, every question, at every event.
+
+    CERATA_HISTORIES=2000 pytest tests/memory/test_facts_model.py -n 2
+
+The model (`tests.projections.fact_model`) is docs/facts.md as loops over the log's events. A view
+of the past, a store that opened with a checkpoint, a replay, an open transaction, and whatever a
+crash leaves behind must all answer as it does, to every question of every shape. The quick run
+asks a share of them, and all of them of a few histories.
+"""
+
+import os
+from collections.abc import Sequence
+from random import Random
+
+import pytest
+from hypothesis import HealthCheck, Phase, given, settings
+
+from cerata import Store
+from cerata.fault_injection.testing import Workload, assert_crash_safe, operation
+from cerata.projections.intervals import Interval
+
+from .fact_acts import BATCHES, KINDS, PRELUDE, VIEWS, Act, ask, perform, questions, run
+
+HISTORIES = int(os.environ.get("CERATA_HISTORIES", "25"))
+IS_LONG = HISTORIES > 25
+COUNT = 500 if IS_LONG else 8
+"""Questions to each view, besides those that ask for everything."""
+STORIES = HISTORIES if IS_LONG else 12
+
+histories = settings(
+    max_examples=HISTORIES,
+    derandomize=not IS_LONG,
+    database=None,
+    deadline=None,
+    suppress_health_check=list(HealthCheck),
+)
+
+
+def check_transaction(store: Store) -> None:
+    asked = questions(store.view())
+    for number, scope in enumerate(VIEWS):
+        ask(store.view().within(scope), asked, COUNT, number)
+
+
+def check_everywhere(batches: Sequence[Sequence[Act]]) -> None:
+    """Compare at each event: natively in every scope, after a checkpoint, and by a replay."""
+    history = run(batches, check_transaction)
+    with history.open() as store:
+        end, asked = store.view().basis, questions(store.view())
+        for n in range(end + 1):
+            for number, scope in enumerate(VIEWS):
+                ask(store.at(n).within(scope), asked, COUNT, n + number)
+        store.checkpoint()
+    with history.open() as store:
+        for n in range(end + 1):
+            ask(store.at(n), asked, COUNT, n)
+            ask(store.replay(n), asked, COUNT, n)
+
+
+@histories
+@given(batches=BATCHES)
+def test_every_view_answers_as_the_model(batches: Sequence[Sequence[Act]]) -> None:
+    check_everywhere(batches)
+
+
+def test_every_question_of_one_history(seed: int) -> None:
+    """Drawn without Hypothesis, so that it is long; nothing is left out at its end."""
+    dice = Random(seed)
+    batches = [*PRELUDE, *[[_act(dice)] for _ in range(16)]]
+    with run(batches, check_transaction).open() as store:
+        asked = questions(store.view())
+        assert ask(store.view(), asked) > 2_000
+
+
+def _act(dice: Random) -> Act:
+    i, j, k, m = (dice.randrange(60) for _ in range(4))
+    return dice.choice(KINDS), i, j, k, m
+
+
+# --- crashes -------------------------------------------------------------------------------------
+
+
+class Facts(Workload):
+    """Says things of a few entities; whatever is left must follow from the log that is left."""
+
+    def prepare(self, store: Store) -> None:
+        for acts in PRELUDE:
+            for act in acts:
+                perform(store, act)
+
+    @operation
+    def say(self, store: Store) -> None:
+        perform(store, _act(self.random))
+
+    @operation
+    def say_much(self, store: Store) -> None:
+        with store.transaction():
+            for _ in range(4):
+                perform(store, _act(self.random))
+
+    def check(self, store: Store) -> None:
+        asked = questions(store.view())
+        ask(store.view(), asked, COUNT)
+        ask(store.replay(), asked, COUNT)
+
+
+def test_what_a_crash_leaves_answers_as_the_model_of_its_log() -> None:
+    report = assert_crash_safe(Facts, stories=STORIES)
+    assert report.states > 100
+
+
+# --- the model sees what it should ---------------------------------------------------------------
+
+
+def test_the_model_tells_a_store_that_is_wrong(monkeypatch: pytest.MonkeyPatch) -> None:
+    """An instant at the end of a range, taken for one within, is noticed."""
+
+    def overlaps(one: Interval, other: Interval) -> bool:
+        return max(one.start, other.start) <= min(one.end, other.end)
+
+    monkeypatch.setattr(Interval, "overlaps", overlaps)
+
+    @settings(histories, phases=[Phase.generate])
+    @given(batches=BATCHES)
+    def compared(batches: Sequence[Sequence[Act]]) -> None:
+        check_everywhere(batches)
+
+    with pytest.raises(AssertionError, match="overlapping"):
+        compared()
