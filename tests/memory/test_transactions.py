@@ -12,6 +12,7 @@ from cerata.engine.events import JsonValue, PutEmbedding, PutFrame, Scope
 from cerata.engine.log import Log
 from cerata.memory.references import References
 from cerata.memory.spaces import vectors
+from cerata.projections.fact_table import Facts
 from cerata.projections.projection import FoldedEvent
 
 from .acts import ACTS, Act, everything, perform, renamed
@@ -360,9 +361,11 @@ def test_a_call_is_checked_without_those_before_it(monkeypatch: pytest.MonkeyPat
     looked: list[int] = []
     check = References.check_exist
 
-    def counted(one: References, log: Log, scope: Scope | None, n: int) -> None:
+    def counted(
+        one: References, log: Log, scope: Scope | None, n: int, facts: Facts | None
+    ) -> None:
         looked.append(len(one._named))
-        check(one, log, scope, n)
+        check(one, log, scope, n, facts)
 
     monkeypatch.setattr(References, "check_exist", counted)
     with cerata.open(":memory:") as store:
