@@ -488,7 +488,7 @@ class Event(msgspec.Struct, frozen=True, dict=True):
             else:
                 # Both in one pass: who asks for a body mostly asks for the scope too.
                 vars(self)["scope"] = whole.scope
-                return _lift_references(whole.body, header)
+                return lifted_by(whole.body, header.first_seq - 1)
         payload = self.payload
         if payload is None:
             return Erased(self.erased or b"")

@@ -125,7 +125,9 @@ class FactsProjection:
         last, code = self._last_scope
         if (scope is not last and scope != last) or not code:
             code = self._columns.scope_code(scope_text(scope), tenant_in(scope), seq)
-            self._last_scope = (scope, code)
+            # True equals 1, and is another scope: only strings are what they are equal to.
+            if all(isinstance(value, str) for _, value in scope):
+                self._last_scope = (scope, code)
         return code
 
     # --- digest and chunks -----------------------------------------------------------------------
