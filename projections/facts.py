@@ -54,7 +54,7 @@ from .projection import (
     chunk_head,
     salt_of,
 )
-from .scopes import scope_text, tenant_in
+from .scopes import by_name, scope_text, tenant_in
 from .text import words
 
 _KINDS: Final[tuple[type[EventBody], ...]] = (
@@ -124,7 +124,7 @@ class FactsProjection:
     def _scope_code(self, scope: Scope, seq: int) -> int:
         last, code = self._last_scope
         if (scope is not last and scope != last) or not code:
-            code = self._columns.scope_code(scope_text(scope), tenant_in(scope), seq)
+            code = self._columns.scope_code(scope_text(by_name(scope)), tenant_in(scope), seq)
             # True equals 1, and is another scope: only strings are what they are equal to.
             if all(isinstance(value, str) for _, value in scope):
                 self._last_scope = (scope, code)

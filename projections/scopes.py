@@ -1,5 +1,7 @@
 """Scopes: what lies within what, and the one text that a dictionary keeps them by."""
 
+from operator import itemgetter
+
 import msgspec
 
 from cerata.engine.events import Scope
@@ -14,6 +16,11 @@ def is_within(scope: Scope, wanted: Scope) -> bool:
         have.get(name) == value and isinstance(have[name], bool) is isinstance(value, bool)
         for name, value in wanted
     )
+
+
+def by_name(scope: Scope) -> Scope:
+    """Return a scope with the names after its tenant in order: which came first says nothing."""
+    return (*scope[:1], *sorted(scope[1:], key=itemgetter(0)))
 
 
 def scope_text(scope: Scope) -> str:

@@ -529,6 +529,14 @@ class TestTakenBack:
         store.split_entity("john", "john (2)", [fact])
         assert store.fact(store.correct_fact(fact, object="Paris")).subject == "john (2)"
 
+    def test_of_two_splits_the_later_one_holds_until_it_is_taken_back(self, store: Store) -> None:
+        fact = store.assert_fact("john", "lives in", "Rome")
+        store.split_entity("john", "john (2)", [fact])
+        later = store.split_entity("john", "john (3)", [fact])
+        assert store.fact(fact).subject == "john (3)"
+        store.unsplit(later)
+        assert store.fact(fact).subject == "john (2)"
+
     def test_whom_only_a_split_named_is_gone_with_it(self, store: Store) -> None:
         fact = store.assert_fact("john", "lives in", "Rome")
         before = list(store.entities())
@@ -568,6 +576,13 @@ class TestAgain:
         again = store.assert_fact("ann", "lives in", "Rome")
         assert store.fact(again).id == first.id
 
+    def test_the_order_of_a_scope_s_names_makes_no_other_scope(self, store: Store) -> None:
+        first = store.assert_fact("a", "p", 1, valid_from="open", scope={"user": "u", "run": 1})
+        again = store.assert_fact("a", "p", 1, valid_from="open", scope={"run": 1, "user": "u"})
+        assert store.fact(again).id == first.id
+        other = store.assert_fact("a", "p", 1, valid_from="open", scope={"run": True, "user": "u"})
+        assert store.fact(other).id == other.id
+
     def test_who_moves_back_is_seen_to_under_any_of_her_names(self, store: Store) -> None:
         store.declare_predicate("lives in", functional=True)
         store.put_entity("anna")
@@ -577,6 +592,25 @@ class TestAgain:
         store.assert_fact("ann", "lives in", "Rome")
         assert [one.object for one in store.facts("ann")] == ["Rome", "Paris", "Rome"]
         assert [one.object for one in store.facts("ann", valid_at=LAST)] == ["Rome"]
+
+    def test_a_move_that_was_split_off_somebody_else_is_seen_to(self, store: Store) -> None:
+        store.declare_predicate("lives in", functional=True)
+        store.assert_fact("carl", "lives in", "Rome")
+        moved = store.assert_fact("john", "lives in", "Paris")
+        store.split_entity("john", "carl", [moved])
+        back = store.assert_fact("carl", "lives in", "Rome")
+        assert [one.object for one in store.facts("carl", valid_at=LAST)] == ["Rome"]
+        assert store.fact(back).id == back.id
+
+    def test_a_correction_is_as_far_from_what_was_observed(self, store: Store) -> None:
+        """So is what a retraction of an earlier batch is named as the cause of."""
+        first = store.assert_fact("a", "p", 1)
+        second = store.assert_fact("a", "p", 2, because=first)
+        corrected = store.correct_fact(second, object=3)
+        assert [store.fact(one).depth for one in (first, second, corrected)] == [0, 1, 1]
+        gone = store.retract_fact(corrected)
+        after = store.assert_fact("a", "p", 4, because=gone)
+        assert store.fact(after).depth == 1
 
     def test_a_fact_that_was_split_away_is_no_move(self, store: Store) -> None:
         store.declare_predicate("lives in", functional=True)
