@@ -12,6 +12,7 @@ from datetime import UTC, datetime, timedelta
 from random import Random
 from typing import Any, TypeAlias
 
+import msgspec
 import pytest
 from hypothesis import strategies as st
 
@@ -26,6 +27,7 @@ from cerata.engine.events import (
     MergeEntities,
     RetractFact,
     Scope,
+    ScopeValue,
     SplitEntity,
     lifted_by,
 )
@@ -51,32 +53,47 @@ START_US = 1_700_000_000_000_000
 STEP_US = 1_000_000
 
 KINDS = (
-    *("assert",) * 6,
+    *("assert",) * 8,
+    *("many",) * 4,
+    *("moves",) * 3,
     *("again",) * 3,
     *("retract",) * 2,
-    *("correct", "correct", "because", "many", "entity", "frame", "wait", "checkpoint"),
-    *("functional",) * 3,
+    *(
+        "correct",
+        "correct",
+        "because",
+        "because",
+        "entity",
+        "frame",
+        "wait",
+        "checkpoint",
+        "functional",
+    ),
     *("merge", "merge", "unmerge", "split", "split", "unsplit"),
 )
 NAMES = ("ann", "bob", "Big Blue")
 ALIASES = ("ANN", "Bob!", "big  blue", "Änn", "the boss")
 PREDICATES = ("lives in", "likes")
 OBJECTS: tuple[FactObject, ...] = (
-    *(Entity("ann"), Entity("bob"), Entity("Big Blue"), "ann", 1, 1.0, True, False, -0.0, 0),
+    *(Entity("ann"), Entity("bob"), Entity("Big Blue"), True, False, "ann", 1, 1.0, -0.0, 0),
     *(b"ann", datetime(2023, 11, 14, 22, 13, 20, tzinfo=UTC), ""),
 )
-SCOPES: tuple[dict[str, str], ...] = (
-    {},
-    {},
+_PLAIN: Sequence[dict[str, ScopeValue]] = [{}] * 9
+SCOPES: tuple[dict[str, ScopeValue], ...] = (
+    *_PLAIN,
     {"session": "s1"},
     {"session": "s2"},
     {"tenant": "t2"},
+    {"trial": True, "session": "s1"},
+    {"session": "s1", "trial": True},
+    {"trial": 1},
 )
 VIEWS: tuple[Scope | None, ...] = (
     None,
     (("tenant", "default"),),
     (("tenant", "default"), ("session", "s1")),
     (("tenant", "t2"),),
+    (("tenant", "default"), ("trial", 1)),
 )
 
 ACTS: st.SearchStrategy[Act] = st.tuples(
@@ -91,7 +108,7 @@ PRELUDE: Sequence[Sequence[Act]] = [
 BATCHES = st.builds(
     lambda prelude, batches: [*PRELUDE[:prelude], *batches],
     st.integers(0, len(PRELUDE)),
-    st.lists(st.lists(ACTS, min_size=1, max_size=4), min_size=1, max_size=10),
+    st.lists(st.lists(ACTS, min_size=1, max_size=3), min_size=8, max_size=20),
 )
 
 
@@ -118,8 +135,8 @@ def environment() -> tuple[Environment, StandingClock]:
 
 
 def time_of(number: int) -> datetime:
-    """One of a few instants, most of them at which something is recorded."""
-    return time_at(START_US + number % 9 * STEP_US // 2)
+    """One of a few instants, at most of which something is recorded."""
+    return time_at(START_US + number % 5 * STEP_US)
 
 
 def time_at(time_us: float) -> datetime:
@@ -132,7 +149,7 @@ def start_of(number: int) -> datetime | str | None:
 
 def end_of(number: int) -> datetime | str | None:
     if number % 11 == 3:  # It has begun only if nothing was recorded in this microsecond.
-        return time_at(START_US + number % 9 * STEP_US // 2 + 1)
+        return time_at(START_US + number % 7 * STEP_US // 2 + 1)
     return (None, None, "open", time_of(number // 5))[number % 4]
 
 
@@ -144,13 +161,16 @@ def perform(store: Store, act: Act) -> None:
     kind, i, j, k, m = act
     scope = SCOPES[m % len(SCOPES)]
     asserted = [event for event in events_of(store.view()) if isinstance(event.body, AssertFact)]
-    fact = asserted[i % len(asserted)] if asserted else None
+    recent = asserted[-3:] if j % 2 else asserted
+    fact = recent[i % len(recent)] if recent else None
     if kind == "assert":
         write(store, i, j, k, m, scope)
     elif kind == "many":
-        some = [assertion(i + one, j + one, k, m + one) for one in range(3)]
+        some = [assertion(i, j + 3 * one, k + one, m + one) for one in range(3)]
         with suppress(InvalidInput):
             store.assert_facts([one for one in some if one], scope=scope)
+    elif kind == "moves":
+        moves(store, i, j, k, scope)
     elif kind == "frame":
         store.put_frame("Ann lives in Big Blue.", created="2026-03-01")
     elif kind == "functional":
@@ -185,13 +205,31 @@ def perform(store: Store, act: Act) -> None:
         on_fact(store, kind, fact, (j, k, m))
 
 
+def moves(store: Store, i: int, j: int, k: int, scope: dict[str, ScopeValue]) -> None:
+    """Somebody moves away and back, under some of the names, and perhaps was never away."""
+    name, other = NAMES[i % 3], NAMES[(i if k % 2 else i // 3) % 3]
+    home, away = OBJECTS[j % 5], OBJECTS[(j + 1) % 5]
+    store.assert_fact(name, PREDICATES[0], home, scope=scope)
+    gone = store.assert_fact(other, PREDICATES[0], away, scope=scope)
+    if k % 5 == 0:
+        store.append(Draft(RetractFact(fact=gone.id), full_scope(scope, None)))
+    store.assert_fact(name, PREDICATES[0], home, scope=scope)
+
+
 def on_fact(store: Store, kind: str, event: ModelEvent, numbers: tuple[int, int, int]) -> None:
     """Do an act on the fact that an event asserts."""
     j, k, m = numbers
     number = shown_id(store, event.seq)
     is_default = dict(event.scope)["tenant"] == "default"
     if kind == "again":
-        store.append(Draft(event.body, event.scope))
+        assert isinstance(event.body, AssertFact)
+        again = msgspec.structs.replace(
+            event.body,
+            confidence=(event.body.confidence, 0.125, 0.75)[j % 3],
+            source=("observed", "hypothesis")[k % 2],
+            assumptions=("weekdays", "sober")[: m % 3],
+        )
+        store.append(Draft(again, event.scope))
     elif kind == "because" and is_default:
         write(store, j, k, m, m, {}, because=number)
     elif kind == "retract":
@@ -223,9 +261,9 @@ def assertion(
     if isinstance(start, datetime) and isinstance(end, datetime) and end <= start:
         return None
     return cerata.Assertion(
-        NAMES[i % 3] if i % 7 else "dora",
-        PREDICATES[i // 3 % 2],
-        OBJECTS[j % len(OBJECTS) if j % 2 else j // 2 % 2],
+        NAMES[i // 2 % 3 if i % 4 else 0] if i % 11 else "dora",
+        PREDICATES[i % 4 // 3],
+        OBJECTS[j % len(OBJECTS) if j % 3 == 0 else j // 3 % 5],
         start,
         end,
         confidence=(1.0, 0.5)[k % 2],
@@ -241,7 +279,7 @@ def write(
     j: int,
     k: int,
     m: int,
-    scope: dict[str, str],
+    scope: dict[str, ScopeValue],
     because: int | None = None,
 ) -> None:
     """Assert one fact, with some frame as evidence now and then; one that has ended is refused."""
@@ -265,7 +303,7 @@ def write(
             )
 
 
-def merge(store: Store, entity: str, into: str, scope: dict[str, str]) -> None:
+def merge(store: Store, entity: str, into: str, scope: dict[str, ScopeValue]) -> None:
     """Merge two entities where that is allowed; else it is refused."""
     tenant = dict(full_scope(scope, None))["tenant"]
     model = FactModel(events_of(store.view()), (("tenant", tenant),))
@@ -544,13 +582,38 @@ def model_answer(model: FactModel, question: Question, shown: Shown) -> object:
     return [modelled_fact(one, shown) for one in model.facts(subject, predicate, value, **told)]
 
 
-def ask(view: View, asked: Sequence[Question], count: int | None = None, seed: int = 0) -> int:
-    """Hold a view against the model of its events by some questions; return how many.
+def drawn(view: View, count: int, seed: int) -> list[Question]:
+    """Return the questions that ask for everything, and some by chance of any shape."""
+    dice, events = Random(seed), events_of(view)
+    times = times_in(events) or [START_US]
+    return [*_EVERYTHING, *(_drawn(dice, times, len(events)) for _ in range(count))]
 
-    With ``count`` they are so many by chance, and those that ask for everything.
-    """
-    if count is not None and count < len(asked):
-        asked = [*_EVERYTHING, *Random(seed).sample(asked, count)]
+
+def _drawn(dice: Random, times: Sequence[int], end: int) -> Question:
+    name = dice.choice((*NAMES, *NAMES, "carl", "dora", "nobody"))
+    bound = name if dice.random() < 0.4 else None
+    predicate = dice.choice((None, *PREDICATES))
+    call = dice.choice(("facts",) * 9 + ("fact", "fact_history", "conflicts", "entity", "resolve"))
+    if call == "fact":
+        return call, (dice.randrange(end + 2),), {}
+    if call in ("fact_history", "conflicts"):
+        return call, (name if call == "fact_history" else bound, predicate), {}
+    if call in ("entity", "resolve"):
+        return call, (dice.choice((name, *ALIASES)),), {}
+    how: dict[str, Any] = {"include_retracted": True} if dice.random() < 0.3 else {}
+    start, stop = sorted(dice.choices([-EVER, *times[1::3], *times[1::3], EVER], k=2))
+    if dice.random() < 0.4:
+        how["valid_at"] = dice.choice(times)
+    if start < stop:
+        if dice.random() < 0.3:
+            how["overlapping"] = start, stop
+        if dice.random() < 0.4:
+            how["allen"] = str(dice.choice(list(Allen))), (start, stop)
+    return call, (bound, predicate, dice.choice((None, None, *OBJECTS))), how
+
+
+def ask(view: View, asked: Sequence[Question]) -> int:
+    """Hold a view against the model of its events by some questions; return how many."""
     model = FactModel(events_of(view), view.scope)
 
     def shown(seq: int | None) -> int | None:

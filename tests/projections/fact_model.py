@@ -422,7 +422,8 @@ def _same(
         stated = fact.stated
         if (
             fact.retracted is None
-            and dict(fact.scope) == dict(event.scope)
+            and is_seen(fact.scope, event.scope)
+            and is_seen(event.scope, fact.scope)
             and (stated.subject, stated.predicate) == (body.subject, body.predicate)
             and fact.value == value_of(body.object_kind, body.object)
             and (stated.valid_from, stated.valid_to) == (body.valid_from, body.valid_to)
