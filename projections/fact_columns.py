@@ -5,7 +5,7 @@ by which facts are found. The fold in `facts` decides what to append; `fact_tabl
 questions.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from enum import IntEnum
 from typing import Final, cast
 
@@ -271,9 +271,11 @@ class FactColumns:
             if subjects[row] == subject
         ]
 
-    def acts_from(self, first: int, end: int | None = None) -> "list[list[int]]":
-        """Return the columns of the acts from row ``first`` to before ``end``."""
-        return [cast("list[int]", column.view()[first:end].tolist()) for _, column in self.acts]
+    def acts_from(self, first: int, end: int | None = None) -> Iterator[tuple[int, ...]]:
+        """Yield the acts from row ``first`` to before ``end``: the items of ``acts`` in order."""
+        columns = (np.asarray(column.view()[first:end], np.int64) for _, column in self.acts)
+        items: list[list[int]] = [column.tolist() for column in columns]
+        return zip(*items, strict=True)
 
     def repeats_of(self, row: int, n: int) -> list[int]:
         """Return the places in repeats of a row by event n, ascending."""

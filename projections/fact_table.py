@@ -280,7 +280,7 @@ class FactsAt:
         """The acts by n within the scope: seq, tenant, what, and its three numbers."""
         columns = self._columns
         end = rows_up_to(columns.act_seq.view(), self.n)
-        for seq, scope, what, one, other, number in zip(*columns.acts_from(0, end), strict=True):
+        for seq, scope, what, one, other, number in columns.acts_from(0, end):
             if self._scopes is None or scope in self._scopes:
                 yield seq, columns.scope_tenant[scope], Act(what), one, other, number
 

@@ -239,8 +239,7 @@ class EntityFold:
 
     def load(self, columns: FactColumns, first: int) -> None:
         """Follow the acts from row ``first`` on."""
-        parts = columns.acts_from(first)
-        for seq, scope, what, one, other, number in zip(*parts, strict=True):
+        for seq, scope, what, one, other, number in columns.acts_from(first):
             self.take(seq, columns.scope_tenant[scope], Act(what), one, other, number)
 
 

@@ -78,7 +78,7 @@ OBJECTS: tuple[FactObject, ...] = (
     *(Entity("ann"), Entity("bob"), Entity("Big Blue"), True, False, "ann", 1, 1.0, -0.0, 0),
     *(b"ann", datetime(2023, 11, 14, 22, 13, 20, tzinfo=UTC), ""),
 )
-_PLAIN: Sequence[dict[str, ScopeValue]] = [{}] * 9
+_PLAIN = tuple(dict[str, ScopeValue]() for _ in range(9))
 SCOPES: tuple[dict[str, ScopeValue], ...] = (
     *_PLAIN,
     {"session": "s1"},
@@ -105,8 +105,13 @@ PRELUDE: Sequence[Sequence[Act]] = [
 ]
 """Both predicates have one value at a time; in the other tenant one has."""
 
-BATCHES = st.builds(
-    lambda prelude, batches: [*PRELUDE[:prelude], *batches],
+
+def _begun(count: int, batches: list[list[Act]]) -> list[Sequence[Act]]:
+    return [*PRELUDE[:count], *batches]
+
+
+BATCHES: st.SearchStrategy[list[Sequence[Act]]] = st.builds(
+    _begun,
     st.integers(0, len(PRELUDE)),
     st.lists(st.lists(ACTS, min_size=1, max_size=3), min_size=8, max_size=20),
 )
@@ -400,8 +405,15 @@ def value_in(given: object) -> Value:
         return value_of("entity", given.name)
     if isinstance(given, datetime):
         return value_of("timestamp", plain_time(given))
-    kinds = {bool: "bool", int: "integer", float: "float", str: "string", bytes: "bytes"}
-    return value_of(kinds[type(given)], 0.0 if given == 0 and type(given) is float else given)
+    kinds: dict[type, str] = {
+        bool: "bool",
+        int: "integer",
+        float: "float",
+        str: "string",
+        bytes: "bytes",
+    }
+    plain = 0.0 if given == 0 and type(given) is float else given
+    return value_of(kinds[type(given)], plain)
 
 
 def plain_fact(fact: Fact) -> tuple[object, ...]:
