@@ -225,17 +225,18 @@ class FactModel:
         return found
 
     def entities(self, kind: str | None = None) -> list[ModelEntity]:
-        return [one for one in self._entities if kind is None or one.kind == kind]
+        return [one for one in self._entities.values() if kind is None or one.kind == kind]
 
     @cached_property
-    def _entities(self) -> list[ModelEntity]:
+    def _entities(self) -> dict[tuple[object, str], ModelEntity]:
+        """The entities by tenant and name, in order."""
         first: dict[tuple[object, str], int] = {}
         for tenant, name, seq in sorted(self._namings(), key=lambda naming: naming[2]):
             first.setdefault((tenant, name), seq)
         groups: dict[tuple[object, str], list[str]] = {}
         for tenant, name in first:
             groups.setdefault((tenant, self.reading(tenant, name)), []).append(name)
-        found = list[ModelEntity]()
+        found: dict[tuple[object, str], ModelEntity] = {}
         for (tenant, name), named in groups.items():
             names = [name, *(other for other in named if other != name)]
             kind, aliases = self._said_of(tenant, names)
@@ -245,17 +246,16 @@ class FactModel:
                 and (one.subject == name or one.value == value_of("entity", name))
                 for one in self._answers
             )
-            found.append(
-                ModelEntity(
-                    name, kind, tuple(aliases), tuple(names), first[tenant, named[0]], mentions
-                )
+            found[tenant, name] = ModelEntity(
+                name, kind, tuple(aliases), tuple(names), first[tenant, named[0]], mentions
             )
         return found
 
     def entity(self, name: str) -> ModelEntity | None:
-        for one in self.entities():
-            if name in one.names:
-                return one
+        """Where several tenants have the name, the entity of the one that named it first."""
+        for tenant, named, _ in sorted(self._namings(), key=lambda naming: naming[2]):
+            if named == name:
+                return self._entities[tenant, self.reading(tenant, name)]
         return None
 
     def resolve(self, name: str) -> list[str]:
