@@ -229,7 +229,7 @@ def verify_ratio(path: str) -> float:
 
 def test_verify_costs_little_more_than_hashing(twenty_thousand: str) -> None:
     """Measured 5 to 7 times one hash a payload: commitment, leaf, chain and tree are four."""
-    assert verify_ratio(twenty_thousand) < 20
+    assert verify_ratio(twenty_thousand) < 16
 
 
 def test_a_verify_that_unpacks_a_block_for_each_event_is_seen(
@@ -239,11 +239,14 @@ def test_a_verify_that_unpacks_a_block_for_each_event_is_seen(
 
     def one_by_one(self: Segment, first: int, stop: int, **options: Any) -> Iterator[WireEvent]:
         for own in range(first, stop):
-            cast("Any", self)._blocks.clear()
-            yield self.event(own, **options)
+            # Twice, so that the bound lies far from both on a host whose speed changes meanwhile.
+            for _ in range(2):
+                cast("Any", self)._blocks.clear()
+                event = self.event(own, **options)
+            yield event
 
     monkeypatch.setattr(Segment, "events", one_by_one)
-    assert verify_ratio(twenty_thousand) > 20
+    assert verify_ratio(twenty_thousand) > 16
 
 
 @pytest.mark.parametrize(
