@@ -123,7 +123,6 @@ def sweep_temporaries(path: str, environment: Environment) -> None:
     be acknowledged.
     """
     storage = environment.storage
-    published = storage.identity(path)
     for name in storage.siblings(path):
         if not (name.startswith(f"{path}.") and name.endswith(TEMPORARY_SUFFIX)):
             continue
@@ -133,10 +132,14 @@ def sweep_temporaries(path: str, environment: Environment) -> None:
             # Gone already, or nothing of ours: it only looks like a temporary.
             continue
         try:
-            if file.identity() == published:
+            is_named = file.identity() == storage.identity(path)
+            if not is_named:
+                if not file.try_lock(LockName.PRESENCE, exclusive=True):
+                    continue
+                # Its creator is dead; it may have named it, and died, since the look before.
+                is_named = file.identity() == storage.identity(path)
+            if is_named:
                 storage.sync_dir(path)
-                discard(storage, name)
-            elif file.try_lock(LockName.PRESENCE, exclusive=True):
-                discard(storage, name)
+            discard(storage, name)
         finally:
             file.close()

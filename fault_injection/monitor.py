@@ -262,13 +262,16 @@ class OrderingMonitor:
 
         Another process, which nobody watches, may have turned them: it syncs them itself.
         """
+        # Read before: on a simulated disk another process may have its turn now, and want the
+        # guard. What is older than what was believed meanwhile is passed over.
+        pages = [file.read_at(number * PAGE, PAGE) for number in (0, 1)]
         with watched.guard:
             if watched.layout is None or any(
                 write.page is not None for write in watched.pending.values()
             ):
                 return
-            for number in (0, 1):
-                self._believe(watched, file.read_at(number * PAGE, PAGE), number)
+            for number, page in enumerate(pages):
+                self._believe(watched, page, number)
 
     def _believe(self, watched: _Watched, page: bytes, number: int) -> None:
         new = self.geometry.layout(page, number)

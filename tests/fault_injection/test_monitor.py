@@ -3,7 +3,7 @@
 import pytest
 
 from cerata.engine.storage import StorageFile
-from cerata.fault_injection.disk import SimulatedDisk
+from cerata.fault_injection.disk import SimulatedDisk, SimulatedFile
 from cerata.fault_injection.geometry import FileGeometry
 from cerata.fault_injection.monitor import Layout, OrderingMonitor, OrderViolation
 from cerata.fault_injection.workloads import Session, append_long, append_small, fresh_world
@@ -104,6 +104,26 @@ def test_writing_into_the_sector_of_a_synced_record_is_caught() -> None:
     file.sync()
     with pytest.raises(OrderViolation, match=r"^ring"):
         file.write_at(RING + 300, record(2)[:100])
+
+
+def test_nobody_has_a_turn_while_the_monitor_looks_at_what_others_did(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Whoever got it then waited for the guard, and the schedule for them: it hung for ever."""
+    monitor, file = fresh()
+    file.write_at(RING, record(1))
+    file.sync()
+    read_at, reads = SimulatedFile.read_at, list[bool]()
+
+    def seen(self: SimulatedFile, offset: int, size: int) -> bytes:
+        reads.extend(watched.guard.locked() for watched in monitor._files.values())
+        return read_at(self, offset, size)
+
+    monkeypatch.setattr(SimulatedFile, "read_at", seen)
+    with pytest.raises(OrderViolation, match="overwritten"):
+        file.write_at(RING, record(2))
+    assert reads
+    assert not any(reads)
 
 
 def test_the_ring_may_be_reused_when_others_have_led_it_around() -> None:

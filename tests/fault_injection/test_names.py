@@ -100,6 +100,31 @@ def test_who_opens_what_a_dead_creator_named_makes_the_name_durable() -> None:
     assert list(world.disk.names) == [PATH]
 
 
+def test_who_sweeps_as_the_creator_names_its_file_and_dies_makes_the_name_durable() -> None:
+    """It had looked for the file before it had its name, and took the sign for a dead draft.
+
+    It removed that, lost the race for the name, and acknowledged events in a file whose name a
+    power loss then took away. Found by every schedule of two creators with two preemptions.
+    """
+    world = World()
+    siblings = SimulatedProcess.siblings
+
+    def named_meanwhile(sweeper: SimulatedProcess, path: str) -> list[str]:
+        patch.undo()
+        killed_before_the_folder_is_synced(world)
+        return siblings(sweeper, path)
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(SimulatedProcess, "siblings", named_meanwhile)
+        session = Session(world)
+    append_small(session)
+    trace, node = list(world.disk.trace), world.disk.names[PATH].number
+    session.process.kill()
+    story = Story(trace, node, PATH, model_of(world, session.written), "after a dead creator")
+    assert problems(story) == []
+    assert list(world.disk.names) == [PATH]
+
+
 def test_a_folder_that_cannot_be_synced_leaves_a_sign(monkeypatch: pytest.MonkeyPatch) -> None:
     """The creator is told; the second name stays until somebody could sync the folder."""
     world = World()
