@@ -81,18 +81,19 @@ def create(path: str, environment: Environment, ring_size: int) -> StorageFile |
         raise NotFound("There is no such folder", where=path, remedy="Create it first.") from error
     named = False
     try:
-        # Taken before the file has its name; a sweeper of old temporaries sees it is in use.
-        file.try_lock(LockName.PRESENCE, exclusive=True)
-        write_empty(file, path, new_page(environment, ring_size))
-        named = True
-        try:
-            named = storage.link(temporary, path)
-        except NotFound:
-            # A sweeper took it in the instant before it was locked: as if somebody was first.
-            named = False
-        except StorageFailed:
-            named = False
-            raise
+        # Taken before the file has its name; a sweeper of old temporaries sees it is in use. One
+        # that came in the instant before has it, and removes the file: as if somebody was first.
+        if file.try_lock(LockName.PRESENCE, exclusive=True):
+            write_empty(file, path, new_page(environment, ring_size))
+            named = True
+            try:
+                named = storage.link(temporary, path)
+            except NotFound:
+                # It was removed before it was locked.
+                named = False
+            except StorageFailed:
+                named = False
+                raise
         if named:
             # Until its name is durable the other one stays: it says so to whoever opens the file.
             storage.sync_dir(path)

@@ -5,8 +5,10 @@ The file has its name, or nobody was told anything.
 
 import pytest
 
+from cerata.engine.creation import create
+from cerata.engine.environment import Environment
 from cerata.engine.errors import StorageFailed
-from cerata.engine.storage import refused
+from cerata.engine.storage import LockName, StorageFile, refused
 from cerata.fault_injection.afterlife import recover
 from cerata.fault_injection.campaign import Campaign, Story
 from cerata.fault_injection.disk import ProcessKilled, SimulatedDisk, SimulatedProcess
@@ -123,6 +125,24 @@ def test_who_sweeps_as_the_creator_names_its_file_and_dies_makes_the_name_durabl
     story = Story(trace, node, PATH, model_of(world, session.written), "after a dead creator")
     assert problems(story) == []
     assert list(world.disk.names) == [PATH]
+
+
+def test_a_creator_whose_file_a_sweeper_has_locked_gives_it_no_name() -> None:
+    """It went on without the lock, named its file and died; then the sweeper removed the sign."""
+    world = World()
+    creator, sweeper = world.disk.process(), world.disk.process()
+    make, held = creator.create, list[StorageFile]()
+
+    def taken(path: str, *, known_as: str | None = None) -> StorageFile:
+        file = make(path, known_as=known_as)
+        other = sweeper.open(path, mode="rw")
+        assert other.try_lock(LockName.PRESENCE, exclusive=True)
+        held.append(other)
+        return file
+
+    creator.create = taken  # type: ignore[assignment,method-assign]
+    assert create(PATH, Environment(creator, world.clock), 1 << 16) is None
+    assert (held[0].size(), PATH in world.disk.names) == (0, False)
 
 
 def test_a_folder_that_cannot_be_synced_leaves_a_sign(monkeypatch: pytest.MonkeyPatch) -> None:
