@@ -67,9 +67,11 @@ class View(Reads):
     def now(self) -> datetime:
         """What "now" means in this view: when its last event was recorded.
 
-        At the head it is the clock's time when the view was made.
+        At the head it is the clock's time when the view was made, but where the clock went back
+        never before its last event.
         """
-        return to_datetime(self.head.recorded if self.now_us is None else self.now_us)
+        recorded = self.head.recorded
+        return to_datetime(recorded if self.now_us is None else max(self.now_us, recorded))
 
     def view(self) -> "View":
         """Return this view: it is what its reads read."""

@@ -9,7 +9,10 @@ import pytest
 
 import cerata
 from cerata import Allen, Assertion, Conflict, Entity, Fact, InvalidInput, NotFound, Period, Store
+from cerata.engine.memory import MemoryStorage
 from cerata.memory.fact_values import plain_object
+
+from .fact_acts import StandingClock
 
 PARIS, ROME, OSLO = Entity("paris"), Entity("rome"), Entity("oslo")
 
@@ -51,6 +54,14 @@ class TestClocks:
         assert fact.valid.start == fact.known.start
         assert not store.facts("a", valid_at="2020-01-01")
         assert store.facts("a", valid_at="now") == [fact]
+
+    def test_now_is_never_before_the_last_event_though_the_clock_goes_back(self) -> None:
+        clock = StandingClock()
+        environment = cerata.Environment(clock=clock, storage=MemoryStorage())
+        with cerata.open("m", environment=environment) as store:
+            store.assert_fact("a", "is", 1)
+            clock.time_us -= 60_000_000
+            assert store.facts("a", valid_at="now")
 
     def test_an_open_start_is_before_every_time(self, store: Store) -> None:
         store.assert_fact("water", "boils at", 100, valid_from="open")
