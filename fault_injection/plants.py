@@ -410,7 +410,7 @@ PLANTS: tuple[Plant, ...] = (
         "promises",
         (
             Edit(
-                "cerata.projections.frames:FramesProjection.apply",
+                "cerata.projections.frames:FramesProjection._fold",
                 "else:",
                 "elif events[0].seq == 1:",
             ),

@@ -10,10 +10,10 @@ from typing import NamedTuple
 
 import numpy as np
 
-from .fact_columns import Act
+from .entity_roles import Act
 from .fact_table import FactsAt
 from .fact_values import ObjectKind
-from .facts import folded_name
+from .text import folded_name
 
 
 class EntityRow(NamedTuple):
@@ -91,9 +91,9 @@ class Entities:
         kinds: dict[_Key, int] = {}
         aliases: dict[_Key, list[int]] = {}
         for _, tenant, what, one, other, _ in self._facts.acts:
-            if what is Act.ENTITY and other:
+            if what == Act.ENTITY and other:
                 kinds[tenant, one] = other
-            elif what is Act.ALIAS:
+            elif what == Act.ALIAS:
                 aliases.setdefault((tenant, one), []).append(other)
         return kinds, aliases
 

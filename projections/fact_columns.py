@@ -7,28 +7,30 @@ questions.
 
 from collections.abc import Iterator, Sequence
 from enum import IntEnum
-from typing import Final, cast
+from typing import Final, NamedTuple, cast
 
 import numpy as np
 
 from cerata.engine.events import Scope
 
 from .columns import (
+    I64,
     NO_ROW,
     U64,
     AnyColumn,
-    AnyGrowing,
     Column,
     Columns,
     concatenate,
     require,
     rows_up_to,
 )
+from .entity_roles import Act, ActRow, EntityRoles
 from .fact_values import TEXT_KINDS, ObjectKind
 from .hash_index import HashIndex
-from .names import Names, check_seqs
-from .scopes import is_within, read_scope, tenant_in
+from .names import Names
+from .scopes import by_name, is_within, read_scope, scope_text, tenant_in
 from .strings import Strings
+from .tables import LoadedRows, Table
 
 FLAG_FROM_RECORDED: Final = 1
 """No start was given: it is when the fact was recorded. On disk: never renumber."""
@@ -42,25 +44,6 @@ NO_PLACE: Final = -1
 
 _MIX: Final = np.uint64(0x9E37_79B9_7F4A_7C15)
 _TEXT_KINDS: Final = np.array([int(kind) for kind in TEXT_KINDS], np.uint8)
-
-
-class Act(IntEnum):
-    """What an act says, with its three numbers. On disk: never renumber."""
-
-    PREDICATE = 1
-    """(predicate, 0, whether it is functional)"""
-    ENTITY = 2
-    """(entity, kind's name or 0, 0)"""
-    ALIAS = 3
-    """(entity, alias, the alias folded)"""
-    MERGE = 4
-    """(entity, into, 0)"""
-    SPLIT = 5
-    """(entity, into, row of one fact)"""
-    END = 6
-    """(0, 0, seq of the merge or split that ends)"""
-    ODDITY = 7
-    """(0, 0, `FactOddity`)"""
 
 
 class FactOddity(IntEnum):
@@ -82,8 +65,32 @@ class FactOddity(IntEnum):
 
 _RULING: Final = np.array([Act.PREDICATE, Act.MERGE, Act.SPLIT, Act.END], np.uint8)
 
-FactBirth = tuple[int, int, int, int, int, int, int, int, int, int, int, int, int]
-"""One birth: the items of `FactColumns.births` in order."""
+CONFIDENCE_UNIT: Final = 1_000_000
+"""Confidence is kept in millionths. On disk: never change."""
+
+
+class FactBirth(NamedTuple):
+    """One birth: a row of `FactColumns.births`."""
+
+    seq: int
+    recorded: int
+    scope: int
+    subject: int
+    predicate: int
+    kind: int
+    object: int
+    valid_from: int
+    valid_to: int
+    confidence: int
+    source: int
+    depth: int
+    flags: int
+
+    @property
+    def identity(self) -> tuple[int, ...]:
+        """What makes two assertions the same fact: scope, triple, and the range given."""
+        unstated = self.flags & FLAG_FROM_RECORDED
+        return (*self[2:7], unstated, 0 if unstated else self.valid_from, self.valid_to)
 
 
 class FactColumns:
@@ -106,64 +113,71 @@ class FactColumns:
         self.valid_from, self.valid_to = Column(np.int64), Column(np.int64)
         self.confidence, self.depth = Column(np.uint32), Column(np.uint32)
         self.flags = Column(np.uint8)
-        self.births: tuple[tuple[str, AnyGrowing], ...] = (
-            ("facts.seq", self.seq),
-            ("facts.recorded", self.recorded),
-            ("facts.scope", self.scope),
-            ("facts.subject", self.subject),
-            ("facts.predicate", self.predicate),
-            ("facts.kind", self.kind),
-            ("facts.object", self.object),
-            ("facts.valid_from", self.valid_from),
-            ("facts.valid_to", self.valid_to),
-            ("facts.confidence", self.confidence),
-            ("facts.source", self.source),
-            ("facts.depth", self.depth),
-            ("facts.flags", self.flags),
+        self.births = Table(
+            "facts",
+            strict=True,
+            seq=self.seq,
+            recorded=self.recorded,
+            scope=self.scope,
+            subject=self.subject,
+            predicate=self.predicate,
+            kind=self.kind,
+            object=self.object,
+            valid_from=self.valid_from,
+            valid_to=self.valid_to,
+            confidence=self.confidence,
+            source=self.source,
+            depth=self.depth,
+            flags=self.flags,
         )
         self.repeat_seq, self.repeat_row = Column(np.int64), Column(np.uint64)
         self.repeat_confidence, self.repeat_source = Column(np.uint32), Column(np.uint32)
-        self.repeats: tuple[tuple[str, AnyGrowing], ...] = (
-            ("repeats.seq", self.repeat_seq),
-            ("repeats.row", self.repeat_row),
-            ("repeats.confidence", self.repeat_confidence),
-            ("repeats.source", self.repeat_source),
+        self.repeats = Table(
+            "repeats",
+            seq=self.repeat_seq,
+            row=self.repeat_row,
+            confidence=self.repeat_confidence,
+            source=self.repeat_source,
         )
         self.evidence_seq, self.evidence_row = Column(np.int64), Column(np.uint64)
         self.evidence_frame = Column(np.int64)
         self.evidence_start, self.evidence_end = Column(np.int64), Column(np.int64)
-        self.evidence: tuple[tuple[str, AnyGrowing], ...] = (
-            ("evidence.seq", self.evidence_seq),
-            ("evidence.row", self.evidence_row),
-            ("evidence.frame", self.evidence_frame),
-            ("evidence.start", self.evidence_start),
-            ("evidence.end", self.evidence_end),
+        self.evidence = Table(
+            "evidence",
+            seq=self.evidence_seq,
+            row=self.evidence_row,
+            frame=self.evidence_frame,
+            start=self.evidence_start,
+            end=self.evidence_end,
         )
         self.assumption_seq, self.assumption_row = Column(np.int64), Column(np.uint64)
         self.assumption_text = Column(np.uint32)
-        self.assumptions: tuple[tuple[str, AnyGrowing], ...] = (
-            ("assumptions.seq", self.assumption_seq),
-            ("assumptions.row", self.assumption_row),
-            ("assumptions.text", self.assumption_text),
+        self.assumptions = Table(
+            "assumptions",
+            seq=self.assumption_seq,
+            row=self.assumption_row,
+            text=self.assumption_text,
         )
         self.closing_seq, self.closing_recorded = Column(np.int64), Column(np.int64)
         self.closing_row = Column(np.uint32)
-        self.closings: tuple[tuple[str, AnyGrowing], ...] = (
-            ("closings.seq", self.closing_seq),
-            ("closings.recorded", self.closing_recorded),
-            ("closings.row", self.closing_row),
+        self.closings = Table(
+            "closings",
+            seq=self.closing_seq,
+            recorded=self.closing_recorded,
+            row=self.closing_row,
         )
         self.act_seq, self.act_scope = Column(np.int64), Column(np.uint32)
         self.act_what = Column(np.uint8)
         self.act_one, self.act_other = Column(np.uint32), Column(np.uint32)
         self.act_number = Column(np.int64)
-        self.acts: tuple[tuple[str, AnyGrowing], ...] = (
-            ("acts.seq", self.act_seq),
-            ("acts.scope", self.act_scope),
-            ("acts.what", self.act_what),
-            ("acts.one", self.act_one),
-            ("acts.other", self.act_other),
-            ("acts.number", self.act_number),
+        self.acts = Table(
+            "acts",
+            seq=self.act_seq,
+            scope=self.act_scope,
+            what=self.act_what,
+            one=self.act_one,
+            other=self.act_other,
+            number=self.act_number,
         )
         # Derived.
         self.closed_at = Column(np.uint32)
@@ -173,6 +187,8 @@ class FactColumns:
         self.by_repeat, self.by_evidence, self.by_assumption = HashIndex(), HashIndex(), HashIndex()
         self.ruling = Column(np.uint32)
         """The rows of the acts that decide how facts are read."""
+        self.roles = EntityRoles()
+        """Who is who after all acts."""
         self.scope_tenant: list[int] = [0]
         self._tenants: dict[str, int] = {}
         self._scopes: dict[int, Scope] = {}
@@ -180,11 +196,11 @@ class FactColumns:
 
     # --- appending -------------------------------------------------------------------------------
 
-    def scope_code(self, text: str, tenant: str, seq: int) -> int:
-        """Return the code of a scope, whose one text is given."""
-        code = self.scopes.code(text, seq)
+    def scope_code(self, scope: Scope, seq: int) -> int:
+        """Return the code of a scope, whatever the order of its names."""
+        code = self.scopes.code(scope_text(by_name(scope)), seq)
         if code == len(self.scope_tenant):
-            self._add_tenant(tenant)
+            self._add_tenant(tenant_in(scope))
         return code
 
     def _add_tenant(self, tenant: str) -> None:
@@ -198,40 +214,30 @@ class FactColumns:
         """Return the tenant of a number."""
         return list(self._tenants)[number - 1]
 
-    def bear(self, rows: Sequence[FactBirth]) -> None:
+    def bear(self, births: Sequence[FactBirth]) -> None:
         """Append births and what is derived of them."""
-        if not rows:
-            return
-        for (_, column), items in zip(self.births, zip(*rows, strict=True), strict=True):
-            column.extend(items)
-        self._derive(len(rows))
-
-    def append(
-        self, group: Sequence[tuple[str, AnyGrowing]], rows: Sequence[tuple[int, ...]]
-    ) -> None:
-        """Append rows to one of the other groups."""
-        if rows:
-            for (_, column), items in zip(group, zip(*rows, strict=True), strict=True):
-                column.extend(items)
+        self.births.append(births)
+        self._derive(len(births))
 
     def act(self, rows: Sequence[tuple[int, ...]]) -> None:
-        """Append acts."""
-        self.append(self.acts, rows)
+        """Append acts, which ``roles`` has followed."""
+        self.acts.append(rows)
         self._derive_acts(len(rows))
 
     def _derive_acts(self, count: int) -> None:
-        start = len(self.act_seq) - count
+        start = len(self.acts) - count
         ruling = np.flatnonzero(np.isin(self.act_what.view()[start:], _RULING)) + start
         self.ruling.extend(ruling.astype(np.uint32))
 
     def close(self, rows: Sequence[tuple[int, int, int]]) -> None:
         """Append closings (seq, recorded, row) of open rows."""
-        if rows:
-            first = len(self.closing_seq)
-            self.append(self.closings, rows)
-            closed = np.array([row for _, _, row in rows], np.int64)
-            numbers = np.arange(first, first + len(rows), dtype=np.uint32)
-            self.closed_at.set_once(closed, numbers)
+        self.closings.append(rows)
+        self._mark_closed(np.array([row for _, _, row in rows], np.int64))
+
+    def _mark_closed(self, rows: I64) -> None:
+        """Derive what the last closings imply, which are of these rows."""
+        end = len(self.closings)
+        self.closed_at.set_once(rows, np.arange(end - len(rows), end, dtype=np.uint32))
 
     def _derive(self, count: int) -> None:
         """Derive what the last ``count`` births imply."""
@@ -245,7 +251,8 @@ class FactColumns:
         keys = object_.copy()
         keys[is_text] = hashes[object_[is_text].astype(np.int64) - 1]
         self.object_key.extend(object_keys(keys, kind))
-        self.identity.extend(_identity_keys([column.view()[start:] for _, column in self.births]))
+        births = [column[start:] for column in self.births.views()]
+        self.identity.extend(_identity_keys(births))
 
     # --- what the fold asks ----------------------------------------------------------------------
 
@@ -271,11 +278,20 @@ class FactColumns:
             if subjects[row] == subject
         ]
 
-    def acts_from(self, first: int, end: int | None = None) -> Iterator[tuple[int, ...]]:
-        """Yield the acts from row ``first`` to before ``end``: the items of ``acts`` in order."""
-        columns = (np.asarray(column.view()[first:end], np.int64) for _, column in self.acts)
-        items: list[list[int]] = [column.tolist() for column in columns]
-        return zip(*items, strict=True)
+    def act_row(self, row: int) -> ActRow:
+        """Return one act."""
+        return self._with_tenant(self.acts.row(row))
+
+    def scope_of_act(self, row: int) -> int:
+        """Return the code of an act's scope."""
+        return int(self.act_scope.view()[row])
+
+    def acts_until(self, end: int) -> Iterator[tuple[int, ActRow]]:
+        """Yield the first ``end`` acts in order, each with its scope's code."""
+        return ((row[1], self._with_tenant(row)) for row in self.acts.rows(0, end))
+
+    def _with_tenant(self, row: tuple[int, ...]) -> ActRow:
+        return ActRow(row[0], self.scope_tenant[row[1]], *row[2:])
 
     def repeats_of(self, row: int, n: int) -> list[int]:
         """Return the places in repeats of a row by event n, ascending."""
@@ -305,23 +321,23 @@ class FactColumns:
             return None
         known = self._within.get(wanted)
         if known is None or known[0] < len(self.scopes):
-            texts = enumerate(self.scopes.texts(), start=1)
-            codes = frozenset(code for code, text in texts if is_within(read_scope(text), wanted))
-            known = self._within[wanted] = len(self.scopes), codes
+            count = len(self.scopes)
+            every = range(1, count + 1)
+            codes = frozenset(code for code in every if is_within(self.scope_named(code), wanted))
+            known = self._within[wanted] = count, codes
         return known[1]
 
     def identities_of(self, births: Sequence[FactBirth]) -> U64:
         """Return the keys by which assertions that may be the same fact are found."""
         columns = [
-            np.asarray(items, column.view().dtype)
-            for (_, column), items in zip(self.births, zip(*births, strict=True), strict=True)
+            np.asarray(items, column.dtype)
+            for column, items in zip(self.births.views(), zip(*births, strict=True), strict=True)
         ]
         return _identity_keys(cast("list[AnyColumn]", columns))
 
-    def identity_of(self, row: int) -> tuple[int, ...]:
-        """Return what makes another assertion the same fact as a row."""
-        birth = [int(column.view()[row]) for _, column in self.births]
-        return identity_of_birth(birth)
+    def birth(self, row: int) -> FactBirth:
+        """Return one birth."""
+        return FactBirth(*self.births.row(row))
 
     def row_closed_by(self, seq: int) -> int | None:
         """Return the row that event ``seq`` retracted, or None."""
@@ -337,7 +353,7 @@ class FactColumns:
     # --- effects ---------------------------------------------------------------------------------
 
     @property
-    def _groups(self) -> tuple[tuple[tuple[str, AnyGrowing], ...], ...]:
+    def _tables(self) -> tuple[Table, ...]:
         return (
             self.births,
             self.repeats,
@@ -358,83 +374,76 @@ class FactColumns:
     def effects(self, after: int, through: int) -> dict[str, AnyColumn]:
         """Return the canonical columns of events ``after + 1`` … ``through``."""
         effects: dict[str, AnyColumn] = {}
-        for group in self._groups:
-            seqs = group[0][1].view().astype(np.int64, copy=False)
-            start, end = rows_up_to(seqs, after), rows_up_to(seqs, through)
-            effects.update({name: column.view()[start:end] for name, column in group})
+        for table in self._tables:
+            effects.update(table.effects(after, through))
         for prefix, names in self._names():
             effects.update(names.effects(prefix, after, through))
         return {**effects, **self.strings.effects(after, through)}
 
+    def derived(self, after: int, through: int) -> dict[str, AnyColumn]:
+        """Return the hashes of the strings of these events."""
+        return {"strings.hashes": self.strings.hashes(after, through)}
+
     def load(self, columns: Columns, after: int, through: int) -> None:
         """Append the effects in a chunk. Raises `Corrupt`, and then changes nothing."""
-        groups = [
-            [columns.like(name, column.view()) for name, column in group] for group in self._groups
+        births, repeats, evidence, assumptions, closings, acts = tables = [
+            table.read(columns, after, through) for table in self._tables
         ]
-        for place, group in enumerate(groups):
-            seqs = group[0].astype(np.int64, copy=False)
-            check_seqs(seqs, after, through, "a seq column", strict=place == 0)
-            require(len({len(column) for column in group}) == 1, "its columns differ in length")
         names = [one.read(columns, prefix, after, through) for prefix, one in self._names()]
-        scopes = [read_scope(text) for text in names[0].texts]
         strings = self.strings.read(columns, after, through)
-        births, repeats, evidence, assumptions, closings, acts = groups
-        limits = [
+        tenants = [tenant_in(read_scope(text)) for text in names[0].texts]
+        scopes, predicates, sources, kinds = (
             len(one) + len(new.texts) for (_, one), new in zip(self._names(), names, strict=True)
-        ]
+        )
         texts = len(self.strings) + len(strings.sizes)
-        _check_codes(births[2], limits[0])
-        _check_codes(births[3], texts)
-        _check_codes(births[4], limits[1])
-        _check_codes(births[10], limits[2])
-        _check_codes(repeats[3], limits[2])
-        _check_codes(assumptions[2], texts)
-        _check_codes(acts[1], limits[0])
-        is_text = np.isin(births[5], _TEXT_KINDS)
-        _check_codes(births[6][is_text], texts)
-        for column, least, most in ((births[5], 1, max(ObjectKind)), (acts[2], 1, max(Act))):
-            inside = not len(column) or least <= int(column.min()) <= int(column.max()) <= most
-            require(inside, "a kind is not known")
-        rows = len(self.seq) + len(births[0])
-        for column in (repeats[1], evidence[1], assumptions[1], closings[2]):
-            require(
-                not len(column) or int(column.max()) < rows, "it names a fact that is not there"
-            )
-        self._check_acts(acts, texts, limits[1], limits[3], rows)
-        self._check_closings(births[0], closings)
-        for scope in scopes:
-            self._add_tenant(tenant_in(scope))
+        rows = len(self.births) + len(births["seq"])
+        is_text = np.isin(births["kind"], _TEXT_KINDS)
+        for codes, limit in (
+            (births["scope"], scopes),
+            (births["subject"], texts),
+            (births["predicate"], predicates),
+            (births["kind"], max(ObjectKind)),
+            (births["object"][is_text], texts),
+            (births["source"], sources),
+            (repeats["source"], sources),
+            (assumptions["text"], texts),
+            (acts["scope"], scopes),
+            (acts["what"], max(Act)),
+        ):
+            _check_codes(codes, limit)
+        for column in (repeats["row"], evidence["row"], assumptions["row"], closings["row"]):
+            inside = not len(column) or int(column.max()) < rows
+            require(inside, "it names a fact that is not there")
+        _check_acts(acts, texts, predicates, kinds, rows)
+        self._check_closings(births["seq"], closings)
+        roles = self._roles_after(acts, tenants)
+        for tenant in tenants:
+            self._add_tenant(tenant)
         for (_, one), new in zip(self._names(), names, strict=True):
             one.load(new)
         self.strings.load(strings)
-        for columns_kept, items in zip(self._groups, groups, strict=True):
-            for (_, growing), added in zip(columns_kept, items, strict=True):
-                growing.adopt(added)
-        self._derive(len(births[0]))
-        self._derive_acts(len(acts[0]))
-        closed = closings[2].astype(np.int64)
-        first = len(self.closing_seq) - len(closed)
-        self.closed_at.set_once(closed, np.arange(first, first + len(closed), dtype=np.uint32))
+        for table, loaded in zip(self._tables, tables, strict=True):
+            table.load(loaded)
+        self._derive(len(births["seq"]))
+        self._derive_acts(len(acts["seq"]))
+        self._mark_closed(closings["row"].astype(np.int64))
+        self.roles = roles
 
-    def _check_acts(
-        self, acts: Sequence[AnyColumn], texts: int, predicates: int, kinds: int, rows: int
-    ) -> None:
-        """Raise `Corrupt` unless acts name what is there."""
-        what, one, other, number = acts[2], acts[3], acts[4], acts[5]
-        _check_codes(one[what == Act.PREDICATE], predicates)
-        named = (what >= Act.ENTITY) & (what <= Act.SPLIT)
-        _check_codes(one[named], texts)
-        _check_codes(other[named & (what != Act.ENTITY)], texts)
-        kind = other[what == Act.ENTITY]
-        require(not len(kind) or int(kind.max()) <= kinds, "a kind of entity has no such code")
-        _check_codes(number[what == Act.ALIAS], texts)
-        facts = number[what == Act.SPLIT]
-        inside = not len(facts) or (int(facts.min()) >= 0 and int(facts.max()) < rows)
-        require(inside, "a split names a fact that is not there")
+    def _roles_after(self, acts: LoadedRows, tenants: Sequence[str]) -> EntityRoles:
+        """Return who is who after the acts of a chunk. Raises `Corrupt` where one cannot hold."""
+        if not len(acts["seq"]):
+            return self.roles
+        roles, numbers, known = self.roles.copy(), list(self.scope_tenant), dict(self._tenants)
+        numbers += [known.setdefault(tenant, len(known) + 1) for tenant in tenants]
+        for seq, scope, *said in zip(*(column.tolist() for column in acts.values()), strict=True):
+            act = ActRow(seq, numbers[scope], *said)
+            require(roles.may_hold(act), "it merges in a circle, or ends what does not hold")
+            roles.take(act)
+        return roles
 
-    def _check_closings(self, seqs: AnyColumn, closings: Sequence[AnyColumn]) -> None:
+    def _check_closings(self, seqs: AnyColumn, closings: LoadedRows) -> None:
         """Raise `Corrupt` unless each closing closes an open row after its birth."""
-        when, rows = closings[0], closings[2]
+        when, rows = closings["seq"], closings["row"]
         if not len(rows):
             return
         born = concatenate([self.seq.view(), seqs.astype(np.int64)], np.int64)
@@ -447,7 +456,7 @@ class FactColumns:
     @property
     def size_bytes(self) -> int:
         """Memory held by columns, strings and indexes, names left out."""
-        held = sum(column.size_bytes for group in self._groups for _, column in group)
+        held = sum(table.size_bytes for table in self._tables)
         derived = (self.closed_at, self.identity, self.subject_key, self.object_key)
         indexes = (self.identities, self.by_subject, self.by_object, self.strings)
         return held + sum(one.size_bytes for one in (*derived, *indexes))
@@ -457,6 +466,21 @@ def _check_codes(codes: AnyColumn, limit: int) -> None:
     """Raise `Corrupt` unless codes are of what there is."""
     inside = not len(codes) or 1 <= int(codes.min()) <= int(codes.max()) <= limit
     require(inside, "a code is of nothing that is there")
+
+
+def _check_acts(acts: LoadedRows, texts: int, predicates: int, kinds: int, rows: int) -> None:
+    """Raise `Corrupt` unless acts name what is there."""
+    what, one, other, number = acts["what"], acts["one"], acts["other"], acts["number"]
+    _check_codes(one[what == Act.PREDICATE], predicates)
+    named = (what >= Act.ENTITY) & (what <= Act.SPLIT)
+    _check_codes(one[named], texts)
+    _check_codes(other[named & (what != Act.ENTITY)], texts)
+    kind = other[what == Act.ENTITY]
+    require(not len(kind) or int(kind.max()) <= kinds, "a kind of entity has no such code")
+    _check_codes(number[what == Act.ALIAS], texts)
+    facts = number[what == Act.SPLIT]
+    inside = not len(facts) or (int(facts.min()) >= 0 and int(facts.max()) < rows)
+    require(inside, "a split names a fact that is not there")
 
 
 def object_keys(numbers: U64, kinds: AnyColumn) -> U64:
@@ -470,17 +494,12 @@ def object_key(number: int, kind: ObjectKind) -> int:
 
 
 def _identity_keys(births: Sequence[AnyColumn]) -> U64:
-    """Return one u64 for each birth, the same where they are the same fact."""
-    unstated = (births[12] & np.uint8(FLAG_FROM_RECORDED)) != 0
-    given = np.where(unstated, 0, births[7])
+    """Return one u64 for each birth, the same where `FactBirth.identity` is."""
+    columns = dict(zip(FactBirth._fields, births, strict=True))
+    unstated = (columns["flags"] & np.uint8(FLAG_FROM_RECORDED)) != 0
+    given = np.where(unstated, 0, columns["valid_from"])
     mixed = np.zeros(len(given), np.uint64)
-    for column in (*births[2:7], given, births[8]):
+    for column in (*births[2:7], given, columns["valid_to"]):
         mixed = (mixed ^ column.astype(np.uint64)) * _MIX
         mixed ^= mixed >> np.uint64(29)
     return mixed
-
-
-def identity_of_birth(birth: Sequence[int]) -> tuple[int, ...]:
-    """Return what makes two assertions the same fact: scope, triple, and the range given."""
-    unstated = birth[12] & FLAG_FROM_RECORDED
-    return (*birth[2:7], unstated, 0 if unstated else birth[7], birth[8])

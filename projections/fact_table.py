@@ -16,20 +16,18 @@ import numpy as np
 from cerata.engine.events import Scope
 
 from .columns import I64, rows_up_to
-from .entity_roles import EntityRoles
+from .entity_roles import Act, ActRow, EntityRoles
 from .fact_columns import (
+    CONFIDENCE_UNIT,
     FLAG_ASSUMPTIONS,
     FLAG_EVIDENCE,
     NO_PLACE,
-    Act,
     FactColumns,
     object_key,
 )
 from .fact_values import TEXT_KINDS, ObjectKind, number_of, text_of, value_of
 from .hash_index import hash_bytes64
 from .intervals import ENDLESS, Interval
-
-CONFIDENCE_UNIT: Final = 1_000_000
 
 _FEW: Final = 64
 """Up to so many rows are looked at one by one, which is faster than numpy."""
@@ -89,7 +87,12 @@ class Facts:
         if found is None:
             if len(self._roles) >= _ROLES_KEPT_MAX:
                 self._roles.clear()
-            found = EntityRoles(columns, self._ruling[:count].tolist(), scopes)
+            found = EntityRoles()
+            for row in self._ruling[:count].tolist():
+                act = columns.act_row(row)
+                # Whoever ended it, it has ended, as with a retraction.
+                if scopes is None or act.what == Act.END or columns.scope_of_act(row) in scopes:
+                    found.take(act)
             self._roles[count, scopes] = found
         return found
 
@@ -208,14 +211,14 @@ class FactsAt:
         code = columns.strings.find(name)
         if code is None:
             return []
-        roles, related = self.roles, self.roles.related(code)
+        related = self.roles.related(code)
         hashes = columns.strings.all_hashes()
         for one in related - {code}:
             rows += columns.by_subject.find(keys, int(hashes[one - 1]))
         return sorted(
             row
             for row in rows
-            if subjects[row] in related and roles.reads_as(row, subjects[row], code)
+            if subjects[row] in related and self._reads_as(row, subjects[row], code)
         )
 
     def _named(self, rows: list[int], name: str) -> list[int]:
@@ -251,7 +254,20 @@ class FactsAt:
         rows = [row for row in rows if kinds[row] == kind and objects[row] in related]
         if kind is not ObjectKind.ENTITY or self.roles.is_plain:
             return rows
-        return sorted(row for row in rows if self.roles.reads_as(row, objects[row], code))
+        return sorted(row for row in rows if self._reads_as(row, objects[row], code))
+
+    def tenant_of(self, row: int) -> int:
+        """Return the number of a row's tenant."""
+        return self._columns.scope_tenant[self._facts.scopes[row]]
+
+    def _read(self, row: int, entity: int) -> int:
+        """Return what an entity that a row names is read as."""
+        roles = self.roles
+        return entity if roles.is_plain else roles.read(self.tenant_of(row), row, entity)
+
+    def _reads_as(self, row: int, entity: int, wanted: int) -> bool:
+        """Tell whether an entity that a row names is read as ``wanted`` is."""
+        return self._read(row, entity) == self.roles.root(self.tenant_of(row), wanted)
 
     def row_of(self, fact: int) -> int | None:
         """Return the row of the fact that an event asserted by n, known or not, or None."""
@@ -276,13 +292,12 @@ class FactsAt:
         return np.array(self._seen(range(self._rows), closed=True), np.int64)
 
     @property
-    def acts(self) -> Iterator[tuple[int, int, Act, int, int, int]]:
-        """The acts by n within the scope: seq, tenant, what, and its three numbers."""
+    def acts(self) -> Iterator[ActRow]:
+        """The acts by n within the scope."""
         columns = self._columns
-        end = rows_up_to(columns.act_seq.view(), self.n)
-        for seq, scope, what, one, other, number in columns.acts_from(0, end):
+        for scope, act in columns.acts_until(rows_up_to(columns.act_seq.view(), self.n)):
             if self._scopes is None or scope in self._scopes:
-                yield seq, columns.scope_tenant[scope], Act(what), one, other, number
+                yield act
 
     def is_known(self, row: int) -> bool:
         """Tell whether a row was not retracted by n."""
@@ -298,40 +313,39 @@ class FactsAt:
         """
         facts, roles = self._facts, self.roles
         starts, ends = facts.starts, facts.ends
-        if not roles.functional:
+        if not roles.any_functional:
             return [FactSpan(row, Interval(starts[row], ends[row]), None) for row in rows]
         found: list[FactSpan] = []
         groups: dict[tuple[int, int, int], dict[int, FactSpan]] = {}
         for row in rows:
-            tenant = self._columns.scope_tenant[facts.scopes[row]]
-            predicate = facts.predicates[row]
-            if (tenant, predicate) not in roles.functional:
+            tenant, predicate = self.tenant_of(row), facts.predicates[row]
+            if not roles.is_functional(tenant, predicate):
                 found.append(FactSpan(row, Interval(starts[row], ends[row]), None))
                 continue
-            key = (tenant, roles.read(row, facts.subjects[row]), predicate)
+            key = (tenant, self._read(row, facts.subjects[row]), predicate)
             if key not in groups:
                 members = group if group is not None else self._group(row)
                 groups[key] = self._succession(self.of_tenant(members, tenant))
-            found.append(groups[key][row])
+            # A chunk whose hashes lie hides a row from its own group.
+            found.append(groups[key].get(row) or self.stated(row))
         return found
 
     def _group(self, row: int) -> list[int]:
         """Return the known rows with the subject and predicate of a row."""
         facts = self._facts
-        subject = self._columns.strings.text(self.roles.read(row, facts.subjects[row]))
+        subject = self.subject_of(row)
         predicate = facts.predicates[row]
         rows = [one for one in self._of_subject(subject) if facts.predicates[one] == predicate]
         return self._seen(rows, closed=False)
 
     def of_tenant(self, rows: Iterable[int], tenant: int) -> list[int]:
         """Leave out the rows of other tenants."""
-        tenants, scopes = self._columns.scope_tenant, self._facts.scopes
-        return [row for row in rows if tenants[scopes[row]] == tenant]
+        return [row for row in rows if self.tenant_of(row) == tenant]
 
     def value_key(self, row: int) -> tuple[int, int]:
         """Return what is equal for rows that have the same object at n."""
         kind, number = self._facts.kinds[row], self._facts.objects[row]
-        return kind, self.roles.read(row, number) if kind == ObjectKind.ENTITY else number
+        return kind, self._read(row, number) if kind == ObjectKind.ENTITY else number
 
     def _succession(self, rows: Sequence[int]) -> dict[int, FactSpan]:
         """Return when each value of one subject and predicate is true: to where the next begins."""
@@ -359,14 +373,14 @@ class FactsAt:
 
     def groups(self, rows: Iterable[int]) -> "dict[tuple[int, int, int], FactGroup]":
         """Return rows by tenant, subject as it is read, and predicate; in order of first row."""
-        facts, tenants = self._facts, self._columns.scope_tenant
+        facts = self._facts
         found: dict[tuple[int, int, int], FactGroup] = {}
         for row in rows:
-            tenant, predicate = tenants[facts.scopes[row]], facts.predicates[row]
-            key = (tenant, self.roles.read(row, facts.subjects[row]), predicate)
+            tenant, predicate = self.tenant_of(row), facts.predicates[row]
+            key = (tenant, self._read(row, facts.subjects[row]), predicate)
             group = found.get(key)
             if group is None:
-                functional = (tenant, predicate) in self.roles.functional
+                functional = self.roles.is_functional(tenant, predicate)
                 group = found[key] = FactGroup([], functional)
             group.rows.append(row)
         return found
@@ -375,7 +389,7 @@ class FactsAt:
 
     def subject_of(self, row: int) -> str:
         """Return the name that a row's subject is read as."""
-        return self._columns.strings.text(self.roles.read(row, self._facts.subjects[row]))
+        return self._columns.strings.text(self._read(row, self._facts.subjects[row]))
 
     def predicate_of(self, row: int) -> str:
         return self._columns.predicates.text(self._facts.predicates[row]) or ""
@@ -386,17 +400,17 @@ class FactsAt:
         if kind not in TEXT_KINDS:
             return kind, value_of(kind, number)
         if kind is ObjectKind.ENTITY:
-            number = self.roles.read(row, number)
+            number = self._read(row, number)
         text = self._columns.strings.text(number)
         return kind, text.encode("latin-1") if kind is ObjectKind.BYTES else text
 
     def named_by(self, row: int) -> tuple[str, str | None]:
         """Return the entities that a row names, as subject and object, before any merge."""
-        facts, strings = self._facts, self._columns.strings
-        subject = strings.text(self.roles.named(row, facts.subjects[row]))
+        facts, strings, tenant = self._facts, self._columns.strings, self.tenant_of(row)
+        subject = strings.text(self.roles.named(tenant, row, facts.subjects[row]))
         if facts.kinds[row] != ObjectKind.ENTITY:
             return subject, None
-        return subject, strings.text(self.roles.named(row, facts.objects[row]))
+        return subject, strings.text(self.roles.named(tenant, row, facts.objects[row]))
 
     def seq_of(self, row: int) -> int:
         return int(self._facts.seqs[row])

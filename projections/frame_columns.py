@@ -5,7 +5,6 @@ Owns the effect columns in order of seq, their place in digests and chunks, and 
 neither. The fold in `frames` decides what to append; `frame_table` answers questions.
 """
 
-from collections.abc import Sequence
 from enum import IntEnum
 from operator import itemgetter
 from typing import Final
@@ -19,7 +18,6 @@ from .attributes import Attributes
 from .columns import (
     NO_ROW,
     AnyColumn,
-    AnyGrowing,
     Column,
     Columns,
     concatenate,
@@ -28,8 +26,9 @@ from .columns import (
 )
 from .frame_links import ChildLinks
 from .hash_index import HashIndex
-from .names import Names, check_seqs
+from .names import Names
 from .scopes import read_scope, scope_text
+from .tables import LoadedRows, Table
 from .timeline import TimelineIndex
 
 NO_INDEX: Final = -1
@@ -89,19 +88,21 @@ class FrameColumns:
         self.chunk_index, self.chunk_count = Column(np.int32), Column(np.int32)
         self.content, self.content_low = Column(np.uint64), Column(np.uint64)
         self.flags = Column(np.uint8)
-        self.births: tuple[tuple[str, AnyGrowing], ...] = (
-            ("births.seq", self.seq),
-            ("births.recorded", self.recorded),
-            ("births.created", self.created),
-            ("births.kind", self.kind),
-            ("births.role", self.role),
-            ("births.scope", self.scope),
-            ("births.parent", self.parent),
-            ("births.chunk_index", self.chunk_index),
-            ("births.chunk_count", self.chunk_count),
-            ("births.content", self.content),
-            ("births.content_low", self.content_low),
-            ("births.flags", self.flags),
+        self.births = Table(
+            "births",
+            strict=True,
+            seq=self.seq,
+            recorded=self.recorded,
+            created=self.created,
+            kind=self.kind,
+            role=self.role,
+            scope=self.scope,
+            parent=self.parent,
+            chunk_index=self.chunk_index,
+            chunk_count=self.chunk_count,
+            content=self.content,
+            content_low=self.content_low,
+            flags=self.flags,
         )
         self.attributes = Attributes()
         # Derived: the names and values of each scope; a row is its code.
@@ -110,24 +111,20 @@ class FrameColumns:
         self.spaces = Names()
         self.embedding_seq = Column(np.int64)
         self.embedding_row, self.embedding_space = Column(np.uint32), Column(np.uint32)
-        self.embeddings: tuple[tuple[str, AnyGrowing], ...] = (
-            ("embeddings.seq", self.embedding_seq),
-            ("embeddings.row", self.embedding_row),
-            ("embeddings.space", self.embedding_space),
+        self.embeddings = Table(
+            "embeddings", seq=self.embedding_seq, row=self.embedding_row, space=self.embedding_space
         )
         self.closing_seq, self.closing_by = Column(np.int64), Column(np.int64)
         self.closing_row, self.closing_kind = Column(np.uint32), Column(np.uint8)
-        self.closings: tuple[tuple[str, AnyGrowing], ...] = (
-            ("closings.seq", self.closing_seq),
-            ("closings.row", self.closing_row),
-            ("closings.kind", self.closing_kind),
-            ("closings.by", self.closing_by),
+        self.closings = Table(
+            "closings",
+            seq=self.closing_seq,
+            row=self.closing_row,
+            kind=self.closing_kind,
+            by=self.closing_by,
         )
         self.oddity_seq, self.oddity_kind = Column(np.int64), Column(np.uint8)
-        self.oddities: tuple[tuple[str, AnyGrowing], ...] = (
-            ("oddities.seq", self.oddity_seq),
-            ("oddities.kind", self.oddity_kind),
-        )
+        self.oddities = Table("oddities", seq=self.oddity_seq, kind=self.oddity_kind)
         # Of a batch that is being folded, to be kept in order of seq.
         self._notes: list[tuple[int, Oddity]] = []
         self._embedded: list[tuple[int, int, str]] = []
@@ -142,8 +139,7 @@ class FrameColumns:
     def bear(self, *births: npt.ArrayLike) -> None:
         """Append births, the columns of `births` in order, and link them to their parents."""
         known = len(self.seq)
-        for (_, column), items in zip(self.births, births, strict=True):
-            column.extend(items)
+        self.births.extend(*births)
         self.attributes.settle()
         self.scope_parts.settle()
         for seq in self._link(len(self.seq) - known):
@@ -174,27 +170,21 @@ class FrameColumns:
         # Stable: an event's own stay in their order.
         if self._notes:
             self._notes.sort(key=itemgetter(0))
-            for (_, column), items in zip(
-                self.oddities, zip(*self._notes, strict=True), strict=True
-            ):
-                column.extend(items)
+            self.oddities.append(self._notes)
             self._notes.clear()
         if self._embedded:
             self._embedded.sort(key=itemgetter(0))
             # Only now, since spaces are numbered by the event that names them first.
             codes = [self.spaces.code(space, seq) for seq, _, space in self._embedded]
-            self.embedding_seq.extend([seq for seq, _, _ in self._embedded])
-            self.embedding_row.extend([row for _, row, _ in self._embedded])
-            self.embedding_space.extend(codes)
+            self.embeddings.extend(
+                [seq for seq, _, _ in self._embedded], [row for _, row, _ in self._embedded], codes
+            )
             self._embedded.clear()
 
     def close(self, row: int, seq: int, kind: ClosingKind, by: int) -> None:
         """Append a closing of an open row; ``by`` is the frame in its place, or 0."""
         self.closed_at.set_once(row, len(self.closing_seq))
-        self.closing_seq.extend([seq])
-        self.closing_row.extend([row])
-        self.closing_kind.extend([kind])
-        self.closing_by.extend([by])
+        self.closings.append([(seq, row, kind, by)])
 
     def _link(self, count: int) -> list[int]:
         """Derive what the last ``count`` rows imply; return the seqs whose parent is none."""
@@ -233,39 +223,41 @@ class FrameColumns:
 
     # --- effects ---------------------------------------------------------------------------------
 
+    @property
+    def _tables(self) -> tuple[Table, ...]:
+        return self.births, self.embeddings, self.closings, self.oddities
+
     def effects(self, after: int, through: int) -> dict[str, AnyColumn]:
         """Return the canonical columns of events ``after + 1`` … ``through``."""
         effects: dict[str, AnyColumn] = {}
-        for group in (self.births, self.embeddings, self.closings, self.oddities):
-            seqs = group[0][1].view().astype(np.int64, copy=False)
-            start, end = rows_up_to(seqs, after), rows_up_to(seqs, through)
-            effects.update({name: column.view()[start:end] for name, column in group})
+        for table in self._tables:
+            effects.update(table.effects(after, through))
         for prefix, names in self._names():
             effects.update(names.effects(prefix, after, through))
         seqs = self.seq.view()
         rows = rows_up_to(seqs, after), rows_up_to(seqs, through)
         return {**effects, **self.attributes.effects(rows, after, through)}
 
+    def derived(self, after: int, through: int) -> dict[str, AnyColumn]:
+        """Return the hashes of the strings of these events."""
+        return {"strings.hashes": self.attributes.strings.hashes(after, through)}
+
     def load(self, columns: Columns, after: int, through: int) -> None:
         """Append the effects in a chunk. Raises `Corrupt`, and then changes nothing."""
-        kept = (self.births, self.embeddings, self.closings, self.oddities)
-        groups = [[columns.like(name, column.view()) for name, column in group] for group in kept]
-        for group, strict in zip(groups, (True, False, False, False), strict=True):
-            seqs = group[0].astype(np.int64, copy=False)
-            check_seqs(seqs, after, through, "a seq column", strict=strict)
-            require(len({len(column) for column in group}) == 1, "its columns differ in length")
-        births, embeddings, closings, oddities = groups
+        births, embeddings, closings, oddities = tables = [
+            table.read(columns, after, through) for table in self._tables
+        ]
         loaded = [names.read(columns, prefix, after, through) for prefix, names in self._names()]
-        coded = (*births[3:6], embeddings[2])
+        coded = (births["kind"], births["role"], births["scope"], embeddings["space"])
         for (prefix, names), new, codes in zip(self._names(), loaded, coded, strict=True):
             limit = len(names) + len(new.texts)
             require(not len(codes) or int(codes.max()) <= limit, f"{prefix} has no such code")
-        rows = len(self.seq), len(self.seq) + len(births[0])
-        self._check_embeddings(births[0], embeddings)
-        self._check_closings(births[0], closings)
+        rows = len(self.seq), len(self.seq) + len(births["seq"])
+        self._check_embeddings(births["seq"], embeddings)
+        self._check_closings(births["seq"], closings)
         require(
-            not len(oddities[0])
-            or 1 <= int(oddities[1].min()) <= int(oddities[1].max()) <= max(Oddity),
+            not len(oddities["seq"])
+            or 1 <= int(oddities["kind"].min()) <= int(oddities["kind"].max()) <= max(Oddity),
             "an oddity has no such kind",
         )
         attributes = self.attributes.read(columns, rows, after, through)
@@ -275,28 +267,27 @@ class FrameColumns:
         self.scope_parts.settle()
         for (_, names), new in zip(self._names(), loaded, strict=True):
             names.load(new)
-        for columns_kept, items in zip(kept, groups, strict=True):
-            for (_, growing), added in zip(columns_kept, items, strict=True):
-                growing.adopt(added)
+        for table, rows_of in zip(self._tables, tables, strict=True):
+            table.load(rows_of)
         self.attributes.load(attributes)
         # The parents that are unknown are among the oddities loaded above.
-        self._link(len(births[0]))
-        closed = closings[1].astype(np.int64)
+        self._link(len(births["seq"]))
+        closed = closings["row"].astype(np.int64)
         first = len(self.closing_seq) - len(closed)
         self.closed_at.set_once(closed, np.arange(first, first + len(closed), dtype=np.uint32))
 
-    def _check_embeddings(self, seqs: AnyColumn, embeddings: Sequence[AnyColumn]) -> None:
+    def _check_embeddings(self, seqs: AnyColumn, embeddings: LoadedRows) -> None:
         """Raise `Corrupt` unless each embedding is of a row born by then, in a named space."""
-        when, rows, spaces = embeddings
+        when, rows, spaces = embeddings["seq"], embeddings["row"], embeddings["space"]
         if len(rows):
             born = concatenate([self.seq.view(), seqs.astype(np.int64)], np.int64)
             require(int(rows.max()) < len(born), "an embedding names a row that is not there")
             require(bool((born[rows] <= when).all()), "an embedding comes before its frame")
             require(int(spaces.min()) > 0, "an embedding has no space")
 
-    def _check_closings(self, seqs: AnyColumn, closings: Sequence[AnyColumn]) -> None:
+    def _check_closings(self, seqs: AnyColumn, closings: LoadedRows) -> None:
         """Raise `Corrupt` unless each closing closes an open row after its birth."""
-        when, rows, kinds = closings[0], closings[1], closings[2]
+        when, rows, kinds = closings["seq"], closings["row"], closings["kind"]
         if not len(rows):
             return
         born = concatenate([self.seq.view(), seqs.astype(np.int64)], np.int64)
@@ -319,8 +310,7 @@ class FrameColumns:
     @property
     def size_bytes(self) -> int:
         """Memory held by the columns and indexes, names left out."""
-        groups = (*self.births, *self.embeddings, *self.closings, *self.oddities)
-        held = sum(column.size_bytes for _, column in groups) + self.closed_at.size_bytes
+        held = sum(table.size_bytes for table in self._tables) + self.closed_at.size_bytes
         derived = (
             self.links,
             self.attributes,

@@ -14,16 +14,16 @@ as not given, are oddities. Kinds of events that are not handled leave no trace,
 that knows more kinds has the same state.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import ClassVar, Final
 
 import msgspec
 import numpy as np
 import numpy.typing as npt
 
-from cerata.engine.events import DeleteFrame, PutEmbedding, PutFrame, Scope, SupersedeFrame
+from cerata.engine.events import DeleteFrame, PutEmbedding, PutFrame, SupersedeFrame
 
-from .columns import AnyColumn, Columns, decode_columns, encode_columns
+from .column_fold import ColumnFold
 from .frame_columns import (
     FLAG_BLOB,
     FLAG_CONTENT_HASH,
@@ -39,14 +39,7 @@ from .frame_table import Frames
 from .frame_times import NO_TIME
 from .hash_index import hash_halves
 from .projection import (
-    BlockDigests,
     FoldedEvent,
-    Parameters,
-    check_follows,
-    check_head,
-    check_range,
-    chunk_head,
-    salt_of,
 )
 
 _PUT: Final = PutFrame.wire_name
@@ -62,26 +55,14 @@ _I64_END: Final = 1 << 63
 """What is below it, and at least its negative, a signed column holds."""
 
 
-class FramesProjection:
+class FramesProjection(ColumnFold[FrameColumns]):
     """Folds putFrame, deleteFrame, supersedeFrame and putEmbedding into columns."""
 
     name: ClassVar[str] = "frames"
     version: ClassVar[int] = 2
 
     def __init__(self) -> None:
-        self._seq = 0
-        self._columns = FrameColumns()
-        self._digests = BlockDigests(salt_of(self.name, self.version, self.parameters))
-        # The last scope seen and its code: neighbours mostly share one object.
-        self._last_scope: tuple[Scope, int] = ((), 0)
-
-    @property
-    def parameters(self) -> Parameters:
-        return {}
-
-    @property
-    def seq(self) -> int:
-        return self._seq
+        super().__init__(FrameColumns())
 
     def snapshot(self) -> Frames:
         """Return an immutable reader of the state at ``seq``; O(1), any thread may use it."""
@@ -89,10 +70,7 @@ class FramesProjection:
 
     # --- folding ---------------------------------------------------------------------------------
 
-    def apply(self, events: Sequence[FoldedEvent]) -> None:
-        if not events:
-            return
-        check_follows(self._seq, events)
+    def _fold(self, events: Sequence[FoldedEvent]) -> None:
         births: list[FoldedEvent] = []
         others: list[FoldedEvent] = []
         for event in events:
@@ -109,8 +87,6 @@ class FramesProjection:
             else:
                 self._close(event)
         self._columns.keep_batch()
-        self._seq += len(events)
-        self._digests.complete(self._seq, self._effects)
 
     def _bear(self, events: Sequence[FoldedEvent]) -> None:
         """Append births, a column at a time; about 1.5 us a frame in a batch."""
@@ -176,15 +152,6 @@ class FramesProjection:
         self._columns.note(seq, Oddity.OUT_OF_RANGE)
         return msgspec.structs.replace(body, content_dates=dates)
 
-    def _scope_code(self, scope: Scope, seq: int) -> int:
-        last, code = self._last_scope
-        if (scope is not last and scope != last) or not code:
-            code = self._columns.scope_code(scope, seq)
-            # True equals 1, and is another scope: only strings are what they are equal to.
-            if all(isinstance(value, str) for _, value in scope):
-                self._last_scope = (scope, code)
-        return code
-
     def _embed(self, event: FoldedEvent) -> None:
         """Take an embedding that came after its frame."""
         columns, body, seq = self._columns, event.body, event.seq
@@ -228,46 +195,6 @@ class FramesProjection:
             for child in columns.links.below(row, limit, but=instead):
                 if not columns.is_closed(child):
                     columns.close(child, seq, along, by)
-
-    # --- digest and chunks -----------------------------------------------------------------------
-
-    def digest(self) -> bytes:
-        return self._digests.root(self._seq, self._effects)
-
-    def digest_at(self, seq: int) -> bytes:
-        """Return the digest at an earlier seq; O(one block of events)."""
-        check_range(0, seq, self._seq)
-        return self._digests.root(seq, self._effects)
-
-    def chunk(self, after: int, through: int | None = None) -> bytes:
-        end = self._seq if through is None else through
-        check_range(after, end, self._seq)
-        return encode_columns(
-            {
-                **chunk_head(self._digests.salt, after, end),
-                "blocks": self._digests.leaves(after, end),
-                **self._effects(after, end),
-                "strings.hashes": self._columns.attributes.strings.hashes(after, end),
-            }
-        )
-
-    def load(self, *chunks: bytes) -> None:
-        parts, through = [decode_columns(chunk) for chunk in chunks], self._seq
-        for part in parts:
-            through = check_head(part, self._digests.salt, through)
-        columns = Columns.end_to_end(parts)
-        self._digests.check(columns.u8("blocks"), self._seq, through)
-        self._columns.load(columns, self._seq, through)
-        self._digests.load(columns.u8("blocks"))
-        self._seq = through
-
-    def _effects(self, after: int, through: int) -> Mapping[str, AnyColumn]:
-        return self._columns.effects(after, through)
-
-    @property
-    def size_bytes(self) -> int:
-        """Memory held by the columns."""
-        return self._columns.size_bytes
 
 
 def _flags(body: PutFrame) -> int:

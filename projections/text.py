@@ -59,6 +59,11 @@ def words(text: str) -> list[bytes]:
     return _unicode().words(text)
 
 
+def folded_name(name: str) -> str:
+    """Return a name as names are compared: case, accents, punctuation and spaces do not count."""
+    return " ".join(word.decode() for word in words(name))
+
+
 def folded(texts: Sequence[str]) -> tuple[bytes, list[int]]:
     """Return the words of many texts in one buffer, a space between, and each text's size in it.
 

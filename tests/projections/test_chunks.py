@@ -1,5 +1,8 @@
 """Chunks: damage is refused and changes nothing; what is loaded is what was folded."""
 
+from collections.abc import Sequence
+from typing import TypeAlias
+
 import numpy as np
 import pytest
 from hypothesis import given
@@ -7,19 +10,34 @@ from hypothesis import strategies as st
 
 from cerata.engine.errors import Corrupt
 from cerata.engine.events import (
+    DEFAULT_SCOPE,
+    AssertFact,
     Attachment,
     DeleteFrame,
     Embedding,
+    EventBody,
+    Evidence,
+    MergeEntities,
+    PutEntity,
     PutFrame,
+    PutPredicate,
+    RetractFact,
+    SplitEntity,
     SupersedeFrame,
+    UnsplitEntity,
 )
 from cerata.projections.columns import Column, decode_columns, encode_columns, narrow
+from cerata.projections.entity_roles import Act
+from cerata.projections.entity_table import Entities
+from cerata.projections.fact_table import Facts
+from cerata.projections.fact_values import ObjectKind
+from cerata.projections.facts import FactsProjection
 from cerata.projections.frame_table import Frames
 from cerata.projections.frames import FramesProjection
 from cerata.projections.fulltext import FulltextProjection
 from cerata.projections.hash_index import HashIndex
 
-from .histories import FILTERS, events_of, fold
+from .histories import FILTERS, Folded, events_of, fold
 
 EMBEDDING = Embedding("small", "f4", 1, Attachment(bytes(32), 4))
 
@@ -43,13 +61,42 @@ EVENTS = events_of(
 )
 
 
-@pytest.mark.parametrize("kind", [FramesProjection, FulltextProjection])
-def test_any_damaged_byte_is_refused_or_harmless(
-    kind: type[FramesProjection] | type[FulltextProjection],
-) -> None:
+BODIES: list[EventBody] = [
+    PutPredicate(predicate="is", functional=True),
+    AssertFact(subject="ann", predicate="is", object_kind="string", object="é", valid_to=9_000),
+    AssertFact(
+        subject="bob",
+        predicate="knows",
+        object_kind="entity",
+        object="ann",
+        valid_from=7,
+        evidence=(Evidence(1, 0, 2),),
+        assumptions=("sober",),
+    ),
+    AssertFact(subject="ann", predicate="is", object_kind="integer", object=-3),
+    AssertFact(subject="bob", predicate="knows", object_kind="entity", object="ann", valid_from=7),
+    PutEntity(entity="ann", kind="person", aliases=("Annie",)),
+    MergeEntities(entity="bob", into="eve"),
+    SplitEntity(entity="ann", into="zoe", facts=(3,)),
+    UnsplitEntity(split=8),
+    RetractFact(fact=4),
+    MergeEntities(entity="eve", into="bob"),
+]
+"""Every kind of event that says something of facts; the last one would make a circle."""
+FACTS = [
+    Folded(seq, body.wire_name, 100 + seq, DEFAULT_SCOPE, body)
+    for seq, body in enumerate(BODIES, start=1)
+]
+
+Kind: TypeAlias = type[FramesProjection] | type[FulltextProjection] | type[FactsProjection]
+KINDS = [(FramesProjection, EVENTS), (FulltextProjection, EVENTS), (FactsProjection, FACTS)]
+
+
+@pytest.mark.parametrize(("kind", "events"), KINDS)
+def test_any_damaged_byte_is_refused_or_harmless(kind: Kind, events: Sequence[Folded]) -> None:
     # The caller's checksum finds damage first; without it, nothing may crash or half load.
     whole = kind()
-    whole.apply(EVENTS)
+    whole.apply(events)
     chunk = whole.chunk(0)
     empty_digest = kind().digest()
     refused = 0
@@ -67,6 +114,8 @@ def test_any_damaged_byte_is_refused_or_harmless(
                 read = target.snapshot()
                 if isinstance(read, Frames):
                     ask_everything(read)
+                elif isinstance(read, Facts):
+                    ask_all_facts(read)
     assert refused > len(chunk)
 
 
@@ -88,12 +137,52 @@ def ask_everything(frames: Frames) -> None:
             frames.timeline(n, by).page(limit=3)
 
 
-@pytest.mark.parametrize("kind", [FramesProjection, FulltextProjection])
-def test_every_truncation_is_refused(
-    kind: type[FramesProjection] | type[FulltextProjection],
-) -> None:
+def ask_all_facts(facts: Facts) -> None:
+    """Every read: what was accepted must answer, whatever it says."""
+    for n in (facts.seq // 2, facts.seq):
+        view = facts.at(n)
+        rows = view.find(closed=True)
+        known = [row for row in rows if view.is_known(row)]
+        assert [span.row for span in view.spans(known)] == known
+        for row in rows:
+            assert isinstance(view.subject_of(row), str)
+            assert isinstance(view.predicate_of(row), str)
+            assert view.object_of(row)[0] in ObjectKind
+            assert 0 <= view.said_of(row)[0] <= 4_295
+            assert isinstance(view.scope_of(row), tuple)
+            assert len(view.known_of(row)) == 3
+            assert isinstance([*view.evidence_of(row), *view.assumptions_of(row)], list)
+        for name in ("ann", "bob", "eve"):
+            view.find(name)
+            view.find(object_=(ObjectKind.ENTITY, name))
+        entities = Entities(view)
+        entities.resolve("annie")
+        assert len([entities.find(one.name) for one in entities.all()]) < 9
+
+
+def test_a_chunk_whose_merges_make_a_circle_is_refused() -> None:
+    """Who wrote it may have known the checksum; looking a name up would never end."""
+    whole = FactsProjection()
+    whole.apply(FACTS)
+    columns = decode_columns(whole.chunk(0))
+    for change in ("circle", "no such merge"):
+        said = {name: columns.like(name, columns._columns[name]).copy() for name in columns.names()}
+        if change == "circle":
+            merge = int(np.flatnonzero(said["acts.what"] == Act.MERGE)[0])
+            said["acts.other"][merge] = said["acts.one"][merge]
+        else:
+            end = int(np.flatnonzero(said["acts.what"] == Act.END)[0])
+            said["acts.number"][end] = 2
+        target = FactsProjection()
+        with pytest.raises(Corrupt, match="circle"):
+            target.load(encode_columns(said))
+        assert (target.seq, target.digest()) == (0, FactsProjection().digest())
+
+
+@pytest.mark.parametrize(("kind", "events"), KINDS)
+def test_every_truncation_is_refused(kind: Kind, events: Sequence[Folded]) -> None:
     whole = kind()
-    whole.apply(EVENTS)
+    whole.apply(events)
     chunk = whole.chunk(0)
     for size in range(len(chunk)):
         with pytest.raises(Corrupt):

@@ -1,0 +1,128 @@
+"""The fold that a built-in projection is: events into columns, and these into digests and chunks.
+
+Owns what `frames` and `facts` share of what `projection` promises. Which columns there are, and
+what an event appends to them, is theirs.
+"""
+
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
+from typing import ClassVar, Generic, Protocol, TypeVar
+
+from cerata.engine.events import Scope
+
+from .columns import AnyColumn, Columns, decode_columns, encode_columns
+from .projection import (
+    BlockDigests,
+    FoldedEvent,
+    Parameters,
+    check_follows,
+    check_head,
+    check_range,
+    chunk_head,
+    salt_of,
+)
+
+
+class FoldedColumns(Protocol):
+    """The columns of a projection, appended by one thread."""
+
+    def scope_code(self, scope: Scope, seq: int) -> int:
+        """Return the code of a scope, a new one if event ``seq`` is the first to have it."""
+        ...
+
+    def effects(self, after: int, through: int) -> dict[str, AnyColumn]:
+        """Return the canonical columns of events ``after + 1`` … ``through``."""
+        ...
+
+    def derived(self, after: int, through: int) -> dict[str, AnyColumn]:
+        """Return what a chunk holds of these events besides, so that loading need not derive it."""
+        ...
+
+    def load(self, columns: Columns, after: int, through: int) -> None:
+        """Append the effects in a chunk. Raises `Corrupt`, and then changes nothing."""
+        ...
+
+    @property
+    def size_bytes(self) -> int: ...
+
+
+ColumnsType = TypeVar("ColumnsType", bound=FoldedColumns)
+
+
+class ColumnFold(ABC, Generic[ColumnsType]):
+    """A projection whose state is columns in order of seq. One thread at a time may call it."""
+
+    name: ClassVar[str]
+    version: ClassVar[int]
+
+    def __init__(self, columns: ColumnsType) -> None:
+        self._seq = 0
+        self._columns = columns
+        self._digests = BlockDigests(salt_of(self.name, self.version, self.parameters))
+        # The last scope seen and its code: neighbours mostly share one object.
+        self._last_scope: tuple[Scope, int] = ((), 0)
+
+    @property
+    def parameters(self) -> Parameters:
+        return {}
+
+    @property
+    def seq(self) -> int:
+        return self._seq
+
+    def apply(self, events: Sequence[FoldedEvent]) -> None:
+        if events:
+            check_follows(self._seq, events)
+            self._fold(events)
+            self._seq += len(events)
+            self._digests.complete(self._seq, self._columns.effects)
+
+    @abstractmethod
+    def _fold(self, events: Sequence[FoldedEvent]) -> None:
+        """Append what the next events say; never fails on a valid log."""
+
+    def _scope_code(self, scope: Scope, seq: int) -> int:
+        last, code = self._last_scope
+        if (scope is not last and scope != last) or not code:
+            code = self._columns.scope_code(scope, seq)
+            # True equals 1, and is another scope: only strings are what they are equal to.
+            if all(isinstance(value, str) for _, value in scope):
+                self._last_scope = (scope, code)
+        return code
+
+    # --- digest and chunks -----------------------------------------------------------------------
+
+    def digest(self) -> bytes:
+        return self._digests.root(self._seq, self._columns.effects)
+
+    def digest_at(self, seq: int) -> bytes:
+        """Return the digest at an earlier seq; O(one block of events)."""
+        check_range(0, seq, self._seq)
+        return self._digests.root(seq, self._columns.effects)
+
+    def chunk(self, after: int, through: int | None = None) -> bytes:
+        end = self._seq if through is None else through
+        check_range(after, end, self._seq)
+        return encode_columns(
+            {
+                **chunk_head(self._digests.salt, after, end),
+                "blocks": self._digests.leaves(after, end),
+                **self._columns.effects(after, end),
+                **self._columns.derived(after, end),
+            }
+        )
+
+    def load(self, *chunks: bytes) -> None:
+        parts, through = [decode_columns(chunk) for chunk in chunks], self._seq
+        for part in parts:
+            through = check_head(part, self._digests.salt, through)
+        columns = Columns.end_to_end(parts)
+        self._digests.check(columns.u8("blocks"), self._seq, through)
+        self._columns.load(columns, self._seq, through)
+        self._digests.load(columns.u8("blocks"))
+        self._seq = through
+
+    @property
+    def size_bytes(self) -> int:
+        """Memory held by the columns."""
+        return self._columns.size_bytes
