@@ -62,10 +62,10 @@ class Checks:
             tagging.check_free({*self._fold.own(Tags.name, head).rows, *self._tags}, ())
         if spaces:
             spaces.check(self._log, self._fold.frames(head), head)
-        ended = self._ended.copy()
         if rules:
+            ended = self._ended.copy()
             rules.check(self._fold.facts(head), head, ended)
-        self._ended = ended
+            self._ended = ended
         self._closing.update(closing.maps[0])
         self._tags |= tagging.keys
         self._shapes.update(shapes.maps[0])

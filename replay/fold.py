@@ -413,6 +413,7 @@ class Fold:
     def replace(self, fresh: Projection) -> None:
         """Let a projection that was folded elsewhere serve from here on."""
         self._projections[fresh.name] = fresh
+        self._last_facts = None
         self._restored.add(fresh.name)
         self._failed.discard(fresh.name)
         self._own.clear()

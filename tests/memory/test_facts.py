@@ -1,6 +1,7 @@
 """Facts through a store: asserted, ended, corrected, contradicted; and who is who."""
 
 import datetime as dt
+import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -334,6 +335,29 @@ class TestScopes:
             store.assert_fact("a", "is", 2)
             view = store.view().within((("tenant", "default"), ("session_id", "s")))
             assert [fact.object for fact in view.facts("a")] == [1]
+
+
+def test_contradictions_are_looked_for_where_there_can_be_any(store: Store) -> None:
+    """Each pair of the values of any predicate was compared: 5,000 of them took half a minute."""
+    store.assert_facts([Assertion("a", "likes", number) for number in range(5_000)])
+    store.assert_fact("a", "likes", True)
+    started = time.process_time()
+    assert len(store.facts("a")) == 5_001
+    reading = time.process_time() - started
+    started = time.process_time()
+    assert store.conflicts("a") == []
+    assert time.process_time() - started < 3 * reading
+
+
+def test_a_rebuilt_projection_is_what_the_store_reads_from_then_on(tmp_path: Path) -> None:
+    """The store went on reading the state that was rebuilt because it was wrong."""
+    path = tmp_path / "memory.cera"
+    with cerata.open(path) as store:
+        store.assert_fact("a", "is", 1)
+        assert store.facts("a")
+        wrong = store._fold.facts()
+        store.rebuild("facts")
+        assert store._fold.facts(wrong.seq) is not wrong
 
 
 class TestTransactions:
