@@ -40,6 +40,16 @@ def machine() -> str:
     )
 
 
+def options_of(text: str | None) -> argparse.Namespace:
+    """Return what the command line of a benchmark of the log says; ``text`` is its help."""
+    parser = argparse.ArgumentParser(
+        description=text, formatter_class=argparse.RawTextHelpFormatter
+    )
+    parser.add_argument("--tiny", action="store_true", help="a few seconds, for CI")
+    parser.add_argument("--folder", help="where to write; the disk that is measured")
+    return parser.parse_args()
+
+
 def microseconds(values: list[float]) -> str:
     ordered = sorted(values)
     low, high = ordered[len(ordered) // 10], ordered[len(ordered) * 9 // 10]
@@ -161,12 +171,7 @@ def opening(folder: Path, events: int, rounds: int) -> float:
 
 def main() -> None:
     """Run all three and print."""
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawTextHelpFormatter
-    )
-    parser.add_argument("--tiny", action="store_true", help="a few seconds, for CI")
-    parser.add_argument("--folder", help="where to write; the disk that is measured")
-    options = parser.parse_args()
+    options = options_of(__doc__)
     tiny = options.tiny
     sys.stdout.write(f'{machine()}\nsync="commit"\n')
     with tempfile.TemporaryDirectory(dir=options.folder) as name:

@@ -25,6 +25,7 @@ import numpy as np
 
 import cerata
 from cerata import Assertion, Entity, Fact, Period
+from cerata.projections.facts import FactsProjection
 from cerata.projections.times import to_datetime, to_microseconds
 
 _BATCH = 1_000
@@ -154,7 +155,7 @@ def _fact(row: tuple[Any, ...]) -> Fact:
 
 
 def report(what: str, figure: str) -> None:
-    sys.stdout.write(f"{what:<44}{figure}\n")
+    sys.stdout.write(f"{what:<66}{figure}\n")
     sys.stdout.flush()
 
 
@@ -203,6 +204,9 @@ def asserting(path: str, peer: str, facts: Sequence[Assertion]) -> None:
         store.facts(facts[0].subject)
         taken = time.perf_counter() - started
         store.checkpoint()
+        folded = store._fold.folded(FactsProjection.name)  # pyright: ignore[reportPrivateUsage]
+        assert isinstance(folded, FactsProjection)
+        report("in memory", f"{folded.size_bytes / len(facts):.0f} bytes a fact")
     tables = Tables(peer)
     tables.create()
     started = time.perf_counter()

@@ -13,7 +13,6 @@ Goals: at most 50 ms and 15 us for each KiB of the tail; at least 150,000 events
 by the clock and of the processor; what other programs take is in the first only.
 """
 
-import argparse
 import os
 import signal
 import statistics
@@ -36,7 +35,7 @@ from cerata.engine.reader import Snapshot
 from cerata.engine.verify import verify_log
 from cerata.fault_injection.kills import Victim
 
-from .append_bench import frame, machine
+from .append_bench import frame, machine, options_of
 
 
 class Spent(NamedTuple):
@@ -172,12 +171,7 @@ def _unpacked(log: Log) -> None:
 
 def main() -> None:
     """Run both and print."""
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawTextHelpFormatter
-    )
-    parser.add_argument("--tiny", action="store_true", help="a few seconds, for CI")
-    parser.add_argument("--folder", help="where to write; the disk that is measured")
-    options = parser.parse_args()
+    options = options_of(__doc__)
     tiny = options.tiny
     sys.stdout.write(f'{machine()}\nsync="commit"\n')
     with tempfile.TemporaryDirectory(dir=options.folder) as name:

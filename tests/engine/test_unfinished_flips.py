@@ -3,21 +3,29 @@
 import pytest
 
 from cerata.engine.errors import Corrupt
+from cerata.engine.log import Log
 
 from .test_hold import nothing_to_save
 from .test_recovery import FIRST, disk_with, recovered
 from .words import LATER, Disk, counted, put, texts
 
 
-def test_a_flip_that_was_not_finished_is_finished() -> None:
-    """TOC and footer are whole, the page that names them was never written."""
-    disk = disk_with("a", "b")
+def unfinished(disk: Disk, *, killed: bool = True) -> Log:
+    """Leave a flip that seals one more event, and whose page was never written."""
     log = disk.open()
     before = disk.image()[:8192]
     log.append([put("c")])
     log.seal()
-    disk.kill()
+    if killed:
+        disk.kill()
     disk.spoil(0, before)
+    return log
+
+
+def test_a_flip_that_was_not_finished_is_finished() -> None:
+    """TOC and footer are whole, the page that names them was never written."""
+    disk = disk_with("a", "b")
+    unfinished(disk)
     said, report = recovered(disk)
     assert (said, report.adopted_footer) == (["a", "b", "c"], True)
 
@@ -45,13 +53,8 @@ def test_what_an_adopted_footer_names_is_written_again() -> None:
 def test_an_unfinished_flip_that_is_torn_is_ignored(torn: str) -> None:
     """The older state and its ring are still whole."""
     disk = disk_with("a", "b")
-    log = disk.open()
-    before = disk.image()[:8192]
-    log.append([put("c")])
-    log.seal()
-    disk.kill()
+    log = unfinished(disk)
     disk.spoil(log.page.toc_offset + 5 if torn == "TOC" else log.page.data_end - 512 + 20)
-    disk.spoil(0, before)
     said, report = recovered(disk)
     assert (said, report.adopted_footer) == (["a", "b", "c"], False)
 
@@ -138,11 +141,7 @@ def test_an_unfinished_cut_stays_cut() -> None:
 def test_an_opener_that_is_not_alone_finishes_no_flip() -> None:
     """Another may be about to write the page that names it."""
     disk = disk_with("a", "b")
-    log = disk.open()
-    before = disk.image()[:8192]
-    log.append([put("c")])
-    log.seal()
-    disk.spoil(0, before)
+    unfinished(disk, killed=False)
     for mode in ("r", "rw"):
         with disk.log(mode=mode) as second:
             assert not second.report.adopted_footer

@@ -86,6 +86,17 @@ def killed_before_the_folder_is_synced(world: World) -> None:
     world.disk.turn = None
 
 
+def assert_the_name_is_durable(session: Session) -> None:
+    """Acknowledge an event in a file that a dead creator named, and lose what can be lost."""
+    append_small(session)
+    disk = session.world.disk
+    trace, node = list(disk.trace), disk.names[PATH].number
+    session.process.kill()
+    model = model_of(session.world, session.written)
+    assert problems(Story(trace, node, PATH, model, "after a dead creator")) == []
+    assert list(disk.names) == [PATH]
+
+
 def test_who_opens_what_a_dead_creator_named_makes_the_name_durable() -> None:
     """It acknowledged events in a file whose name a power loss then took away.
 
@@ -93,13 +104,7 @@ def test_who_opens_what_a_dead_creator_named_makes_the_name_durable() -> None:
     """
     world = World()
     killed_before_the_folder_is_synced(world)
-    session = Session(world)
-    append_small(session)
-    trace, node = list(world.disk.trace), world.disk.names[PATH].number
-    session.process.kill()
-    story = Story(trace, node, PATH, model_of(world, session.written), "after a dead creator")
-    assert problems(story) == []
-    assert list(world.disk.names) == [PATH]
+    assert_the_name_is_durable(Session(world))
 
 
 def test_who_sweeps_as_the_creator_names_its_file_and_dies_makes_the_name_durable() -> None:
@@ -119,12 +124,7 @@ def test_who_sweeps_as_the_creator_names_its_file_and_dies_makes_the_name_durabl
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(SimulatedProcess, "siblings", named_meanwhile)
         session = Session(world)
-    append_small(session)
-    trace, node = list(world.disk.trace), world.disk.names[PATH].number
-    session.process.kill()
-    story = Story(trace, node, PATH, model_of(world, session.written), "after a dead creator")
-    assert problems(story) == []
-    assert list(world.disk.names) == [PATH]
+    assert_the_name_is_durable(session)
 
 
 def test_a_creator_whose_file_a_sweeper_has_locked_gives_it_no_name() -> None:
