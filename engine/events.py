@@ -233,15 +233,11 @@ class PutTag(EventBody, frozen=True, kw_only=True):
 
 
 class Evidence(msgspec.Struct, frozen=True, gc=False, array_like=True):
-    """Where a fact is said: a frame, and of its text the UTF-8 bytes [start, end).
-
-    ``quote`` is 16 bytes of BLAKE3 over these bytes, so that it can be told what was read there.
-    """
+    """Where a fact is said: a frame, and of its text the UTF-8 bytes [start, end)."""
 
     frame: int
     start: int | None = None
     end: int | None = None
-    quote: bytes | None = None
 
 
 @event("assertFact", references={"evidence": "putFrame"})
@@ -250,8 +246,7 @@ class AssertFact(EventBody, frozen=True, kw_only=True):
 
     The object is one typed value: ``object_kind`` is its type's name, ``object`` the value. Without
     ``valid_from`` it is true from when it is recorded, without ``valid_to`` until further notice.
-    ``assumptions`` name what a model took for granted, ``extractor`` the name and version of what
-    read the fact out of its evidence.
+    ``assumptions`` name what a model took for granted.
     """
 
     subject: str
@@ -264,7 +259,6 @@ class AssertFact(EventBody, frozen=True, kw_only=True):
     source: str = "observed"
     evidence: tuple[Evidence, ...] = ()
     assumptions: tuple[str, ...] = ()
-    extractor: tuple[str, str] | None = None
 
 
 @event("retractFact", references={"fact": "assertFact"})
