@@ -118,7 +118,8 @@ class Tables:
         self._database.executemany(_INSERT, rows)
         self._database.commit()
 
-    def find(self, where: str, bound: tuple[object, ...], n: int, instant: int) -> list[Fact]:
+    def find(self, where: str, bound: tuple[object, ...], n: int, when: datetime) -> list[Fact]:
+        instant = to_microseconds(when)
         rows = self._database.execute(
             f"SELECT {_COLUMNS} FROM fact WHERE {where} AND {_BOTH_CLOCKS}",  # noqa: S608 - bound
             (*bound, n, n, instant, instant),
@@ -229,7 +230,9 @@ def opening(path: str, peer: str, one: Assertion) -> None:
             ours.append(time.perf_counter() - started)
         started = time.perf_counter()
         tables = Tables(peer)
-        tables.find("subject = ? AND predicate = ?", (one.subject, one.predicate), _OPEN - 1, 0)
+        tables.find(
+            "subject = ? AND predicate = ?", (one.subject, one.predicate), _OPEN - 1, _START
+        )
         theirs.append(time.perf_counter() - started)
         tables.close()
     report("open to the first answer, best of 5", f"{min(ours) * 1e3:.1f} ms")
@@ -255,7 +258,7 @@ def asking(
                     for value in bound
                     if value is not None
                 )
-                peers.append(partial(tables.find, where, texts, n, to_microseconds(when)))
+                peers.append(partial(tables.find, where, texts, n, when))
             for question, other in zip(mine[:100], peers[:100], strict=True):
                 found, same = question(), other()
                 assert [fact.id for fact in found] == sorted(fact.id for fact in same), name

@@ -544,12 +544,14 @@ def lifted_by(body: EventBody, base: int) -> EventBody:
     """Return a body whose references −k are lifted to the seq ``base`` + k."""
     for name in body.references:
         value = getattr(body, name)
+        if value is None:
+            continue
         if isinstance(value, tuple):
             items = cast("tuple[int | Evidence, ...]", value)
-            if any(reference_in(item) < 0 for item in items):
+            if items and any(reference_in(item) < 0 for item in items):
                 lifted = tuple(_lifted_item(item, base) for item in items)
                 body = msgspec.structs.replace(body, **{name: lifted})
-        elif value is not None and value < 0:
+        elif value < 0:
             body = msgspec.structs.replace(body, **{name: base - value})
     return body
 
@@ -572,9 +574,11 @@ def named_by(body: EventBody) -> list[tuple[str, str, int]]:
     found: list[tuple[str, str, int]] = []
     for name, kind in body.references.items():
         value = getattr(body, name)
+        if value is None:
+            continue
         if isinstance(value, tuple):
             items = cast("tuple[int | Evidence, ...]", value)
             found += [(name, kind, reference_in(item)) for item in items]
-        elif value is not None:
+        else:
             found.append((name, kind, value))
     return found

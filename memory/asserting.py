@@ -331,9 +331,9 @@ def _asserted(one: Assertion, scope: Scope, now_us: int) -> Draft:
         valid_to=end,
         confidence=float(confidence),
         source=one.source,
-        evidence=tuple(_evidence(place) for place in listed("evidence", one.evidence)),
+        evidence=tuple([_evidence(place) for place in listed("evidence", one.evidence)]),
         assumptions=tuple(
-            checked_name("An assumption", text) for text in listed("assumptions", one.assumptions)
+            [checked_name("An assumption", text) for text in listed("assumptions", one.assumptions)]
         ),
     )
     return Draft(body, scope, causation=None if one.because is None else fact_id(one.because))

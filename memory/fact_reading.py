@@ -70,9 +70,11 @@ class FactReads(ABC):
             InvalidInput: a name, object, time or relation that cannot be.
         """
         view = self.view()
-        facts, rows, group = _find(view, subject, predicate, object, closed=include_retracted)
-        spans = _spans(facts, rows, group)
         instant = view.valid_instant(valid_at)
+        facts, rows = _find(
+            view, subject, predicate, object, closed=include_retracted, instant=instant
+        )
+        spans = _spans(facts, rows) if include_retracted else facts.spans(rows)
         if instant is not None:
             spans = [span for span in spans if span.valid.start <= instant < span.valid.end]
         if overlapping is not None:
@@ -80,7 +82,7 @@ class FactReads(ABC):
             spans = [span for span in spans if span.valid.overlaps(period)]
         if allen is not None:
             spans = _related(spans, allen)
-        return [view.shown_fact(facts, span) for span in spans]
+        return [shown(facts, span, view.basis) for span in spans]
 
     def fact(self, fact: FactId) -> Fact:
         """Return a fact by its id, retracted or not, as this view sees it.
@@ -99,7 +101,7 @@ class FactReads(ABC):
                 where=f"basis {view.basis:,}",
                 remedy="Fact ids are shown by facts and log.",
             )
-        return view.shown_fact(facts, _spans(facts, [row], None)[0])
+        return shown(facts, _spans(facts, [row])[0], view.basis)
 
     def fact_history(self, subject: str, predicate: str | None = None) -> list[Fact]:
         """Return every fact of a subject, retracted ones too, in the order they were learned.
@@ -117,10 +119,10 @@ class FactReads(ABC):
         Two values of a functional predicate at the same time, and True and False of any.
         """
         view = self.view()
-        facts, rows, _ = _find(view, subject, predicate, None, closed=False)
+        facts, rows = _find(view, subject, predicate, None, closed=False)
         return [
             Contradiction(
-                view.shown_fact(facts, one), view.shown_fact(facts, other), period_of(shared)
+                shown(facts, one, view.basis), shown(facts, other, view.basis), period_of(shared)
             )
             for one, other, shared in sorted(_contradictions(facts, rows))
         ]
@@ -159,7 +161,7 @@ class FactReads(ABC):
                 yield info
 
     def _entity_info(self, found: EntityRow) -> EntityInfo:
-        seen = Shown(self.view().basis)(found.first_seq)
+        seen = shown_seq(found.first_seq, self.view().basis)
         return EntityInfo(*found._replace(first_seq=seen))
 
 
@@ -170,24 +172,24 @@ def _find(
     object_: FactObject | None,
     *,
     closed: bool,
-) -> tuple[FactsAt, list[int], list[int] | None]:
-    """Return the facts of a view, the rows with what is given, and if these are a whole group."""
-    for what, name in (("The subject", subject), ("The predicate", predicate)):
-        if name is not None:
-            checked_name(what, name)
+    instant: int | None = None,
+) -> tuple[FactsAt, list[int]]:
+    """Return the facts of a view, and the rows with what is given."""
+    if subject is not None:
+        checked_name("The subject", subject)
+    if predicate is not None:
+        checked_name("The predicate", predicate)
     facts = view.facts_at
     stored = None if object_ is None else stored_object(object_)
-    rows = facts.find(subject, predicate, stored, closed=closed)
-    whole = subject is not None and predicate is not None and object_ is None and not closed
-    return facts, rows, rows if whole else None
+    return facts, facts.find(subject, predicate, stored, closed=closed, instant=instant)
 
 
-def _spans(facts: FactsAt, rows: Sequence[int], group: list[int] | None) -> list[FactSpan]:
+def _spans(facts: FactsAt, rows: Sequence[int]) -> list[FactSpan]:
     """Return when rows are true; of what was retracted, when it was said to be."""
     known = [row for row in rows if facts.is_known(row)]
     if len(known) == len(rows):
-        return facts.spans(rows, group)
-    spans = {span.row: span for span in facts.spans(known, group)}
+        return facts.spans(rows)
+    spans = {span.row: span for span in facts.spans(known)}
     return [spans[row] if row in spans else facts.stated(row) for row in rows]
 
 
@@ -267,38 +269,36 @@ def as_named(view: "View", fact: Fact) -> tuple[str, FactObject]:
     return subject, fact.object if entity is None else Entity(entity)
 
 
-def shown(facts: FactsAt, span: FactSpan, seq_shown: "Shown") -> Fact:
-    """Return a fact of a row and when it is true."""
+def shown(facts: FactsAt, span: FactSpan, basis: int) -> Fact:
+    """Return a fact of a row and when it is true, in a view of the log at ``basis``."""
     row = span.row
     recorded, retracted, by = facts.known_of(row)
     confidence, source = facts.said_of(row)
+    valid = period_of(span.valid)
     return Fact(
-        id=seq_shown(facts.seq_of(row)),
-        subject=facts.subject_of(row),
-        predicate=facts.predicate_of(row),
-        object=shown_object(*facts.object_of(row)),
-        valid=period_of(span.valid),
-        stated=period_of(facts.stated(row).valid),
-        known=Period(to_datetime(recorded), None if retracted is None else to_datetime(retracted)),
-        confidence=confidence,
-        source=source,
-        evidence=tuple(
-            FactEvidence(seq_shown(place.frame), place.start, place.end)
-            for place in facts.evidence_of(row)
+        shown_seq(facts.seq_of(row), basis),
+        facts.subject_of(row),
+        facts.predicate_of(row),
+        shown_object(*facts.object_of(row)),
+        valid,
+        valid if span.by is None else period_of(facts.stated(row).valid),
+        Period(to_datetime(recorded), None if retracted is None else to_datetime(retracted)),
+        confidence,
+        source,
+        tuple(
+            [
+                FactEvidence(shown_seq(place.frame, basis), place.start, place.end)
+                for place in facts.evidence_of(row)
+            ]
         ),
-        assumptions=tuple(facts.assumptions_of(row)),
-        depth=facts.depth_of(row),
-        scope=dict(facts.scope_of(row)),
-        ended_by=None if span.by is None else seq_shown(facts.seq_of(span.by)),
-        retracted_by=None if by is None else seq_shown(by),
+        tuple(facts.assumptions_of(row)),
+        facts.depth_of(row),
+        dict(facts.scope_of(row)),
+        None if span.by is None else shown_seq(facts.seq_of(span.by), basis),
+        None if by is None else shown_seq(by, basis),
     )
 
 
-class Shown:
-    """Shows seqs: those after the log's end, of an open transaction, as −1, −2, …."""
-
-    def __init__(self, basis: int) -> None:
-        self._basis = basis
-
-    def __call__(self, seq: int) -> int:
-        return seq if seq <= self._basis else self._basis - seq
+def shown_seq(seq: int, basis: int) -> int:
+    """Return how a seq is shown: of an open transaction, after the log's end, as −1, −2, …."""
+    return seq if seq <= basis else basis - seq

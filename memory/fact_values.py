@@ -71,9 +71,10 @@ class Period:
 
 def period_of(interval: Interval) -> Period:
     """Return a range of microseconds as a period."""
+    start, end = interval
     return Period(
-        None if interval.start <= BEGINNING else to_datetime(interval.start),
-        None if interval.end >= ENDLESS else to_datetime(interval.end),
+        None if start <= BEGINNING else to_datetime(start),
+        None if end >= ENDLESS else to_datetime(end),
     )
 
 
@@ -244,7 +245,8 @@ def stored_object(value: FactObject) -> tuple[ObjectKind, StoredObject]:
 def shown_object(kind: ObjectKind, value: StoredObject) -> FactObject:
     """Return the object that a kind and what stands for it mean."""
     if kind is ObjectKind.ENTITY:
-        return Entity(str(value))
+        assert isinstance(value, str)
+        return Entity(value)
     if kind is ObjectKind.TIMESTAMP:
         assert isinstance(value, int)
         return to_datetime(value)

@@ -141,17 +141,19 @@ class Store(Writes):
             NotFound: the log does not reach that far. InvalidInput: it cannot be understood, or
             is of another memory.
         """
+        if (
+            type(basis) is int
+            and 0 <= basis <= self._log.snapshot.head_seq
+            and valid_at != "now"
+            and not self.in_transaction
+        ):
+            # What was seen once stays: there is nothing to ask the file for.
+            instant = None if valid_at is None else to_microseconds(valid_at)
+            return View(self._log, self._fold, basis, self._scope, None, instant)
         view = self._at(basis)
         return view if valid_at is None else view.true_at(valid_at)
 
     def _at(self, basis: Basis) -> View:
-        if (
-            type(basis) is int
-            and 0 <= basis <= self._log.snapshot.head_seq
-            and not self.in_transaction
-        ):
-            # What was seen once stays: there is nothing to ask the file for.
-            return View(self._log, self._fold, basis, self._scope)
         known = self._known_seq()
         now: int | None = None
         if isinstance(basis, View):

@@ -14,15 +14,13 @@ from cerata.engine.errors import NotFound
 from cerata.engine.events import Draft, Event, PutFrame, Scope
 from cerata.engine.head import Head
 from cerata.engine.log import Log
-from cerata.projections.fact_table import FactsAt, FactSpan
+from cerata.projections.fact_table import FactsAt
 from cerata.projections.row_fold import OwnProjection
 from cerata.projections.scopes import is_within
 from cerata.projections.times import to_datetime, to_microseconds
 from cerata.replay.fold import Fold
 
 from .drafting import copied, joined_text
-from .fact_reading import Shown, shown
-from .fact_values import Fact
 from .gathered import Gathered, Gathering, lifted_after
 from .layer import Layer
 from .layers import Layers
@@ -155,10 +153,6 @@ class View(Reads):
         if fact > self.basis:
             return 0
         return fact if fact >= 0 else self.basis - fact
-
-    def shown_fact(self, facts: FactsAt, span: FactSpan) -> Fact:
-        """Return a fact of `facts_at`."""
-        return shown(facts, span, Shown(self.basis))
 
     # --- what the reads are made of --------------------------------------------------------------
 

@@ -181,8 +181,7 @@ class FactColumns:
         )
         # Derived.
         self.closed_at = Column(np.uint32)
-        self.identity = Column(np.uint64)
-        self.subject_key, self.object_key = Column(np.uint64), Column(np.uint64)
+        self._identity = Column(np.uint64)
         self.identities, self.by_subject, self.by_object = HashIndex(), HashIndex(), HashIndex()
         self.by_repeat, self.by_evidence, self.by_assumption = HashIndex(), HashIndex(), HashIndex()
         self.ruling = Column(np.uint32)
@@ -217,7 +216,7 @@ class FactColumns:
     def bear(self, births: Sequence[FactBirth]) -> None:
         """Append births and what is derived of them."""
         self.births.append(births)
-        self._derive(len(births))
+        self._open(len(births))
 
     def act(self, rows: Sequence[tuple[int, ...]]) -> None:
         """Append acts, which ``roles`` has followed."""
@@ -234,25 +233,14 @@ class FactColumns:
         self.closings.append(rows)
         self._mark_closed(np.array([row for _, _, row in rows], np.int64))
 
+    def _open(self, count: int) -> None:
+        """Derive of the last births that none is closed."""
+        self.closed_at.extend(np.full(count, NO_ROW, np.uint32))
+
     def _mark_closed(self, rows: I64) -> None:
         """Derive what the last closings imply, which are of these rows."""
         end = len(self.closings)
         self.closed_at.set_once(rows, np.arange(end - len(rows), end, dtype=np.uint32))
-
-    def _derive(self, count: int) -> None:
-        """Derive what the last ``count`` births imply."""
-        start = len(self.seq) - count
-        self.closed_at.extend(np.full(count, NO_ROW, np.uint32))
-        kind, object_ = self.kind.view()[start:], self.object.view()[start:]
-        subject = self.subject.view()[start:]
-        hashes = self.strings.all_hashes()
-        self.subject_key.extend(hashes[subject - np.uint32(1)])
-        is_text = np.isin(kind, _TEXT_KINDS)
-        keys = object_.copy()
-        keys[is_text] = hashes[object_[is_text].astype(np.int64) - 1]
-        self.object_key.extend(object_keys(keys, kind))
-        births = [column[start:] for column in self.births.views()]
-        self.identity.extend(_identity_keys(births))
 
     # --- what the fold asks ----------------------------------------------------------------------
 
@@ -270,13 +258,7 @@ class FactColumns:
 
     def rows_of_subject(self, subject: int) -> list[int]:
         """Return the rows of a subject, ascending."""
-        key = int(self.strings.all_hashes()[subject - 1])
-        subjects = self.subject.view()
-        return [
-            row
-            for row in self.by_subject.find(self.subject_key.view(), key)
-            if subjects[row] == subject
-        ]
+        return self.by_subject.find(self.subject.view(), subject)
 
     def act_row(self, row: int) -> ActRow:
         """Return one act."""
@@ -326,6 +308,14 @@ class FactColumns:
             codes = frozenset(code for code in every if is_within(self.scope_named(code), wanted))
             known = self._within[wanted] = count, codes
         return known[1]
+
+    def all_identities(self) -> U64:
+        """Return the identity key of every row; of those that were loaded they are made here."""
+        start = len(self._identity)
+        if start < len(self.births):
+            births = [column[start:] for column in self.births.views()]
+            self._identity.extend(_identity_keys(births))
+        return self._identity.view()
 
     def identities_of(self, births: Sequence[FactBirth]) -> U64:
         """Return the keys by which assertions that may be the same fact are found."""
@@ -424,7 +414,7 @@ class FactColumns:
         self.strings.load(strings)
         for table, loaded in zip(self._tables, tables, strict=True):
             table.load(loaded)
-        self._derive(len(births["seq"]))
+        self._open(len(births["seq"]))
         self._derive_acts(len(acts["seq"]))
         self._mark_closed(closings["row"].astype(np.int64))
         self.roles = roles
@@ -457,7 +447,7 @@ class FactColumns:
     def size_bytes(self) -> int:
         """Memory held by columns, strings and indexes, names left out."""
         held = sum(table.size_bytes for table in self._tables)
-        derived = (self.closed_at, self.identity, self.subject_key, self.object_key)
+        derived = (self.closed_at, self._identity)
         indexes = (self.identities, self.by_subject, self.by_object, self.strings)
         return held + sum(one.size_bytes for one in (*derived, *indexes))
 
@@ -481,16 +471,6 @@ def _check_acts(acts: LoadedRows, texts: int, predicates: int, kinds: int, rows:
     facts = number[what == Act.SPLIT]
     inside = not len(facts) or (int(facts.min()) >= 0 and int(facts.max()) < rows)
     require(inside, "a split names a fact that is not there")
-
-
-def object_keys(numbers: U64, kinds: AnyColumn) -> U64:
-    """Return u64s that differ where objects of the same number have different kinds."""
-    return (numbers + kinds.astype(np.uint64)) * _MIX
-
-
-def object_key(number: int, kind: ObjectKind) -> int:
-    """Return `object_keys` of one."""
-    return (number + int(kind)) * int(_MIX) & 0xFFFF_FFFF_FFFF_FFFF
 
 
 def _identity_keys(births: Sequence[AnyColumn]) -> U64:

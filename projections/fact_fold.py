@@ -185,7 +185,7 @@ class FactFold:
     def _find_earlier(self, births: Sequence[FactBirth]) -> None:
         """Look up the rows before this batch that may equal its assertions, all at once."""
         columns = self._columns
-        held = columns.identity.view()
+        held = columns.all_identities()
         if not births or not len(held):
             return
         keys = columns.identities_of(births)
@@ -206,8 +206,7 @@ class FactFold:
     ) -> None:
         seq, identity = event.seq, birth.identity
         alike = self._alike.setdefault(identity, [])
-        # Of several that are known the newest: what ended it has ended the older ones too.
-        row = next((one for one in reversed(alike) if not self._is_closed(one)), None)
+        row = self._newest_known(alike) if alike else None
         if row is None or self._has_moved_on(row, birth):
             row = self._first_row + len(self._births)
             depth = self._depth_after(event)
@@ -223,8 +222,13 @@ class FactFold:
             start = NO_PLACE if place.start is None else _held(place.start)
             end = NO_PLACE if place.end is None else _held(place.end)
             self._evidence.append((seq, row, _held(place.frame), start, end))
-        texts = strings[1 : 1 + len(body.assumptions)]
-        self._assumptions += [(seq, row, self._code(code)) for code in texts]
+        if body.assumptions:
+            texts = strings[1 : 1 + len(body.assumptions)]
+            self._assumptions += [(seq, row, self._code(code)) for code in texts]
+
+    def _newest_known(self, alike: Sequence[int]) -> int | None:
+        """Return the newest row that is known: what ended it has ended the older ones too."""
+        return next((one for one in reversed(alike) if not self._is_closed(one)), None)
 
     def _has_moved_on(self, row: int, birth: FactBirth) -> bool:
         """Tell whether another value of a functional predicate has begun since a row did.

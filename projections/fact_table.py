@@ -15,7 +15,7 @@ import numpy as np
 
 from cerata.engine.events import Scope
 
-from .columns import I64, rows_up_to
+from .columns import I64, NO_ROW, rows_up_to
 from .entity_roles import Act, ActRow, EntityRoles
 from .fact_columns import (
     CONFIDENCE_UNIT,
@@ -23,14 +23,9 @@ from .fact_columns import (
     FLAG_EVIDENCE,
     NO_PLACE,
     FactColumns,
-    object_key,
 )
 from .fact_values import TEXT_KINDS, ObjectKind, number_of, text_of, value_of
-from .hash_index import hash_bytes64
 from .intervals import ENDLESS, Interval
-
-_FEW: Final = 64
-"""Up to so many rows are looked at one by one, which is faster than numpy."""
 
 
 class FactSpan(NamedTuple):
@@ -64,15 +59,27 @@ class Facts:
         self.columns = columns
         self.seqs: I64 = columns.seq.view()
         self.closing_seqs: I64 = columns.closing_seq.view()
-        self.subjects = columns.subject.view().data
+        self.subject_codes, self.object_numbers = columns.subject.view(), columns.object.view()
+        # A number out of a memoryview takes a third of the time of one out of an array.
+        self.births = columns.seq.view().data
+        self.recorded = columns.recorded.view().data
+        self.subjects = self.subject_codes.data
         self.predicates = columns.predicate.view().data
         self.kinds = columns.kind.view().data
-        self.objects = columns.object.view().data
+        self.objects = self.object_numbers.data
         self.starts = columns.valid_from.view().data
         self.ends = columns.valid_to.view().data
         self.scopes = columns.scope.view().data
+        self.confidences = columns.confidence.view().data
+        self.sources = columns.source.view().data
+        self.depths = columns.depth.view().data
+        self.flags = columns.flags.view().data
         self.closed = columns.closed_at.view().data
+        self.closings = self.closing_seqs.data
+        self.any_repeats = len(columns.repeats) > 0
         self._ruling = columns.ruling.view()
+        self._ruling_seqs: I64 = columns.act_seq.view()[self._ruling]
+        self._unruled = EntityRoles()
         self._roles: dict[tuple[int, frozenset[int] | None], EntityRoles] = {}
 
     def at(self, n: int, wanted: Scope | None = None) -> "FactsAt":
@@ -82,7 +89,9 @@ class Facts:
     def roles(self, n: int, scopes: frozenset[int] | None) -> EntityRoles:
         """Return who is who at event ``n``. Cost: the merges, splits and declarations by then."""
         columns = self.columns
-        count = rows_up_to(columns.act_seq.view()[self._ruling], n)
+        count = rows_up_to(self._ruling_seqs, n) if len(self._ruling) else 0
+        if not count:
+            return self._unruled
         found = self._roles.get((count, scopes))
         if found is None:
             if len(self._roles) >= _ROLES_KEPT_MAX:
@@ -138,6 +147,8 @@ class Facts:
 
 _ROLES_KEPT_MAX: Final = 16
 
+_TEXTS_KEPT_MAX: Final = 1024
+
 
 class FactsAt:
     """The facts at one n; immutable, for any thread. A row is known at n, or it is passed over."""
@@ -146,10 +157,20 @@ class FactsAt:
         self.n = n
         self._facts = facts
         self._columns = facts.columns
-        self._rows = rows_up_to(facts.seqs, n)
-        self._closings = rows_up_to(facts.closing_seqs, n)
         self._scopes = scopes
         self.roles = facts.roles(n, scopes)
+        self._is_plain = self.roles.is_plain
+        self._texts: dict[int, str] = {}
+
+    @property
+    def _rows(self) -> int:
+        """How many rows there are at n."""
+        return rows_up_to(self._facts.seqs, self.n)
+
+    @property
+    def _closings(self) -> int:
+        """How many closings there are at n."""
+        return rows_up_to(self._facts.closing_seqs, self.n)
 
     # --- finding ---------------------------------------------------------------------------------
 
@@ -160,8 +181,12 @@ class FactsAt:
         object_: tuple[ObjectKind, object] | None = None,
         *,
         closed: bool = False,
+        instant: int | None = None,
     ) -> list[int]:
-        """Return the rows known at n with what is given, ascending; with ``closed`` all by n."""
+        """Return the rows known at n with what is given, ascending; with ``closed`` all by n.
+
+        ``instant`` leaves out those that were not even said to be true then.
+        """
         facts, code = self._facts, None
         if predicate is not None:
             code = self._columns.predicates.find(predicate)
@@ -169,92 +194,92 @@ class FactsAt:
                 return []
         if subject is not None:
             rows = self._of_subject(subject)
+            if rows and object_ is not None:
+                rows = self._with_object(rows, *object_)
         elif object_ is not None:
             rows = self._of_object(*object_)
-            object_ = None
         else:
-            return self._scan(code, closed=closed)
-        if object_ is not None:
-            wanted = set(self._of_object(*object_))
-            rows = [row for row in rows if row in wanted]
-        if code is not None:
+            rows = self._scan(code, closed=closed)
+            code = None
+        if rows and code is not None:
             predicates = facts.predicates
             rows = [row for row in rows if predicates[row] == code]
-        return self._seen(rows, closed=closed)
+        if rows and instant is not None:
+            starts, ends = facts.starts, facts.ends
+            rows = [row for row in rows if starts[row] <= instant < ends[row]]
+        return self._seen(rows, closed=closed) if rows else rows
 
     def _scan(self, predicate: int | None, *, closed: bool) -> list[int]:
-        mask = np.ones(self._rows, np.bool_)
+        count = self._rows
+        mask = np.ones(count, np.bool_)
         if predicate is not None:
-            mask &= self._columns.predicate.view()[: self._rows] == predicate
+            mask &= self._columns.predicate.view()[:count] == predicate
         if not closed:
-            mask &= self._columns.closed_at.view()[: self._rows] >= self._closings
+            mask &= self._columns.closed_at.view()[:count] >= self._closings
         rows: list[int] = np.flatnonzero(mask).tolist()
-        if self._scopes is None:
-            return rows
-        scopes, codes = self._scopes, self._facts.scopes
-        return [row for row in rows if codes[row] in scopes]
+        return rows
 
     def _seen(self, rows: Sequence[int], *, closed: bool) -> list[int]:
         """Leave out rows that are not known at n, or outside the scope."""
-        scopes, codes, closed_at = self._scopes, self._facts.scopes, self._facts.closed
-        end = 0 if closed else self._closings
-        found = [row for row in rows if closed_at[row] >= end]
-        return found if scopes is None else [row for row in found if codes[row] in scopes]
+        facts, n, scopes = self._facts, self.n, self._scopes
+        births = facts.births
+        found = [row for row in rows if births[row] <= n]
+        if not closed and len(facts.closings):
+            found = [row for row in found if self.is_known(row)]
+        if scopes is None:
+            return found
+        codes = facts.scopes
+        return [row for row in found if codes[row] in scopes]
 
     def _of_subject(self, name: str) -> list[int]:
         """Return the rows whose subject is read as what a name is, known or not."""
-        columns, subjects = self._columns, self._facts.subjects
-        keys = columns.subject_key.view()[: self._rows]
-        rows = columns.by_subject.find(keys, hash_bytes64(name.encode()))
-        if self.roles.is_plain:
-            return self._named(rows, name)
+        columns, facts = self._columns, self._facts
         code = columns.strings.find(name)
         if code is None:
             return []
-        related = self.roles.related(code)
-        hashes = columns.strings.all_hashes()
-        for one in related - {code}:
-            rows += columns.by_subject.find(keys, int(hashes[one - 1]))
-        return sorted(
-            row
-            for row in rows
-            if subjects[row] in related and self._reads_as(row, subjects[row], code)
-        )
-
-    def _named(self, rows: list[int], name: str) -> list[int]:
-        """Leave out the rows whose subject has the name's hash, and is another."""
-        if not rows:
-            return rows
-        subjects = self._facts.subjects
-        code = subjects[rows[0]]
-        if self._columns.strings.utf8(code) != name.encode():
-            found = self._columns.strings.find(name)
-            return [row for row in rows if subjects[row] == found]
-        return [row for row in rows if subjects[row] == code]
+        if self._is_plain:
+            self._texts[code] = name
+            return columns.by_subject.find(facts.subject_codes, code)
+        rows: list[int] = []
+        for one in self.roles.related(code):
+            rows += columns.by_subject.find(facts.subject_codes, one)
+        return sorted(row for row in rows if self._reads_as(row, facts.subjects[row], code))
 
     def _of_object(self, kind: ObjectKind, value: object) -> list[int]:
         """Return the rows with an object, known or not; of entities those read as it."""
-        columns, facts = self._columns, self._facts
-        kinds, objects = facts.kinds, facts.objects
-        keys = columns.object_key.view()[: self._rows]
-        if kind not in TEXT_KINDS:
-            number = number_of(kind, value)
-            rows = columns.by_object.find(keys, object_key(number, kind))
-            return [row for row in rows if kinds[row] == kind and objects[row] == number]
-        text = text_of(value)
-        code = columns.strings.find(text)
-        if code is None:
+        columns, numbers = self._columns, self._facts.object_numbers
+        number = self._number(kind, value)
+        if number is None:
             return []
-        related = frozenset((code,))
-        if kind is ObjectKind.ENTITY:
-            related = self.roles.related(code)
-        hashes, rows = columns.strings.all_hashes(), list[int]()
-        for one in related:
-            rows += columns.by_object.find(keys, object_key(int(hashes[one - 1]), kind))
-        rows = [row for row in rows if kinds[row] == kind and objects[row] in related]
-        if kind is not ObjectKind.ENTITY or self.roles.is_plain:
-            return rows
-        return sorted(row for row in rows if self._reads_as(row, objects[row], code))
+        if kind is not ObjectKind.ENTITY or self._is_plain:
+            kinds = self._facts.kinds
+            found = columns.by_object.find(numbers, number)
+            return [row for row in found if kinds[row] == kind]
+        rows: list[int] = []
+        for one in self.roles.related(number):
+            rows += columns.by_object.find(numbers, one)
+        return self._with_object(sorted(rows), kind, value)
+
+    def _with_object(self, rows: Sequence[int], kind: ObjectKind, value: object) -> list[int]:
+        """Leave out the rows with another object; entities count as what they are read as."""
+        kinds, objects, number = self._facts.kinds, self._facts.objects, self._number(kind, value)
+        if number is None:
+            return []
+        if kind is not ObjectKind.ENTITY or self._is_plain:
+            return [row for row in rows if objects[row] == number and kinds[row] == kind]
+        return [
+            row for row in rows if kinds[row] == kind and self._reads_as(row, objects[row], number)
+        ]
+
+    def _number(self, kind: ObjectKind, value: object) -> int | None:
+        """Return what stands for an object in the columns, or None where nothing does."""
+        if kind not in TEXT_KINDS:
+            return number_of(kind, value)
+        text = text_of(value)
+        code = self._columns.strings.find(text)
+        if code is not None:
+            self._texts[code] = text
+        return code
 
     def tenant_of(self, row: int) -> int:
         """Return the number of a row's tenant."""
@@ -262,8 +287,7 @@ class FactsAt:
 
     def _read(self, row: int, entity: int) -> int:
         """Return what an entity that a row names is read as."""
-        roles = self.roles
-        return entity if roles.is_plain else roles.read(self.tenant_of(row), row, entity)
+        return entity if self._is_plain else self.roles.read(self.tenant_of(row), row, entity)
 
     def _reads_as(self, row: int, entity: int, wanted: int) -> bool:
         """Tell whether an entity that a row names is read as ``wanted`` is."""
@@ -301,7 +325,8 @@ class FactsAt:
 
     def is_known(self, row: int) -> bool:
         """Tell whether a row was not retracted by n."""
-        return self._facts.closed[row] >= self._closings
+        closing = self._facts.closed[row]
+        return closing == NO_ROW or self._facts.closings[closing] > self.n
 
     # --- when they are true ----------------------------------------------------------------------
 
@@ -314,7 +339,7 @@ class FactsAt:
         facts, roles = self._facts, self.roles
         starts, ends = facts.starts, facts.ends
         if not roles.any_functional:
-            return [FactSpan(row, Interval(starts[row], ends[row]), None) for row in rows]
+            return [self.stated(row) for row in rows]
         found: list[FactSpan] = []
         groups: dict[tuple[int, int, int], dict[int, FactSpan]] = {}
         for row in rows:
@@ -389,20 +414,30 @@ class FactsAt:
 
     def subject_of(self, row: int) -> str:
         """Return the name that a row's subject is read as."""
-        return self._columns.strings.text(self._read(row, self._facts.subjects[row]))
+        return self._text(self._read(row, self._facts.subjects[row]))
+
+    def _text(self, code: int) -> str:
+        """Return the string with a code; those that were asked for are at hand."""
+        found = self._texts.get(code)
+        if found is None:
+            if len(self._texts) >= _TEXTS_KEPT_MAX:
+                self._texts.clear()
+            found = self._texts[code] = self._columns.strings.text(code)
+        return found
 
     def predicate_of(self, row: int) -> str:
         return self._columns.predicates.text(self._facts.predicates[row]) or ""
 
     def object_of(self, row: int) -> tuple[ObjectKind, str | int | float | bool | bytes]:
         """Return a row's object; of an entity the name that it is read as."""
-        kind, number = ObjectKind(self._facts.kinds[row]), self._facts.objects[row]
-        if kind not in TEXT_KINDS:
-            return kind, value_of(kind, number)
-        if kind is ObjectKind.ENTITY:
-            number = self._read(row, number)
-        text = self._columns.strings.text(number)
-        return kind, text.encode("latin-1") if kind is ObjectKind.BYTES else text
+        kind, number = self._facts.kinds[row], self._facts.objects[row]
+        if kind == ObjectKind.ENTITY:
+            return ObjectKind.ENTITY, self._text(self._read(row, number))
+        if kind == ObjectKind.STRING:
+            return ObjectKind.STRING, self._text(number)
+        if kind == ObjectKind.BYTES:
+            return ObjectKind.BYTES, self._text(number).encode("latin-1")
+        return ObjectKind(kind), value_of(ObjectKind(kind), number)
 
     def named_by(self, row: int) -> tuple[str, str | None]:
         """Return the entities that a row names, as subject and object, before any merge."""
@@ -413,38 +448,37 @@ class FactsAt:
         return subject, strings.text(self.roles.named(tenant, row, facts.objects[row]))
 
     def seq_of(self, row: int) -> int:
-        return int(self._facts.seqs[row])
+        return self._facts.births[row]
 
     def known_of(self, row: int) -> tuple[int, int | None, int | None]:
         """Return when a row was recorded, when retracted, and by which event, by n."""
-        recorded = int(self._columns.recorded.view()[row])
-        closing = self._facts.closed[row]
-        if closing >= self._closings:
+        recorded, closing = self._facts.recorded[row], self._facts.closed[row]
+        if closing == NO_ROW or self._facts.closings[closing] > self.n:
             return recorded, None, None
-        when = int(self._columns.closing_recorded.view()[closing])
-        return recorded, when, int(self._facts.closing_seqs[closing])
+        when = self._columns.closing_recorded.item(closing)
+        return recorded, when, self._facts.closings[closing]
 
     def scope_of(self, row: int) -> Scope:
         return self._columns.scope_named(self._facts.scopes[row])
 
     def depth_of(self, row: int) -> int:
-        return int(self._columns.depth.view()[row])
+        return self._facts.depths[row]
 
     def said_of(self, row: int) -> tuple[float, str]:
         """Return the confidence and source of the last time that a row was asserted by n."""
-        columns = self._columns
-        confidence, source = columns.confidence.view()[row], columns.source.view()[row]
-        again = columns.repeats_of(row, self.n)
+        columns, facts = self._columns, self._facts
+        confidence, source = facts.confidences[row], facts.sources[row]
+        again = columns.repeats_of(row, self.n) if facts.any_repeats else None
         if again:
-            confidence = columns.repeat_confidence.view()[again[-1]]
-            source = columns.repeat_source.view()[again[-1]]
-        return int(confidence) / CONFIDENCE_UNIT, columns.sources.text(int(source)) or ""
+            confidence = columns.repeat_confidence.item(again[-1])
+            source = columns.repeat_source.item(again[-1])
+        return confidence / CONFIDENCE_UNIT, columns.sources.text(source) or ""
 
     def evidence_of(self, row: int) -> list[EvidencePlace]:
         """Return the evidence of a row by n, in order of the events that gave it, none twice."""
+        if not self._says_more(row, FLAG_EVIDENCE):
+            return []
         columns, found = self._columns, list[EvidencePlace]()
-        if not columns.flags.view()[row] & FLAG_EVIDENCE and not columns.repeats_of(row, self.n):
-            return found
         frames = columns.evidence_frame.view()
         starts, ends = columns.evidence_start.view(), columns.evidence_end.view()
         for place in columns.evidence_of(row, self.n):
@@ -461,10 +495,17 @@ class FactsAt:
     def assumptions_of(self, row: int) -> list[str]:
         """Return what a row takes for granted, by n, none twice."""
         columns = self._columns
-        if not columns.flags.view()[row] & FLAG_ASSUMPTIONS and not columns.repeats_of(row, self.n):
+        if not self._says_more(row, FLAG_ASSUMPTIONS):
             return []
         codes = columns.assumption_text.view()
         texts = (
             columns.strings.text(int(codes[place])) for place in columns.assumptions_of(row, self.n)
         )
         return list(dict.fromkeys(texts))
+
+    def _says_more(self, row: int, flag: int) -> bool:
+        """Tell whether a row's event has what a flag stands for, or one that repeats it may."""
+        facts = self._facts
+        if facts.flags[row] & flag:
+            return True
+        return facts.any_repeats and bool(self._columns.repeats_of(row, self.n))

@@ -109,11 +109,11 @@ class Strings:
         return self._hashes.view()
 
     def find(self, text: str) -> int | None:
-        """Return the code of a string, or None; about 10 us."""
+        """Return the code of a string, or None; about 3 us."""
         wanted = text.encode()
-        count = len(self)
-        for row in self._index.find(self._hashes.view()[:count], hash_bytes64(wanted)):
-            if self.utf8(row + 1) == wanted:
+        for row in self._index.find(self._hashes.view(), hash_bytes64(wanted)):
+            # Those that another thread is adding have their sizes last.
+            if row < len(self._sizes) and self.utf8(row + 1) == wanted:
                 return row + 1
         return None
 
@@ -123,10 +123,9 @@ class Strings:
 
     def utf8(self, code: int) -> bytes:
         """Return the UTF-8 of the string with a code."""
-        ends = self._ends.view()
-        start = int(ends[code - 2]) if code > 1 else 0
-        words = self._words.view()[start : int(ends[code - 1])]
-        return _bytes_of(words)[: int(self._sizes.view()[code - 1])]
+        start = self._ends.item(code - 2) if code > 1 else 0
+        words = self._words.view()[start : self._ends.item(code - 1)]
+        return _bytes_of(words)[: self._sizes.item(code - 1)]
 
     def all_utf8(self, first: int, last: int) -> list[bytes]:
         """Return the UTF-8 of the strings with codes ``first`` to ``last``."""

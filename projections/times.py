@@ -48,5 +48,7 @@ def to_microseconds(value: datetime | str) -> int:
 
 def to_datetime(time_us: int) -> datetime:
     """Return microseconds since 1970 UTC as an aware datetime."""
+    if _TIME_MIN <= time_us <= _TIME_MAX:
+        return _EPOCH + timedelta(0, 0, time_us)
     # An event of a faulty writer may lie outside what a datetime can hold; it must not stop a read.
-    return _EPOCH + timedelta(microseconds=min(max(time_us, _TIME_MIN), _TIME_MAX))
+    return to_datetime(_TIME_MIN if time_us < _TIME_MIN else _TIME_MAX)
