@@ -53,6 +53,7 @@ if TYPE_CHECKING:
         Period,
     )
     from cerata.memory.files import Remembered, RememberedFile
+    from cerata.memory.graph_values import Cooccurrence, FactPath, Neighbour, Reached
     from cerata.memory.store import Store
     from cerata.memory.store import open_store as open  # noqa: A004 - the front door's own verb
     from cerata.memory.transaction import Transaction
@@ -75,6 +76,7 @@ __all__ = [
     "Context",
     "ContextItem",
     "Contradiction",
+    "Cooccurrence",
     "Corrupt",
     "Diff",
     "Draft",
@@ -85,6 +87,7 @@ __all__ = [
     "EventBody",
     "Fact",
     "FactEvidence",
+    "FactPath",
     "Filter",
     "Frame",
     "Head",
@@ -93,12 +96,14 @@ __all__ = [
     "IdempotencyConflict",
     "InvalidInput",
     "Locked",
+    "Neighbour",
     "NotFound",
     "OutcomeUnknown",
     "Period",
     "Position",
     "ProjectionFailed",
     "QuerySyntaxError",
+    "Reached",
     "ReadOnly",
     "Receipt",
     "Remembered",
@@ -154,6 +159,7 @@ _HOMES = {
         "Period",
     ),
     "cerata.memory.files": ("Remembered", "RememberedFile"),
+    "cerata.memory.graph_values": ("Cooccurrence", "FactPath", "Neighbour", "Reached"),
     "cerata.memory.store": ("Store", "open"),
     "cerata.memory.transaction": ("Transaction",),
     "cerata.memory.values": (

@@ -11,6 +11,7 @@ from . import (
     completion,
     crash_testing,
     facts,
+    graph,
     history,
     mending,
     reads,
@@ -46,6 +47,7 @@ def parser() -> Parser:
     asking.add_verbs(adding)
     reads.add_verbs(adding)
     facts.add_verbs(adding)
+    graph.add_verbs(adding)
     history.add_verbs(adding)
     changes.add_verbs(adding)
     upkeep.add_verbs(adding)

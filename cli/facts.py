@@ -108,9 +108,11 @@ def _run_conflicts(view: View, options: Namespace, count: int, output: Output) -
 
 
 def _print_conflict(one: Contradiction, output: Output) -> None:
-    output.line(f"{one.first.subject} · {one.first.predicate}, {_when(one.period)}:", style="bold")
+    output.line(
+        f"{one.first.subject} · {one.first.predicate}, {when_text(one.period)}:", style="bold"
+    )
     for fact in (one.first, one.second):
-        output.row((f"{f'#{fact.id}':>7}  ", "dim"), _object(fact), "  ", (_why(fact), "dim"))
+        output.row((f"{f'#{fact.id}':>7}  ", "dim"), object_text(fact), "  ", (_why(fact), "dim"))
 
 
 def _why(fact: Fact) -> str:
@@ -120,7 +122,7 @@ def _why(fact: Fact) -> str:
 
 def _print(facts: Sequence[Fact], output: Output) -> None:
     """Print a table whose columns are as wide as what is in them, up to a limit."""
-    rows = [(fact.subject, fact.predicate, _object(fact)) for fact in facts]
+    rows = [(fact.subject, fact.predicate, object_text(fact)) for fact in facts]
     widths = [
         min(limit, max((cell_len(row[place]) for row in rows), default=0))
         for place, limit in enumerate(_COLUMNS_MAX.values())
@@ -135,16 +137,17 @@ def _print(facts: Sequence[Fact], output: Output) -> None:
         output.row(
             (f"{f'#{fact.id}':>7}  ", "dim"),
             (f"{cells[0]}  {cells[1]}  {cells[2]}  ", "dim" if gone else ""),
-            (_when(fact.valid) + state, "dim"),
+            (when_text(fact.valid) + state, "dim"),
         )
 
 
-def _object(fact: Fact) -> str:
+def object_text(fact: Fact) -> str:
+    """Return a fact's object for people; a string stands in quotes."""
     value = plain_object(fact.object)
     return f'"{value}"' if isinstance(fact.object, str) else str(value)
 
 
-def _when(period: Period) -> str:
+def when_text(period: Period) -> str:
     """Return a period for people: ``since 2020-01-01``, ``2020-01-01 to 2023-05-01``."""
     if period.start is None:
         return "always" if period.end is None else f"until {_day(period.end)}"

@@ -21,13 +21,14 @@ from cerata.projections.times import to_datetime, to_microseconds
 from .asking import Questions
 from .drafting import check_content_hash, check_number, is_unicode
 from .fact_reading import FactReads
+from .graph_reading import GraphReads
 from .paging import Paging, page_of
 from .values import Frame, FrameId, Stored, TimelineEntry, TimelinePage
 
 OwnType = TypeVar("OwnType", bound=RowProjection[Any, Any])
 
 
-class Reads(Questions, FactReads):
+class Reads(Questions, FactReads, GraphReads):
     """The reads of a view, and of a store at its newest event."""
 
     # --- frames ----------------------------------------------------------------------------------

@@ -184,6 +184,7 @@ class FactColumns:
         self._identity = Column(np.uint64)
         self.identities, self.by_subject, self.by_object = HashIndex(), HashIndex(), HashIndex()
         self.by_repeat, self.by_evidence, self.by_assumption = HashIndex(), HashIndex(), HashIndex()
+        self.by_frame = HashIndex()
         self.ruling = Column(np.uint32)
         """The rows of the acts that decide how facts are read."""
         self.roles = EntityRoles()

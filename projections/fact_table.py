@@ -281,6 +281,44 @@ class FactsAt:
             self._texts[code] = text
         return code
 
+    @property
+    def row_count(self) -> int:
+        """How many facts there are by n, whatever became of them."""
+        return self._rows
+
+    def known_among(self, rows: I64) -> I64:
+        """Leave out rows that are not known at n, or outside the scope."""
+        rows = rows[self._columns.closed_at.view()[rows] >= self._closings]
+        if self._scopes is None:
+            return rows
+        return rows[np.isin(self._columns.scope.view()[rows], list(self._scopes))]
+
+    def entities_of(self, row: int) -> list[tuple[int, int]]:
+        """Return the tenant and entity of a row's subject, and of its object if that is one."""
+        facts, tenant = self._facts, self.tenant_of(row)
+        named = [facts.subjects[row]]
+        if facts.kinds[row] == ObjectKind.ENTITY:
+            named.append(facts.objects[row])
+        return [(tenant, self._read(row, one)) for one in named]
+
+    @property
+    def tenants(self) -> set[int]:
+        """The tenants within the scope, those of later events too."""
+        tenants = self._columns.scope_tenant
+        codes = range(1, len(tenants)) if self._scopes is None else self._scopes
+        return {tenants[code] for code in codes}
+
+    def rows_said_by(self, frames: Iterable[int]) -> dict[int, list[int]]:
+        """Return by frame the known rows that have it as evidence by n, ascending."""
+        columns, found = self._columns, dict[int, list[int]]()
+        end = rows_up_to(columns.evidence_seq.view(), self.n)
+        keys = columns.evidence_frame.view()[:end].view(np.uint64)
+        for frame in frames:
+            places = columns.by_frame.find(keys, frame) if end else []
+            rows = np.unique(columns.evidence_row.view()[places]).astype(np.int64)
+            found[frame] = self.known_among(rows).tolist()
+        return found
+
     def tenant_of(self, row: int) -> int:
         """Return the number of a row's tenant."""
         return self._columns.scope_tenant[self._facts.scopes[row]]

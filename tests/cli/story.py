@@ -92,6 +92,14 @@ def _learn(folder: Path, environment: Environment) -> None:
         store.retract_fact(wrong)
 
 
+def _connect(folder: Path, environment: Environment) -> None:
+    """Who builds the bridge, and where she lives."""
+    with cerata.open(folder / "memory.cera", environment=environment) as store:
+        store.assert_fact("anna", "builds", Entity("bridge"), valid_from="open", evidence=[3])
+        store.assert_fact("anna", "lives in", Entity("city"), valid_from="2024-05-01", evidence=[3])
+        store.assert_fact("bridge", "belongs to", Entity("city"), valid_from="open")
+
+
 def _write_workload(folder: Path, environment: Environment) -> None:
     (folder / "shoes.py").write_text(WORKLOAD)
 
@@ -159,6 +167,12 @@ STORY: tuple[Step | Callable[[Path, Environment], None], ...] = (
     _step("facts Bridge", "facts-nothing"),
     _step("facts bridge --conflicts", "facts-conflicts"),
     _step("log --oneline -n 6", "log-facts"),
+    _connect,
+    _step("graph bridge"),
+    _step("graph bridge --hops 2", "graph-walk"),
+    _step("graph bridge --to city", "graph-paths"),
+    _step("graph bridge --together", "graph-together"),
+    _step("graph Bridge", "graph-nothing"),
     _step("verify"),
     _step("rebuild"),
     _step("checkpoint"),

@@ -122,7 +122,18 @@ def test_every_verb_is_in_the_story() -> None:
     assert len(verbs()) >= 22
 
 
-LISTS = ("search", "show", "frames", "facts", "timeline", "log", "history", "tags", "remember")
+LISTS = (
+    "search",
+    "show",
+    "frames",
+    "facts",
+    "graph",
+    "timeline",
+    "log",
+    "history",
+    "tags",
+    "remember",
+)
 
 
 @pytest.mark.unwatched("damages files")
@@ -135,6 +146,7 @@ def test_lists_come_as_one_object_a_line_too(
         "history": "versions",
         "frames": "frames",
         "facts": "facts",
+        "graph": "neighbours",
         "tags": "tags",
         "remember": "files",
     }
@@ -174,7 +186,19 @@ def _words(command: str) -> Iterator[str]:
         yield quoted or plain
 
 
-READS = ("recall", "search", "show", "frames", "facts", "timeline", "log", "history", "info", "tag")
+READS = (
+    "recall",
+    "search",
+    "show",
+    "frames",
+    "facts",
+    "graph",
+    "timeline",
+    "log",
+    "history",
+    "info",
+    "tag",
+)
 
 
 @pytest.mark.parametrize("verb", READS)

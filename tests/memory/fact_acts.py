@@ -65,6 +65,7 @@ KINDS = (
         "because",
         "entity",
         "frame",
+        "drop",
         "wait",
         "checkpoint",
         "functional",
@@ -178,6 +179,8 @@ def perform(store: Store, act: Act) -> None:
         moves(store, i, j, k, scope)
     elif kind == "frame":
         store.put_frame("Ann lives in Big Blue.", created="2026-03-01")
+    elif kind == "drop":
+        drop(store, i, j)
     elif kind == "functional":
         store.declare_predicate(PREDICATES[i % 2], functional=j % 4 != 0, scope=scope)
     elif kind == "entity":
@@ -208,6 +211,15 @@ def perform(store: Store, act: Act) -> None:
                 end(shown_id(store, those[i % len(those)].seq))
     elif fact is not None:
         on_fact(store, kind, fact, (j, k, m))
+
+
+def drop(store: Store, i: int, j: int) -> None:
+    """Delete a frame, or put another in its place."""
+    frames = [frame.id for frame in store.frames()]
+    if frames and j % 2:
+        store.delete(frames[i % len(frames)])
+    elif frames:
+        store.supersede(frames[i % len(frames)], "Bob lives in Big Blue.")
 
 
 def moves(store: Store, i: int, j: int, k: int, scope: dict[str, ScopeValue]) -> None:
