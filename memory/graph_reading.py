@@ -16,7 +16,7 @@ from cerata.engine.errors import InvalidInput
 from cerata.projections.fact_graph import DIRECTIONS, Budget, Direction, FactGraph, Node
 
 from .drafting import check_number
-from .fact_reading import Shown
+from .fact_reading import shown_seq
 from .fact_values import Entity, checked_name
 from .graph_values import Cooccurrence, FactPath, Neighbour, Reached
 
@@ -181,9 +181,9 @@ class GraphReads(ABC):
                     if node[0] == tenant and node not in nodes:
                         together.setdefault(node, []).append(frame)
         ranked = sorted(together.items(), key=lambda item: (-len(item[1]), item[1][0]))
-        shown = Shown(view.basis)
         return [
-            Cooccurrence(graph.name(node), tuple(map(shown, frames))) for node, frames in ranked
+            Cooccurrence(graph.name(node), tuple(shown_seq(frame, view.basis) for frame in frames))
+            for node, frames in ranked
         ]
 
 
@@ -230,16 +230,16 @@ def _nodes(graph: FactGraph, entity: EntityLike) -> frozenset[Node]:
 
 def _ids(view: "View", rows: Sequence[int]) -> tuple[int, ...]:
     """Return the ids of the facts in rows."""
-    shown, facts = Shown(view.basis), view.facts_at
-    return tuple(shown(facts.seq_of(row)) for row in rows)
+    facts, basis = view.facts_at, view.basis
+    return tuple(shown_seq(facts.seq_of(row), basis) for row in rows)
 
 
 def _frames_of(view: "View", graph: FactGraph, name: str) -> list[int]:
     """Return the seqs of the current frames that an entity's facts have as evidence, ascending."""
     frames = {place.frame for row in graph.naming(name) for place in graph.facts.evidence_of(row)}
-    shown, layers = Shown(view.basis), view.layers
+    shown, layers = {frame: shown_seq(frame, view.basis) for frame in frames}, view.layers
     return sorted(
         frame
-        for frame in frames
-        if layers.has(shown(frame)) and layers.closing_of(shown(frame)) is None
+        for frame, number in shown.items()
+        if layers.has(number) and layers.closing_of(number) is None
     )

@@ -13,8 +13,7 @@ import numpy as np
 
 from cerata.engine.errors import InvalidInput
 
-from .columns import I64, U64
-from .fact_columns import object_keys
+from .columns import I64
 from .fact_table import FactsAt
 from .fact_values import ObjectKind
 
@@ -98,15 +97,16 @@ class FactGraph:
         functional predicate where there is an instant.
         """
         roles = self.facts.roles
-        codes = np.array(
-            sorted({one for _, root in nodes for one in roles.related(root)}), np.int64
-        )
-        found: list[I64] = []
+        related = {one for _, root in nodes for one in roles.related(root)}
+        codes = np.array(sorted(related), np.uint64)
+        facts, columns = self.facts.facts, self._columns
+        found: list[int] = []
         if direction != "in":
-            found.append(self._with_subject(codes))
+            found += columns.by_subject.find_all(facts.subject_codes, codes)
         if direction != "out":
-            found.append(self._with_object(codes))
-        rows = np.unique(np.concatenate(found))
+            # Of any kind: numbers and strings go with what is no entity.
+            found += columns.by_object.find_all(facts.object_numbers, codes)
+        rows = self.facts.known_among(np.unique(np.array(found, np.int64)))
         self._budget.spend(len(rows))
         edges = [
             edge
@@ -119,27 +119,8 @@ class FactGraph:
         ]
         return self._true_now(edges)
 
-    def _with_subject(self, codes: I64) -> I64:
-        columns, count = self._columns, self.facts.row_count
-        keys = columns.subject_key.view()[:count]
-        rows = columns.by_subject.find_all(keys, self._hashes(codes))
-        found = np.array(rows, np.int64)
-        return found[np.isin(columns.subject.view()[found], codes)]
-
-    def _with_object(self, codes: I64) -> I64:
-        columns, count = self._columns, self.facts.row_count
-        hashes = self._hashes(codes)
-        kinds = np.full(len(hashes), ObjectKind.ENTITY, np.uint8)
-        keys = columns.object_key.view()[:count]
-        rows = columns.by_object.find_all(keys, object_keys(hashes, kinds))
-        found = np.array(rows, np.int64)
-        return found[np.isin(columns.object.view()[found], codes.astype(np.uint64))]
-
-    def _hashes(self, codes: I64) -> U64:
-        return np.unique(self._columns.strings.all_hashes()[codes - 1])
-
     def _true(self, rows: I64) -> I64:
-        """Leave those with an entity as object that are known, and said to be true then."""
+        """Leave those with an entity as object that were said to be true then."""
         columns = self._columns
         rows = rows[columns.kind.view()[rows] == ObjectKind.ENTITY]
         if self._predicate is not None:
@@ -148,7 +129,7 @@ class FactGraph:
         if self._instant is not None:
             starts, ends = columns.valid_from.view()[rows], columns.valid_to.view()[rows]
             rows = rows[(starts <= self._instant) & (self._instant < ends)]
-        return self.facts.known_among(rows)
+        return rows
 
     def _read(self, rows: I64) -> Iterator[Edge]:
         """Yield rows with the nodes that they join."""

@@ -281,13 +281,9 @@ class FactsAt:
             self._texts[code] = text
         return code
 
-    @property
-    def row_count(self) -> int:
-        """How many facts there are by n, whatever became of them."""
-        return self._rows
-
     def known_among(self, rows: I64) -> I64:
         """Leave out rows that are not known at n, or outside the scope."""
+        rows = rows[rows < self._rows]
         rows = rows[self._columns.closed_at.view()[rows] >= self._closings]
         if self._scopes is None:
             return rows
