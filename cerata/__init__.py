@@ -44,6 +44,7 @@ if TYPE_CHECKING:
     from cerata.memory.asserting import Assertion
     from cerata.memory.difference import Change, Diff
     from cerata.memory.drafting import content_hash
+    from cerata.memory.fact_import import ImportedFacts
     from cerata.memory.fact_values import (
         Contradiction,
         Entity,
@@ -94,6 +95,7 @@ __all__ = [
     "HistoryPruned",
     "Hit",
     "IdempotencyConflict",
+    "ImportedFacts",
     "InvalidInput",
     "Locked",
     "Neighbour",
@@ -158,6 +160,7 @@ _HOMES = {
         "FactEvidence",
         "Period",
     ),
+    "cerata.memory.fact_import": ("ImportedFacts",),
     "cerata.memory.files": ("Remembered", "RememberedFile"),
     "cerata.memory.graph_values": ("Cooccurrence", "FactPath", "Neighbour", "Reached"),
     "cerata.memory.store": ("Store", "open"),

@@ -10,6 +10,7 @@ from . import (
     changes,
     completion,
     crash_testing,
+    exchange,
     facts,
     graph,
     history,
@@ -48,6 +49,7 @@ def parser() -> Parser:
     reads.add_verbs(adding)
     facts.add_verbs(adding)
     graph.add_verbs(adding)
+    exchange.add_verbs(adding)
     history.add_verbs(adding)
     changes.add_verbs(adding)
     upkeep.add_verbs(adding)

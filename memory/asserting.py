@@ -7,7 +7,7 @@ follows from them (`cerata.projections.fact_table`).
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from typing import cast
+from typing import TYPE_CHECKING, cast
 
 from cerata.engine.errors import InvalidInput
 from cerata.engine.events import (
@@ -42,6 +42,9 @@ from .fact_values import (
     stored_object,
 )
 from .values import FrameId, Receipt, frame_id
+
+if TYPE_CHECKING:
+    from .fact_import import ImportedFacts, Progress
 
 EvidenceLike = FactEvidence | FrameId | tuple[FrameId, int, int]
 """A frame, or a frame and the UTF-8 bytes [start, end) of its text."""
@@ -124,7 +127,9 @@ class FactWrites(Appends):
         stamped = full_scope(scope, self._scope)
         now = self._log.environment.clock.now_us()
         drafts = [
-            _asserted(one if isinstance(one, Assertion) else Assertion(*_triple(one)), stamped, now)
+            assertion_draft(
+                one if isinstance(one, Assertion) else Assertion(*_triple(one)), stamped, now
+            )
             for one in listed("facts", facts)
         ]
         self._called(stamped, "assert_facts", drafts=drafts)
@@ -188,13 +193,41 @@ class FactWrites(Appends):
         )
         self._called(scope, "correct_fact", number, corrected)
         place = self.next_place()
-        draft = _asserted(corrected, scope, self._log.environment.clock.now_us())
+        draft = assertion_draft(corrected, scope, self._log.environment.clock.now_us())
         return self.write(
             [
                 Draft(RetractFact(fact=number), scope),
                 Draft(draft.body, scope, causation=-place),
             ]
         )
+
+    # --- lines -----------------------------------------------------------------------------------
+
+    def import_facts(
+        self,
+        lines: Iterable[str | bytes],
+        *,
+        progress: "Progress | None" = None,
+    ) -> "ImportedFacts":
+        """Say what lines of `export_facts` say: an open file, or the lines (docs/facts.md).
+
+        A thousand of them are a batch, durable before the next is read; lines that an earlier
+        import has written add nothing, so whoever was stopped calls again. ``progress`` is told how
+        many lines and bytes are done.
+
+        Raises:
+            InvalidInput, Unsupported, Conflict, NotFound: a line that cannot be taken, with its
+            number; nothing of its batch is written. InvalidInput: inside a transaction.
+        """
+        from .fact_import import import_facts
+
+        if self.in_transaction:
+            raise InvalidInput(
+                "Facts are imported in batches, not in a transaction",
+                remedy="Call import_facts outside it.",
+            )
+        self._check_writable()
+        return import_facts(self, lines, self._scope, progress)
 
     # --- predicates and entities -----------------------------------------------------------------
 
@@ -303,7 +336,7 @@ def _event_id(value: int | Receipt) -> int:
     return number
 
 
-def _asserted(one: Assertion, scope: Scope, now_us: int) -> Draft:
+def assertion_draft(one: Assertion, scope: Scope, now_us: int) -> Draft:
     """Return the event that asserts a fact. Raises `InvalidInput`."""
     kind, value = stored_object(one.object)
     start = _time("valid_from", one.valid_from, BEGINNING)

@@ -28,7 +28,8 @@ from cerata.projections.times import to_microseconds
 
 ItemType = TypeVar("ItemType")
 
-_CONTENT_HASH_SIZE = 16
+CONTENT_HASH_SIZE: Final = 16
+"""Bytes of the hash by which a content is known."""
 
 SPAN: Final = "span"
 """A chunk's metadata: the characters [start, end) of the document that its text is."""
@@ -161,14 +162,14 @@ def content_hash(content: str | bytes) -> bytes:
             f"The text is not valid Unicode: {error.reason} at character {error.start}",
             remedy="Decode it with errors='replace', or store bytes.",
         ) from error
-    return hash_bytes(data)[:_CONTENT_HASH_SIZE]
+    return hash_bytes(data)[:CONTENT_HASH_SIZE]
 
 
 def check_content_hash(value: object) -> None:
     """Refuse what is not 16 bytes: `InvalidInput`."""
-    if not isinstance(value, bytes) or len(value) != _CONTENT_HASH_SIZE:
+    if not isinstance(value, bytes) or len(value) != CONTENT_HASH_SIZE:
         raise InvalidInput(
-            f"A content hash is {_CONTENT_HASH_SIZE} bytes, not {value!r:.60}",
+            f"A content hash is {CONTENT_HASH_SIZE} bytes, not {value!r:.60}",
             remedy="Make it with cerata.content_hash(text).",
         )
 
@@ -202,7 +203,7 @@ def frame_draft(
         data = bytes(content)
         attachments = (data,)
         blob = Attachment(hash_bytes(data), len(data))
-        hashed = blob.hash[:_CONTENT_HASH_SIZE]
+        hashed = blob.hash[:CONTENT_HASH_SIZE]
     else:
         raise InvalidInput(
             f"Content must be str or bytes, not {type(content).__name__}",

@@ -127,6 +127,19 @@ class FactReads(ABC):
             for one, other, shared in sorted(_contradictions(facts, rows))
         ]
 
+    def export_facts(self, *, history: bool = False) -> Iterator[str]:
+        """Yield what is said of facts and entities as JSON Lines, without line ends.
+
+        `Store.import_facts` of them says the same in another memory (docs/facts.md). With
+        ``history`` the facts that were retracted come too. Cost: a pass over the log.
+
+        Raises:
+            InvalidInput: the view has what an open transaction gathered.
+        """
+        from .fact_export import export_facts
+
+        return export_facts(self.view(), history=history)
+
     # --- entities --------------------------------------------------------------------------------
 
     def resolve(self, name: str) -> list[str]:

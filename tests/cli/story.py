@@ -100,6 +100,12 @@ def _connect(folder: Path, environment: Environment) -> None:
         store.assert_fact("bridge", "belongs to", Entity("city"), valid_from="open")
 
 
+def _spoil(folder: Path, environment: Environment) -> None:
+    """Misspell a field in the third line of what was exported."""
+    text = (folder / "facts.jsonl").read_text().replace("09:00", "09:05", 1)
+    (folder / "spoiled.jsonl").write_text(text.replace('"confidence"', '"confidense"', 1))
+
+
 def _write_workload(folder: Path, environment: Environment) -> None:
     (folder / "shoes.py").write_text(WORKLOAD)
 
@@ -166,6 +172,11 @@ STORY: tuple[Step | Callable[[Path, Environment], None], ...] = (
     _step("facts --retracted --at HEAD", "facts-retracted"),
     _step("facts Bridge", "facts-nothing"),
     _step("facts bridge --conflicts", "facts-conflicts"),
+    _step("export facts.jsonl --facts --history", "export"),
+    _step("import facts.jsonl -f carried.memory", "import"),
+    _step("import facts.jsonl -f carried.memory", "import-again"),
+    _spoil,
+    _step("import spoiled.jsonl -f carried.memory", "import-spoiled", 2),
     _step("log --oneline -n 6", "log-facts"),
     _connect,
     _step("graph bridge"),

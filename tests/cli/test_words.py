@@ -198,6 +198,8 @@ READS = (
     "history",
     "info",
     "tag",
+    *("recall", "search", "show", "frames", "facts", "timeline", "log", "history", "info", "tag"),
+    "export",
 )
 
 

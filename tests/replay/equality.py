@@ -334,6 +334,7 @@ def _said_of_facts(view: View) -> object:
         [one.to_dict() for one in view.entities()],
         [_tried(view.entity, name) for name in ("ann", "eve", "zoe")],
         [view.resolve(name) for name in ("ANN", "annie", "zoe")],
+        [list(view.export_facts(history=history)) for history in (False, True)],
     ]
 
 

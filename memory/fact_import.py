@@ -1,0 +1,315 @@
+"""Import: lines of facts and entities into a memory, batch by batch, each line one event.
+
+Owns the batches, the keys by which a batch is known again, and what ids and evidence mean here. A
+batch is durable before the next is read, and one with a bad line is refused whole, so whoever was
+stopped calls again with the same lines: those that are there are passed over. Leaves out the lines
+themselves (`fact_lines`).
+"""
+
+from collections.abc import Callable, Generator, Iterable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from functools import partial
+from typing import Final, NamedTuple, TypeAlias
+
+from msgspec import UNSET
+
+from cerata.engine.codec import tenant_of
+from cerata.engine.errors import Conflict, InvalidInput, NotFound, Unsupported
+from cerata.engine.events import (
+    Draft,
+    EventBody,
+    JsonValue,
+    MergeEntities,
+    PutEntity,
+    PutPredicate,
+    RetractFact,
+    Scope,
+    SplitEntity,
+)
+from cerata.engine.integrity import hash_bytes
+from cerata.projections.scopes import scope_text
+from cerata.projections.times import to_microseconds
+
+from .appending import Appends
+from .asserting import Assertion, assertion_draft
+from .drafting import CONTENT_HASH_SIZE, content_hash, full_scope, is_unicode
+from .fact_lines import (
+    LINE_SIZE_MAX,
+    EntityLine,
+    EvidencePart,
+    ExportLine,
+    FactLine,
+    MergeLine,
+    PredicateLine,
+    RetractionLine,
+    SaidLine,
+    SplitLine,
+    decode,
+    meant,
+)
+from .fact_values import OPEN, FactEvidence, checked_name
+from .view import View
+
+BATCH_LINES: Final = 1_000
+BATCH_SIZE: Final = 8 << 20
+"""Lines, and bytes of them, after which a batch ends: keys depend on it, so never change them."""
+
+Progress: TypeAlias = Callable[[int, int], None]
+"""Is told after each batch how many lines, and bytes of them, are done."""
+
+
+@dataclass(frozen=True, slots=True)
+class ImportedFacts:
+    """What an import did.
+
+    ``added`` counts the lines that were written, ``known`` those that an earlier import of the same
+    lines had written; ``missing`` the places of evidence whose content is not in this memory.
+    ``head`` is the log's newest event afterwards.
+    """
+
+    added: int
+    known: int
+    missing: int
+    head: int
+
+    def to_dict(self) -> dict[str, JsonValue]:
+        return {
+            "added": self.added,
+            "known": self.known,
+            "missing": self.missing,
+            "head": self.head,
+        }
+
+
+def import_facts(
+    store: Appends,
+    lines: Iterable[str | bytes],
+    scope: Scope | None,
+    progress: Progress | None = None,
+) -> ImportedFacts:
+    """Say what lines say; ``scope`` is the store's. Each batch is durable before the next is read.
+
+    Raises:
+        InvalidInput, Unsupported, Conflict, NotFound: a line that cannot be taken, by its number;
+        its batch is not written, and those before it stay.
+    """
+    work = _Import(store, scope)
+    number = done = 0
+    for number, data in enumerate(_each(lines), start=1):
+        done += len(data)
+        with _naming(number):
+            line = decode(data) if data.strip() else None
+        if isinstance(line, ExportLine):
+            # Ids are of the lines between here and the next of its kind.
+            work.begin()
+        elif line is not None and work.gather(_Numbered(number, data, line)):
+            work.write()
+            if progress is not None:
+                progress(number, done)
+    work.write()
+    if progress is not None:
+        progress(number, done)
+    return ImportedFacts(work.added, work.known, work.missing, store.refresh().seq)
+
+
+def _each(lines: Iterable[str | bytes]) -> Iterator[bytes]:
+    """Yield lines as bytes without their ends; of a file no more than a line may have."""
+    if isinstance(lines, str | bytes) or not isinstance(lines, Iterable):
+        raise InvalidInput(
+            f"The lines are a {type(lines).__name__}",
+            remedy="Give a file that is open, or a list of lines.",
+        )
+    read: Callable[[int], str | bytes] | None = getattr(lines, "readline", None)
+    each: Iterable[str | bytes] = lines
+    if read is not None:
+        # Up to the first that is empty, which is the end.
+        each = iter(partial(read, LINE_SIZE_MAX + len("\r\n")), type(read(0))())
+    for number, line in enumerate(each, start=1):
+        with _naming(number):
+            if not isinstance(line, str | bytes):
+                raise InvalidInput(f"It is a {type(line).__name__}, not a str or bytes")
+            if isinstance(line, str) and not is_unicode(line):
+                raise InvalidInput("It is not valid Unicode")
+            data = (line.encode() if isinstance(line, str) else line).rstrip(b"\r\n")
+            if len(data) > LINE_SIZE_MAX:
+                raise InvalidInput(f"It is over the limit of {LINE_SIZE_MAX:,} bytes")
+        yield data
+
+
+@contextmanager
+def _naming(number: int) -> Generator[None]:
+    """Say in an error of which line it is."""
+    try:
+        yield
+    except (Conflict, InvalidInput, NotFound, Unsupported) as error:
+        where = f"line {number:,}" + (f", {error.where}" if error.where else "")
+        raise type(error)(error.what, where=where, remedy=error.remedy) from error
+
+
+class _Numbered(NamedTuple):
+    """A line, which it is from 1, and its bytes."""
+
+    number: int
+    data: bytes
+    line: SaidLine
+
+
+class _Import:
+    """The batches on their way in. ``_ids`` are what lines are called here, by what they are there.
+
+    Those of the batch being written are −place, as in any transaction.
+    """
+
+    def __init__(self, store: Appends, scope: Scope | None) -> None:
+        self.added = self.known = self.missing = 0
+        self._store = store
+        self._scope = scope
+        # The same lines under another scope say something else.
+        self._chain = hash_bytes(b"facts 1\0" + scope_text(scope or ()).encode())
+        self._batch: list[_Numbered] = []
+        self._size = 0
+        self._ids: dict[int, int] = {}
+
+    def begin(self) -> None:
+        """End a batch, and forget the ids of all lines so far."""
+        self.write()
+        self._ids = {}
+
+    def gather(self, one: _Numbered) -> bool:
+        """Add a line to the batch; tell whether that is full."""
+        self._batch.append(one)
+        self._size += len(one.data)
+        return len(self._batch) == BATCH_LINES or self._size >= BATCH_SIZE
+
+    def write(self) -> None:
+        """Write the batch, or find that it is there already."""
+        batch, self._batch, self._size = self._batch, [], 0
+        if not batch:
+            return
+        hashes = [hash_bytes(one.data) for one in batch]
+        self._chain = hash_bytes(b"".join((self._chain, *hashes)))
+        with _naming(batch[0].number):
+            first = self._scope_of(batch[0].line)
+        view = self._store.view()
+        with self._store.transaction(key=f"import facts {self._chain.hex()}") as transaction:
+            transaction.look_up(tenant_of(first))
+            transaction.called(self._chain)
+            if transaction.first is None:
+                for one in batch:
+                    with _naming(one.number):
+                        receipt = self._store.write([self._draft(one.line, view)])
+                        self._name(one.line, receipt.seqs[0])
+        done = transaction.receipt
+        assert done is not None
+        for one, seq in zip(batch, done.seqs, strict=True):
+            if isinstance(one.line, FactLine | RetractionLine):
+                self._ids[one.line.id] = seq
+        if done.added:
+            self.added += len(batch)
+        else:
+            self.known += len(batch)
+
+    def _name(self, line: SaidLine, place: int) -> None:
+        if isinstance(line, FactLine | RetractionLine):
+            if line.id in self._ids:
+                raise InvalidInput(f"The id {line.id} is that of an earlier line")
+            self._ids[line.id] = place
+
+    # --- what lines say --------------------------------------------------------------------------
+
+    def _scope_of(self, line: SaidLine) -> Scope:
+        return full_scope(None if line.scope is UNSET else line.scope, self._scope)
+
+    def _draft(self, line: SaidLine, view: View) -> Draft:
+        """Return the event that a line is. Raises `InvalidInput`."""
+        scope = self._scope_of(line)
+        if isinstance(line, FactLine):
+            return self._fact(line, scope, view)
+        return Draft(self._body(line), scope)
+
+    def _body(self, line: SaidLine) -> EventBody:
+        match line:
+            case PredicateLine():
+                name = checked_name("A predicate", line.predicate)
+                return PutPredicate(predicate=name, functional=line.functional)
+            case EntityLine():
+                return PutEntity(
+                    entity=checked_name("An entity's name", line.entity),
+                    kind=None if line.kind is None else checked_name("A kind", line.kind),
+                    aliases=tuple(checked_name("An alias", one) for one in line.aliases),
+                )
+            case RetractionLine():
+                return RetractFact(fact=self._id(line.fact))
+            case MergeLine():
+                return MergeEntities(entity=_entity(line.entity), into=_entity(line.into))
+            case SplitLine():
+                if not line.facts:
+                    raise InvalidInput("No facts are given")
+                return SplitEntity(
+                    entity=_entity(line.entity),
+                    into=_entity(line.into),
+                    facts=tuple(map(self._id, line.facts)),
+                )
+            case FactLine():
+                raise AssertionError
+
+    def _fact(self, line: FactLine, scope: Scope, view: View) -> Draft:
+        valid = line.valid
+        evidence = [self._evidence(part, scope, view) for part in line.evidence]
+        one = Assertion(
+            line.subject,
+            line.predicate,
+            meant(line.object_kind, line.object),
+            None if valid.start is UNSET else valid.start or OPEN,
+            valid.end,
+            confidence=line.confidence,
+            source=line.source,
+            evidence=[place for place in evidence if place is not None],
+            assumptions=line.assumptions,
+            because=None if line.because is None else self._id(line.because),
+        )
+        return assertion_draft(one, scope, to_microseconds(view.now))
+
+    def _id(self, number: int) -> int:
+        found = self._ids.get(number)
+        if found is None:
+            raise InvalidInput(f"No line before it has the id {number}")
+        return found
+
+    def _evidence(self, part: EvidencePart, scope: Scope, view: View) -> FactEvidence | None:
+        """Return where the content of evidence is here; None, counted, where it is not."""
+        frame = self._frame(part, view.within(scope[:1]))
+        if frame is None:
+            self.missing += 1
+            return None
+        return FactEvidence(frame, part.start, part.end)
+
+    def _frame(self, part: EvidencePart, view: View) -> int | None:
+        """Return the oldest current frame with a content, or the chunk that it is of a document."""
+        if part.document is UNSET or part.chunk is UNSET:
+            return min(view.find_content(_hash(part.content)), default=None)
+        for document in sorted(view.find_content(_hash(part.document))):
+            chunk = view.chunks(document).get(part.chunk)
+            if chunk is not None and content_hash(view.content(chunk)) == _hash(part.content):
+                return chunk
+        return None
+
+
+def _entity(name: str) -> str:
+    return checked_name("An entity's name", name)
+
+
+def _hash(text: str) -> bytes:
+    """Return the hash that evidence names a content by. Raises `InvalidInput`."""
+    try:
+        found = bytes.fromhex(text)
+    except ValueError:
+        found = b""
+    if len(found) != CONTENT_HASH_SIZE:
+        raise InvalidInput(
+            f"{text!r:.60} is no hash of a content",
+            where="evidence",
+            remedy=f"It is {2 * CONTENT_HASH_SIZE} hexadecimal digits.",
+        )
+    return found
