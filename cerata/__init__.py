@@ -27,6 +27,7 @@ if TYPE_CHECKING:
         Closed,
         Conflict,
         Corrupt,
+        ExtractorFailed,
         HistoryPruned,
         IdempotencyConflict,
         InvalidInput,
@@ -44,6 +45,8 @@ if TYPE_CHECKING:
     from cerata.memory.asserting import Assertion
     from cerata.memory.difference import Change, Diff
     from cerata.memory.drafting import content_hash
+    from cerata.memory.english_facts import EnglishFacts
+    from cerata.memory.extraction import Candidate, Extracted, Extraction, Extractor
     from cerata.memory.fact_import import ImportedFacts
     from cerata.memory.fact_values import (
         Contradiction,
@@ -70,6 +73,7 @@ if TYPE_CHECKING:
 __all__ = [
     "Allen",
     "Assertion",
+    "Candidate",
     "CerataError",
     "Change",
     "Closed",
@@ -81,11 +85,16 @@ __all__ = [
     "Corrupt",
     "Diff",
     "Draft",
+    "EnglishFacts",
     "Entity",
     "EntityInfo",
     "Environment",
     "Event",
     "EventBody",
+    "Extracted",
+    "Extraction",
+    "Extractor",
+    "ExtractorFailed",
     "Fact",
     "FactEvidence",
     "FactPath",
@@ -135,6 +144,7 @@ _HOMES = {
         "Closed",
         "Conflict",
         "Corrupt",
+        "ExtractorFailed",
         "HistoryPruned",
         "IdempotencyConflict",
         "InvalidInput",
@@ -160,6 +170,8 @@ _HOMES = {
         "FactEvidence",
         "Period",
     ),
+    "cerata.memory.english_facts": ("EnglishFacts",),
+    "cerata.memory.extraction": ("Candidate", "Extracted", "Extraction", "Extractor"),
     "cerata.memory.fact_import": ("ImportedFacts",),
     "cerata.memory.files": ("Remembered", "RememberedFile"),
     "cerata.memory.graph_values": ("Cooccurrence", "FactPath", "Neighbour", "Reached"),

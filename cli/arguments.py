@@ -11,6 +11,7 @@ from . import (
     completion,
     crash_testing,
     exchange,
+    extraction,
     facts,
     graph,
     history,
@@ -50,6 +51,7 @@ def parser() -> Parser:
     facts.add_verbs(adding)
     graph.add_verbs(adding)
     exchange.add_verbs(adding)
+    extraction.add_verbs(adding)
     history.add_verbs(adding)
     changes.add_verbs(adding)
     upkeep.add_verbs(adding)

@@ -8,6 +8,7 @@ from cerata.engine.events import (
     Erased,
     Event,
     EventBody,
+    ExtractFacts,
     JsonValue,
     MergeEntities,
     PutEntity,
@@ -38,6 +39,7 @@ ACTS: Final = {
     "unmergeEntities": "unmerge",
     "splitEntity": "split",
     "unsplitEntity": "unsplit",
+    "extractFacts": "extract",
 }
 """What people call the kinds of events; others are called what they are on disk."""
 
@@ -55,6 +57,9 @@ def describe(event: Event) -> str:
         return f"#{body.frame}"
     if isinstance(body, PutTag):
         return f"{body.tag} names event {body.at}"
+    if isinstance(body, ExtractFacts):
+        by = f"{body.extractor} {body.extractor_version}"
+        return f"{counted(body.count, 'fact')} in #{body.frame} by {by}"
     return _describe_fact(body)
 
 

@@ -15,6 +15,7 @@ Classes are kinds that a caller acts on, and each is also the built-in that it s
     ├── Unsupported(NotImplementedError) a newer format, or a part that is not installed
     ├── HistoryPruned(LookupError)       the asked-for state was retired on purpose
     ├── ProjectionFailed(RuntimeError)   the code of a user's own projection raised
+    ├── ExtractorFailed(RuntimeError)    an extractor raised, or gave what is no fact
     ├── StorageFailed(OSError)           the disk refused; nothing of this call was acknowledged
     └── OutcomeUnknown(OSError)          the disk failed late: the batch may or may not survive
 
@@ -159,6 +160,28 @@ class ProjectionFailed(CerataError, RuntimeError):
     ) -> None:
         self.projection = projection
         self.seq = seq
+        super().__init__(what, where=where, remedy=remedy)
+
+
+class ExtractorFailed(CerataError, RuntimeError):
+    """An extractor of facts raised, or gave what is no fact; of its frame nothing was written.
+
+    ``extractor`` is its name, ``frame`` what it was given.
+    """
+
+    exit_code = 14
+
+    def __init__(
+        self,
+        what: str,
+        *,
+        where: str | None = None,
+        remedy: str | None = None,
+        extractor: str | None = None,
+        frame: int | None = None,
+    ) -> None:
+        self.extractor = extractor
+        self.frame = frame
         super().__init__(what, where=where, remedy=remedy)
 
 

@@ -316,6 +316,19 @@ class UnsplitEntity(EventBody, frozen=True, kw_only=True):
     split: int
 
 
+@event("extractFacts", references={"frame": "putFrame"})
+class ExtractFacts(EventBody, frozen=True, kw_only=True):
+    """An extractor was run on a frame's text, and found so many facts: the events it is cause of.
+
+    What it found is recorded, so nobody ever runs it again to read them.
+    """
+
+    frame: int
+    extractor: str
+    extractor_version: str
+    count: int
+
+
 @event("gap")
 class Gap(EventBody, frozen=True, kw_only=True):
     """Stands for an event that was lost, so that later ids stay; ``repair`` writes it."""

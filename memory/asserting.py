@@ -7,7 +7,7 @@ follows from them (`cerata.projections.fact_table`).
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from typing import TYPE_CHECKING, cast
+from typing import cast
 
 from cerata.engine.errors import InvalidInput
 from cerata.engine.events import (
@@ -42,9 +42,6 @@ from .fact_values import (
     stored_object,
 )
 from .values import FrameId, Receipt, frame_id
-
-if TYPE_CHECKING:
-    from .fact_import import ImportedFacts, Progress
 
 EvidenceLike = FactEvidence | FrameId | tuple[FrameId, int, int]
 """A frame, or a frame and the UTF-8 bytes [start, end) of its text."""
@@ -200,34 +197,6 @@ class FactWrites(Appends):
                 Draft(draft.body, scope, causation=-place),
             ]
         )
-
-    # --- lines -----------------------------------------------------------------------------------
-
-    def import_facts(
-        self,
-        lines: Iterable[str | bytes],
-        *,
-        progress: "Progress | None" = None,
-    ) -> "ImportedFacts":
-        """Say what lines of `export_facts` say: an open file, or the lines (docs/facts.md).
-
-        A thousand of them are a batch, durable before the next is read; lines that an earlier
-        import has written add nothing, so whoever was stopped calls again. ``progress`` is told how
-        many lines and bytes are done.
-
-        Raises:
-            InvalidInput, Unsupported, Conflict, NotFound: a line that cannot be taken, with its
-            number; nothing of its batch is written. InvalidInput: inside a transaction.
-        """
-        from .fact_import import import_facts
-
-        if self.in_transaction:
-            raise InvalidInput(
-                "Facts are imported in batches, not in a transaction",
-                remedy="Call import_facts outside it.",
-            )
-        self._check_writable()
-        return import_facts(self, lines, self._scope, progress)
 
     # --- predicates and entities -----------------------------------------------------------------
 

@@ -21,8 +21,8 @@ from cerata.engine.events import (
     SupersedeFrame,
 )
 
-from .asserting import FactWrites
 from .drafting import frame_draft, frame_fields, full_scope, listed, within_scope
+from .gaining import FactGains
 from .spaces import Vector, Vectors, vectors
 from .values import FrameId, Receipt, frame_id
 from .view import Basis, View
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from .files import Remembered, Report
 
 
-class Writes(FactWrites):
+class Writes(FactGains):
     """The calls that write; each is its own durable batch, or joins the open transaction."""
 
     @abstractmethod

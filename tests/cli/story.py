@@ -100,6 +100,11 @@ def _connect(folder: Path, environment: Environment) -> None:
         store.assert_fact("bridge", "belongs to", Entity("city"), valid_from="open")
 
 
+def _tell(folder: Path, environment: Environment) -> None:
+    with cerata.open(folder / "memory.cera", environment=environment) as store:
+        store.put_frame("Berta lives in Oslo since 2021. Berta works at Acme and at home.")
+
+
 def _spoil(folder: Path, environment: Environment) -> None:
     """Misspell a field in the third line of what was exported."""
     text = (folder / "facts.jsonl").read_text().replace("09:00", "09:05", 1)
@@ -179,6 +184,11 @@ STORY: tuple[Step | Callable[[Path, Environment], None], ...] = (
     _step("import spoiled.jsonl -f carried.memory", "import-spoiled", 2),
     _step("log --oneline -n 6", "log-facts"),
     _connect,
+    _tell,
+    _step("extract --dry-run", "extract-dry"),
+    _step("extract"),
+    _step("extract", "extract-again"),
+    _step("log --oneline -n 3", "log-extract"),
     _step("graph bridge"),
     _step("graph bridge --hops 2", "graph-walk"),
     _step("graph bridge --to city", "graph-paths"),
