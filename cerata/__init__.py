@@ -47,11 +47,13 @@ if TYPE_CHECKING:
     from cerata.memory.drafting import content_hash
     from cerata.memory.english_facts import EnglishFacts
     from cerata.memory.extraction import Candidate, Extracted, Extraction, Extractor
+    from cerata.memory.fact_changes import FactChange
     from cerata.memory.fact_import import ImportedFacts
     from cerata.memory.fact_values import (
         Contradiction,
         Entity,
         EntityInfo,
+        EvidenceText,
         Fact,
         FactEvidence,
         Period,
@@ -91,11 +93,13 @@ __all__ = [
     "Environment",
     "Event",
     "EventBody",
+    "EvidenceText",
     "Extracted",
     "Extraction",
     "Extractor",
     "ExtractorFailed",
     "Fact",
+    "FactChange",
     "FactEvidence",
     "FactPath",
     "Filter",
@@ -162,10 +166,12 @@ _HOMES = {
     "cerata.memory.difference": ("Change", "Diff"),
     "cerata.memory.drafting": ("content_hash",),
     "cerata.memory.asserting": ("Assertion",),
+    "cerata.memory.fact_changes": ("FactChange",),
     "cerata.memory.fact_values": (
         "Contradiction",
         "Entity",
         "EntityInfo",
+        "EvidenceText",
         "Fact",
         "FactEvidence",
         "Period",

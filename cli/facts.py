@@ -7,13 +7,25 @@ from datetime import datetime
 
 from rich.cells import cell_len, set_cell_size
 
-from cerata.memory.fact_values import Contradiction, Entity, Fact, FactObject, Period, plain_object
+from cerata.engine.events import JsonValue
+from cerata.memory.fact_changes import FactChange
+from cerata.memory.fact_values import (
+    Contradiction,
+    Entity,
+    EvidenceText,
+    Fact,
+    FactObject,
+    Period,
+    plain_object,
+)
 from cerata.memory.view import View
 
 from .narrowing import count_of
 from .opening import reading, view_of
 from .output import Output, clipped, counted
 from .parser import Adding, add_count, add_verb
+
+_SIGNS = {"added": ("+", "green"), "removed": ("-", "red"), "changed": ("~", "yellow")}
 
 _COLUMNS_MAX = {"subject": 24, "predicate": 20, "object": 28}
 """Characters that a column takes at most; what is longer is cut in the table, not in --json."""
@@ -31,6 +43,7 @@ def add_verbs(adding: Adding) -> None:
             "facts alice",
             "facts alice --predicate 'lives in' --valid-at 2024-01-01",
             "facts --object paris --at HEAD~10",
+            "facts alice --evidence",
             "facts --conflicts",
         ),
     )
@@ -39,6 +52,7 @@ def add_verbs(adding: Adding) -> None:
     facts.add_argument("--object", metavar="VALUE", help="an entity's name, a string or a number")
     facts.add_argument("--valid-at", metavar="TIME", help="true at this time; 'now' is the view's")
     facts.add_argument("--retracted", action="store_true", help="what was retracted too")
+    facts.add_argument("--evidence", action="store_true", help="with the words that say so")
     facts.add_argument(
         "--conflicts", action="store_true", help="what cannot both be true, in pairs"
     )
@@ -55,16 +69,23 @@ def run_facts(options: Namespace, output: Output) -> int:
         every = _found(view, options)
         found = every[:count]
         with output.pages():
-            _print(found, output)
+            _print(found, output, view if options.evidence else None)
             if len(every) > count:
                 output.line(f"{counted(len(every) - count, 'fact')} more: -n COUNT", style="dim")
         if not found:
             output.line("There are no such facts.")
             _hint(view, options, output)
-        output.result(
-            {"basis": view.basis, "facts": [fact.to_dict() for fact in found]}, items="facts"
-        )
+        rows = [_as_json(fact, view if options.evidence else None) for fact in found]
+        output.result({"basis": view.basis, "facts": rows}, items="facts")
     return 0
+
+
+def _as_json(fact: Fact, view: View | None) -> dict[str, JsonValue]:
+    """Return a fact; with a view, its evidence with the text."""
+    told = fact.to_dict()
+    if view is not None:
+        told["evidence"] = [said.to_dict() for said in view.evidence(fact)]
+    return told
 
 
 def _found(view: View, options: Namespace) -> list[Fact]:
@@ -120,8 +141,11 @@ def _why(fact: Fact) -> str:
     return f"{fact.source}, {fact.confidence:.0%}" + (f", says {frames}" if frames else "")
 
 
-def _print(facts: Sequence[Fact], output: Output) -> None:
-    """Print a table whose columns are as wide as what is in them, up to a limit."""
+def _print(facts: Sequence[Fact], output: Output, quoting: View | None) -> None:
+    """Print a table whose columns are as wide as what is in them, up to a limit.
+
+    With a view to quote from, below each fact what says so.
+    """
     rows = [(fact.subject, fact.predicate, object_text(fact)) for fact in facts]
     widths = [
         min(limit, max((cell_len(row[place]) for row in rows), default=0))
@@ -139,6 +163,35 @@ def _print(facts: Sequence[Fact], output: Output) -> None:
             (f"{cells[0]}  {cells[1]}  {cells[2]}  ", "dim" if gone else ""),
             (when_text(fact.valid) + state, "dim"),
         )
+        for said in () if quoting is None else quoting.evidence(fact):
+            _print_said(said, output)
+
+
+def _print_said(said: EvidenceText, output: Output) -> None:
+    """Print what evidence says and where; what became of it, if it is not what was read."""
+    if said.text is None:
+        words = "(no longer there)"
+    else:
+        words = f"“{clipped(' '.join(said.text.split()), 200)}”"
+    changed = "" if said.is_intact is not False else ", not what was read"
+    gone = "" if said.is_current else ", no longer current"
+    output.row("         ", (words, "italic"), "  ", (f"{said.source}{changed}{gone}", "dim"))
+
+
+def print_fact_change(change: FactChange, output: Output) -> None:
+    """Print what became of a fact in one line; of one that changed, when it is true now."""
+    sign, style = _SIGNS[change.kind]
+    fact = change.fact
+    was = ""
+    if change.old is not None and change.new is not None:
+        was = f"{change.old}, {when_text(change.old.valid)} → "
+        was = was if str(change.old) != str(fact) else f"{when_text(change.old.valid)} → "
+    output.row(
+        (f"{sign} ", style),
+        (f"{f'#{fact.id}':<5} ", "dim"),
+        f"{fact.subject} · {fact.predicate} · {object_text(fact)}  ",
+        (f"{was}{when_text(fact.valid)}", "dim"),
+    )
 
 
 def object_text(fact: Fact) -> str:

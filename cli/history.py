@@ -4,12 +4,15 @@ from argparse import Namespace
 from collections.abc import Iterator, Sequence
 from itertools import groupby, islice
 
+from cerata.engine.errors import InvalidInput
 from cerata.engine.events import DEFAULT_SCOPE, Event, JsonValue, PutFrame
+from cerata.memory.store import Store
 from cerata.memory.values import Frame
-from cerata.memory.view import View
+from cerata.memory.view import Basis, View
 from cerata.projections.times import to_datetime
 
 from .describing import ACTS, describe, event_row
+from .facts import print_fact_change
 from .narrowing import count_of
 from .opening import reading, view_of
 from .output import Output, clipped, counted
@@ -45,10 +48,21 @@ def add_verbs(adding: Adding) -> None:
         "diff",
         "what came, changed and went between two points",
         run_diff,
-        examples=("diff HEAD~5", "diff 2026-03-01 2026-04-01", "diff before-the-move"),
+        examples=(
+            "diff HEAD~5",
+            "diff 2026-03-01 2026-04-01",
+            "diff before-the-move",
+            "diff HEAD HEAD --valid-at 2025-01-01 2026-01-01",
+        ),
     )
     diff.add_argument("start", metavar="FROM", help="a seq, a tag, HEAD~n, or an ISO time")
     diff.add_argument("end", metavar="TO", nargs="?", default="HEAD", help="the same (HEAD)")
+    diff.add_argument(
+        "--valid-at",
+        nargs="+",
+        metavar="TIME",
+        help="of facts those true then, at FROM and at TO; one time is both",
+    )
 
 
 def run_log(options: Namespace, output: Output) -> int:
@@ -176,16 +190,36 @@ def _print_version(frame: Frame, view: View, output: Output) -> None:
         output.row(" " * 9, (when, "dim"), ("deleted", "bold red"), f" by event {closing.seq}")
 
 
+def _states(store: Store, options: Namespace) -> tuple[Basis, Basis]:
+    """Return the two states that a diff is of, at the instants that were given for their facts."""
+    instants: Sequence[str] = options.valid_at or ()
+    if not instants:
+        return options.start, options.end
+    if len(instants) > 2:
+        raise InvalidInput(
+            f"--valid-at has {len(instants)} times",
+            remedy="Give one for both states, or one for FROM and one for TO.",
+        )
+    return (
+        store.at(options.start, valid_at=instants[0]),
+        store.at(options.end, valid_at=instants[-1]),
+    )
+
+
 def run_diff(options: Namespace, output: Output) -> int:
     """Print what was added, removed, replaced and changed, in the order in which it was."""
     with reading(options) as store:
-        found = store.diff(options.start, options.end)
+        found = store.diff(*_states(store, options))
         with output.pages():
             for change in found:
                 title, *lines = str(change).splitlines()
                 output.row((title, "bold"))
                 for line in lines:
                     output.row((line, {"+": "green", "-": "red"}.get(line[:1], "dim")), indent=2)
+                output.line()
+            for one in found.facts:
+                print_fact_change(one, output)
+            if found.facts:
                 output.line()
             output.line(found.summary, style="dim")
         output.result({**found.to_dict(), "summary": found.summary})

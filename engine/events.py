@@ -233,11 +233,16 @@ class PutTag(EventBody, frozen=True, kw_only=True):
 
 
 class Evidence(msgspec.Struct, frozen=True, gc=False, array_like=True):
-    """Where a fact is said: a frame, and of its text the UTF-8 bytes [start, end)."""
+    """Where a fact is said: a frame, and of its text the UTF-8 bytes [start, end).
+
+    ``quote`` is 16 bytes of BLAKE3 over these bytes: what was read there can be told from another
+    text when the frame's own is gone.
+    """
 
     frame: int
     start: int | None = None
     end: int | None = None
+    quote: bytes | None = None
 
 
 @event("assertFact", references={"evidence": "putFrame"})

@@ -30,6 +30,7 @@ from cerata.projections.times import to_datetime, to_microseconds
 
 from .appending import Appends
 from .drafting import full_scope, listed
+from .evidence import quoted
 from .fact_reading import as_named
 from .fact_values import (
     OPEN,
@@ -130,7 +131,7 @@ class FactWrites(Appends):
             for one in listed("facts", facts)
         ]
         self._called(stamped, "assert_facts", drafts=drafts)
-        return self.write(drafts, key=key)
+        return self.write([quoted(self.view, draft) for draft in drafts], key=key)
 
     def retract_fact(self, fact: FactId) -> Receipt:
         """End what is known of a fact; views before still have it. Durable on return.
@@ -191,6 +192,7 @@ class FactWrites(Appends):
         self._called(scope, "correct_fact", number, corrected)
         place = self.next_place()
         draft = assertion_draft(corrected, scope, self._log.environment.clock.now_us())
+        draft = quoted(self.view, draft)
         return self.write(
             [
                 Draft(RetractFact(fact=number), scope),

@@ -1,10 +1,11 @@
-"""The difference between two states of one memory, frame by frame.
+"""The difference between two states of one memory, frame by frame and fact by fact.
 
 Owns `Diff` and `Change`, and how they print. A document that was split counts as one frame. Leaves
 out which states are meant (`store`).
 """
 
 import difflib
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -16,6 +17,7 @@ from cerata.engine.errors import InvalidInput
 from cerata.engine.events import JsonValue
 from cerata.projections.columns import I64, Mask
 
+from .fact_changes import FactChange, fact_changes
 from .layers import Layers
 from .values import Frame
 from .view import View
@@ -80,6 +82,8 @@ class Change:
 class Diff:
     """What differs between the states at seq ``a`` and seq ``b``: falsy if nothing does.
 
+    ``facts`` has what changed of facts.
+
     ``added``, ``removed``, ``replaced`` and ``changed`` (documents some of whose parts came or
     went) name frames by id; iterating reads them, in the order in which the log changed them.
     Printing it gives the changes as texts. What a transaction has gathered has the seqs that it
@@ -97,7 +101,11 @@ class Diff:
     _older: View
     _newer: View
 
+    def __bool__(self) -> bool:
+        return bool(self._seqs) or bool(self.facts)
+
     def __len__(self) -> int:
+        """Return how many frames differ."""
         return len(self._seqs)
 
     def __iter__(self) -> Iterator[Change]:
@@ -125,18 +133,40 @@ class Diff:
         ]
         return tuple(sorted(found, key=lambda change: change.seq, reverse=self.a > self.b))
 
+    @cached_property
+    def facts(self) -> tuple[FactChange, ...]:
+        """What changed of facts, by id; of views with an instant, of what was true then.
+
+        Cost: see `cerata.memory.fact_changes.fact_changes`.
+        """
+        first, second = self._older, self._newer
+        return fact_changes(*((second, first) if self.a > self.b else (first, second)))
+
     @property
     def summary(self) -> str:
         """One line: the two points, and how many changes of each kind."""
         counts = f"{len(self.added):,} added, {len(self.removed):,} removed"
         changed = f", {len(self.changed):,} changed" if self.changed else ""
-        return f"{self.a:,} → {self.b:,}: {counts}, {len(self.replaced):,} replaced{changed}"
+        found = f"{self.a:,} → {self.b:,}: {counts}, {len(self.replaced):,} replaced{changed}"
+        if not self.facts:
+            return found
+        kinds = Counter(change.kind for change in self.facts)
+        told = ", ".join(
+            f"{kinds[kind]:,} {kind}" for kind in ("added", "removed", "changed") if kinds[kind]
+        )
+        return f"{found}; facts: {told}"
 
     def __str__(self) -> str:
-        return "\n\n".join([*map(str, self), self.summary])
+        facts = "\n".join(_cut(str(change)) for change in self.facts)
+        return "\n\n".join([*map(str, self), *([facts] if facts else []), self.summary])
 
     def to_dict(self) -> dict[str, JsonValue]:
-        return {"a": self.a, "b": self.b, "changes": [change.to_dict() for change in self]}
+        return {
+            "a": self.a,
+            "b": self.b,
+            "changes": [change.to_dict() for change in self],
+            "facts": [change.to_dict() for change in self.facts],
+        }
 
 
 def diff(a: View, b: View) -> Diff:

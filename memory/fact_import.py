@@ -34,6 +34,7 @@ from cerata.projections.times import to_microseconds
 from .appending import Appends
 from .asserting import Assertion, assertion_draft
 from .drafting import CONTENT_HASH_SIZE, content_hash, full_scope, is_unicode
+from .evidence import quoted
 from .fact_lines import (
     LINE_SIZE_MAX,
     EntityLine,
@@ -269,7 +270,8 @@ class _Import:
             assumptions=line.assumptions,
             because=None if line.because is None else self._id(line.because),
         )
-        return assertion_draft(one, scope, to_microseconds(view.now))
+        draft = assertion_draft(one, scope, to_microseconds(view.now))
+        return quoted(lambda: view.within(scope[:1]), draft)
 
     def _id(self, number: int) -> int:
         found = self._ids.get(number)

@@ -16,11 +16,13 @@ from cerata.projections.fact_values import ObjectKind
 from cerata.projections.intervals import BEGINNING, ENDLESS, Allen, Interval, relation
 from cerata.projections.times import to_datetime, to_microseconds
 
+from .evidence import evidence_text
 from .fact_values import (
     OPEN,
     Contradiction,
     Entity,
     EntityInfo,
+    EvidenceText,
     Fact,
     FactEvidence,
     FactId,
@@ -110,6 +112,17 @@ class FactReads(ABC):
         """
         view = self.view().true_at(None)
         return view.facts(subject, predicate, include_retracted=True)
+
+    def evidence(self, fact: FactId) -> list[EvidenceText]:
+        """Return where a fact is said, with the text, in order of the events that say so.
+
+        Cost: a read of each frame.
+
+        Raises:
+            NotFound: no fact with this id at this basis, or it is outside the scope.
+        """
+        view = self.view()
+        return [evidence_text(view, place) for place in view.fact(fact).evidence]
 
     def conflicts(
         self, subject: str | None = None, predicate: str | None = None
@@ -300,7 +313,7 @@ def shown(facts: FactsAt, span: FactSpan, basis: int) -> Fact:
         source,
         tuple(
             [
-                FactEvidence(shown_seq(place.frame, basis), place.start, place.end)
+                FactEvidence(shown_seq(place.frame, basis), place.start, place.end, place.quote)
                 for place in facts.evidence_of(row)
             ]
         ),

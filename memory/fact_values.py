@@ -3,7 +3,7 @@
 import base64
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Final, Literal, TypeAlias
 
@@ -80,14 +80,44 @@ def period_of(interval: Interval) -> Period:
 
 @dataclass(frozen=True, slots=True)
 class FactEvidence:
-    """Where a fact is said: a frame, and of its text the UTF-8 bytes [start, end) if given."""
+    """Where a fact is said: a frame, and of its text the UTF-8 bytes [start, end) if given.
+
+    ``quote`` is 16 bytes of BLAKE3 over these bytes, taken when the fact was asserted.
+    """
 
     frame: int
     start: int | None = None
     end: int | None = None
+    quote: bytes | None = field(default=None, repr=False, compare=False)
 
     def to_dict(self) -> dict[str, JsonValue]:
-        return {"frame": self.frame, "start": self.start, "end": self.end}
+        quote = None if self.quote is None else self.quote.hex()
+        return {"frame": self.frame, "start": self.start, "end": self.end, "quote": quote}
+
+
+@dataclass(frozen=True, slots=True)
+class EvidenceText:
+    """What evidence says: the bytes it names of a frame, or all of its text, as a view sees it.
+
+    ``text`` is None where the frame's content was erased. ``is_intact`` tells whether these are
+    the bytes that were read when the fact was asserted; None where no hash of them was taken.
+    ``is_current`` is false where the frame was deleted or superseded since.
+    """
+
+    place: FactEvidence
+    text: str | None
+    source: str
+    is_intact: bool | None
+    is_current: bool
+
+    def to_dict(self) -> dict[str, JsonValue]:
+        return {
+            **self.place.to_dict(),
+            "text": self.text,
+            "source": self.source,
+            "is_intact": self.is_intact,
+            "is_current": self.is_current,
+        }
 
 
 @dataclass(frozen=True, slots=True)

@@ -39,6 +39,9 @@ FLAG_EVIDENCE: Final = 2
 FLAG_ASSUMPTIONS: Final = 4
 """It names assumptions. On disk: never renumber."""
 
+QUOTE_SIZE: Final = 16
+"""Bytes of the hash of a quote; where all are 0 there is none. On disk: never change."""
+
 NO_PLACE: Final = -1
 """In a column of byte places: none given. On disk: never renumber."""
 
@@ -142,6 +145,7 @@ class FactColumns:
         self.evidence_seq, self.evidence_row = Column(np.int64), Column(np.uint64)
         self.evidence_frame = Column(np.int64)
         self.evidence_start, self.evidence_end = Column(np.int64), Column(np.int64)
+        self.evidence_quote, self.evidence_quote_low = Column(np.uint64), Column(np.uint64)
         self.evidence = Table(
             "evidence",
             seq=self.evidence_seq,
@@ -149,6 +153,8 @@ class FactColumns:
             frame=self.evidence_frame,
             start=self.evidence_start,
             end=self.evidence_end,
+            quote=self.evidence_quote,
+            quote_low=self.evidence_quote_low,
         )
         self.assumption_seq, self.assumption_row = Column(np.int64), Column(np.uint64)
         self.assumption_text = Column(np.uint32)

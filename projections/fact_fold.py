@@ -30,6 +30,7 @@ from .fact_columns import (
     FLAG_EVIDENCE,
     FLAG_FROM_RECORDED,
     NO_PLACE,
+    QUOTE_SIZE,
     FactBirth,
     FactColumns,
     FactOddity,
@@ -221,7 +222,9 @@ class FactFold:
         for place in body.evidence:
             start = NO_PLACE if place.start is None else _held(place.start)
             end = NO_PLACE if place.end is None else _held(place.end)
-            self._evidence.append((seq, row, _held(place.frame), start, end))
+            quote = (place.quote or b"")[:QUOTE_SIZE].ljust(QUOTE_SIZE, b"\0")
+            halves = int.from_bytes(quote[:8]), int.from_bytes(quote[8:])
+            self._evidence.append((seq, row, _held(place.frame), start, end, *halves))
         if body.assumptions:
             texts = strings[1 : 1 + len(body.assumptions)]
             self._assumptions += [(seq, row, self._code(code)) for code in texts]

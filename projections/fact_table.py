@@ -22,6 +22,7 @@ from .fact_columns import (
     FLAG_ASSUMPTIONS,
     FLAG_EVIDENCE,
     NO_PLACE,
+    QUOTE_SIZE,
     FactColumns,
 )
 from .fact_values import TEXT_KINDS, ObjectKind, number_of, text_of, value_of
@@ -44,11 +45,12 @@ class FactGroup(NamedTuple):
 
 
 class EvidencePlace(NamedTuple):
-    """A frame, and the UTF-8 bytes [start, end) of its text, where they were given."""
+    """A frame, and the UTF-8 bytes [start, end) of its text and their hash, where given."""
 
     frame: int
     start: int | None
     end: int | None
+    quote: bytes | None
 
 
 class Facts:
@@ -163,7 +165,7 @@ class FactsAt:
         self._texts: dict[int, str] = {}
 
     @property
-    def _rows(self) -> int:
+    def row_count(self) -> int:
         """How many rows there are at n."""
         return rows_up_to(self._facts.seqs, self.n)
 
@@ -210,7 +212,7 @@ class FactsAt:
         return self._seen(rows, closed=closed) if rows else rows
 
     def _scan(self, predicate: int | None, *, closed: bool) -> list[int]:
-        count = self._rows
+        count = self.row_count
         mask = np.ones(count, np.bool_)
         if predicate is not None:
             mask &= self._columns.predicate.view()[:count] == predicate
@@ -219,7 +221,7 @@ class FactsAt:
         rows: list[int] = np.flatnonzero(mask).tolist()
         return rows
 
-    def _seen(self, rows: Sequence[int], *, closed: bool) -> list[int]:
+    def _seen(self, rows: Iterable[int], *, closed: bool) -> list[int]:
         """Leave out rows that are not known at n, or outside the scope."""
         facts, n, scopes = self._facts, self.n, self._scopes
         births = facts.births
@@ -283,7 +285,7 @@ class FactsAt:
 
     def known_among(self, rows: I64) -> I64:
         """Leave out rows that are not known at n, or outside the scope."""
-        rows = rows[rows < self._rows]
+        rows = rows[rows < self.row_count]
         rows = rows[self._columns.closed_at.view()[rows] >= self._closings]
         if self._scopes is None:
             return rows
@@ -332,7 +334,7 @@ class FactsAt:
         if not 0 < fact <= self.n:
             return None
         row = self._columns.row_of(fact)
-        if row is None or row >= self._rows:
+        if row is None or row >= self.row_count:
             return None
         outside = self._scopes is not None and self._facts.scopes[row] not in self._scopes
         return None if outside else row
@@ -346,8 +348,8 @@ class FactsAt:
     def visible(self) -> I64:
         """The rows by n within the scope, known or not."""
         if self._scopes is None:
-            return np.arange(self._rows)
-        return np.array(self._seen(range(self._rows), closed=True), np.int64)
+            return np.arange(self.row_count)
+        return np.array(self._seen(range(self.row_count), closed=True), np.int64)
 
     @property
     def acts(self) -> Iterator[ActRow]:
@@ -361,6 +363,21 @@ class FactsAt:
         """Tell whether a row was not retracted by n."""
         closing = self._facts.closed[row]
         return closing == NO_ROW or self._facts.closings[closing] > self.n
+
+    def known(self, rows: Iterable[int]) -> list[int]:
+        """Leave out rows that are not known at n, or outside the scope."""
+        # Rows of a later state may be unknown to the reader that this one is of.
+        count = len(self._facts.births)
+        return self._seen([row for row in rows if row < count], closed=False)
+
+    def touched_since(self, n: int) -> list[int]:
+        """Return the rows that events after ``n`` asserted, repeated or retracted; ascending."""
+        facts, columns = self._facts, self._columns
+        rows = set(range(rows_up_to(facts.seqs, n), self.row_count))
+        closings = columns.closing_row.view()[rows_up_to(facts.closing_seqs, n) : self._closings]
+        again = columns.repeat_seq.view()
+        repeats = columns.repeat_row.view()[rows_up_to(again, n) : rows_up_to(again, self.n)]
+        return sorted(rows.union(closings.tolist(), repeats.tolist()))
 
     # --- when they are true ----------------------------------------------------------------------
 
@@ -473,6 +490,10 @@ class FactsAt:
             return ObjectKind.BYTES, self._text(number).encode("latin-1")
         return ObjectKind(kind), value_of(ObjectKind(kind), number)
 
+    def named(self, row: int) -> tuple[int, tuple[int, int]]:
+        """Return what is equal for rows whose subjects and objects are read as the same."""
+        return self._read(row, self._facts.subjects[row]), self.value_key(row)
+
     def named_by(self, row: int) -> tuple[str, str | None]:
         """Return the entities that a row names, as subject and object, before any merge."""
         facts, strings, tenant = self._facts, self._columns.strings, self.tenant_of(row)
@@ -513,15 +534,15 @@ class FactsAt:
         if not self._says_more(row, FLAG_EVIDENCE):
             return []
         columns, found = self._columns, list[EvidencePlace]()
-        frames = columns.evidence_frame.view()
-        starts, ends = columns.evidence_start.view(), columns.evidence_end.view()
         for place in columns.evidence_of(row, self.n):
-            start, end = int(starts[place]), int(ends[place])
+            start, end = columns.evidence_start.item(place), columns.evidence_end.item(place)
+            high, low = columns.evidence_quote.item(place), columns.evidence_quote_low.item(place)
             found.append(
                 EvidencePlace(
-                    int(frames[place]),
+                    columns.evidence_frame.item(place),
                     None if start == NO_PLACE else start,
                     None if end == NO_PLACE else end,
+                    (high << 64 | low).to_bytes(QUOTE_SIZE) if high or low else None,
                 )
             )
         return list(dict.fromkeys(found))

@@ -16,7 +16,7 @@ import pytest
 import cerata
 from cerata import Allen, Entity, Store
 from cerata.engine.errors import InvalidInput, NotFound
-from cerata.engine.events import AssertFact
+from cerata.engine.events import AssertFact, Draft, Evidence
 from cerata.memory.fact_values import FactObject
 
 from ..projections.fact_model import EVER, allen
@@ -504,6 +504,57 @@ class TestSayings:
             cerata.FactEvidence(frame.id, 0, 3),
             cerata.FactEvidence(frame.id),
         )
+
+    def test_evidence_comes_back_as_the_text_that_was_read(self, store: Store) -> None:
+        frame = store.put_frame("Ann lives in Orléans. She likes it.", title="Notes").id
+        fact = store.assert_fact("ann", "lives in", "x", evidence=[(frame, 13, 21), frame])
+        part, whole = store.evidence(fact)
+        assert (part.text, part.is_intact, part.is_current) == ("Orléans", True, True)
+        assert part.place.quote == cerata.content_hash("Orléans")
+        assert part.source.startswith(f"#{frame} · Notes · ")
+        assert (whole.text, whole.is_intact) == ("Ann lives in Orléans. She likes it.", None)
+        new = store.supersede(frame, "Ann lives in Rome.")
+        assert [one.is_current for one in store.evidence(fact)] == [False, False]
+        assert store.at(new).evidence(fact)[0].text == "Orléans"
+
+    def test_evidence_of_a_transaction_is_read_in_it(self, store: Store) -> None:
+        with store.transaction():
+            frame = store.put_frame("Ann lives in Paris.")
+            fact = store.assert_fact("ann", "lives in", "x", evidence=[(frame, 13, 18)])
+            assert store.evidence(fact)[0].text == "Paris"
+        [said] = store.evidence(store.facts("ann")[0])
+        assert (said.place.frame, said.text, said.is_intact) == (1, "Paris", True)
+
+    @pytest.mark.parametrize(
+        ("span", "message"),
+        [((0, 99), "ends at byte 99 of a text of 22"), ((13, 17), "cuts a character in two")],
+    )
+    def test_evidence_that_is_no_part_of_its_text_is_refused(
+        self, store: Store, span: tuple[int, int], message: str
+    ) -> None:
+        frame = store.put_frame("Ann lives in Orléans.").id
+        with pytest.raises(InvalidInput, match=message):
+            store.assert_fact("ann", "lives in", "x", evidence=[(frame, *span)])
+        assert store.view().basis == frame
+
+    def test_evidence_that_another_text_stands_in_is_told(self, store: Store) -> None:
+        """Another writer's hash, or a frame whose bytes were exchanged: what was read is gone."""
+        frame = store.put_frame("Ann lives in Paris.").id
+        wrong = Evidence(frame, 13, 18, cerata.content_hash("Rome"))
+        body = AssertFact(
+            subject="ann", predicate="p", object_kind="integer", object=1, evidence=(wrong,)
+        )
+        fact = store.write([Draft(body)]).id
+        [said] = store.evidence(fact)
+        assert (said.text, said.is_intact) == ("Paris", False)
+
+    def test_a_correction_keeps_the_evidence_and_its_hash(self, store: Store) -> None:
+        frame = store.put_frame("Ann lives in Paris.").id
+        fact = store.assert_fact("ann", "lives in", "paris", evidence=[(frame, 13, 18)])
+        store.delete(frame)
+        right = store.correct_fact(fact, object="Paris")
+        [said] = store.evidence(right)
+        assert (said.text, said.is_intact, said.is_current) == ("Paris", True, False)
 
 
 class TestTakenBack:
