@@ -49,6 +49,7 @@ if TYPE_CHECKING:
     from cerata.memory.extraction import Candidate, Extracted, Extraction, Extractor
     from cerata.memory.fact_changes import FactChange
     from cerata.memory.fact_import import ImportedFacts
+    from cerata.memory.fact_search import FactHit
     from cerata.memory.fact_values import (
         Contradiction,
         Entity,
@@ -101,6 +102,7 @@ __all__ = [
     "Fact",
     "FactChange",
     "FactEvidence",
+    "FactHit",
     "FactPath",
     "Filter",
     "Frame",
@@ -167,6 +169,7 @@ _HOMES = {
     "cerata.memory.drafting": ("content_hash",),
     "cerata.memory.asserting": ("Assertion",),
     "cerata.memory.fact_changes": ("FactChange",),
+    "cerata.memory.fact_search": ("FactHit",),
     "cerata.memory.fact_values": (
         "Contradiction",
         "Entity",

@@ -7,6 +7,7 @@ from datetime import datetime
 
 from rich.cells import cell_len, set_cell_size
 
+from cerata.engine.errors import InvalidInput
 from cerata.engine.events import JsonValue
 from cerata.memory.fact_changes import FactChange
 from cerata.memory.fact_values import (
@@ -27,6 +28,9 @@ from .parser import Adding, add_count, add_verb
 
 _SIGNS = {"added": ("+", "green"), "removed": ("-", "red"), "changed": ("~", "yellow")}
 
+_MATCHING_MAX = 1000
+"""Facts that are looked for with a question; -n says how many of them are shown."""
+
 _COLUMNS_MAX = {"subject": 24, "predicate": 20, "object": 28}
 """Characters that a column takes at most; what is longer is cut in the table, not in --json."""
 
@@ -44,6 +48,7 @@ def add_verbs(adding: Adding) -> None:
             "facts alice --predicate 'lives in' --valid-at 2024-01-01",
             "facts --object paris --at HEAD~10",
             "facts alice --evidence",
+            "facts --matching 'where does Alice live?'",
             "facts --conflicts",
         ),
     )
@@ -52,6 +57,7 @@ def add_verbs(adding: Adding) -> None:
     facts.add_argument("--object", metavar="VALUE", help="an entity's name, a string or a number")
     facts.add_argument("--valid-at", metavar="TIME", help="true at this time; 'now' is the view's")
     facts.add_argument("--retracted", action="store_true", help="what was retracted too")
+    facts.add_argument("--matching", metavar="QUESTION", help="the best for it, best first")
     facts.add_argument("--evidence", action="store_true", help="with the words that say so")
     facts.add_argument(
         "--conflicts", action="store_true", help="what cannot both be true, in pairs"
@@ -89,6 +95,15 @@ def _as_json(fact: Fact, view: View | None) -> dict[str, JsonValue]:
 
 
 def _found(view: View, options: Namespace) -> list[Fact]:
+    if options.matching is not None:
+        if (options.subject, options.predicate, options.object) != (None, None, None):
+            raise InvalidInput(
+                "A question and what facts must have are both given",
+                where="--matching",
+                remedy="Give one of them.",
+            )
+        hits = view.search_facts(options.matching, k=_MATCHING_MAX, valid_at=options.valid_at)
+        return [hit.fact for hit in hits]
     asked = {"valid_at": options.valid_at, "include_retracted": options.retracted}
     if options.object is None:
         return view.facts(options.subject, options.predicate, **asked)

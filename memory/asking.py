@@ -5,21 +5,31 @@ there without a question (`reading`), ranking, and how a context is filled (`cer
 """
 
 from abc import ABC, abstractmethod
+from collections.abc import Sequence
 from itertools import islice
 from typing import TYPE_CHECKING
 
 from cerata.engine.errors import InvalidInput
+from cerata.projections.columns import Mask
 from cerata.projections.filters import Filter
 from cerata.projections.query import Query
-from cerata.retrieval.context import ENTRY_TOKENS_MAX, Entry, Form, fill
+from cerata.retrieval.context import ENTRY_TOKENS_MAX, Entry, Form, check_budget, fill
+from cerata.retrieval.fusion import fuse
 from cerata.retrieval.span import best_span
 
 from .drafting import SPAN, is_unicode
+from .fact_search import FactHit, frames_of, search_named, source_of_fact, told_fact
 from .layers import both, end_to_end
 from .values import Context, Frame, Hit
 
 if TYPE_CHECKING:
     from .view import View
+
+_LANE_HITS = 100
+"""Hits of a lane that are fused with those of another."""
+
+_TOKENS_A_FACT = 150
+"""A context has a fact of what the question names for each so many tokens of its budget."""
 
 _CONTEXT_HITS = 100
 """Hits that a context chooses from."""
@@ -54,6 +64,10 @@ class Questions(ABC):
         frames that are current in this view, so they are what they were then; ``where`` says
         which of them may be returned, and changes no score.
 
+        Where a question in plain language names an entity of which facts are known, the frames
+        that these were read in are a second lane, "facts", and the score is that of both by
+        reciprocal rank fusion; ``lanes`` of a hit says which found it.
+
         Raises:
             InvalidInput: the query is neither text nor a query, or k is not positive.
         """
@@ -67,11 +81,7 @@ class Questions(ABC):
                 where, include_superseded=include_superseded, include_deleted=include_deleted
             )
             among = end_to_end(masks) & end_to_end(layers.searched)
-        ranked = layers.ranking.search(query, k=k, among=among, filters=layers.mask_of)
-        return [
-            Hit(layers.id_at(row), round(float(score), 9), ("text",), view, query)
-            for row, score in zip(ranked.rows.tolist(), ranked.scores.tolist(), strict=True)
-        ]
+        return _hits(view, query, k, among, _named(view, query))
 
     def highlights(self, text: str, query: str | Query) -> list[tuple[int, int]]:
         """Return where a text says what a query asks: characters [start, end), ascending."""
@@ -92,29 +102,39 @@ class Questions(ABC):
     ) -> Context:
         """Return the best entries for a question that fit ``max_tokens``, with their sources.
 
-        One entry takes at most ``entry_tokens``, around its best span; neighbouring chunks of a
-        document join. ``form`` is "text" or "markdown", marks counted. Tokens are those of
-        ``cl100k_base``; see `cerata.retrieval.tokens`. Where nothing matches, the newest frames
-        stand in, and the context says so: those that ``where`` and the query's own filters let
-        pass and no NOT excludes. Bytes are shown as their ``search_text``, or as how many there
-        are.
+        What is known of the entities that the question names comes first, a fact for each 150
+        tokens of the budget at most, with the frames that say so. One entry takes at most
+        ``entry_tokens``, around its best span; neighbouring chunks of a document join. ``form`` is
+        "text" or "markdown", marks counted. Tokens are those of ``cl100k_base``; see
+        `cerata.retrieval.tokens`. Where nothing matches, the newest frames stand in, and the
+        context says so: those that ``where`` and the query's own filters let pass and no NOT
+        excludes. Bytes are shown as their ``search_text``, or as how many there are.
 
         Raises:
             InvalidInput: as `search`; or a budget is not positive.
         """
         view = self.view()
-        hits = view.search(query, k=_CONTEXT_HITS, where=where)
+        _check_query(query)
+        named = _named(view, query)
+        masks = both(view.layers.admitted(where), view.layers.searched)
+        among = None if where is None else end_to_end(masks)
+        hits = _hits(view, query, _CONTEXT_HITS, among, named)
         found = [hit.frame for hit in hits]
-        if not hits:
-            masks = both(view.layers.admitted(where), view.layers.searched)
+        check_budget(max_tokens)
+        told = named[: max_tokens // _TOKENS_A_FACT] if where is None else []
+        facts = [hit.fact for hit in told]
+        if not hits and not facts:
             if isinstance(query, Query):
                 masks = both(masks, view.layers.let_in(query))
             newest = islice(view.layers.newest(masks), _CONTEXT_HITS)
             found = [view.shown(number) for number in newest]
         texts = [_shown(frame) for frame in found]
         entries = [
-            Entry(frame.id, view.source_of(frame), text, *_place_of(frame))
-            for frame, text in zip(found, texts, strict=True)
+            *(Entry(fact.id, source_of_fact(fact), told_fact(fact)) for fact in facts),
+            *(
+                Entry(frame.id, view.source_of(frame), text, *_place_of(frame))
+                for frame, text in zip(found, texts, strict=True)
+            ),
         ]
         filled = fill(
             entries,
@@ -134,7 +154,7 @@ class Questions(ABC):
             basis=view.basis,
             now=view.now,
             log_id=view.log_id,
-            fallback=not hits,
+            fallback=not hits and not facts,
         )
 
     def source_of(self, frame: Frame) -> str:
@@ -154,6 +174,31 @@ class Questions(ABC):
             parts.append(_clipped(place, "…" + place[1 - _NAME_SIZE :].lstrip()))
         parts.append(frame.created.date().isoformat())
         return " · ".join(parts)
+
+
+def _named(view: "View", query: str | Query) -> list[FactHit]:
+    """Return the facts of whom a question in plain language names; quoted words are words alone."""
+    return [] if isinstance(query, Query) or '"' in query else search_named(view, query)
+
+
+def _hits(
+    view: "View", query: str | Query, k: int, among: Mask | None, named: Sequence[FactHit]
+) -> list[Hit]:
+    """Return the best frames by their words and, with facts that are named, by what says these."""
+    layers, read_in = view.layers, frames_of(named)
+    if read_in:
+        current = both(layers.active, layers.searched)
+        read_in = layers.among(read_in, end_to_end(current) if among is None else among)
+    depth = max(k, _LANE_HITS) if read_in else k
+    ranked = layers.ranking.search(query, k=depth, among=among, filters=layers.mask_of)
+    ids = [layers.id_at(row) for row in ranked.rows.tolist()]
+    if read_in:
+        fused = fuse({"text": ids, "facts": read_in}, k)
+        return [Hit(one.id, one.score, one.lanes, view, query) for one in fused]
+    return [
+        Hit(one, round(float(score), 9), ("text",), view, query)
+        for one, score in zip(ids, ranked.scores.tolist(), strict=True)
+    ]
 
 
 def _clipped(name: str, short: str) -> str:

@@ -22,6 +22,7 @@ from cerata.projections.times import to_microseconds
 from .appending import Appends
 from .asserting import Assertion, assertion_draft
 from .drafting import arguments_hash, is_unicode
+from .evidence import quoted
 from .fact_values import FactEvidence, FactObject, plain_object
 from .values import Frame
 from .view import View
@@ -192,13 +193,9 @@ def _looked_at(store: Appends, frame: Frame, extractor: Extractor) -> Extracted:
     """Say what would be recorded."""
     found = _found(extractor, frame)
     # What could not be recorded is told here as it would be then.
-    for _ in _drafts(extractor, frame, found, tuple(frame.scope.items()), _now(store)):
+    for _ in _drafts(extractor, frame, found, tuple(frame.scope.items()), store):
         pass
     return Extracted(frame.id, found, (), added=False)
-
-
-def _now(store: Appends) -> int:
-    return to_microseconds(store.view().now)
 
 
 def _read(store: Appends, frame: Frame, extractor: Extractor) -> Extracted:
@@ -211,16 +208,22 @@ def _read(store: Appends, frame: Frame, extractor: Extractor) -> Extracted:
         transaction.called(asked)
         if transaction.first is None:
             found = _found(extractor, frame)
-            store.write(list(_drafts(extractor, frame, found, scope, _now(store))))
+            store.write(list(_drafts(extractor, frame, found, scope, store)))
     receipt = transaction.receipt
     assert receipt is not None
     return Extracted(frame.id, found if receipt.added else (), receipt.ids, receipt.added)
 
 
 def _drafts(
-    extractor: Extractor, frame: Frame, found: Sequence[Candidate], scope: Scope, now: int
+    extractor: Extractor,
+    frame: Frame,
+    found: Sequence[Candidate],
+    scope: Scope,
+    store: Appends,
 ) -> Iterator[Draft]:
     """Yield the event that says who read the frame, and the facts that follow from it."""
+    view = store.view()
+    now = to_microseconds(view.now)
     body = ExtractFacts(
         frame=frame.id,
         extractor=extractor.name,
@@ -242,7 +245,7 @@ def _drafts(
             because=-1,
         )
         try:
-            yield assertion_draft(fact, scope, now)
+            yield quoted(lambda: view, assertion_draft(fact, scope, now))
         except InvalidInput as error:
             raise _failed(extractor, frame, f"gave what is no fact: {error}", number) from error
 

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Literal, cast
 from cerata.engine.events import JsonValue
 from cerata.projections.fact_table import FactsAt, FactSpan
 
-from .fact_reading import shown
+from .fact_showing import shown
 from .fact_values import Fact
 
 if TYPE_CHECKING:

@@ -14,9 +14,11 @@ from cerata.projections.entity_table import Entities, EntityRow
 from cerata.projections.fact_table import FactsAt, FactSpan
 from cerata.projections.fact_values import ObjectKind
 from cerata.projections.intervals import BEGINNING, ENDLESS, Allen, Interval, relation
-from cerata.projections.times import to_datetime, to_microseconds
+from cerata.projections.times import to_microseconds
 
 from .evidence import evidence_text
+from .fact_search import FactHit, search_facts
+from .fact_showing import shown, shown_seq
 from .fact_values import (
     OPEN,
     Contradiction,
@@ -24,14 +26,12 @@ from .fact_values import (
     EntityInfo,
     EvidenceText,
     Fact,
-    FactEvidence,
     FactId,
     FactObject,
     Period,
     checked_name,
     fact_id,
     period_of,
-    shown_object,
     stored_object,
 )
 
@@ -152,6 +152,23 @@ class FactReads(ABC):
         from .fact_export import export_facts
 
         return export_facts(self.view(), history=history)
+
+    def search_facts(
+        self, query: str, *, k: int = 10, valid_at: datetime | str | None = None
+    ) -> list[FactHit]:
+        """Return the best ``k`` facts for a question in plain language, best first.
+
+        First those of the entities that it names, by a name or an alias, those that name more of
+        them first; then those that share its words. ``valid_at`` leaves those true at an instant,
+        by default the view's, if it has one. Cost: a pass over the columns of facts.
+
+        Raises:
+            InvalidInput: the question is no string, or k is not positive.
+        """
+        view = self.view()
+        if valid_at is not None:
+            view = view.true_at(valid_at)
+        return search_facts(view, query, k)
 
     # --- entities --------------------------------------------------------------------------------
 
@@ -293,38 +310,3 @@ def as_named(view: "View", fact: Fact) -> tuple[str, FactObject]:
     assert row is not None
     subject, entity = facts.named_by(row)
     return subject, fact.object if entity is None else Entity(entity)
-
-
-def shown(facts: FactsAt, span: FactSpan, basis: int) -> Fact:
-    """Return a fact of a row and when it is true, in a view of the log at ``basis``."""
-    row = span.row
-    recorded, retracted, by = facts.known_of(row)
-    confidence, source = facts.said_of(row)
-    valid = period_of(span.valid)
-    return Fact(
-        shown_seq(facts.seq_of(row), basis),
-        facts.subject_of(row),
-        facts.predicate_of(row),
-        shown_object(*facts.object_of(row)),
-        valid,
-        valid if span.by is None else period_of(facts.stated(row).valid),
-        Period(to_datetime(recorded), None if retracted is None else to_datetime(retracted)),
-        confidence,
-        source,
-        tuple(
-            [
-                FactEvidence(shown_seq(place.frame, basis), place.start, place.end, place.quote)
-                for place in facts.evidence_of(row)
-            ]
-        ),
-        tuple(facts.assumptions_of(row)),
-        facts.depth_of(row),
-        dict(facts.scope_of(row)),
-        None if span.by is None else shown_seq(facts.seq_of(span.by), basis),
-        None if by is None else shown_seq(by, basis),
-    )
-
-
-def shown_seq(seq: int, basis: int) -> int:
-    """Return how a seq is shown: of an open transaction, after the log's end, as −1, −2, …."""
-    return seq if seq <= basis else basis - seq

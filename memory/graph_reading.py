@@ -16,7 +16,7 @@ from cerata.engine.errors import InvalidInput
 from cerata.projections.fact_graph import DIRECTIONS, Budget, Direction, FactGraph, Node
 
 from .drafting import check_number
-from .fact_reading import shown_seq
+from .fact_showing import shown_seq
 from .fact_values import Entity, checked_name
 from .graph_values import Cooccurrence, FactPath, Neighbour, Reached
 

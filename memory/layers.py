@@ -240,6 +240,16 @@ class Layers:
             fulltext = self.gathered.folds.fulltext_over(fulltext, self.base.rows)
         return fulltext.view(end_to_end(both(self.active, self.searched)))
 
+    def among(self, frames: Sequence[int], mask: Mask) -> list[int]:
+        """Return those frames that a mask over the ranking's rows lets pass, in their order."""
+        found: list[int] = []
+        for frame in frames:
+            layer = self.layer_of(frame)
+            row = None if layer is None else layer.row_of(frame)
+            if row is not None and mask[row if layer is self.base else row + self.base.rows]:
+                found.append(frame)
+        return found
+
     def mask_of(self, where: Filter) -> Mask:
         """Return the rows of the ranking that a filter lets pass."""
         return end_to_end(self.passing(where))

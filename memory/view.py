@@ -15,6 +15,8 @@ from cerata.engine.events import Draft, Event, PutFrame, Scope
 from cerata.engine.head import Head
 from cerata.engine.log import Log
 from cerata.projections.fact_table import FactsAt
+from cerata.projections.fact_text import FactText
+from cerata.projections.projection import FoldedEvent
 from cerata.projections.row_fold import OwnProjection
 from cerata.projections.scopes import is_within
 from cerata.projections.times import to_datetime, to_microseconds
@@ -141,9 +143,19 @@ class View(Reads):
         gathered = self._gathered
         if gathered is None or not gathered.has_facts:
             return self._fold.facts(self.basis).at(self.basis, self.scope)
-        events = [lifted_after(self.basis, event) for event in gathered.all_events()]
-        facts = self._fold.facts_over(self.basis, events)
+        facts = self._fold.facts_over(self.basis, self._lifted(gathered))
         return facts.at(self.basis + gathered.count, self.scope)
+
+    @cached_property
+    def fact_text(self) -> FactText:
+        """The words of `facts_at`."""
+        gathered = self._gathered
+        if gathered is None or not gathered.has_facts:
+            return self._fold.fact_text(self.basis)
+        return self._fold.fact_text_over(self.basis, self._lifted(gathered))
+
+    def _lifted(self, gathered: Gathered) -> list[FoldedEvent]:
+        return [lifted_after(self.basis, event) for event in gathered.all_events()]
 
     def fact_seq(self, fact: int) -> int:
         """Return the seq in `facts_at` of an id, which is −place of what is only gathered.

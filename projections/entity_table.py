@@ -4,9 +4,9 @@ Owns the directory of entities at one n, made from the facts and acts by then. E
 tenants are never the same, though their names may be.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from functools import cached_property
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 import numpy as np
 
@@ -30,9 +30,30 @@ class EntityRow(NamedTuple):
 _Key = tuple[int, int]
 """A tenant, and the code of an entity's name."""
 
+_Moment = tuple[int, int]
+"""An event, and whether it names as subject (0) or object (1)."""
+
+_NEVER: Final = (1 << 63, 0)
+
+_NAME_WORDS_MAX: Final = 6
+"""Words of a name that is looked for in a question."""
+
+
+class _Said(NamedTuple):
+    """What acts say: an entity's first, its last kind and its aliases; whose a folded alias is."""
+
+    first: dict[_Key, _Moment]
+    kinds: dict[_Key, int]
+    aliases: dict[_Key, list[int]]
+    named: dict[int, list[_Key]]
+
 
 class Entities:
-    """The entities at one n, within a scope; immutable. Cost: a pass over its facts and acts."""
+    """The entities at one n, within a scope; immutable.
+
+    Cost: of one by its name its facts, and a pass over the merges, splits, aliases and kinds; of
+    all of them a pass over the facts.
+    """
 
     def __init__(self, facts: FactsAt) -> None:
         self._facts = facts
@@ -86,47 +107,98 @@ class Entities:
         return found
 
     @cached_property
-    def _said(self) -> tuple[dict[_Key, int], dict[_Key, list[int]]]:
-        """The last kind that each was given, and its aliases."""
-        kinds: dict[_Key, int] = {}
-        aliases: dict[_Key, list[int]] = {}
-        for _, tenant, what, one, other, _ in self._facts.acts:
-            if what == Act.ENTITY and other:
-                kinds[tenant, one] = other
+    def _said(self) -> _Said:
+        """What the acts say of entities."""
+        said = _Said({}, {}, {}, {})
+        roles = self._facts.roles
+        for seq, tenant, what, one, other, number in self._facts.acts:
+            key = tenant, one
+            if what == Act.ENTITY:
+                said.first.setdefault(key, (seq, 0))
+                if other:
+                    said.kinds[key] = other
             elif what == Act.ALIAS:
-                aliases.setdefault((tenant, one), []).append(other)
-        return kinds, aliases
+                said.aliases.setdefault(key, []).append(other)
+                said.named.setdefault(number, []).append(key)
+            elif what in (Act.MERGE, Act.SPLIT) and roles.holds(seq):
+                for place, code in enumerate((one, other)):
+                    said.first.setdefault((tenant, code), (seq, place))
+        return said
 
-    @cached_property
-    def _by_folded(self) -> dict[str, list[_Key]]:
-        """The entities by each of their names and aliases, folded."""
-        found: dict[str, list[_Key]] = {}
-        text = self._columns.strings.text
-        for key in self._first_seqs:
-            found.setdefault(folded_name(text(key[1])), []).append(key)
-        for key, codes in self._said[1].items():
-            for code in codes:
-                found.setdefault(folded_name(text(code)), []).append(key)
+    def _keys(self, code: int) -> dict[_Key, _Moment]:
+        """Return the entities with a name, of each tenant, and when each was first named."""
+        found: dict[_Key, _Moment] = {}
+        facts = self._facts
+        for place, rows in enumerate((facts.rows_with_subject(code), facts.rows_with_entity(code))):
+            for row in rows:
+                key, moment = (facts.tenant_of(row), code), (facts.seq_of(row), place)
+                if key not in found or moment < found[key]:
+                    found[key] = moment
+        for tenant in set(self._columns.scope_tenant):
+            key = tenant, code
+            moment = self._said.first.get(key, _NEVER)
+            if moment < found.get(key, _NEVER):
+                found[key] = moment
         return found
+
+    def _read_as(self, root: _Key) -> dict[_Key, _Moment]:
+        """Return the entities that are read as one, itself if it is named, and when they were."""
+        found: dict[_Key, _Moment] = {}
+        for code in self._facts.roles.names_of(*root):
+            moment = self._keys(code).get((root[0], code))
+            if moment is not None:
+                found[root[0], code] = moment
+        return found
+
+    def _root(self, key: _Key) -> _Key:
+        return key[0], self._facts.roles.root(*key)
+
+    def _named(self, folded: str, code: int | None = None) -> list[_Key]:
+        """Return the entities of a folded name or alias, or an exact one, as they are read.
+
+        In order of their first event.
+        """
+        codes = set(self._columns.folded_names.find(folded)) if folded else set[int]()
+        if code is not None:
+            codes.add(code)
+        keys = {key for one in codes for key in self._keys(one)}
+        alias = self._columns.strings.find(folded) if folded else None
+        if alias is not None:
+            keys.update(self._said.named.get(alias, ()))
+        roots = {self._root(key) for key in keys}
+        return sorted(roots, key=lambda root: min(self._read_as(root).values(), default=_NEVER))
 
     def resolve(self, name: str) -> list[str]:
         """Return the entities with a name or alias, as they are read, in order of first event."""
-        text = self._columns.strings.text
-        code = self._columns.strings.find(name)
-        keys = {key for key in self._by_folded.get(folded_name(name), ()) if folded_name(name)}
-        keys |= {key for key in self._first_seqs if key[1] == code}
-        roots = {(tenant, self._facts.roles.root(tenant, one)) for tenant, one in keys}
-        return list(
-            dict.fromkeys(text(one) for tenant, one in self._members if (tenant, one) in roots)
-        )
+        strings = self._columns.strings
+        found = self._named(folded_name(name), strings.find(name))
+        return list(dict.fromkeys(strings.text(code) for _, code in found))
+
+    def named_in(self, words: Sequence[str]) -> list[str]:
+        """Return the entities that folded words name, in their order; a longer name is taken first.
+
+        Cost: a look-up for each run of up to six words.
+        """
+        found: dict[str, None] = {}
+        start = 0
+        while start < len(words):
+            for size in range(min(_NAME_WORDS_MAX, len(words) - start), 0, -1):
+                named = self._named(" ".join(words[start : start + size]))
+                if named:
+                    found.update((self._columns.strings.text(code), None) for _, code in named)
+                    start += size
+                    break
+            else:
+                start += 1
+        return list(found)
 
     def find(self, name: str) -> EntityRow | None:
         """Return an entity by its exact name, or that of one that is read as it."""
         code = self._columns.strings.find(name)
-        for key in self._first_seqs:
-            if key[1] == code:
-                return self._row((key[0], self._facts.roles.root(*key)))
-        return None
+        keys = {} if code is None else self._keys(code)
+        if not keys:
+            return None
+        return self._row(self._root(min(keys, key=keys.__getitem__)))
 
     def all(self) -> Iterator[EntityRow]:
         """Yield the entities, in order of first event; one that is read as another is not one."""
@@ -134,19 +206,22 @@ class Entities:
             yield self._row(root)
 
     def _row(self, root: _Key) -> EntityRow:
-        text, (kinds, aliases) = self._columns.strings.text, self._said
-        members = self._members.get(root, [root])
-        kind = next((kinds[key] for key in members if key in kinds), 0)
+        text, said = self._columns.strings.text, self._said
+        moments = self._read_as(root)
+        others = sorted((key for key in moments if key != root), key=moments.__getitem__)
+        members = [root, *others]
+        kind = next((said.kinds[key] for key in members if key in said.kinds), 0)
         name = text(root[1])
         rows = {
             *self._facts.find(name),
             *self._facts.find(object_=(ObjectKind.ENTITY, name)),
         }
+        aliases = (text(code) for key in members for code in said.aliases.get(key, ()))
         return EntityRow(
             name,
             self._columns.kinds.text(kind),
-            tuple(dict.fromkeys(text(code) for key in members for code in aliases.get(key, ()))),
+            tuple(dict.fromkeys(aliases)),
             tuple(text(code) for _, code in members),
-            min(self._first_seqs[key] for key in members if key in self._first_seqs),
+            min(moments.values())[0],
             len(self._facts.of_tenant(rows, root[0])),
         )

@@ -26,6 +26,7 @@ from .columns import (
 )
 from .entity_roles import Act, ActRow, EntityRoles
 from .fact_values import TEXT_KINDS, ObjectKind
+from .folded_names import FoldedNames
 from .hash_index import HashIndex
 from .names import Names
 from .scopes import by_name, is_within, read_scope, scope_text, tenant_in
@@ -109,6 +110,7 @@ class FactColumns:
         self.scopes, self.predicates, self.sources = Names(), Names(), Names()
         self.kinds = Names()
         self.strings = Strings()
+        self.folded_names = FoldedNames(self.strings)
         self.seq, self.recorded = Column(np.int64), Column(np.int64)
         self.scope, self.subject = Column(np.uint32), Column(np.uint32)
         self.predicate, self.source = Column(np.uint32), Column(np.uint32)
@@ -455,7 +457,13 @@ class FactColumns:
         """Memory held by columns, strings and indexes, names left out."""
         held = sum(table.size_bytes for table in self._tables)
         derived = (self.closed_at, self._identity)
-        indexes = (self.identities, self.by_subject, self.by_object, self.strings)
+        indexes = (
+            self.identities,
+            self.by_subject,
+            self.by_object,
+            self.strings,
+            self.folded_names,
+        )
         return held + sum(one.size_bytes for one in (*derived, *indexes))
 
 

@@ -15,7 +15,7 @@ import numpy as np
 
 from cerata.engine.events import Scope
 
-from .columns import I64, NO_ROW, rows_up_to
+from .columns import I64, NO_ROW, Mask, rows_up_to
 from .entity_roles import Act, ActRow, EntityRoles
 from .fact_columns import (
     CONFIDENCE_UNIT,
@@ -212,14 +212,38 @@ class FactsAt:
         return self._seen(rows, closed=closed) if rows else rows
 
     def _scan(self, predicate: int | None, *, closed: bool) -> list[int]:
-        count = self.row_count
-        mask = np.ones(count, np.bool_)
+        mask = np.ones(self.row_count, np.bool_) if closed else self.known_mask()
         if predicate is not None:
-            mask &= self._columns.predicate.view()[:count] == predicate
-        if not closed:
-            mask &= self._columns.closed_at.view()[:count] >= self._closings
+            mask &= self._columns.predicate.view()[: len(mask)] == predicate
         rows: list[int] = np.flatnonzero(mask).tolist()
         return rows
+
+    def known_mask(self) -> Mask:
+        """Return which of the rows by n are known; those outside the scope among them."""
+        found: Mask = self._columns.closed_at.view()[: self.row_count] >= self._closings
+        return found
+
+    def shown_mask(self, instant: int | None = None) -> Mask:
+        """Return which of the rows by n are known, within the scope, and true as was stated."""
+        mask, columns = self.known_mask(), self._columns
+        count = len(mask)
+        if instant is not None:
+            mask &= columns.valid_from.view()[:count] <= instant
+            mask &= columns.valid_to.view()[:count] > instant
+        if self._scopes is not None:
+            mask &= np.isin(columns.scope.view()[:count], list(self._scopes))
+        return mask
+
+    def rows_with_subject(self, code: int) -> list[int]:
+        """Return the rows within the scope that have a string as subject, known or not."""
+        found = self._columns.by_subject.find(self._facts.subject_codes, code)
+        return self._seen(found, closed=True)
+
+    def rows_with_entity(self, code: int) -> list[int]:
+        """Return the rows within the scope that have an entity as object, known or not."""
+        found = self._columns.by_object.find(self._facts.object_numbers, code)
+        kinds = self._facts.kinds
+        return self._seen([row for row in found if kinds[row] == ObjectKind.ENTITY], closed=True)
 
     def _seen(self, rows: Iterable[int], *, closed: bool) -> list[int]:
         """Leave out rows that are not known at n, or outside the scope."""

@@ -1,10 +1,10 @@
-"""The fold that knows words: every frame's text, title and tags as postings.
+"""The fold that knows words: every frame's text, title and tags, every fact's text, as postings.
 
 Owns births only: a frame is never taken out, and who asks brings a mask of what is current
 (`frames`). Ranking is `ranking`'s, cutting text is `text`'s, words and their terms are
 `vocabulary`'s. A frame's tokens are those of its ``search_text`` (else its ``text``), then its
 title, then its tags, in one row (`fields`); rows are those of `frames`, so every putFrame has one,
-an erased one without tokens.
+an erased one without tokens. Of facts each assertFact has a row, one that repeats another too.
 """
 
 from collections.abc import Mapping, Sequence
@@ -12,7 +12,7 @@ from typing import ClassVar, Final
 
 import numpy as np
 
-from cerata.engine.events import PutFrame
+from cerata.engine.events import Erased, EventBody, PutFrame
 
 from . import postings, text
 from .columns import (
@@ -48,8 +48,8 @@ from .unicode_tables import UNICODE_VERSION
 from .vocabulary import Vocabulary
 from .word_table import cut
 
-_BATCH_FRAMES: Final = 512
-"""Frames cut at once: enough to make columns pay, and new words are soon known."""
+_BATCH_ROWS: Final = 512
+"""Rows cut at once: enough to make columns pay, and new words are soon known."""
 
 _PIECE_TOKENS_MIN: Final = 1 << 18
 """Tokens that wait for a reader at most, before they become a piece: they sort in cache."""
@@ -67,6 +67,8 @@ class FulltextProjection:
 
     name: ClassVar[str] = "fulltext"
     version: ClassVar[int] = 3
+    row_type: ClassVar[str] = PutFrame.wire_name
+    """The events that have a row."""
 
     def __init__(self) -> None:
         self._seq = 0
@@ -125,9 +127,9 @@ class FulltextProjection:
         while start < len(events):
             step = events[start : start + BLOCK_SEQS - self._seq % BLOCK_SEQS]
             start += len(step)
-            frames = [event for event in step if event.type == PutFrame.wire_name]
-            for first in range(0, len(frames), _BATCH_FRAMES):
-                self._fold(frames[first : first + _BATCH_FRAMES])
+            rows = [event for event in step if event.type == self.row_type]
+            for first in range(0, len(rows), _BATCH_ROWS):
+                self._fold(rows[first : first + _BATCH_ROWS])
                 if self._unsettled() >= _PIECE_TOKENS_MIN:
                     self._settle()
             self._seq = step[-1].seq
@@ -135,11 +137,10 @@ class FulltextProjection:
             self._complete()
 
     def _fold(self, events: Sequence[FoldedEvent]) -> None:
-        """Append the tokens of frames; about 7 us for 40 words, a column at a time."""
+        """Append the tokens of rows; about 7 us for 40 words, a column at a time."""
         parts: list[str] = []
         for event in events:
-            body = event.body
-            parts += searchable(body) if isinstance(body, PutFrame) else ("",) * FIELD_COUNT
+            parts += self._searched(event.body)
         data, sizes = text.folded(parts)
         words = cut(data)
         part_ends = np.cumsum(np.array(sizes, np.int64) + 1)
@@ -162,6 +163,10 @@ class FulltextProjection:
         self._title_lengths.extend(lengths[:, Field.TITLE])
         self._tags_lengths.extend(lengths[:, Field.TAGS])
         self._token_ends.extend(np.cumsum(total) + base)
+
+    def _searched(self, body: EventBody | Erased) -> tuple[str, str, str]:
+        """Return what is searched of an event, by `Field`."""
+        return searchable(body) if isinstance(body, PutFrame) else ("", "", "")
 
     def _settled_row(self) -> int:
         """Return the first row that is in no piece yet."""

@@ -12,6 +12,7 @@ from typing import Final, cast
 from cerata.engine.errors import InvalidInput, NotFound
 from cerata.engine.events import EventBody
 
+from .fact_text import FactTextProjection
 from .facts import FactsProjection
 from .frames import FramesProjection
 from .fulltext import FulltextProjection
@@ -26,6 +27,7 @@ BUILT_IN: Final[Mapping[str, Make]] = {
     FramesProjection.name: FramesProjection,
     FulltextProjection.name: FulltextProjection,
     FactsProjection.name: FactsProjection,
+    FactTextProjection.name: FactTextProjection,
     Tags.name: lambda: row_fold(Tags),
 }
 """Every projection that any store has, in the order in which they are saved."""

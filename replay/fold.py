@@ -22,6 +22,7 @@ from cerata.engine.errors import (
 from cerata.engine.format.toc import Ref, SavedProjection, Toc
 from cerata.engine.log import Log
 from cerata.projections.fact_table import Facts
+from cerata.projections.fact_text import FactText, FactTextProjection
 from cerata.projections.facts import FactsProjection
 from cerata.projections.frame_table import Frames
 from cerata.projections.frames import FramesProjection
@@ -112,6 +113,33 @@ class Fold:
             projection = self.folded(FulltextProjection.name, through)
             assert isinstance(projection, FulltextProjection)
             return projection.snapshot()
+
+    def fact_text(self, through: int | None = None) -> FactText:
+        """Return the text of facts folded at least through an event, by default the log's head.
+
+        Raises:
+            Corrupt: the log is damaged before that event.
+        """
+        with self._mutex:
+            return self._fact_text(through).fact_text()
+
+    def fact_text_over(self, seq: int, events: Sequence[FoldedEvent]) -> FactText:
+        """Return the text of the facts of event ``seq`` with events over it that are in no log yet.
+
+        Cost: a copy of it, and folding the events.
+        """
+        with self._mutex:
+            base = self._fact_text(seq).chunk(0, seq)
+        upper = FactTextProjection()
+        if seq:
+            upper.load(base)
+        upper.apply(events)
+        return upper.fact_text()
+
+    def _fact_text(self, through: int | None) -> FactTextProjection:
+        projection = self.folded(FactTextProjection.name, through)
+        assert isinstance(projection, FactTextProjection)
+        return projection
 
     def facts(self, through: int | None = None) -> Facts:
         """Return facts folded at least through an event, by default the log's head.

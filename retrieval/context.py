@@ -114,6 +114,12 @@ class Filled:
     tokenizer: str
 
 
+def check_budget(tokens: object) -> None:
+    """Raise `InvalidInput` unless a budget is a positive number."""
+    if isinstance(tokens, bool) or not isinstance(tokens, int) or tokens <= 0:
+        raise InvalidInput(f"A budget of {tokens!r} tokens", remedy="Give 1 or more.")
+
+
 def fill(
     entries: Sequence[Entry],
     max_tokens: int,
@@ -136,9 +142,8 @@ def fill(
     """
     if form not in _HEADS:
         raise InvalidInput(f"form is {form!r}", remedy="Write 'text' or 'markdown'.")
-    for tokens in (max_tokens, entry_tokens):
-        if isinstance(tokens, bool) or not isinstance(tokens, int) or tokens <= 0:
-            raise InvalidInput(f"A budget of {tokens!r} tokens", remedy="Give 1 or more.")
+    check_budget(max_tokens)
+    check_budget(entry_tokens)
     counter = counter or tokenizer()
     shown: list[_Shown] = []
     written = ""

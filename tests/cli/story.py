@@ -176,6 +176,7 @@ STORY: tuple[Step | Callable[[Path, Environment], None], ...] = (
     _step("facts bridge"),
     _step("facts --retracted --at HEAD", "facts-retracted"),
     _step("facts bridge --evidence", "facts-evidence"),
+    _step("facts --matching 'when does the bridge open?'", "facts-matching"),
     _step("facts Bridge", "facts-nothing"),
     _step("diff HEAD~5 HEAD", "diff-facts"),
     _step("diff HEAD HEAD --valid-at 2025-06-01 2026-06-01", "diff-true"),

@@ -6,7 +6,9 @@ to the two sides. Nothing is deleted: Whoosh counts deleted documents until it m
 
 import importlib
 import random
+import tempfile
 from collections.abc import Sequence
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -81,7 +83,11 @@ def through_whooshs_table(view: Fulltext, count: int) -> FulltextView:
 
 
 @pytest.mark.parametrize("number", range(5))
-def test_scores_are_those_of_whoosh(number: int, seed: int) -> None:
+def test_scores_are_those_of_whoosh(
+    number: int, seed: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # Its index in memory writes to one name in the folder for temporary files, whoever asks.
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
     dice = random.Random(seed + number)
     texts = documents(dice)
     questions = [" ".join(dice.sample(WORDS, 4)) for _ in range(20)]

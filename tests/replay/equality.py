@@ -59,6 +59,7 @@ from cerata.engine.log import Log
 from cerata.memory.fact_values import Entity
 from cerata.memory.values import TimelinePage
 from cerata.memory.view import View
+from cerata.projections.fact_text import FactTextProjection
 from cerata.projections.facts import FactsProjection
 from cerata.projections.filters import Filter
 from cerata.projections.frames import FramesProjection
@@ -329,11 +330,21 @@ def _said_of_facts(view: View) -> object:
             for retracted in (False, True)
         ],
         [_tried(view.fact, number) for number in range(view.basis + 2)],
+        [[one.to_dict() for one in view.evidence(fact)] for fact in view.facts()],
+        [
+            [hit.to_dict() for hit in view.search_facts(question, k=4, valid_at=instant)]
+            for instant in (None, EPOCH + timedelta(microseconds=7))
+            for question in ("is ann eve", "annie likes", "what has bob got")
+        ],
         [[fact.to_dict() for fact in view.fact_history(name)] for name in ("ann", "eve")],
         [one.to_dict() for one in view.conflicts()],
         [one.to_dict() for one in view.entities()],
         [_tried(view.entity, name) for name in ("ann", "eve", "zoe")],
         [view.resolve(name) for name in ("ANN", "annie", "zoe")],
+        [one.to_dict() for one in view.neighbours("ann")],
+        [one.to_dict() for one in view.walk(["ann", "bob"], hops=3)],
+        [one.to_dict() for one in view.paths("ann", "bob")],
+        [one.to_dict() for one in view.cooccurring("ann")],
         [list(view.export_facts(history=history)) for history in (False, True)],
     ]
 
@@ -383,10 +394,16 @@ def _tabled(fold: Fold, n: int) -> object:
     ]
 
 
+_BUILT_IN = tuple(
+    kind.name
+    for kind in (FramesProjection, FulltextProjection, FactsProjection, FactTextProjection)
+)
+
+
 def _own(fold: Fold, n: int) -> object:
     found: list[object] = []
     for name in fold.registry.names:
-        if name in (FramesProjection.name, FulltextProjection.name, FactsProjection.name):
+        if name in _BUILT_IN:
             continue
         try:
             found.append(list(fold.own(name, n).rows.items()))

@@ -65,7 +65,7 @@ NOT_COMPARED = {
     *("scope", "now_us", "valid_at_us"),  # what a view is made of
     *("view", "over", "within", "on", "base", "layers", "gathered"),  # views of views
     *("existing", "seen", "blob", "shown", "events", "own"),  # what reads are made of
-    *("facts_at", "fact_seq", "valid_instant"),
+    *("facts_at", "fact_text", "fact_seq", "valid_instant"),
     *("head", "log_id"),  # the log's own
     "projection",  # read through the fold, which it passes on to
 }

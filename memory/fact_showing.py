@@ -1,0 +1,44 @@
+"""Showing: from the rows in which facts are kept to the values that a caller gets.
+
+Owns `shown`. Which rows is the business of whoever reads (`fact_reading`, `fact_search`).
+"""
+
+from cerata.projections.fact_table import FactsAt, FactSpan
+from cerata.projections.times import to_datetime
+
+from .fact_values import Fact, FactEvidence, Period, period_of, shown_object
+
+
+def shown(facts: FactsAt, span: FactSpan, basis: int) -> Fact:
+    """Return a fact of a row and when it is true, in a view of the log at ``basis``."""
+    row = span.row
+    recorded, retracted, by = facts.known_of(row)
+    confidence, source = facts.said_of(row)
+    valid = period_of(span.valid)
+    return Fact(
+        shown_seq(facts.seq_of(row), basis),
+        facts.subject_of(row),
+        facts.predicate_of(row),
+        shown_object(*facts.object_of(row)),
+        valid,
+        valid if span.by is None else period_of(facts.stated(row).valid),
+        Period(to_datetime(recorded), None if retracted is None else to_datetime(retracted)),
+        confidence,
+        source,
+        tuple(
+            [
+                FactEvidence(shown_seq(place.frame, basis), place.start, place.end, place.quote)
+                for place in facts.evidence_of(row)
+            ]
+        ),
+        tuple(facts.assumptions_of(row)),
+        facts.depth_of(row),
+        dict(facts.scope_of(row)),
+        None if span.by is None else shown_seq(facts.seq_of(span.by), basis),
+        None if by is None else shown_seq(by, basis),
+    )
+
+
+def shown_seq(seq: int, basis: int) -> int:
+    """Return how a seq is shown: of an open transaction, after the log's end, as −1, −2, …."""
+    return seq if seq <= basis else basis - seq
