@@ -1,6 +1,5 @@
 """The verbs that carry facts from one memory to another: export and import."""
 
-import os
 import sys
 from argparse import Namespace
 from collections.abc import Generator
@@ -8,9 +7,10 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import IO
 
-from cerata.engine.errors import Conflict, InvalidInput, NotFound
+from cerata.engine.errors import InvalidInput, NotFound
 from cerata.memory.fact_import import ImportedFacts, Progress
 
+from .given import new_file
 from .opening import reading, view_of, writing
 from .output import Output, Steps, counted
 from .parser import Adding, add_verb
@@ -62,7 +62,7 @@ def run_export(options: Namespace, output: Output) -> int:
                 print(line)
             return 0
         count = 0
-        with _new_file(options.to) as file:
+        with new_file(options.to) as file:
             for line in lines:
                 file.write(line.encode() + b"\n")
                 count += 1
@@ -78,31 +78,6 @@ def run_export(options: Namespace, output: Output) -> int:
             }
         )
     return 0
-
-
-@contextmanager
-def _new_file(name: str) -> Generator[IO[bytes]]:
-    """Open a file that appears under its name when all is written, and never in another's place.
-
-    Raises:
-        Conflict: something has the name.
-    """
-    path = Path(name)
-    beside = path.with_name(f".{path.name}.{os.getpid()}.partial")
-    taken = Conflict(f"There is something at {name} already", remedy="Name a new file.")
-    if path.exists():
-        raise taken
-    try:
-        with beside.open("xb") as file:
-            yield file
-            file.flush()
-            os.fsync(file.fileno())
-        try:
-            os.link(beside, path)
-        except FileExistsError as error:
-            raise taken from error
-    finally:
-        beside.unlink(missing_ok=True)
 
 
 def run_import(options: Namespace, output: Output) -> int:

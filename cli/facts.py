@@ -21,6 +21,7 @@ from cerata.memory.fact_values import (
 )
 from cerata.memory.view import View
 
+from .given import form_of, write_picture
 from .narrowing import count_of
 from .opening import reading, view_of
 from .output import Output, clipped, counted
@@ -50,6 +51,7 @@ def add_verbs(adding: Adding) -> None:
             "facts alice --evidence",
             "facts --matching 'where does Alice live?'",
             "facts --conflicts",
+            "facts alice --retracted --plot alice.svg",
         ),
     )
     facts.add_argument("subject", nargs="?", metavar="SUBJECT", help="an entity's name")
@@ -62,12 +64,17 @@ def add_verbs(adding: Adding) -> None:
     facts.add_argument(
         "--conflicts", action="store_true", help="what cannot both be true, in pairs"
     )
+    facts.add_argument("--plot", metavar="FILE", help="draw them too, as .svg or .png")
     add_count(facts)
 
 
 def run_facts(options: Namespace, output: Output) -> int:
     """Print facts as a table, oldest first; of contradictions two lines each."""
     count = count_of(options)
+    plot: str | None = options.plot
+    form = None if plot is None else form_of(plot)
+    if form is not None and options.conflicts:
+        raise InvalidInput("--conflicts has no picture", remedy="Leave --plot or it out.")
     with reading(options) as store:
         view = view_of(store, options)
         if options.conflicts:
@@ -82,7 +89,13 @@ def run_facts(options: Namespace, output: Output) -> int:
             output.line("There are no such facts.")
             _hint(view, options, output)
         rows = [_as_json(fact, view if options.evidence else None) for fact in found]
-        output.result({"basis": view.basis, "facts": rows}, items="facts")
+        answer: dict[str, JsonValue] = {"basis": view.basis, "facts": rows}
+        if plot is not None and form is not None and found:
+            title = options.subject or options.predicate or "Facts"
+            write_picture(plot, view.draw_facts(found, title=title, form=form))
+            output.line(f"drawn: {plot}", style="dim")
+            answer["plot"] = plot
+        output.result(answer, items="facts")
     return 0
 
 

@@ -10,10 +10,12 @@ from cerata.engine.errors import InvalidInput
 from cerata.engine.events import JsonValue
 from cerata.memory.fact_values import Entity
 from cerata.memory.graph_values import Cooccurrence, FactPath, Neighbour, Reached
+from cerata.memory.pictures.canvas import Form
 from cerata.memory.view import View
 from cerata.projections.fact_graph import DIRECTIONS
 
 from .facts import when_text
+from .given import form_of, write_picture
 from .narrowing import count_of
 from .opening import reading, view_of
 from .output import Output, clipped, counted
@@ -39,6 +41,7 @@ def add_verbs(adding: Adding) -> None:
             "graph alice --hops 3 --valid-at 2024-01-01",
             "graph alice --to acme",
             "graph alice --together --at HEAD~10",
+            "graph alice --hops 2 --plot alice.svg",
         ),
     )
     graph.add_argument("entity", metavar="ENTITY", help="its name")
@@ -51,12 +54,17 @@ def add_verbs(adding: Adding) -> None:
         "--direction", choices=DIRECTIONS, default="both", help="from subject to object is out"
     )
     graph.add_argument("--valid-at", metavar="TIME", help="true at this time; 'now' is the view's")
+    graph.add_argument("--plot", metavar="FILE", help="draw what is around it, as .svg or .png")
     add_count(graph)
 
 
 def run_graph(options: Namespace, output: Output) -> int:
     """Print the neighbours of an entity, a walk, ways to another, or who is named with it."""
     count = count_of(options)
+    plot: str | None = options.plot
+    form = None if plot is None else form_of(plot)
+    if form is not None and (options.together or options.to is not None):
+        raise InvalidInput("Only what is around an entity is drawn", remedy="Leave --plot out.")
     with reading(options) as store:
         view = view_of(store, options)
         name, answer = _answer(view, options)
@@ -69,8 +77,28 @@ def run_graph(options: Namespace, output: Output) -> int:
             output.line("There are none.")
             _hint(view, options, output)
         items: list[JsonValue] = [one.to_dict() for one in shown]
-        output.result({"basis": view.basis, "entity": options.entity, name: items}, items=name)
+        found: dict[str, JsonValue] = {
+            "basis": view.basis,
+            "entity": options.entity,
+            name: items,
+        }
+        if plot is not None and form is not None and answer:
+            write_picture(plot, _drawn(view, options, form))
+            output.line(f"drawn: {plot}", style="dim")
+            found["plot"] = plot
+        output.result(found, items=name)
     return 0
+
+
+def _drawn(view: View, options: Namespace, form: Form) -> bytes:
+    return view.draw_graph(
+        options.entity,
+        hops=options.hops or 1,
+        predicate=options.predicate,
+        direction=options.direction,
+        valid_at=options.valid_at,
+        form=form,
+    )
 
 
 def _answer(view: View, options: Namespace) -> tuple[str, Sequence[Answer]]:

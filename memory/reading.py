@@ -23,12 +23,13 @@ from .drafting import check_content_hash, check_number, is_unicode
 from .fact_reading import FactReads
 from .graph_reading import GraphReads
 from .paging import Paging, page_of
+from .picturing import PictureReads
 from .values import Frame, FrameId, Stored, TimelineEntry, TimelinePage
 
 OwnType = TypeVar("OwnType", bound=RowProjection[Any, Any])
 
 
-class Reads(Questions, FactReads, GraphReads):
+class Reads(Questions, FactReads, GraphReads, PictureReads):
     """The reads of a view, and of a store at its newest event."""
 
     # --- frames ----------------------------------------------------------------------------------

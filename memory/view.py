@@ -86,6 +86,10 @@ class View(Reads):
         """Return this view of what was written under a scope alone."""
         return self if scope is self.scope else replace(self, scope=scope, _base=None)
 
+    def earlier(self, seq: int) -> "View":
+        """Return the memory at an event before the view's, or at the view's, in its scope."""
+        return View(self._log, self._fold, min(seq, self.basis), self.scope)
+
     def on(self, log: Log, fold: Fold) -> "View":
         """Return this view on another handle or fold of its log; drafts are folded anew."""
         if log is self._log and fold is self._fold:

@@ -1,5 +1,6 @@
 """The programs in examples/: each runs as its first lines say, and does what they say."""
 
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -74,6 +75,20 @@ def test_workers_do_every_task_once_though_one_is_killed(tmp_path: Path) -> None
     said = run(tmp_path, "workers.py", "--tasks", "12")
     assert "worker-0 was killed; 1 task of it was put back\n" in said
     assert said.endswith("12 of 12 tasks done, each once\n")
+
+
+def test_the_pictures_of_the_docs_are_those_that_are_drawn(tmp_path: Path) -> None:
+    """As large, and each of one size whoever draws it; bytes differ with matplotlib's version."""
+    run(tmp_path, "two_clocks.py")
+    for name in ("facts", "graph"):
+        drawn, shown = (
+            re.search(rb'width="\S+" height="\S+" viewBox="[^"]+"', folder.read_bytes())
+            for folder in (tmp_path / f"{name}.svg", ROOT / "docs" / "pictures" / f"{name}.svg")
+        )
+        assert drawn is not None
+        assert shown is not None
+        assert drawn[0] == shown[0]
+        assert (tmp_path / f"{name}.png").stat().st_size > 10_000
 
 
 def test_every_example_is_run_here() -> None:

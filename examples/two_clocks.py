@@ -1,0 +1,101 @@
+"""Draw a small life on both clocks, and the graph around it.
+
+    python examples/two_clocks.py [FOLDER]
+
+Writes ``facts.svg``, ``graph.svg``, and the same as PNG, into the folder; docs/facts.md shows them.
+The clock is one of the example's own, so that what was learned over a year is there at once, and
+the pictures are the same each time. Needs the extra ``plot``.
+"""
+
+import argparse
+from datetime import UTC, datetime
+from pathlib import Path
+
+import cerata
+from cerata import Entity, Environment
+from cerata.engine.memory import MemoryStorage
+from cerata.memory.pictures.canvas import FORMS
+
+
+class Calendar:
+    """A clock that stands at a day until it is turned to another."""
+
+    def __init__(self) -> None:
+        self.time_us = 0
+
+    def turn_to(self, day: str) -> None:
+        when = datetime.fromisoformat(day).replace(tzinfo=UTC)
+        self.time_us = int(when.timestamp()) * 1_000_000
+
+    def now_us(self) -> int:
+        return self.time_us
+
+    def monotonic(self) -> float:
+        return self.time_us / 1e6
+
+    def sleep(self, seconds: float) -> None:
+        self.time_us += int(seconds * 1e6)
+
+
+def live(store: cerata.Store, calendar: Calendar) -> None:
+    """Learn where Alice lives, in the order in which she tells it, and be wrong once."""
+    calendar.turn_to("2024-01-10")
+    store.declare_predicate("lives in", functional=True)
+    store.assert_fact("alice", "lives in", Entity("Paris"), valid_from="2020-01-01")
+    calendar.turn_to("2024-03-02")
+    store.assert_fact("alice", "lives in", Entity("Rome"), valid_from="2023-05-01")
+    calendar.turn_to("2024-05-20")
+    heard = store.assert_fact(
+        "alice", "lives in", Entity("Oslo"), valid_from="2024-04-01", confidence=0.6
+    )
+    calendar.turn_to("2024-06-11")
+    store.correct_fact(heard, object=Entity("Bergen"), confidence=1.0)
+    calendar.turn_to("2024-08-01")
+    store.assert_fact(
+        *("alice", "works at", Entity("Acme")), valid_from="2021-03-01", valid_to="2024-07-01"
+    )
+    store.assert_fact("alice", "likes", Entity("chess"), valid_from="open")
+    calendar.turn_to("2024-10-01")
+
+
+def befriend(store: cerata.Store) -> None:
+    """Say who else there is."""
+    store.assert_facts(
+        [
+            ("alice", "is married to", Entity("bob")),
+            ("bob", "is married to", Entity("alice")),
+            ("bob", "works at", Entity("Acme")),
+            ("carl", "plays chess with", Entity("alice")),
+            ("carl", "reports to", Entity("bob")),
+            ("Acme", "is located in", Entity("Bergen")),
+            ("Bergen", "is part of", Entity("Norway")),
+        ]
+    )
+    kinds = {"person": ("alice", "bob", "carl"), "city": ("Bergen", "Rome", "Paris")}
+    for kind, names in kinds.items():
+        for name in names:
+            store.put_entity(name, kind=kind)
+
+
+def main() -> None:
+    """Draw both pictures."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("folder", nargs="?", type=Path, default=Path())
+    folder: Path = parser.parse_args().folder
+    calendar = Calendar()
+    environment = Environment(storage=MemoryStorage(), clock=calendar)
+    with cerata.open("life.cera", environment=environment) as store:
+        live(store, calendar)
+        history = store.fact_history("alice")
+        for form in FORMS:
+            drawn = store.draw_facts(history, title="alice", form=form)
+            (folder / f"facts.{form}").write_bytes(drawn)
+        befriend(store)
+        for form in FORMS:
+            drawn = store.draw_graph("alice", hops=2, valid_at="now", form=form)
+            (folder / f"graph.{form}").write_bytes(drawn)
+    print("facts.svg, facts.png, graph.svg and graph.png")
+
+
+if __name__ == "__main__":
+    main()

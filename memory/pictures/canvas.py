@@ -1,0 +1,261 @@
+"""The canvas: shapes and words in inches from the top left, and the only use of matplotlib.
+
+Leaves out what is drawn. Words are drawn as shapes of the one font that comes with matplotlib, so a
+picture looks the same wherever it is opened, and nobody's own settings change it.
+"""
+
+import importlib
+import warnings
+from collections.abc import Sequence
+from functools import cache
+from io import BytesIO
+from threading import RLock
+from typing import Any, Final, Literal, TypeAlias
+
+from cerata.engine.errors import InvalidInput, Unsupported
+
+Form: TypeAlias = Literal["svg", "png"]
+FORMS: Final[tuple[Form, ...]] = ("svg", "png")
+Align: TypeAlias = Literal["left", "center", "right"]
+Point: TypeAlias = tuple[float, float]
+
+PNG_DOTS: Final = 144
+"""Dots an inch of a PNG."""
+
+_POINT: Final = 1 / 72
+_SETTINGS: Final = {"svg.hashsalt": "cerata", "svg.fonttype": "path", "hatch.linewidth": 0.6}
+_DRAWING: Final = (
+    *("axes", "figure", "font", "hatch", "lines", "patch", "path", "savefig", "svg", "text"),
+)
+"""Of matplotlib's settings those that a picture depends on."""
+_METADATA: Final[dict[Form, dict[str, str | None]]] = {
+    "svg": {"Date": None, "Creator": "Cerata"},
+    "png": {"Software": None},
+}
+_LOCK: Final = RLock()
+"""Held while matplotlib's settings are ours: they are one for all threads."""
+
+
+@cache
+def _matplotlib() -> Any:
+    """Return matplotlib. Raises `Unsupported` where it is not installed."""
+    try:
+        return importlib.import_module("matplotlib")
+    except ImportError as error:
+        raise Unsupported(
+            "Pictures need matplotlib, which is not installed",
+            remedy="Install it with: pip install 'cerata[plot]'",
+        ) from error
+
+
+@cache
+def _part(module: str, name: str) -> Any:
+    _matplotlib()
+    return getattr(importlib.import_module(f"matplotlib.{module}"), name)
+
+
+def check_form(form: object) -> Form:
+    """Return the form of a picture. Raises `InvalidInput` where there is no such one."""
+    for known in FORMS:
+        if form == known:
+            return known
+    raise InvalidInput(f"A picture cannot be {form!r:.40}", remedy=f"There are {', '.join(FORMS)}.")
+
+
+class Canvas:
+    """A white page of so many inches. What is drawn later lies over what was before."""
+
+    def __init__(self, width: float, height: float) -> None:
+        self.width = width
+        self.height = height
+        with _LOCK, _our_settings():
+            self._figure: Any = _part("figure", "Figure")(figsize=(width, height))
+            self._axes: Any = self._figure.add_axes((0, 0, 1, 1))
+            self._axes.set_xlim(0, width)
+            self._axes.set_ylim(height, 0)
+            self._axes.axis("off")
+        self._order = 0
+
+    def polygon(
+        self,
+        points: Sequence[Point],
+        fill: str,
+        *,
+        edge: str | None = None,
+        alpha: float = 1.0,
+        line: float = 0.8,
+        hatch: bool = False,
+    ) -> None:
+        """Draw a filled shape; with ``hatch`` stroked across in its edge's colour."""
+        self._add(
+            _part("patches", "Polygon")(
+                points,
+                closed=True,
+                facecolor=fill,
+                edgecolor="none" if edge is None else edge,
+                linewidth=line if edge is not None else 0,
+                alpha=alpha,
+                hatch="////" if hatch else None,
+                joinstyle="miter",
+            )
+        )
+
+    def box(
+        self,
+        left: float,
+        top: float,
+        width: float,
+        height: float,
+        fill: str,
+        *,
+        edge: str | None = None,
+        alpha: float = 1.0,
+        line: float = 0.8,
+        round_by: float = 0.0,
+    ) -> None:
+        """Draw a box, its corners round by so many inches."""
+        style: Any = "square,pad=0"
+        if round_by:
+            style = f"round,pad=0,rounding_size={round_by}"
+        self._add(
+            _part("patches", "FancyBboxPatch")(
+                (left, top),
+                width,
+                height,
+                boxstyle=style,
+                facecolor=fill,
+                edgecolor="none" if edge is None else edge,
+                linewidth=line if edge is not None else 0,
+                alpha=alpha,
+            )
+        )
+
+    def line(
+        self, points: Sequence[Point], colour: str, *, width: float = 0.8, dashed: bool = False
+    ) -> None:
+        """Draw a line through points; ``width`` is in points."""
+        across, down = zip(*points, strict=True)
+        self._add(
+            _part("lines", "Line2D")(
+                across,
+                down,
+                color=colour,
+                linewidth=width,
+                linestyle=(0, (4, 3)) if dashed else "-",
+                solid_capstyle="butt",
+            )
+        )
+
+    def words(
+        self,
+        at: Point,
+        text: str,
+        size: float,
+        colour: str,
+        *,
+        align: Align = "left",
+        bold: bool = False,
+        angle: float = 0.0,
+        ground: str | None = None,
+    ) -> None:
+        """Write words, of a size in points, with their middle height at a point.
+
+        ``ground`` is the colour on which they stand, where what is below would show between them.
+        """
+        made = _part("text", "Text")(
+            *at,
+            _shown(text),
+            fontproperties=_font(size, bold=bold),
+            color=colour,
+            horizontalalignment=align,
+            verticalalignment="center_baseline",
+            rotation=angle,
+            rotation_mode="anchor",
+            parse_math=False,
+        )
+        if ground is not None:
+            made.set_bbox({"facecolor": ground, "edgecolor": "none", "pad": 1.0})
+        self._add(made)
+
+    def _add(self, artist: Any) -> None:
+        self._order += 1
+        artist.set_zorder(self._order)
+        self._axes.add_artist(artist)
+
+    def picture(self, form: Form) -> bytes:
+        """Return what was drawn; the same drawing gives the same bytes of SVG."""
+        file = BytesIO()
+        backend = {
+            "svg": ("backend_svg", "FigureCanvasSVG"),
+            "png": ("backend_agg", "FigureCanvasAgg"),
+        }
+        with _LOCK, _our_settings(), warnings.catch_warnings():
+            # Of a character that the font lacks; it is drawn as an empty box.
+            warnings.simplefilter("ignore", UserWarning)
+            module, name = backend[form]
+            canvas = _part(f"backends.{module}", name)(self._figure)
+            dots = PNG_DOTS if form == "png" else 72
+            draw = getattr(canvas, f"print_{form}")
+            self._figure.set_dpi(dots)
+            draw(file, metadata=_METADATA[form])
+        return file.getvalue()
+
+
+def width_of(text: str, size: float, *, bold: bool = False) -> float:
+    """Return how many inches words take across."""
+    with _LOCK, _our_settings(), warnings.catch_warnings():
+        warnings.simplefilter("ignore", UserWarning)
+        measure = _measure().get_text_width_height_descent
+        width, _, _ = measure(_shown(text), _font(size, bold=bold), ismath=False)
+    return float(width) * _POINT
+
+
+def fitting(text: str, size: float, width: float, *, bold: bool = False) -> str:
+    """Return words, cut with … where they are wider than so many inches; nothing if none fit."""
+    text = _shown(text)
+    if width_of(text, size, bold=bold) <= width:
+        return text
+    low, high = 0, len(text)
+    while low < high:
+        middle = (low + high + 1) // 2
+        if width_of(text[:middle].rstrip() + "…", size, bold=bold) <= width:
+            low = middle
+        else:
+            high = middle - 1
+    return text[:low].rstrip() + "…" if low else ""
+
+
+_SHOWN_MAX: Final = 200
+
+
+def _shown(text: str) -> str:
+    """Return words on one line, without what steers a printer, and not endless."""
+    line = " ".join(text[: 4 * _SHOWN_MAX].split())
+    return "".join(one if one.isprintable() else "�" for one in line)[:_SHOWN_MAX]
+
+
+def _our_settings() -> Any:
+    """Return a context in which matplotlib has its own defaults and ours, and nobody else's."""
+    rc_context, defaults = _rc()
+    return rc_context({**defaults, **_SETTINGS})
+
+
+@cache
+def _rc() -> tuple[Any, dict[str, Any]]:
+    matplotlib = _matplotlib()
+    kept = ("font", "text", "path", "svg", "hatch", "patch", "lines", "figure", "axes", "savefig")
+    defaults = matplotlib.rcParamsDefault
+    return matplotlib.rc_context, {
+        name: defaults[name] for name in defaults if name.startswith(kept)
+    }
+
+
+@cache
+def _measure() -> Any:
+    return _part("textpath", "TextToPath")()
+
+
+@cache
+def _font(size: float, *, bold: bool) -> Any:
+    made: Any = _part("font_manager", "FontProperties")
+    return made(family="DejaVu Sans", size=size, weight="bold" if bold else "normal")

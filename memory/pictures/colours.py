@@ -1,0 +1,46 @@
+"""Colours: a few that differ for everybody, and what is written on them."""
+
+from collections.abc import Hashable, Iterable
+from typing import Final
+
+INK: Final = "#1f2933"
+SOFT: Final = "#616e7c"
+FAINT: Final = "#cbd2d9"
+GROUND: Final = "#f5f7fa"
+PAPER: Final = "#ffffff"
+WARNING: Final = "#b91c1c"
+
+_PALETTE: Final = (
+    *("#0072b2", "#e69f00", "#009e73", "#cc79a7", "#56b4e9"),
+    *("#d55e00", "#8c6bb1", "#b8a51a", "#5b7a99", "#a0522d"),
+)
+"""After Okabe and Ito, Color Universal Design, 2008, with more of their kind; then again."""
+
+
+def colours_of(things: Iterable[Hashable]) -> dict[Hashable, str]:
+    """Return a colour for each thing, in order of their first coming."""
+    found: dict[Hashable, str] = {}
+    for thing in things:
+        if thing not in found:
+            found[thing] = _PALETTE[len(found) % len(_PALETTE)]
+    return found
+
+
+def mixed(colour: str, other: str, share: float) -> str:
+    """Return a colour with a share, 0 to 1, of another in it.
+
+    >>> mixed("#000000", "#ffffff", 0.5)
+    '#808080'
+    """
+    pairs = zip(_parts(colour), _parts(other), strict=True)
+    return "#" + "".join(f"{round(one + (two - one) * share):02x}" for one, two in pairs)
+
+
+def ink_on(colour: str) -> str:
+    """Return the colour in which words on a ground are read: dark or white."""
+    red, green, blue = (part / 255 for part in _parts(colour))
+    return INK if 0.3 * red + 0.59 * green + 0.11 * blue > 0.58 else PAPER
+
+
+def _parts(colour: str) -> tuple[int, int, int]:
+    return int(colour[1:3], 16), int(colour[3:5], 16), int(colour[5:7], 16)
