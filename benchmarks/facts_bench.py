@@ -29,7 +29,7 @@ from cerata.projections.facts import FactsProjection
 from cerata.projections.times import to_datetime, to_microseconds
 
 _BATCH = 1_000
-_START = datetime(2020, 1, 1, tzinfo=UTC)
+START = datetime(2020, 1, 1, tzinfo=UTC)
 _DAYS = 2_000
 _OPEN = 1 << 62
 
@@ -54,8 +54,8 @@ def assertions(shape: Shape, source: random.Random) -> list[Assertion]:
                 f"person:{source.randrange(shape.subjects)}",
                 f"predicate-{source.randrange(shape.predicates)}",
                 Entity(f"place:{source.randrange(shape.objects)}"),
-                valid_from=_START + timedelta(days=start),
-                valid_to=None if end is None else _START + timedelta(days=end),
+                valid_from=START + timedelta(days=start),
+                valid_to=None if end is None else START + timedelta(days=end),
             )
         )
     return found
@@ -104,7 +104,7 @@ class Tables:
                 one.subject,
                 one.predicate,
                 _entity(one).name,
-                to_microseconds(one.valid_from or _START),
+                to_microseconds(one.valid_from or START),
                 _OPEN if one.valid_to is None else to_microseconds(one.valid_to),
                 first_id + place,
                 _OPEN,
@@ -230,9 +230,7 @@ def opening(path: str, peer: str, one: Assertion) -> None:
             ours.append(time.perf_counter() - started)
         started = time.perf_counter()
         tables = Tables(peer)
-        tables.find(
-            "subject = ? AND predicate = ?", (one.subject, one.predicate), _OPEN - 1, _START
-        )
+        tables.find("subject = ? AND predicate = ?", (one.subject, one.predicate), _OPEN - 1, START)
         theirs.append(time.perf_counter() - started)
         tables.close()
     report("open to the first answer, best of 5", f"{min(ours) * 1e3:.1f} ms")
@@ -250,7 +248,7 @@ def asking(
             peers: list[Callable[[], list[Fact]]] = []
             for _ in range(queries):
                 one, n = source.choice(facts), source.randrange(1, head + 1)
-                when = _START + timedelta(days=source.randrange(_DAYS))
+                when = START + timedelta(days=source.randrange(_DAYS))
                 bound = given(one)
                 mine.append(partial(_ask, store, n, when, bound))
                 texts = tuple(
