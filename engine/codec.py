@@ -7,10 +7,12 @@ Leaves out decoding of single events (`events`) and where batches are stored.
 
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import cache
 from types import NoneType
-from typing import NamedTuple, cast
+from typing import Final, NamedTuple, cast
 
 import msgspec
+import msgspec.inspect
 import numpy as np
 
 from .errors import Corrupt, InvalidInput
@@ -226,7 +228,7 @@ def _check_body(body: EventBody) -> None:
         _check_nested(body.object, "object", 1, _PLAIN)
         _check_nested(body.confidence, "confidence", 1, None)
         return
-    if isinstance(body, UnknownBody):
+    if isinstance(body, UnknownBody) or _is_flat(type(body)):
         return
     for name in body.__struct_fields__:
         value: object = getattr(body, name)
@@ -234,6 +236,33 @@ def _check_body(body: EventBody) -> None:
             _check_embedding(value)
         else:
             _check_nested(value, name, 1, None)
+
+
+@cache
+def _is_flat(kind: type[EventBody]) -> bool:
+    """Tell whether the fields of a kind are whole numbers, bools, strings, bytes, tuples of them.
+
+    What its bytes cannot be decoded to is refused; nothing else can be wrong with one.
+    """
+    fields = msgspec.inspect.type_info(kind)
+    assert isinstance(fields, msgspec.inspect.StructType)
+    return all(_is_plain_type(one.type) for one in fields.fields)
+
+
+def _is_plain_type(found: msgspec.inspect.Type) -> bool:
+    match found:
+        case msgspec.inspect.UnionType():
+            return all(map(_is_plain_type, found.types))
+        case msgspec.inspect.VarTupleType():
+            return _is_plain_type(found.item_type)
+        case _:
+            return isinstance(found, _PLAIN_TYPES)
+
+
+_PLAIN_TYPES: Final = (
+    *(msgspec.inspect.IntType, msgspec.inspect.BoolType, msgspec.inspect.StrType),
+    *(msgspec.inspect.BytesType, msgspec.inspect.NoneType),
+)
 
 
 def _check_widths(body: EventBody) -> None:
@@ -314,6 +343,7 @@ def _check_attachments(draft: Draft) -> None:
     if not given and (
         isinstance(body, AssertFact)
         or (isinstance(body, PutFrame) and body.blob is None and body.embedding is None)
+        or _is_flat(type(body))
     ):
         return
     if len(given) > EVENT_ATTACHMENTS_MAX:

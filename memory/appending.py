@@ -201,8 +201,8 @@ class Appends(Reads):
         if references:
             named = self._fold.facts(known) if references.names_facts else None
             references.check_exist(self._log, self._scope, known, named)
-            frames = self._fold.frames(known)
-            checks.append(partial(references.check_open, frames))
+        if references.names_frames:
+            checks.append(partial(references.check_open, self._fold.frames(known)))
         if rules:
             facts = self._fold.facts(known)
             rules.check(facts, facts.seq, Ended())

@@ -7,6 +7,7 @@ others may have written meanwhile.
 
 from collections import ChainMap
 from collections.abc import Sequence
+from contextlib import suppress
 
 from cerata.engine.codec import prepare
 from cerata.engine.errors import InvalidInput
@@ -56,6 +57,7 @@ class Checks:
         if references:
             named = self._fold.facts(head) if references.names_facts else None
             references.check_exist(self._log, self._scope, head, named)
+        if references.names_frames:
             references.check_still_open(self._fold.frames(head), head, closing)
         if tagging:
             tagging.check(self._log, head)
@@ -73,6 +75,10 @@ class Checks:
 
 def _check_values(drafts: Sequence[Draft], first: int) -> None:
     """Refuse what cannot be stored, by encoding it. Raises `InvalidInput`."""
+    with suppress(InvalidInput):
+        prepare(drafts, bytes)
+        return
+    # Which of them it is counts from the transaction's first.
     for place, draft in enumerate(drafts, start=first):
         try:
             prepare([draft], bytes)

@@ -67,6 +67,11 @@ class References:
         """Whether a fact of the log is among what is named."""
         return any(kind == _FACT and value > 0 for _, _, kind, value in self._named)
 
+    @property
+    def names_frames(self) -> bool:
+        """Whether a frame is among what is named."""
+        return any(kind == PutFrame.wire_name for _, _, kind, _ in self._named)
+
     def check_exist(
         self, log: Log, scope: Scope | None, n: int, facts: Facts | None = None
     ) -> None:

@@ -255,15 +255,11 @@ class FactColumns:
 
     def row_of(self, seq: int) -> int | None:
         """Return the row of the fact that event ``seq`` asserted, for the first time or again."""
-        seqs = self.seq.view()
-        row = int(np.searchsorted(seqs, seq))
-        if row < len(seqs) and seqs[row] == seq:
+        row = _place_of(self.seq, seq)
+        if row is not None:
             return row
-        again = self.repeat_seq.view()
-        place = int(np.searchsorted(again, seq))
-        if place < len(again) and again[place] == seq:
-            return int(self.repeat_row.view()[place])
-        return None
+        place = _place_of(self.repeat_seq, seq)
+        return None if place is None else self.repeat_row.item(place)
 
     def rows_of_subject(self, subject: int) -> list[int]:
         """Return the rows of a subject, ascending."""
@@ -340,11 +336,8 @@ class FactColumns:
 
     def row_closed_by(self, seq: int) -> int | None:
         """Return the row that event ``seq`` retracted, or None."""
-        seqs = self.closing_seq.view()
-        place = int(np.searchsorted(seqs, seq))
-        if place < len(seqs) and seqs[place] == seq:
-            return int(self.closing_row.view()[place])
-        return None
+        place = _place_of(self.closing_seq, seq)
+        return None if place is None else self.closing_row.item(place)
 
     def is_closed(self, row: int) -> bool:
         return bool(self.closed_at.view()[row] != NO_ROW)
@@ -465,6 +458,12 @@ class FactColumns:
             self.folded_names,
         )
         return held + sum(one.size_bytes for one in (*derived, *indexes))
+
+
+def _place_of(seqs: Column[np.int64], seq: int) -> int | None:
+    """Return the first place of an event in a column that ascends, or None."""
+    place = int(seqs.view().searchsorted(seq))
+    return place if place < len(seqs) and seqs.item(place) == seq else None
 
 
 def _check_codes(codes: AnyColumn, limit: int) -> None:
