@@ -170,7 +170,7 @@ def extract(
         InvalidInput: the extractor has no name or version. ExtractorFailed: it raised, or gave what
         is no fact; nothing of that frame is written.
     """
-    name, version = _named("name", extractor.name), _named("version", extractor.version)
+    name, version = (_named(what, getattr(extractor, what, None)) for what in ("name", "version"))
     done = list[Extracted]()
     for number in numbers:
         frame = store.frame(number)

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Iterable, Iterator
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import pytest
 
@@ -300,6 +300,18 @@ def test_an_extractor_has_a_name_and_a_version(store: Store, name: Any, version:
     store.put_frame(TEXT)
     with pytest.raises(InvalidInput, match="The extractor's"):
         store.extract(extractor=Model(first_word, name, version))
+
+
+@pytest.mark.parametrize("given", [object(), 7, "english-facts"])
+def test_what_is_no_extractor_is_refused(store: Store, given: Any) -> None:
+    with pytest.raises(InvalidInput, match="The extractor's name is None"):
+        store.extract(extractor=given)
+
+
+def test_an_extractor_that_gives_nothing_to_go_through_is_at_fault(store: Store) -> None:
+    store.put_frame("nothing of note")
+    with pytest.raises(ExtractorFailed, match="raised TypeError"):
+        store.extract(extractor=Model(lambda _: cast("Any", None)))
 
 
 def test_name_and_version_do_not_run_together(store: Store) -> None:

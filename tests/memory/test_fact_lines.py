@@ -6,15 +6,16 @@ from collections.abc import Iterator, Sequence
 from datetime import UTC, datetime, timedelta
 from io import BytesIO, StringIO
 from itertools import islice
-from typing import Any
+from typing import Any, ClassVar
 
 import pytest
 from hypothesis import HealthCheck, Phase, assume, given, settings
 
 import cerata
 from cerata import Allen, Conflict, Entity, Fact, InvalidInput, Store, Unsupported, View
-from cerata.engine.events import AssertFact
-from cerata.memory import fact_lines
+from cerata.engine.events import AssertFact, PutFrame
+from cerata.fault_injection.testing import Workload, assert_crash_safe, operation
+from cerata.memory import fact_import, fact_lines
 from cerata.memory.fact_import import BATCH_LINES
 from cerata.memory.fact_lines import LINE_SIZE_MAX
 from cerata.projections.scopes import by_name
@@ -140,11 +141,13 @@ def alike(view: View) -> bool:
 
 
 def copied(view: View, *, history: bool) -> Store:
-    """Return a memory with the same frame that has imported what a view exports."""
+    """Return a memory with the same texts that has imported what a view exports."""
     clean, clock = environment()
     clock.time_us += 1_000_000_000
     opened = cerata.open(":memory:", environment=clean)
-    opened.put_frame(TEXT)
+    texts = [event.body.text for event in view.log() if isinstance(event.body, PutFrame)]
+    for text in dict.fromkeys(texts):
+        opened.put_frame(text or "")
     opened.import_facts(view.export_facts(history=history))
     return opened
 
@@ -367,6 +370,38 @@ def test_an_import_that_was_stopped_goes_on(store: Store, copy: Store) -> None:
     done = copy.import_facts(lines)
     assert (done.added, done.known) == (500, 2 * BATCH_LINES)
     assert [one.object for one in copy.facts()] == list(range(2 * BATCH_LINES + 500))
+
+
+class Imports(Workload):
+    """Imports the same lines, over and over."""
+
+    lines: ClassVar = [
+        *(line(id=number, subject=f"n{number}", object=str(number)) for number in range(7)),
+        '{"type":"retraction","version":1,"id":90,"fact":5}',
+        line(id=91, subject="n7", object="7", because=0),
+    ]
+
+    @operation
+    def bring(self, store: Store) -> None:
+        """Whatever was there before, all of it is there afterwards, and once."""
+        store.import_facts(self.lines)
+        assert [one.object for one in store.facts()] == ["0", "1", "2", "3", "4", "6", "7"]
+        assert store.facts("n7")[0].depth == 1
+
+    def check(self, store: Store) -> None:
+        """Whole batches are there, in order, and nothing of the next."""
+        there = [one.subject for one in store.facts(include_retracted=True)]
+        assert there == [f"n{number}" for number in range(8)][: len(there)]
+        # Batches end after the lines 2, 4, 6, 8 and 9, of which the eighth is no fact.
+        assert len(there) in (0, 2, 4, 6, 7, 8)
+        assert len(there) < 7 or not store.fact_history("n5")[0].is_known
+
+
+def test_a_crash_leaves_whole_batches_of_an_import(monkeypatch: pytest.MonkeyPatch) -> None:
+    """At every point of every write, in batches of two lines."""
+    monkeypatch.setattr(fact_import, "BATCH_LINES", 2)
+    report = assert_crash_safe(Imports, stories=6)
+    assert report.states > 100
 
 
 def test_two_exports_after_each_other_keep_their_ids_apart(store: Store, copy: Store) -> None:
