@@ -5,7 +5,7 @@ in panels of their own, one below the other, so no region covers another. Known 
 each a change of what was known, for these often come within a second of each other.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from typing import Final
@@ -42,6 +42,7 @@ _FADE: Final = 0.45
 """Inches on which what has no end fades."""
 _FADE_STEPS: Final = 16
 _EDGE: Final = 0.012
+_BOX_MIN: Final = 0.06
 _LABEL_SIZES: Final = (9.0, 8.0, 7.0)
 
 
@@ -111,8 +112,9 @@ class _Picture:
 
     def _title(self, title: str, basis: int) -> None:
         words = self._canvas.words
-        words((_RIGHT, 0.34), fitting(title, 14, 7.0, bold=True), 14, INK, bold=True)
         note = f"valid time across, known time upwards · as of event {basis:,}"
+        room = _WIDTH - 2 * _RIGHT - width_of(note, 8) - 0.3
+        words((_RIGHT, 0.34), fitting(title, 14, room, bold=True), 14, INK, bold=True)
         words((_WIDTH - _RIGHT, 0.36), note, 8, SOFT, align="right")
 
     def _across(self, time: int) -> float:
@@ -150,7 +152,7 @@ class _Picture:
             self._region(region, boxes)
         for region, boxes in placed:
             others = [box for other, own in placed if other is not region for box in own]
-            self._label(region, boxes, others)
+            self._label(region, boxes, others, panel.row)
 
     def _steps(self, panel: _Panel, bottom: float) -> None:
         """Write when the rows begin, from below."""
@@ -179,7 +181,10 @@ class _Picture:
             high = bottom - panel.height
         else:
             high = bottom - panel.times.index(piece.known.end) * panel.row
-        return _Box(self._across(piece.valid.start), high, self._across(piece.valid.end), low)
+        left, right = self._across(piece.valid.start), self._across(piece.valid.end)
+        # However short, it is seen: to the left where there is nothing more to the right.
+        left = min(left, _WIDTH - _RIGHT - _BOX_MIN)
+        return _Box(left, high, max(right, left + _BOX_MIN), low)
 
     def _fade(self, piece: Piece, box: "_Box") -> None:
         """Let what has no end fade into the ground, its edge too."""
@@ -201,7 +206,9 @@ class _Picture:
                 shape = _corners(box.left, high, box.right, high + _OPEN / 4)
                 self._canvas.polygon(shape, GROUND, alpha=(step + 1) / 4 * 0.9)
 
-    def _label(self, region: Region, boxes: Sequence["_Box"], others: Sequence["_Box"]) -> None:
+    def _label(
+        self, region: Region, boxes: Sequence["_Box"], others: Sequence["_Box"], row: float
+    ) -> None:
         """Write the object into the piece with the most room, else beside it, else cut."""
         text, fill = _text(region.fact), self._fill(region)
         gone = not is_endless(region.pieces[-1])
@@ -211,11 +218,10 @@ class _Picture:
         middle = (box.top + (_OPEN if is_endless(piece) else 0) + box.bottom) / 2
         room = box.right - left - 0.08
         size = next((one for one in _LABEL_SIZES if width_of(text, one) <= room), _LABEL_SIZES[-1])
-        edges = [other.left for other in (*others, *boxes) if other.is_right_of(box)]
-        beside = min([*edges, _WIDTH - _RIGHT]) - box.right - 0.12
+        beside, height = max(_beside(part, (*others, *boxes)) for part in box.rows(row))
         words = self._canvas.words
         if width_of(text, size) > room < beside:
-            at = (box.right + 0.06, middle)
+            at = (box.right + 0.06, height)
             words(at, fitting(text, size, beside), size, INK, ground=GROUND)
             return
         ground, colour = (fill, INK) if gone else (None, ink_on(fill))
@@ -233,10 +239,22 @@ class _Box:
     def width(self) -> float:
         return self.right - self.left
 
+    def rows(self, height: float) -> "list[_Box]":
+        """Return the parts of the box in each row, from above."""
+        count = max(1, round((self.bottom - self.top) / height))
+        lows = [self.bottom - place * height for place in reversed(range(count))]
+        return [_Box(self.left, low - height, self.right, low) for low in lows]
+
     def is_right_of(self, other: "_Box") -> bool:
         """Tell whether what is written to the right of another comes upon it."""
-        is_beside = self.top < other.bottom and other.top < self.bottom
-        return is_beside and self.left >= other.right - 1e-9
+        is_beside = self.top < other.bottom - 1e-9 and other.top < self.bottom - 1e-9
+        return is_beside and self.left >= other.left and self.right > other.right
+
+
+def _beside(box: _Box, others: Iterable[_Box]) -> tuple[float, float]:
+    """Return how much room there is to the right of a box, and at which height."""
+    edges = [other.left for other in others if other.is_right_of(box)]
+    return min([*edges, _WIDTH - _RIGHT]) - box.right - 0.12, (box.top + box.bottom) / 2
 
 
 def _corners(left: float, top: float, right: float, bottom: float) -> list[Point]:

@@ -14,7 +14,7 @@ from cerata.projections.fact_graph import Direction
 from ..view import View
 from .canvas import Canvas, Form, Point, check_form, fitting, width_of
 from .colours import FAINT, GROUND, INK, PAPER, SOFT, colours_of, ink_on, mixed
-from .rings import Join, Rings, Way, places_of, rings_of
+from .rings import Join, Rings, Way, border, places_of, rings_of
 
 ENTITIES_MAX: Final = 150
 """Entities that one picture shows at most."""
@@ -22,6 +22,7 @@ ENTITIES_MAX: Final = 150
 _NAME_SIZE: Final = 9.0
 _NAME_WIDTH: Final = 1.6
 _FIRST_SIZE: Final = 11.0
+_FIRST_WIDTH: Final = 2.6
 _LABEL_SIZE: Final = 7.5
 _PADDING: Final = 0.13
 _HEIGHT: Final = 0.3
@@ -83,15 +84,17 @@ class _Picture:
     def _size(self, name: str) -> tuple[float, float]:
         is_first = name == self._first
         size = _FIRST_SIZE if is_first else _NAME_SIZE
-        wide = min(_NAME_WIDTH, width_of(name, size, bold=is_first))
+        most = _FIRST_WIDTH if is_first else _NAME_WIDTH
+        wide = min(most, width_of(name, size, bold=is_first))
         return wide + 2 * _PADDING, _HEIGHT + (0.08 if is_first else 0.0)
 
     def _title(self, basis: int) -> None:
         words, width = self._canvas.words, self._canvas.width
-        title = fitting(f"Around {self._first}", 14, width - 3.2, bold=True)
-        words((_MARGIN, 0.34), title, 14, INK, bold=True)
         more = self._rings.left_out
         note = f"as of event {basis:,}" + (f" · {more:,} more are not shown" if more else "")
+        room = width - 2 * _MARGIN - width_of(note, 8) - 0.3
+        title = fitting(f"Around {self._first}", 14, room, bold=True)
+        words((_MARGIN, 0.34), title, 14, INK, bold=True)
         words((width - _MARGIN, 0.36), note, 8, SOFT, align="right")
 
     def picture(self, form: Form) -> bytes:
@@ -143,8 +146,8 @@ class _Picture:
         """Return where a line leaves the box of one entity, and comes to that of the other."""
         first, second = self._places[one.first], self._places[one.second]
         return (
-            _border(first, second, self._sizes[one.first]),
-            _border(second, first, self._sizes[one.second]),
+            border(first, second, self._sizes[one.first]),
+            border(second, first, self._sizes[one.second]),
         )
 
     def _head(self, start: Point, end: Point, colour: str) -> None:
@@ -196,11 +199,3 @@ def _label(there: Sequence[str], back: Sequence[str], *, both: bool) -> str:
     if not both or there == back:
         return ", ".join(there or back)
     return f"{', '.join(there)} →   ← {', '.join(back)}"
-
-
-def _border(of: Point, towards: Point, size: tuple[float, float]) -> Point:
-    """Return where the way from the middle of a box to a point leaves it."""
-    across, down = towards[0] - of[0], towards[1] - of[1]
-    half = (size[0] / 2 + 0.03, size[1] / 2 + 0.03)
-    share = min(half[0] / abs(across) if across else 1.0, half[1] / abs(down) if down else 1.0, 1.0)
-    return of[0] + across * share, of[1] + down * share

@@ -7,7 +7,7 @@ ring of its hops, in the sector of the one that leads to it. Leaves out how they
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from math import cos, pi, sin
+from math import cos, hypot, pi, sin
 from typing import Final, NamedTuple, TypeAlias
 
 from cerata.projections.fact_graph import Direction
@@ -21,6 +21,7 @@ _WIDER: Final = 1.4
 _MANY: Final = 10
 _OUTWARDS: Final = 0.55
 _APART: Final = 0.12
+_LINE: Final = 1.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,8 +38,8 @@ class Join:
 class Rings:
     """The entities by name with their hops, the nearest first, and what joins them.
 
-    ``parent`` is the entity one hop nearer that led to each but the first; ``left_out`` counts the
-    entities that are within the hops and not shown.
+    ``parent`` is the entity one hop nearer that led to each but the first, in whose sector it is;
+    ``left_out`` counts the entities that are within the hops and not shown.
     """
 
     hops: Mapping[str, int]
@@ -64,7 +65,10 @@ def rings_of(view: View, entity: str, *, hops: int, entities_max: int, way: Way)
     """
     start = view.entity(entity).name
     reached = view.walk(start, hops=hops, **way._asdict())
-    shown = {start: 0, **{one.entity: one.hop for one in reached[: entities_max - 1]}}
+    shown = {start: 0}
+    for one in reached[: entities_max - 1]:
+        # Of two tenants an entity of one name is one here, as near as the nearer.
+        shown.setdefault(one.entity, one.hop)
     nearest = dict(sorted(shown.items(), key=lambda item: item[1]))
     joins = _joins(view, nearest, way)
     return Rings(
@@ -102,7 +106,8 @@ def _parents(shown: Mapping[str, int], joins: Sequence[Join]) -> dict[str, str]:
     for one in joins:
         if shown[one.second] == shown[one.first] + 1:
             found.setdefault(one.second, one.first)
-    return found
+    first, *others = shown
+    return {name: found.get(name, first) for name in others}
 
 
 # --- places --------------------------------------------------------------------------------------
@@ -126,7 +131,9 @@ def places_of(rings: Rings, size_of: Callable[[str], Size]) -> dict[str, Place]:
         members = sorted((one for one in angles if rings.hops[one] == hop), key=angles.__getitem__)
         out = _OUTWARDS if len(members) > _MANY else 0.0
         ring = _ring(members, angles, radius, out)
-        while hop and not _is_clear(ring, places, size_of):
+        while hop and not (
+            _is_clear(ring, places, size_of) and _has_room(ring, places, rings.parent, size_of)
+        ):
             radius += 0.1
             ring = _ring(members, angles, radius, out)
         places |= ring
@@ -157,6 +164,22 @@ def _is_clear(
     )
 
 
+def _has_room(
+    ring: Mapping[str, Place],
+    others: Mapping[str, Place],
+    parent: Mapping[str, str],
+    size_of: Callable[[str], Size],
+) -> bool:
+    """Tell whether each line to the ring is long enough for words on it."""
+    for name, place in ring.items():
+        lead = parent[name]
+        start = border(others[lead], place, size_of(lead))
+        end = border(place, others[lead], size_of(name))
+        if hypot(end[0] - start[0], end[1] - start[1]) < _LINE:
+            return False
+    return True
+
+
 def _angles(rings: Rings) -> dict[str, float]:
     """Return the angle of each entity: of those below one, a share of its sector each."""
     children: dict[str, list[str]] = {name: [] for name in rings.hops}
@@ -176,3 +199,11 @@ def _angles(rings: Rings) -> dict[str, float]:
             sectors.append((child, start, share))
             start += share
     return found
+
+
+def border(of: Place, towards: Place, size: Size) -> Place:
+    """Return where the way from the middle of a box to a point leaves it."""
+    across, down = towards[0] - of[0], towards[1] - of[1]
+    half = (size[0] / 2 + 0.03, size[1] / 2 + 0.03)
+    share = min(half[0] / abs(across) if across else 1.0, half[1] / abs(down) if down else 1.0, 1.0)
+    return of[0] + across * share, of[1] + down * share

@@ -8,7 +8,7 @@ import sys
 import zlib
 from collections.abc import Iterator, Sequence
 from datetime import UTC, datetime
-from itertools import combinations
+from itertools import combinations, pairwise
 from pathlib import Path
 from typing import Any, cast
 from xml.etree import ElementTree as ET
@@ -361,6 +361,16 @@ def test_rings_are_of_hops_and_every_fact_between_is_drawn(store: Store) -> None
         ("bob", "carl", ("works with",), ()),
         ("carl", "dog", ("owns",), ()),
     ]
+
+
+def test_entities_of_one_name_in_two_tenants_are_one_here(store: Store) -> None:
+    """As near as the nearer, also where what leads on is the other."""
+    for tenant, names in (("t1", "abcd"), ("t2", "acb")):
+        for one, other in pairwise(names):
+            store.assert_fact(one, "to", Entity(other), scope={"tenant": tenant})
+    rings = rings_of(store.at("HEAD"), "a", hops=3, entities_max=30, way=WAY)
+    assert rings.hops == {"a": 0, "b": 1, "c": 1, "d": 3}
+    check_picture(store.draw_graph("a", hops=3), "svg")
 
 
 def test_what_is_left_out_is_counted(store: Store) -> None:
