@@ -11,7 +11,7 @@ from functools import cached_property
 from itertools import chain
 
 from cerata.engine.errors import NotFound
-from cerata.engine.events import Draft, Event, PutFrame, Scope
+from cerata.engine.events import Draft, Event, PutFrame, Scope, once
 from cerata.engine.head import Head
 from cerata.engine.log import Log
 from cerata.projections.fact_table import FactsAt
@@ -141,7 +141,7 @@ class View(Reads):
             return None
         return to_microseconds(self.now if when == "now" else when)
 
-    @cached_property
+    @once
     def facts_at(self) -> FactsAt:
         """The facts of the log, and with them what a transaction gathered."""
         gathered = self._gathered

@@ -203,13 +203,16 @@ class FactsAt:
         else:
             rows = self._scan(code, closed=closed)
             code = None
-        if rows and code is not None:
-            predicates = facts.predicates
-            rows = [row for row in rows if predicates[row] == code]
-        if rows and instant is not None:
-            starts, ends = facts.starts, facts.ends
-            rows = [row for row in rows if starts[row] <= instant < ends[row]]
-        return self._seen(rows, closed=closed) if rows else rows
+        if not rows:
+            return rows
+        predicates, starts, ends = facts.predicates, facts.starts, facts.ends
+        found: list[int] = []
+        for row in rows:
+            if code is not None and predicates[row] != code:
+                continue
+            if instant is None or starts[row] <= instant < ends[row]:
+                found.append(row)
+        return self._seen(found, closed=closed) if found else found
 
     def _scan(self, predicate: int | None, *, closed: bool) -> list[int]:
         mask = np.ones(self.row_count, np.bool_) if closed else self.known_mask()

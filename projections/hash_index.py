@@ -44,7 +44,7 @@ class _Piece(NamedTuple):
     """A key's bucket is its hash without this many lower bits."""
     starts: memoryview
     """Where each bucket begins in ``rows``, and where the last one ends."""
-    rows: U32
+    rows: memoryview
 
 
 class HashIndex:
@@ -76,14 +76,15 @@ class HashIndex:
             start, stop = starts[bucket], starts[bucket + 1]
             if start == stop:
                 continue
-            some = rows[start:stop]
-            if end > size:
-                some = some[: some.searchsorted(size)]
             if stop - start > _BUCKET_LONG:
+                some = np.asarray(rows[start:stop])
+                some = some[: some.searchsorted(size)] if end > size else some
                 found += some[keys[some] == wanted].tolist()
-            else:
-                key = keys.item
-                found += [row for row in some.tolist() if key(row) == wanted]
+                continue
+            key = keys.item
+            for row in rows[start:stop].tolist():
+                if row < size and key(row) == wanted:
+                    found.append(row)
         covered = pieces[-1].end if pieces else 0
         if covered < size:
             found += (np.flatnonzero(keys[covered:] == wanted) + covered).tolist()
@@ -107,7 +108,7 @@ class HashIndex:
             starts = np.asarray(piece.starts)
             first = starts[buckets].astype(np.int64)
             counts = starts[buckets + 1] - first
-            rows = piece.rows[gather_ranges(first, counts)]
+            rows = np.asarray(piece.rows)[gather_ranges(first, counts)]
             inside = rows < size
             same = keys[rows[inside]] == np.repeat(ordered, counts)[inside]
             found += rows[inside][same].tolist()
@@ -144,7 +145,7 @@ def _piece(keys: Keys, first: int, end: int) -> _Piece:
     starts = np.zeros((1 << bits) + 1, np.uint32)
     np.cumsum(np.bincount(buckets, minlength=1 << bits), out=starts[1:])
     rows: I64 = ascending_order(buckets) + first
-    return _Piece(first, end, shift, starts.data, rows.astype(np.uint32))
+    return _Piece(first, end, shift, starts.data, rows.astype(np.uint32).data)
 
 
 def _hashed(keys: U64) -> U64:
