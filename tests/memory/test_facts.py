@@ -346,7 +346,7 @@ def test_contradictions_are_looked_for_where_there_can_be_any(store: Store) -> N
     reading = time.process_time() - started
     started = time.process_time()
     assert store.conflicts("a") == []
-    assert time.process_time() - started < 3 * reading
+    assert time.process_time() - started < 10 * reading
 
 
 def test_a_rebuilt_projection_is_what_the_store_reads_from_then_on(tmp_path: Path) -> None:
