@@ -43,6 +43,7 @@ if TYPE_CHECKING:
     from cerata.engine.events import Draft, Event, EventBody, event, upcaster
     from cerata.engine.head import Head
     from cerata.memory.asserting import Assertion
+    from cerata.memory.believing import Reason, Why
     from cerata.memory.difference import Change, Diff
     from cerata.memory.drafting import content_hash
     from cerata.memory.english_facts import EnglishFacts
@@ -61,11 +62,13 @@ if TYPE_CHECKING:
     )
     from cerata.memory.files import Remembered, RememberedFile
     from cerata.memory.graph_values import Cooccurrence, FactPath, Neighbour, Reached
+    from cerata.memory.link_values import Link
     from cerata.memory.store import Store
     from cerata.memory.store import open_store as open  # noqa: A004 - the front door's own verb
     from cerata.memory.transaction import Transaction
     from cerata.memory.values import Context, Frame, Hit, Receipt, TimelineEntry, TimelinePage
     from cerata.memory.view import View
+    from cerata.projections.fact_values import Standing
     from cerata.projections.filters import Filter
     from cerata.projections.intervals import Allen
     from cerata.projections.rows import RowProjection
@@ -112,6 +115,7 @@ __all__ = [
     "IdempotencyConflict",
     "ImportedFacts",
     "InvalidInput",
+    "Link",
     "Locked",
     "Neighbour",
     "NotFound",
@@ -122,10 +126,12 @@ __all__ = [
     "QuerySyntaxError",
     "Reached",
     "ReadOnly",
+    "Reason",
     "Receipt",
     "Remembered",
     "RememberedFile",
     "RowProjection",
+    "Standing",
     "StorageFailed",
     "Store",
     "TimelineEntry",
@@ -133,6 +139,7 @@ __all__ = [
     "Transaction",
     "Unsupported",
     "View",
+    "Why",
     "__version__",
     "content_hash",
     "event",
@@ -184,6 +191,8 @@ _HOMES = {
     "cerata.memory.fact_import": ("ImportedFacts",),
     "cerata.memory.files": ("Remembered", "RememberedFile"),
     "cerata.memory.graph_values": ("Cooccurrence", "FactPath", "Neighbour", "Reached"),
+    "cerata.memory.believing": ("Reason", "Why"),
+    "cerata.memory.link_values": ("Link",),
     "cerata.memory.store": ("Store", "open"),
     "cerata.memory.transaction": ("Transaction",),
     "cerata.memory.values": (
@@ -195,6 +204,7 @@ _HOMES = {
         "TimelinePage",
     ),
     "cerata.memory.view": ("View",),
+    "cerata.projections.fact_values": ("Standing",),
     "cerata.projections.filters": ("Filter",),
     "cerata.projections.intervals": ("Allen",),
     "cerata.projections.rows": ("RowProjection",),

@@ -15,6 +15,7 @@ from . import (
     facts,
     graph,
     history,
+    links,
     mending,
     reads,
     tour,
@@ -52,6 +53,7 @@ def parser() -> Parser:
     graph.add_verbs(adding)
     exchange.add_verbs(adding)
     extraction.add_verbs(adding)
+    links.add_verbs(adding)
     history.add_verbs(adding)
     changes.add_verbs(adding)
     upkeep.add_verbs(adding)

@@ -10,6 +10,7 @@ from cerata.engine.events import (
     EventBody,
     ExtractFacts,
     JsonValue,
+    LinkFacts,
     MergeEntities,
     PutEntity,
     PutFrame,
@@ -18,6 +19,7 @@ from cerata.engine.events import (
     RetractFact,
     SplitEntity,
     SupersedeFrame,
+    UnlinkFacts,
     UnmergeEntities,
     UnsplitEntity,
 )
@@ -78,6 +80,11 @@ def _describe_fact(body: EventBody) -> str:
         return f"{body.entity} is {body.into} in {', '.join(f'#{one}' for one in body.facts)}"
     if isinstance(body, UnmergeEntities):
         return f"#{body.merge}"
+    if isinstance(body, LinkFacts):
+        thing = body.target if body.target is not None else body.frame
+        return f"#{body.fact} {body.kind.replace('_', ' ')} #{thing}"
+    if isinstance(body, UnlinkFacts):
+        return f"#{body.link}"
     return f"#{body.split}" if isinstance(body, UnsplitEntity) else ""
 
 

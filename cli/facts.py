@@ -20,6 +20,7 @@ from cerata.memory.fact_values import (
     plain_object,
 )
 from cerata.memory.view import View
+from cerata.projections.fact_values import Standing
 
 from .given import form_of, write_picture
 from .narrowing import count_of
@@ -61,6 +62,7 @@ def add_verbs(adding: Adding) -> None:
     facts.add_argument("--retracted", action="store_true", help="what was retracted too")
     facts.add_argument("--matching", metavar="QUESTION", help="the best for it, best first")
     facts.add_argument("--evidence", action="store_true", help="with the words that say so")
+    facts.add_argument("--invalid", action="store_true", help="what is invalid by its links too")
     facts.add_argument(
         "--conflicts", action="store_true", help="what cannot both be true, in pairs"
     )
@@ -117,7 +119,11 @@ def _found(view: View, options: Namespace) -> list[Fact]:
             )
         hits = view.search_facts(options.matching, k=_MATCHING_MAX, valid_at=options.valid_at)
         return [hit.fact for hit in hits]
-    asked = {"valid_at": options.valid_at, "include_retracted": options.retracted}
+    asked = {
+        "valid_at": options.valid_at,
+        "include_retracted": options.retracted,
+        "include_invalid": options.invalid,
+    }
     if options.object is None:
         return view.facts(options.subject, options.predicate, **asked)
     found = {
@@ -184,8 +190,9 @@ def _print(facts: Sequence[Fact], output: Output, quoting: View | None) -> None:
             set_cell_size(clipped(text, width), width)
             for text, width in zip(row, widths, strict=True)
         ]
-        gone = fact.retracted_by is not None
-        state = f"  retracted by #{fact.retracted_by}" if gone else ""
+        gone = fact.standing is Standing.INVALID
+        state = "" if fact.standing is Standing.STANDS else f"  {fact.standing}"
+        state = f"  retracted by #{fact.retracted_by}" if fact.retracted_by is not None else state
         output.row(
             (f"{f'#{fact.id}':>7}  ", "dim"),
             (f"{cells[0]}  {cells[1]}  {cells[2]}  ", "dim" if gone else ""),

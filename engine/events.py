@@ -334,6 +334,27 @@ class ExtractFacts(EventBody, frozen=True, kw_only=True):
     count: int
 
 
+@event("linkFacts", references={"fact": "assertFact", "target": "assertFact", "frame": "putFrame"})
+class LinkFacts(EventBody, frozen=True, kw_only=True):
+    """A fact stands in a relation to another fact, ``target``, or to a frame: one of the two.
+
+    ``kind`` is assumes, contradicts, depends_on, derived_from, generated_from, invalidates,
+    supersedes, supports or validated_by.
+    """
+
+    fact: int
+    kind: str
+    target: int | None = None
+    frame: int | None = None
+
+
+@event("unlinkFacts", references={"link": "linkFacts"})
+class UnlinkFacts(EventBody, frozen=True, kw_only=True):
+    """A link does not hold from here on."""
+
+    link: int
+
+
 @event("gap")
 class Gap(EventBody, frozen=True, kw_only=True):
     """Stands for an event that was lost, so that later ids stay; ``repair`` writes it."""

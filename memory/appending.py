@@ -31,6 +31,7 @@ from .drafting import (
 )
 from .fact_rules import Ended, FactRules
 from .layer import DOCUMENT_KIND
+from .link_rules import LinkRules
 from .reading import Reads
 from .references import References
 from .spaces import Spaces
@@ -203,6 +204,9 @@ class Appends(Reads):
             references.check_exist(self._log, self._scope, known, named)
         if references.names_frames:
             checks.append(partial(references.check_open, self._fold.frames(known)))
+        links = LinkRules(drafts)
+        if links:
+            links.check(self._fold.facts(known), self._fold.frames(known))
         if rules:
             facts = self._fold.facts(known)
             rules.check(facts, facts.seq, Ended())

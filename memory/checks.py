@@ -17,6 +17,7 @@ from cerata.projections.tags import Tags
 from cerata.replay.fold import Fold
 
 from .fact_rules import Ended, FactRules
+from .link_rules import LinkRules
 from .references import Closing, References
 from .spaces import Shape, Spaces
 from .tagging import Tagging, TagKey
@@ -50,6 +51,7 @@ class Checks:
         references, tagging = References(drafts, first), Tagging(new)
         closing, shapes = ChainMap({}, self._closing), ChainMap({}, self._shapes)
         spaces, rules = Spaces(new, shapes), FactRules(drafts, first)
+        links = LinkRules(drafts, first)
         if not (references or references.causes or tagging or spaces or rules):
             return
         head = self._log.refresh().seq if n is None else n
@@ -59,6 +61,8 @@ class Checks:
             references.check_exist(self._log, self._scope, head, named)
         if references.names_frames:
             references.check_still_open(self._fold.frames(head), head, closing)
+        if links:
+            links.check(self._fold.facts(head), self._fold.frames(head))
         if tagging:
             tagging.check(self._log, head)
             tagging.check_free({*self._fold.own(Tags.name, head).rows, *self._tags}, ())

@@ -60,14 +60,17 @@ def fact_changes(a: "View", b: "View") -> tuple[FactChange, ...]:
     """Return what changed of facts from a view to another one of the same memory, by id.
 
     Cost: the facts asserted, repeated and retracted between the two; a pass over all of them, about
-    2 us each, where an instant is given, a predicate is functional, or entities were merged or
-    split in between.
+    2 us each, where an instant is given, a predicate is functional, facts are linked, or entities
+    were merged or split in between.
     """
     before, after = a.facts_at, b.facts_at
     older, newer = (before, after) if before.n <= after.n else (after, before)
     touched = newer.touched_since(older.n)
     is_timeless = a.valid_at_us is None and b.valid_at_us is None
-    alone = all(one.roles.is_plain and not one.roles.any_functional for one in (older, newer))
+    alone = all(
+        one.roles.is_plain and not one.roles.any_functional and one.labels is None
+        for one in (older, newer)
+    )
     rows: Iterable[int] = touched if is_timeless and alone else range(newer.row_count)
     old, new = _true(before, rows, a.valid_at_us), _true(after, rows, b.valid_at_us)
     again = set(touched)
@@ -96,4 +99,5 @@ def _true(facts: FactsAt, rows: Iterable[int], instant: int | None) -> dict[int,
 
 
 def _same(before: FactsAt, was: FactSpan, after: FactsAt, now: FactSpan) -> bool:
-    return was == now and before.named(was.row) == after.named(now.row)
+    stands_alike = before.standing_of(was.row) is after.standing_of(now.row)
+    return was == now and stands_alike and before.named(was.row) == after.named(now.row)

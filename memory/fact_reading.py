@@ -58,13 +58,15 @@ class FactReads(ABC):
         overlapping: PeriodLike | None = None,
         allen: tuple[Allen | str, PeriodLike] | None = None,
         include_retracted: bool = False,
+        include_invalid: bool = False,
     ) -> list[Fact]:
         """Return the facts with what is given, oldest first.
 
         ``valid_at`` leaves those that are true at an instant, by default that of the view, or all
         where it has none; "now" is the view's. ``overlapping`` leaves those true at some time of a
         period; ``allen`` those whose period lies so to another, as ``("during", (start, end))``.
-        What was retracted comes with ``include_retracted`` only, with the period it had stated.
+        What was retracted comes with ``include_retracted`` only, and what is known but invalid, by
+        what it is linked to, with ``include_invalid``; both with the period that was stated.
 
         Cost: that of the facts with the same subject, or object; otherwise a pass over all.
 
@@ -74,7 +76,13 @@ class FactReads(ABC):
         view = self.view()
         instant = view.valid_instant(valid_at)
         facts, rows = _find(
-            view, subject, predicate, object, closed=include_retracted, instant=instant
+            view,
+            subject,
+            predicate,
+            object,
+            closed=include_retracted,
+            invalid=include_invalid,
+            instant=instant,
         )
         spans = _spans(facts, rows) if include_retracted else facts.spans(rows)
         if instant is not None:
@@ -95,23 +103,22 @@ class FactReads(ABC):
             NotFound: no fact with this id at this basis, or it is outside the scope.
         """
         view, number = self.view(), fact_id(fact)
-        facts = view.facts_at
-        row = facts.row_of(view.fact_seq(number))
+        row = view.facts_at.row_of(view.fact_seq(number))
         if row is None:
             raise NotFound(
                 f"There is no fact {number:,}",
                 where=f"basis {view.basis:,}",
                 remedy="Fact ids are shown by facts and log.",
             )
-        return shown(facts, _spans(facts, [row])[0], view.basis)
+        return view.fact_in(row)
 
     def fact_history(self, subject: str, predicate: str | None = None) -> list[Fact]:
-        """Return every fact of a subject, retracted ones too, in the order they were learned.
+        """Return every fact of a subject, retracted and invalid ones too, as they were learned.
 
         With both clocks of each: when it was true, and when that was known.
         """
         view = self.view().true_at(None)
-        return view.facts(subject, predicate, include_retracted=True)
+        return view.facts(subject, predicate, include_retracted=True, include_invalid=True)
 
     def evidence(self, fact: FactId) -> list[EvidenceText]:
         """Return where a fact is said, with the text, in order of the events that say so.
@@ -129,15 +136,29 @@ class FactReads(ABC):
     ) -> list[Contradiction]:
         """Return the known facts that cannot both be true, with when; in order of id.
 
-        Two values of a functional predicate at the same time, and True and False of any.
+        Two values of a functional predicate at the same time, True and False of any, and two of
+        which a link says that they contradict each other. What is invalid contradicts nothing.
         """
         view = self.view()
         facts, rows = _find(view, subject, predicate, None, closed=False)
+        found = {(pair[0].row, pair[1].row): pair for pair in _contradictions(facts, rows)}
+        links = dict[tuple[int, int], int]()
+        among = None if subject is None and predicate is None else frozenset(rows)
+        for one, other, link in view.labelling.contradictions():
+            if among is not None and one not in among and other not in among:
+                continue
+            overlapping = _overlapping(facts, one, other)
+            if overlapping is not None:
+                found.setdefault((one, other), overlapping)
+                links.setdefault((one, other), link)
         return [
             Contradiction(
-                shown(facts, one, view.basis), shown(facts, other, view.basis), period_of(shared)
+                shown(facts, one, view.basis),
+                shown(facts, other, view.basis),
+                period_of(shared),
+                shown_seq(links[pair], view.basis) if pair in links else None,
             )
-            for one, other, shared in sorted(_contradictions(facts, rows))
+            for pair, (one, other, shared) in sorted(found.items())
         ]
 
     def export_facts(self, *, history: bool = False) -> Iterator[str]:
@@ -208,6 +229,11 @@ class FactReads(ABC):
         return EntityInfo(*found._replace(first_seq=seen))
 
 
+def shown_row(facts: FactsAt, row: int, basis: int) -> Fact:
+    """Return the fact of a row, known or not, in a view of the log at ``basis``."""
+    return shown(facts, _spans(facts, [row])[0], basis)
+
+
 def _find(
     view: "View",
     subject: str | None,
@@ -215,6 +241,7 @@ def _find(
     object_: FactObject | None,
     *,
     closed: bool,
+    invalid: bool = False,
     instant: int | None = None,
 ) -> tuple[FactsAt, list[int]]:
     """Return the facts of a view, and the rows with what is given."""
@@ -224,7 +251,8 @@ def _find(
         checked_name("The predicate", predicate)
     facts = view.facts_at
     stored = None if object_ is None else stored_object(object_)
-    return facts, facts.find(subject, predicate, stored, closed=closed, instant=instant)
+    rows = facts.find(subject, predicate, stored, closed=closed, invalid=invalid, instant=instant)
+    return facts, rows
 
 
 def _spans(facts: FactsAt, rows: Sequence[int]) -> list[FactSpan]:
@@ -301,6 +329,17 @@ def _contradictions(
                 if differ and shared.start < shared.end:
                     first, second = sorted((one, other))
                     yield first, second, shared
+
+
+def _overlapping(
+    facts: FactsAt, one: int, other: int
+) -> tuple[FactSpan, FactSpan, Interval] | None:
+    """Return when two rows are both true, if they are at any time."""
+    first, second = facts.spans([one, other])
+    start = max(first.valid.start, second.valid.start)
+    shared = Interval(start, min(first.valid.end, second.valid.end))
+    is_real = all(span.valid.start < span.valid.end for span in (first, second))
+    return (first, second, shared) if is_real and shared.start < shared.end else None
 
 
 def as_named(view: "View", fact: Fact) -> tuple[str, FactObject]:

@@ -36,6 +36,7 @@ def shown(facts: FactsAt, span: FactSpan, basis: int) -> Fact:
         dict(facts.scope_of(row)),
         None if span.by is None else shown_seq(facts.seq_of(span.by), basis),
         None if by is None else shown_seq(by, basis),
+        facts.standing_of(row),
     )
 
 

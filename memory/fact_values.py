@@ -9,7 +9,7 @@ from typing import Final, Literal, TypeAlias
 
 from cerata.engine.errors import InvalidInput
 from cerata.engine.events import JsonValue, ScopeValue
-from cerata.projections.fact_values import ObjectKind
+from cerata.projections.fact_values import ObjectKind, Standing
 from cerata.projections.intervals import BEGINNING, ENDLESS, Interval
 from cerata.projections.times import to_datetime, to_microseconds
 
@@ -146,6 +146,8 @@ class Fact:
     scope: Mapping[str, ScopeValue]
     ended_by: int | None
     retracted_by: int | None
+    standing: Standing = Standing.STANDS
+    """Whether it stands, by what it is linked to; one that was retracted does not."""
 
     @property
     def is_known(self) -> bool:
@@ -174,22 +176,28 @@ class Fact:
             "scope": dict(self.scope),
             "ended_by": self.ended_by,
             "retracted_by": self.retracted_by,
+            "standing": self.standing.value,
         }
 
 
 @dataclass(frozen=True, slots=True)
 class Contradiction:
-    """Two facts that cannot both be true during ``period``; ``first`` was asserted first."""
+    """Two facts that cannot both be true during ``period``; ``first`` was asserted first.
+
+    ``link`` is the id of the link that says so, where one does.
+    """
 
     first: Fact
     second: Fact
     period: Period
+    link: int | None = None
 
     def to_dict(self) -> dict[str, JsonValue]:
         return {
             "first": self.first.to_dict(),
             "second": self.second.to_dict(),
             "period": self.period.to_dict(),
+            "link": self.link,
         }
 
 

@@ -34,6 +34,7 @@ from cerata.projections.frame_table import Closing, Frames
 from cerata.projections.frames import FramesProjection
 from cerata.projections.fulltext import FulltextProjection
 from cerata.projections.layered import JointTerms, layered
+from cerata.projections.links import LINK_EVENTS
 from cerata.projections.ranking import Fulltext
 
 from .layer import Layer
@@ -143,6 +144,11 @@ class Gathered:
     def has_facts(self) -> bool:
         """Whether a draft says something that the fold of facts handles."""
         return any(draft.body.wire_name in FACT_EVENTS for draft in self.drafts[: self.count])
+
+    @property
+    def has_links(self) -> bool:
+        """Whether a draft says something that the fold of links handles."""
+        return any(draft.body.wire_name in LINK_EVENTS for draft in self.drafts[: self.count])
 
     def all_events(self) -> list[GatheredEvent]:
         """Return the drafts as a fold of the log would be given them, but for seqs and references.

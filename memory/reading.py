@@ -19,9 +19,10 @@ from cerata.projections.timeline import Position, TimelineOrder
 from cerata.projections.times import to_datetime, to_microseconds
 
 from .asking import Questions
+from .believing import Beliefs
 from .drafting import check_content_hash, check_number, is_unicode
-from .fact_reading import FactReads
 from .graph_reading import GraphReads
+from .link_reading import LinkReads
 from .paging import Paging, page_of
 from .picturing import PictureReads
 from .values import Frame, FrameId, Stored, TimelineEntry, TimelinePage
@@ -29,7 +30,7 @@ from .values import Frame, FrameId, Stored, TimelineEntry, TimelinePage
 OwnType = TypeVar("OwnType", bound=RowProjection[Any, Any])
 
 
-class Reads(Questions, FactReads, GraphReads, PictureReads):
+class Reads(Questions, Beliefs, GraphReads, LinkReads, PictureReads):
     """The reads of a view, and of a store at its newest event."""
 
     # --- frames ----------------------------------------------------------------------------------

@@ -7,6 +7,7 @@ from cerata.engine.errors import CerataError, Conflict, InvalidInput, NotFound
 from cerata.engine.events import (
     AssertFact,
     Draft,
+    LinkFacts,
     MergeEntities,
     PutFrame,
     SplitEntity,
@@ -22,7 +23,7 @@ from .values import Receipt
 from .view import View
 
 MAKERS: Final = frozenset(
-    kind.wire_name for kind in (PutFrame, AssertFact, MergeEntities, SplitEntity)
+    kind.wire_name for kind in (PutFrame, AssertFact, MergeEntities, SplitEntity, LinkFacts)
 )
 """The kinds of events that make a thing, whose id is theirs."""
 

@@ -16,6 +16,8 @@ from cerata.engine.head import Head
 from cerata.engine.log import Log
 from cerata.projections.fact_table import FactsAt
 from cerata.projections.fact_text import FactText
+from cerata.projections.labelling import Labelling
+from cerata.projections.link_table import LinksAt
 from cerata.projections.projection import FoldedEvent
 from cerata.projections.row_fold import OwnProjection
 from cerata.projections.scopes import is_within
@@ -23,6 +25,9 @@ from cerata.projections.times import to_datetime, to_microseconds
 from cerata.replay.fold import Fold
 
 from .drafting import copied, joined_text
+from .fact_reading import shown_row
+from .fact_showing import shown_seq
+from .fact_values import Fact
 from .gathered import Gathered, Gathering, lifted_after
 from .layer import Layer
 from .layers import Layers
@@ -102,6 +107,11 @@ class View(Reads):
         return view.over(gathering.through(gathered.drafts[: gathered.count]))
 
     @property
+    def logged(self) -> "View":
+        """This view of the log alone, without what a transaction has gathered."""
+        return self if self._gathered is None else replace(self, _gathered=None)
+
+    @property
     def gathered(self) -> tuple[Draft, ...]:
         """What the view has of an open transaction, in order; its frames are −1, −2, …."""
         gathered = self._gathered
@@ -143,7 +153,29 @@ class View(Reads):
 
     @once
     def facts_at(self) -> FactsAt:
-        """The facts of the log, and with them what a transaction gathered."""
+        """The facts of the log and of what a transaction gathered, but those that are invalid."""
+        return self._all_facts.labelled(self.labelling) if len(self._links) else self._all_facts
+
+    @cached_property
+    def labelling(self) -> Labelling:
+        """What links say of the facts, whether or not there are any."""
+        return Labelling(self._all_facts, self._links, self.is_current)
+
+    @cached_property
+    def _links(self) -> LinksAt:
+        gathered = self._gathered
+        if gathered is None or not gathered.has_links:
+            return self._fold.links(self.basis).at(self.basis, self.scope)
+        links = self._fold.links_over(self.basis, self._lifted(gathered))
+        return links.at(self.basis + gathered.count, self.scope)
+
+    def is_current(self, frame: int) -> bool | None:
+        """Tell whether a frame, by its seq in `facts_at`, is current; None where it is not seen."""
+        number = shown_seq(frame, self.basis)
+        return self.layers.closing_of(number) is None if self.layers.has(number) else None
+
+    @cached_property
+    def _all_facts(self) -> FactsAt:
         gathered = self._gathered
         if gathered is None or not gathered.has_facts:
             return self._fold.facts(self.basis).at(self.basis, self.scope)
@@ -160,6 +192,10 @@ class View(Reads):
 
     def _lifted(self, gathered: Gathered) -> list[FoldedEvent]:
         return [lifted_after(self.basis, event) for event in gathered.all_events()]
+
+    def fact_in(self, row: int) -> Fact:
+        """Return the fact of a row of `facts_at`, known or not."""
+        return shown_row(self.facts_at, row, self.basis)
 
     def fact_seq(self, fact: int) -> int:
         """Return the seq in `facts_at` of an id, which is −place of what is only gathered.

@@ -23,6 +23,7 @@ from cerata.engine.events import (
 
 from .drafting import frame_draft, frame_fields, full_scope, listed, within_scope
 from .gaining import FactGains
+from .linking import LinkWrites
 from .spaces import Vector, Vectors, vectors
 from .values import FrameId, Receipt, frame_id
 from .view import Basis, View
@@ -32,7 +33,7 @@ if TYPE_CHECKING:
     from .files import Remembered, Report
 
 
-class Writes(FactGains):
+class Writes(FactGains, LinkWrites):
     """The calls that write; each is its own durable batch, or joins the open transaction."""
 
     @abstractmethod

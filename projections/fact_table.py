@@ -9,7 +9,8 @@ predicate alone, or nothing, a pass over the columns.
 """
 
 from collections.abc import Iterable, Iterator, Sequence
-from typing import Final, NamedTuple
+from copy import copy
+from typing import Final, NamedTuple, Protocol
 
 import numpy as np
 
@@ -25,7 +26,7 @@ from .fact_columns import (
     QUOTE_SIZE,
     FactColumns,
 )
-from .fact_values import TEXT_KINDS, ObjectKind, number_of, text_of, value_of
+from .fact_values import TEXT_KINDS, ObjectKind, Standing, number_of, text_of, value_of
 from .intervals import ENDLESS, Interval
 
 
@@ -152,8 +153,25 @@ _ROLES_KEPT_MAX: Final = 16
 _TEXTS_KEPT_MAX: Final = 1024
 
 
+class Labels(Protocol):
+    """What links between facts say of some of them (`labelling`)."""
+
+    def label(self, row: int) -> Standing:
+        """Return whether a row stands."""
+        ...
+
+    def invalid(self, rows: Sequence[int] | I64) -> set[int]:
+        """Return those of known rows that are invalid."""
+        ...
+
+
 class FactsAt:
-    """The facts at one n; immutable, for any thread. A row is known at n, or it is passed over."""
+    """The facts at one n; immutable, for any thread. A row is known at n, or it is passed over.
+
+    With ``labels`` a row that these say is invalid is passed over too.
+    """
+
+    labels: Labels | None = None
 
     def __init__(self, facts: Facts, n: int, scopes: frozenset[int] | None) -> None:
         self.n = n
@@ -183,11 +201,13 @@ class FactsAt:
         object_: tuple[ObjectKind, object] | None = None,
         *,
         closed: bool = False,
+        invalid: bool = False,
         instant: int | None = None,
     ) -> list[int]:
         """Return the rows known at n with what is given, ascending; with ``closed`` all by n.
 
-        ``instant`` leaves out those that were not even said to be true then.
+        With ``invalid`` what is known and invalid comes too. ``instant`` leaves out those that were
+        not even said to be true then.
         """
         facts, code = self._facts, None
         if predicate is not None:
@@ -212,7 +232,7 @@ class FactsAt:
                 continue
             if instant is None or starts[row] <= instant < ends[row]:
                 found.append(row)
-        return self._seen(found, closed=closed) if found else found
+        return self._seen(found, closed=closed, invalid=invalid) if found else found
 
     def _scan(self, predicate: int | None, *, closed: bool) -> list[int]:
         mask = np.ones(self.row_count, np.bool_) if closed else self.known_mask()
@@ -227,7 +247,10 @@ class FactsAt:
         return found
 
     def shown_mask(self, instant: int | None = None) -> Mask:
-        """Return which of the rows by n are known, within the scope, and true as was stated."""
+        """Return which of the rows by n are shown: known, within the scope, not invalid, and true.
+
+        True as was stated, that is, whatever ended it.
+        """
         mask, columns = self.known_mask(), self._columns
         count = len(mask)
         if instant is not None:
@@ -235,30 +258,37 @@ class FactsAt:
             mask &= columns.valid_to.view()[:count] > instant
         if self._scopes is not None:
             mask &= np.isin(columns.scope.view()[:count], list(self._scopes))
+        if self.labels is not None:
+            mask[list(self.labels.invalid(np.flatnonzero(mask)))] = False
         return mask
 
     def rows_with_subject(self, code: int) -> list[int]:
         """Return the rows within the scope that have a string as subject, known or not."""
         found = self._columns.by_subject.find(self._facts.subject_codes, code)
-        return self._seen(found, closed=True)
+        return self._seen(found, closed=True, invalid=True)
 
     def rows_with_entity(self, code: int) -> list[int]:
         """Return the rows within the scope that have an entity as object, known or not."""
         found = self._columns.by_object.find(self._facts.object_numbers, code)
         kinds = self._facts.kinds
-        return self._seen([row for row in found if kinds[row] == ObjectKind.ENTITY], closed=True)
+        rows = [row for row in found if kinds[row] == ObjectKind.ENTITY]
+        return self._seen(rows, closed=True, invalid=True)
 
-    def _seen(self, rows: Iterable[int], *, closed: bool) -> list[int]:
-        """Leave out rows that are not known at n, or outside the scope."""
+    def _seen(self, rows: Iterable[int], *, closed: bool, invalid: bool = False) -> list[int]:
+        """Leave out rows that are not known at n, that are invalid, or outside the scope."""
         facts, n, scopes = self._facts, self.n, self._scopes
         births = facts.births
         found = [row for row in rows if births[row] <= n]
         if not closed and len(facts.closings):
             found = [row for row in found if self.is_known(row)]
-        if scopes is None:
+        if scopes is not None:
+            codes = facts.scopes
+            found = [row for row in found if codes[row] in scopes]
+        if self.labels is None or invalid:
             return found
-        codes = facts.scopes
-        return [row for row in found if codes[row] in scopes]
+        known = [row for row in found if self.is_known(row)] if closed else found
+        gone = self.labels.invalid(known)
+        return [row for row in found if row not in gone] if gone else found
 
     def _of_subject(self, name: str) -> list[int]:
         """Return the rows whose subject is read as what a name is, known or not."""
@@ -311,12 +341,54 @@ class FactsAt:
         return code
 
     def known_among(self, rows: I64) -> I64:
-        """Leave out rows that are not known at n, or outside the scope."""
+        """Leave out rows that are not known at n, that are invalid, or outside the scope."""
         rows = rows[rows < self.row_count]
         rows = rows[self._columns.closed_at.view()[rows] >= self._closings]
-        if self._scopes is None:
-            return rows
-        return rows[np.isin(self._columns.scope.view()[rows], list(self._scopes))]
+        if self._scopes is not None:
+            rows = rows[np.isin(self._columns.scope.view()[rows], list(self._scopes))]
+        if self.labels is not None:
+            rows = rows[~np.isin(rows, list(self.labels.invalid(rows)))]
+        return rows
+
+    def labelled(self, labels: Labels) -> "FactsAt":
+        """Return these facts without those that are invalid."""
+        found = copy(self)
+        found.labels = labels
+        return found
+
+    def standing_of(self, row: int) -> Standing:
+        """Return whether a row stands; one that was retracted is invalid."""
+        if self.labels is not None:
+            return self.labels.label(row)
+        return Standing.STANDS if self.is_known(row) else Standing.INVALID
+
+    def ids_of(self, rows: Sequence[int]) -> list[int]:
+        """Return every id of rows: of the events that assert them, for the first time and again."""
+        columns, found = self._columns, [self.seq_of(row) for row in rows]
+        if self._facts.any_repeats:
+            again = columns.repeat_seq.view()
+            places = (place for row in rows for place in columns.repeats_of(row, self.n))
+            found += [int(again[place]) for place in places]
+        return found
+
+    def rows_of(self, ids: I64) -> I64:
+        """Return the rows by n that ids name; what names no fact is left out."""
+        columns, found = self._columns, list[I64]()
+        for seqs, rows in (
+            (self._facts.seqs, None),
+            (columns.repeat_seq.view(), columns.repeat_row.view()),
+        ):
+            places = np.searchsorted(seqs, ids)
+            inside = places < len(seqs)
+            places, wanted = places[inside], ids[inside]
+            places = places[seqs[places] == wanted]
+            found.append(places if rows is None else rows[places].astype(np.int64))
+        every = np.unique(np.concatenate(found))
+        return every[every < self.row_count]
+
+    def tenant_named(self, row: int) -> str:
+        """Return a row's tenant."""
+        return self._columns.tenant_name(self.tenant_of(row))
 
     def entities_of(self, row: int) -> list[tuple[int, int]]:
         """Return the tenant and entity of a row's subject, and of its object if that is one."""
@@ -376,7 +448,8 @@ class FactsAt:
         """The rows by n within the scope, known or not."""
         if self._scopes is None:
             return np.arange(self.row_count)
-        return np.array(self._seen(range(self.row_count), closed=True), np.int64)
+        rows = self._seen(range(self.row_count), closed=True, invalid=True)
+        return np.array(rows, np.int64)
 
     @property
     def acts(self) -> Iterator[ActRow]:

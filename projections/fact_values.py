@@ -6,7 +6,7 @@ number in a dictionary that others hold; two kinds are never equal, whatever the
 
 import math
 import struct
-from enum import IntEnum
+from enum import IntEnum, StrEnum
 from typing import Final
 
 _BIAS: Final = 1 << 63
@@ -23,6 +23,14 @@ class ObjectKind(IntEnum):
     BYTES = 5
     TIMESTAMP = 6
     ENTITY = 7
+
+
+class Standing(StrEnum):
+    """Whether a fact stands, by what it is linked to."""
+
+    STANDS = "stands"
+    INVALID = "invalid"
+    DISPUTED = "disputed"
 
 
 KIND_NAMES: Final = {kind.name.lower(): kind for kind in ObjectKind}

@@ -16,6 +16,7 @@ from .fact_text import FactTextProjection
 from .facts import FactsProjection
 from .frames import FramesProjection
 from .fulltext import FulltextProjection
+from .links import LinksProjection
 from .projection import Projection, salt_of
 from .row_fold import MakeOwn, OwnProjection, row_fold
 from .rows import RowProjection
@@ -28,6 +29,7 @@ BUILT_IN: Final[Mapping[str, Make]] = {
     FulltextProjection.name: FulltextProjection,
     FactsProjection.name: FactsProjection,
     FactTextProjection.name: FactTextProjection,
+    LinksProjection.name: LinksProjection,
     Tags.name: lambda: row_fold(Tags),
 }
 """Every projection that any store has, in the order in which they are saved."""

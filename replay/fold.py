@@ -27,6 +27,8 @@ from cerata.projections.facts import FactsProjection
 from cerata.projections.frame_table import Frames
 from cerata.projections.frames import FramesProjection
 from cerata.projections.fulltext import FulltextProjection
+from cerata.projections.link_table import Links
+from cerata.projections.links import LinksProjection
 from cerata.projections.projection import FoldedEvent, Projection
 from cerata.projections.ranges import RANGE_SEQS, RANGE_SEQS_MAX
 from cerata.projections.ranking import Fulltext
@@ -88,6 +90,7 @@ class Fold:
         self._try_from = 0
         self._own: dict[tuple[str, int], OwnProjection] = {}
         self._last_facts: Facts | None = None
+        self._last_links: Links | None = None
         self.reports: dict[str, FoldReport] = {}
 
     # --- reading ---------------------------------------------------------------------------------
@@ -169,6 +172,36 @@ class Fold:
     def _facts(self, through: int | None) -> FactsProjection:
         projection = self.folded(FactsProjection.name, through)
         assert isinstance(projection, FactsProjection)
+        return projection
+
+    def links(self, through: int | None = None) -> Links:
+        """Return links folded at least through an event, by default the log's head.
+
+        Raises:
+            Corrupt: the log is damaged before that event.
+        """
+        links = self._last_links
+        if links is None or through is None or links.seq < through:
+            with self._mutex:
+                links = self._last_links = self._links(through).snapshot()
+        return links
+
+    def links_over(self, seq: int, events: Sequence[FoldedEvent]) -> Links:
+        """Return the links of event ``seq`` with events over them that are in no log yet.
+
+        Cost: a copy of the links, and folding the events.
+        """
+        with self._mutex:
+            base = self._links(seq).chunk(0, seq)
+        upper = LinksProjection()
+        if seq:
+            upper.load(base)
+        upper.apply(events)
+        return upper.snapshot()
+
+    def _links(self, through: int | None) -> LinksProjection:
+        projection = self.folded(LinksProjection.name, through)
+        assert isinstance(projection, LinksProjection)
         return projection
 
     def own(self, name: str, seq: int) -> OwnProjection:
@@ -441,7 +474,7 @@ class Fold:
     def replace(self, fresh: Projection) -> None:
         """Let a projection that was folded elsewhere serve from here on."""
         self._projections[fresh.name] = fresh
-        self._last_facts = None
+        self._last_facts = self._last_links = None
         self._restored.add(fresh.name)
         self._failed.discard(fresh.name)
         self._own.clear()

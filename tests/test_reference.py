@@ -19,6 +19,7 @@ TOLD_BY_THEIR_NAME = {"recorded", "scope", "seq", "to_dict", "type"}
 OUR_OWN = {
     *("blob", "events", "existing", "gathered", "in_transaction", "next_place", "on", "over"),
     *("own", "seen", "shown", "write", "fact_seq", "valid_instant", "earlier"),
+    *("fact_in", "is_current", "logged"),
 }
 """What the rooms say to each other through a store or a view; no user needs it."""
 

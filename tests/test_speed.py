@@ -257,6 +257,7 @@ def test_a_verify_that_unpacks_a_block_for_each_event_is_seen(
         ("filters_bench", "hash of all answers"),
         ("folder_bench", "60 files, each once and whole"),
         ("facts_bench", "five corrections of each"),
+        ("graph_bench", "two hops from an object"),
         ("fulltext_bench", "hash of all answers"),
         ("recovery_bench", "(random salts)"),
     ],

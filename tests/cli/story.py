@@ -200,6 +200,15 @@ STORY: tuple[Step | Callable[[Path, Environment], None], ...] = (
     _step("graph bridge --to city", "graph-paths"),
     _step("graph bridge --together", "graph-together"),
     _step("graph Bridge", "graph-nothing"),
+    _step("link 20 depends_on 19"),
+    _step("link 19 generated_from 3", "link-frame"),
+    _step("link 16 invalidates 15", "link-attack"),
+    _step("why 20"),
+    _step("facts bridge --invalid", "facts-invalid"),
+    _step("unlink 32"),
+    _step("unlink 32", "unlink-again"),
+    _step("link 20 depends-on 19", "link-refused", 2),
+    _step("link 19 supports 3", "link-frame-refused", 2),
     _step("verify"),
     _step("rebuild"),
     _step("checkpoint"),
@@ -275,7 +284,7 @@ def steady(text: str) -> str:
     text = re.sub(r"\b\d+\.\d+ s\b", "N s", text)
     text = re.sub(r"offset [\d,]+", "offset N", text)
     # What a projection's version and digest are is its own room's to change.
-    text = re.sub(r"\b(frames|fulltext|facts|tags)/\d+", r"\1/N", text)
+    text = re.sub(r"\b(frames|fulltext|facts|links|tags)/\d+", r"\1/N", text)
     text = re.sub(r"\b[0-9a-f]{30,}…", "DIGEST…", text)
     # The whole path of a file is in its event, and so in the hashes of the log.
     text = re.sub(r"\b[0-9a-f]{64}\b", "HASH", text)

@@ -193,6 +193,7 @@ READS = (
     "frames",
     "facts",
     "graph",
+    "why",
     "timeline",
     "log",
     "history",

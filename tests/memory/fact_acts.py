@@ -24,6 +24,7 @@ from cerata.engine.events import (
     AssertFact,
     Draft,
     Erased,
+    LinkFacts,
     MergeEntities,
     RetractFact,
     Scope,
@@ -34,6 +35,7 @@ from cerata.engine.events import (
 from cerata.engine.memory import MemoryStorage
 from cerata.memory.drafting import full_scope
 from cerata.memory.fact_values import FactObject
+from cerata.memory.link_values import Link, LinkKindName
 
 from ..projections.fact_model import (
     EVER,
@@ -45,6 +47,7 @@ from ..projections.fact_model import (
     Value,
     value_of,
 )
+from ..projections.link_model import LinkedModel, ModelLink
 
 Act: TypeAlias = tuple[str, int, int, int, int]
 
@@ -72,6 +75,8 @@ KINDS = (
     ),
     *("merge", "merge", "unmerge", "split", "split", "unsplit"),
 )
+LINKED_KINDS = (*KINDS, *("link",) * 40, *("unlink",) * 4)
+"""The same, with many links."""
 NAMES = ("ann", "bob", "Big Blue")
 ALIASES = ("ANN", "Bob!", "big  blue", "Änn", "the boss")
 PREDICATES = ("lives in", "likes")
@@ -97,9 +102,6 @@ VIEWS: tuple[Scope | None, ...] = (
     (("tenant", "default"), ("trial", 1)),
 )
 
-ACTS: st.SearchStrategy[Act] = st.tuples(
-    st.sampled_from(KINDS), *[st.integers(0, 59) for _ in range(4)]
-)
 PRELUDE: Sequence[Sequence[Act]] = [
     [("functional", 0, 1, 0, 0)],
     [("functional", 1, 1, 0, 0), ("functional", 0, 1, 0, 4)],
@@ -111,11 +113,16 @@ def _begun(count: int, batches: list[list[Act]]) -> list[Sequence[Act]]:
     return [*PRELUDE[:count], *batches]
 
 
-BATCHES: st.SearchStrategy[list[Sequence[Act]]] = st.builds(
-    _begun,
-    st.integers(0, len(PRELUDE)),
-    st.lists(st.lists(ACTS, min_size=1, max_size=3), min_size=8, max_size=20),
-)
+def batches_of(kinds: Sequence[str]) -> st.SearchStrategy[list[Sequence[Act]]]:
+    """Return what draws histories of acts of some kinds."""
+    acts: st.SearchStrategy[Act] = st.tuples(
+        st.sampled_from(kinds), *[st.integers(0, 59) for _ in range(4)]
+    )
+    batches = st.lists(st.lists(acts, min_size=1, max_size=3), min_size=8, max_size=20)
+    return st.builds(_begun, st.integers(0, len(PRELUDE)), batches)
+
+
+BATCHES = batches_of(KINDS)
 
 
 class StandingClock:
@@ -179,6 +186,12 @@ def perform(store: Store, act: Act) -> None:
         moves(store, i, j, k, scope)
     elif kind == "frame":
         store.put_frame("Ann lives in Big Blue.", created="2026-03-01")
+    elif kind == "link" and fact is not None:
+        link(store, fact, asserted[j % len(asserted)], (k, m))
+    elif kind == "unlink":
+        links = [one for one in events_of(store.view()) if isinstance(one.body, LinkFacts)]
+        if links:
+            store.unlink(shown_id(store, links[i % len(links)].seq))
     elif kind == "drop":
         drop(store, i, j)
     elif kind == "functional":
@@ -211,6 +224,25 @@ def perform(store: Store, act: Act) -> None:
                 end(shown_id(store, those[i % len(those)].seq))
     elif fact is not None:
         on_fact(store, kind, fact, (j, k, m))
+
+
+LINK_KINDS: Sequence[LinkKindName] = (
+    *("invalidates", "invalidates", "supersedes", "supersedes", "depends_on", "derived_from"),
+    *("assumes", "generated_from", "contradicts", "contradicts", "supports", "validated_by"),
+)
+
+
+def link(store: Store, one: ModelEvent, other: ModelEvent, numbers: tuple[int, int]) -> None:
+    """Link a fact to another or to a frame, in its scope or in another of its tenant."""
+    k, m = numbers
+    kind = LINK_KINDS[k % len(LINK_KINDS)]
+    frames = [frame.id for frame in store.frames(include_deleted=True, include_superseded=True)]
+    fact, target = shown_id(store, one.seq), shown_id(store, other.seq)
+    if frames and m % 4 == 0:
+        target = frames[m // 4 % len(frames)]
+    scope = one.scope if m % 3 else full_scope(None, None)
+    with suppress(InvalidInput):
+        store.link(fact, kind, target, scope=dict(scope))
 
 
 def drop(store: Store, i: int, j: int) -> None:
@@ -447,10 +479,11 @@ def plain_fact(fact: Fact) -> tuple[object, ...]:
         dict(fact.scope),
         fact.ended_by,
         fact.retracted_by,
+        str(fact.standing),
     )
 
 
-def modelled_fact(answer: ModelAnswer, shown: Shown) -> tuple[object, ...]:
+def modelled_fact(model: FactModel, answer: ModelAnswer, shown: Shown) -> tuple[object, ...]:
     """Return all that a store must say of a fact."""
     fact = answer.fact
     evidence = [
@@ -474,6 +507,29 @@ def modelled_fact(answer: ModelAnswer, shown: Shown) -> tuple[object, ...]:
         dict(fact.scope),
         shown(answer.ended_by),
         shown(fact.retracted[1] if fact.retracted else None),
+        model.standing(fact),
+    )
+
+
+def plain_link(link: Link) -> tuple[object, ...]:
+    """Return all that a store says of a link."""
+    ends = link.fact, link.kind, link.target, link.is_frame
+    return link.id, *ends, plain_period(link.known), dict(link.scope), link.unlinked_by
+
+
+def modelled_link(said: tuple[ModelLink, int, int], shown: Shown) -> tuple[object, ...]:
+    """Return all that a store must say of a link."""
+    link, fact, target = said
+    ended = None if link.ended is None else link.ended.recorded
+    return (
+        shown(link.event.seq),
+        shown(fact),
+        link.body.kind,
+        shown(target),
+        link.body.frame is not None,
+        (link.event.recorded, ended),
+        dict(link.event.scope),
+        shown(None if link.ended is None else link.ended.seq),
     )
 
 
@@ -505,8 +561,9 @@ def times_in(events: Sequence[ModelEvent]) -> list[int]:
 
 
 _EVERYTHING: Sequence[Question] = [
-    ("facts", (), {"include_retracted": True}),
+    ("facts", (), {"include_retracted": True, "include_invalid": True}),
     ("conflicts", (), {}),
+    ("links", (None, None), {"include_unlinked": True}),
     ("entities", (), {}),
 ]
 
@@ -529,13 +586,16 @@ def _questions(events: Sequence[ModelEvent]) -> Iterator[Question]:
         yield "entity", (name,), {}
     yield from (("fact", (event.seq,), {}) for event in events)
     yield "fact", (len(events) + 1,), {}
+    for event in events:
+        yield "links", (event.seq, None), {}
+        yield "links", (event.seq, "supersedes"), {"include_unlinked": True}
     bound = [
         (subject, predicate, object_)
         for subject in (None, *names)
         for predicate in (None, *PREDICATES)
         for object_ in (None, *OBJECTS)
     ]
-    for retracted in ({}, {"include_retracted": True}):
+    for retracted in ({}, {"include_retracted": True}, {"include_invalid": True}):
         yield from (("facts", given, retracted) for given in bound)
         few = [(), ("ann",), (None, "lives in"), ("bob", "lives in"), (None, None, OBJECTS[1])]
         times = times_in(events)
@@ -566,14 +626,20 @@ def answer_of(view: View, question: Question) -> object:
         told["overlapping"] = _as_period(told["overlapping"])
     if "allen" in told:
         told["allen"] = (told["allen"][0], _as_period(told["allen"][1]))
-    if name == "fact" and view.basis < given[0] <= view.basis + len(view.gathered):
-        given = (view.basis - given[0],)
+    end = view.basis + len(view.gathered)
+    if name in ("fact", "links") and given[0] is not None and view.basis < given[0] <= end:
+        given = (view.basis - given[0], *given[1:])
     try:
         said = getattr(view, name)(*given, **told)
     except NotFound:
         return "NotFound"
     if name == "conflicts":
-        return [(plain_fact(o.first), plain_fact(o.second), plain_period(o.period)) for o in said]
+        return [
+            (plain_fact(one.first), plain_fact(one.second), plain_period(one.period), one.link)
+            for one in said
+        ]
+    if name == "links":
+        return [plain_link(one) for one in said]
     if name in ("facts", "fact_history"):
         return [plain_fact(one) for one in said]
     if name == "fact":
@@ -581,29 +647,42 @@ def answer_of(view: View, question: Question) -> object:
     return list(said) if name == "entities" else said
 
 
-def model_answer(model: FactModel, question: Question, shown: Shown) -> object:
+def model_answer(model: LinkedModel, question: Question, shown: Shown) -> object:
     """Return what the model says to a question, as plain values."""
     name, given, how = question
     if name in ("fact", "entity"):
         found: Any = getattr(model, name)(*given)
         if found is None:
             return "NotFound"
-        return modelled_fact(found, shown) if name == "fact" else modelled_entity(found, shown)
+        return (
+            modelled_fact(model, found, shown) if name == "fact" else modelled_entity(found, shown)
+        )
+    if name == "links":
+        links = model.links(*given, include_unlinked=how.get("include_unlinked", False))
+        return "NotFound" if links is None else [modelled_link(one, shown) for one in links]
     if name == "resolve":
         return model.resolve(*given)
     if name == "entities":
         return [modelled_entity(one, shown) for one in model.entities(*given)]
     if name == "conflicts":
         return [
-            (modelled_fact(one, shown), modelled_fact(other, shown), plain_range(shared))
-            for one, other, shared in model.conflicts(*given)
+            (
+                modelled_fact(model, one, shown),
+                modelled_fact(model, other, shown),
+                plain_range(shared),
+                shown(link),
+            )
+            for one, other, shared, link in model.conflicts(*given)
         ]
     if name == "fact_history":
-        return [modelled_fact(one, shown) for one in model.facts(*given, include_retracted=True)]
+        every = model.facts(*given, include_retracted=True, include_invalid=True)
+        return [modelled_fact(model, one, shown) for one in every]
     subject, predicate, object_ = (*given, None, None, None)[:3]
     value = None if object_ is None else value_in(object_)
     told = {"relation" if key == "allen" else key: given for key, given in how.items()}
-    return [modelled_fact(one, shown) for one in model.facts(subject, predicate, value, **told)]
+    return [
+        modelled_fact(model, one, shown) for one in model.facts(subject, predicate, value, **told)
+    ]
 
 
 def drawn(view: View, count: int, seed: int) -> list[Question]:
@@ -613,18 +692,24 @@ def drawn(view: View, count: int, seed: int) -> list[Question]:
     return [*_EVERYTHING, *(_drawn(dice, times, len(events)) for _ in range(count))]
 
 
+_OTHERS = ("fact", "fact_history", "conflicts", "entity", "resolve", "links")
+
+
 def _drawn(dice: Random, times: Sequence[int], end: int) -> Question:
     name = dice.choice((*NAMES, *NAMES, "carl", "dora", "nobody"))
     bound = name if dice.random() < 0.4 else None
     predicate = dice.choice((None, *PREDICATES))
-    call = dice.choice(("facts",) * 9 + ("fact", "fact_history", "conflicts", "entity", "resolve"))
+    call = dice.choice(("facts",) * 9 + _OTHERS)
     if call == "fact":
         return call, (dice.randrange(end + 2),), {}
+    if call == "links":
+        return call, (dice.randrange(end + 2), dice.choice((None, *LINK_KINDS))), {}
     if call in ("fact_history", "conflicts"):
         return call, (name if call == "fact_history" else bound, predicate), {}
     if call in ("entity", "resolve"):
         return call, (dice.choice((name, *ALIASES)),), {}
     how: dict[str, Any] = {"include_retracted": True} if dice.random() < 0.3 else {}
+    how |= {"include_invalid": True} if dice.random() < 0.3 else {}
     start, stop = sorted(dice.choices([-EVER, *times[1::3], *times[1::3], EVER], k=2))
     if dice.random() < 0.4:
         how["valid_at"] = dice.choice(times)
@@ -638,7 +723,7 @@ def _drawn(dice: Random, times: Sequence[int], end: int) -> Question:
 
 def ask(view: View, asked: Sequence[Question]) -> int:
     """Hold a view against the model of its events by some questions; return how many."""
-    model = FactModel(events_of(view), view.scope)
+    model = LinkedModel(events_of(view), view.scope)
 
     def shown(seq: int | None) -> int | None:
         return seq if seq is None or seq <= view.basis else view.basis - seq

@@ -8,6 +8,7 @@ from cerata import FactPath, View
 
 from ..projections.fact_model import FactModel
 from ..projections.graph_model import GraphModel
+from ..projections.link_model import LinkedModel
 from .fact_acts import NAMES, PREDICATES, START_US, events_of, time_at, times_in
 
 Question: TypeAlias = tuple[str, tuple[Any, ...], dict[str, Any]]
@@ -97,7 +98,7 @@ def model_answer(model: FactModel, question: Question, shown: Callable[[int], in
 
 def ask(view: View, asked: Sequence[Question]) -> int:
     """Hold a view against the model of its events by some questions; return how many said much."""
-    model, told = FactModel(events_of(view), view.scope), 0
+    model, told = LinkedModel(events_of(view), view.scope), 0
 
     def shown(seq: int) -> int:
         return seq if seq <= view.basis else view.basis - seq

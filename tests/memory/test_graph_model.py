@@ -1,10 +1,10 @@
-"""The graph over facts against a model by brute force: random histories, at every event.
+"""The graph over facts, and links between them, against a model: random histories, every event.
 
     CERATA_HISTORIES=2000 pytest tests/memory/test_graph_model.py -n 2
 
-The model (`tests.projections.graph_model`) tries every path. A view of the past, a store that
-opened with a checkpoint, a replay, an open transaction, and whatever a crash leaves behind must all
-answer as it does.
+The models (`tests.projections.graph_model`, `link_model`) try every path and every chain. A view
+of the past, a store that opened with a checkpoint, a replay, an open transaction, and whatever a
+crash leaves behind must all answer as they do.
 """
 
 import os
@@ -17,7 +17,18 @@ from cerata import Store, View
 from cerata.engine.events import Scope
 from cerata.fault_injection.testing import Workload, assert_crash_safe, operation
 
-from .fact_acts import BATCHES, KINDS, PRELUDE, VIEWS, Act, events_of, perform, run, times_in
+from . import fact_acts
+from .fact_acts import (
+    LINKED_KINDS,
+    PRELUDE,
+    VIEWS,
+    Act,
+    batches_of,
+    events_of,
+    perform,
+    run,
+    times_in,
+)
 from .graph_acts import ask, drawn, questions
 
 HISTORIES = int(os.environ.get("CERATA_HISTORIES", "10"))
@@ -39,6 +50,8 @@ def check(view: View, scopes: Collection[Scope | None] = (None,)) -> None:
     size = view.basis + len(view.gathered)
     for number, scope in enumerate(scopes):
         ask(view.within(scope), drawn(view, COUNT, 10 * size + number))
+        asked = fact_acts.drawn(view, COUNT // 4, 10 * size + number)
+        fact_acts.ask(view.within(scope), asked)
 
 
 def check_transaction(store: Store) -> None:
@@ -47,7 +60,7 @@ def check_transaction(store: Store) -> None:
 
 
 @histories
-@given(batches=BATCHES)
+@given(batches=batches_of(LINKED_KINDS))
 def test_every_view_walks_as_the_model(batches: Sequence[Sequence[Act]]) -> None:
     """At each event: natively, after a checkpoint, and by a replay; in every scope."""
     history = run(batches, check_transaction)
@@ -73,7 +86,7 @@ def test_every_question_of_one_history(seed: int) -> None:
 
 def _act(dice: Random) -> Act:
     i, j, k, m = (dice.randrange(60) for _ in range(4))
-    return dice.choice(KINDS), i, j, k, m
+    return dice.choice(LINKED_KINDS), i, j, k, m
 
 
 class Acts(Workload):

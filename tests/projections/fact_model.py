@@ -182,12 +182,14 @@ class FactModel:
         overlapping: Range | None = None,
         relation: tuple[str, Range] | None = None,
         include_retracted: bool = False,
+        include_invalid: bool = False,
     ) -> list[ModelAnswer]:
         found = list[ModelAnswer]()
         for one in self._answers:
             tenant, valid = one.fact.tenant, one.valid
             wanted = (
                 (include_retracted or one.fact.retracted is None)
+                and (include_invalid or one.fact.id not in self.fallen)
                 and (subject is None or one.subject == self.reading(tenant, subject))
                 and (predicate is None or one.fact.stated.predicate == predicate)
                 and (value is None or one.value == self._read_value(tenant, value))
@@ -208,21 +210,41 @@ class FactModel:
                 return one
         return None
 
+    @cached_property
+    def fallen(self) -> set[int]:
+        """The known facts that are invalid by what they are linked to."""
+        return set()
+
+    def standing(self, fact: ModelFact) -> str:
+        return "stands" if fact.retracted is None else "invalid"
+
+    def contradictions(self) -> list[tuple[int, int, int]]:
+        """Return what links say cannot both be true: two facts, and the link."""
+        return []
+
     def conflicts(
         self, subject: str | None = None, predicate: str | None = None
-    ) -> list[tuple[ModelAnswer, ModelAnswer, Range]]:
-        found = list[tuple[ModelAnswer, ModelAnswer, Range]]()
+    ) -> list[tuple[ModelAnswer, ModelAnswer, Range, int | None]]:
+        found = list[tuple[ModelAnswer, ModelAnswer, Range, int | None]]()
         known = self.facts(subject, predicate)
+        asked = [one.fact.id for one in known]
+        linked: dict[tuple[int, int], int] = {}
+        for fact, other_fact, link in self.contradictions():
+            linked.setdefault((min(fact, other_fact), max(fact, other_fact)), link)
+        known += [one for one in self.facts() if any(one.fact.id in pair for pair in linked)]
         for one in known:
             for other in known:
+                pair = one.fact.id, other.fact.id
                 if (
-                    one.fact.id < other.fact.id
-                    and self._excludes(one.fact, other.fact)
+                    pair[0] < pair[1]
+                    and (pair[0] in asked or pair[1] in asked)
+                    and (pair in linked or self._excludes(one.fact, other.fact))
                     and shares_an_instant(one.valid, other.valid)
                 ):
                     shared = max(one.valid[0], other.valid[0]), min(one.valid[1], other.valid[1])
-                    found.append((one, other, shared))
-        return found
+                    if (one, other, shared, linked.get(pair)) not in found:
+                        found.append((one, other, shared, linked.get(pair)))
+        return sorted(found, key=lambda pair: (pair[0].fact.id, pair[1].fact.id))
 
     def entities(self, kind: str | None = None) -> list[ModelEntity]:
         return [one for one in self._entities.values() if kind is None or one.kind == kind]
@@ -243,6 +265,7 @@ class FactModel:
             mentions = sum(
                 one.fact.tenant == tenant
                 and one.fact.retracted is None
+                and one.fact.id not in self.fallen
                 and (one.subject == name or one.value == value_of("entity", name))
                 for one in self._answers
             )
@@ -315,6 +338,7 @@ class FactModel:
             other
             for other in self.facts_seen
             if other.retracted is None
+            and other.id not in self.fallen
             and not is_empty(other.range)
             and other.tenant == fact.tenant
             and other.stated.predicate == fact.stated.predicate
@@ -325,7 +349,8 @@ class FactModel:
     def _answer(self, fact: ModelFact) -> ModelAnswer:
         start, end = fact.range
         ended_by = None
-        if fact.retracted is None and self.is_functional(fact.tenant, fact.stated.predicate):
+        does_count = fact.retracted is None and fact.id not in self.fallen
+        if does_count and self.is_functional(fact.tenant, fact.stated.predicate):
             has_end = fact.stated.valid_to is not None
             for other in self.rivals(fact):
                 begins = other.range[0]

@@ -8,7 +8,13 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
-from cerata.engine.events import DeleteFrame, PutFrame, SupersedeFrame
+from cerata.engine.events import (
+    DeleteFrame,
+    LinkFacts,
+    PutFrame,
+    SupersedeFrame,
+    UnlinkFacts,
+)
 
 from .fact_model import FactModel, ModelAnswer, is_seen
 
@@ -28,7 +34,7 @@ class GraphModel:
     @cached_property
     def tenants(self) -> list[object]:
         """The tenants in order of the first event that says something of facts."""
-        others = (PutFrame, DeleteFrame, SupersedeFrame)
+        others = (PutFrame, DeleteFrame, SupersedeFrame, LinkFacts, UnlinkFacts)
         told = [one for one in self.model.events if not isinstance(one.body, others)]
         return list(dict.fromkeys(dict(event.scope)["tenant"] for event in told))
 
@@ -130,7 +136,7 @@ class GraphModel:
         named = [answer.subject]
         if answer.value[0] == "entity":
             named.append(str(answer.value[1][1]))
-        return [(answer.fact.tenant, name) for name in named]
+        return [(answer.fact.tenant, name) for name in dict.fromkeys(named)]
 
     def _current_frames(self) -> list[int]:
         bodies = [event.body for event in self.model.events]

@@ -17,6 +17,7 @@ from cerata.engine.events import (
     Embedding,
     EventBody,
     Evidence,
+    LinkFacts,
     MergeEntities,
     PutEntity,
     PutFrame,
@@ -24,18 +25,22 @@ from cerata.engine.events import (
     RetractFact,
     SplitEntity,
     SupersedeFrame,
+    UnlinkFacts,
     UnsplitEntity,
 )
 from cerata.projections.columns import Column, decode_columns, encode_columns, narrow
 from cerata.projections.entity_roles import Act
 from cerata.projections.entity_table import Entities
 from cerata.projections.fact_table import Facts
-from cerata.projections.fact_values import ObjectKind
+from cerata.projections.fact_values import ObjectKind, Standing
 from cerata.projections.facts import FactsProjection
 from cerata.projections.frame_table import Frames
 from cerata.projections.frames import FramesProjection
 from cerata.projections.fulltext import FulltextProjection
 from cerata.projections.hash_index import HashIndex
+from cerata.projections.labelling import Labelling
+from cerata.projections.link_table import Links
+from cerata.projections.links import LinksProjection
 
 from .histories import FILTERS, Folded, events_of, fold
 
@@ -88,8 +93,36 @@ FACTS = [
     for seq, body in enumerate(BODIES, start=1)
 ]
 
-Kind: TypeAlias = type[FramesProjection] | type[FulltextProjection] | type[FactsProjection]
-KINDS = [(FramesProjection, EVENTS), (FulltextProjection, EVENTS), (FactsProjection, FACTS)]
+LINK_BODIES: list[EventBody] = [
+    AssertFact(subject="ann", predicate="is", object_kind="string", object="here"),
+    AssertFact(subject="bob", predicate="is", object_kind="string", object="here"),
+    LinkFacts(fact=2, kind="depends_on", target=1),
+    LinkFacts(fact=1, kind="invalidates", target=2),
+    LinkFacts(fact=2, kind="depends_on", target=1),
+    UnlinkFacts(link=5),
+    LinkFacts(fact=2, kind="generated_from", frame=3),
+    LinkFacts(fact=2, kind="likes", target=1),
+    UnlinkFacts(link=3),
+    UnlinkFacts(link=1),
+]
+"""Every kind of event about links, a repetition, and what is passed over."""
+LINKS = [
+    Folded(seq, body.wire_name, 100 + seq, DEFAULT_SCOPE, body)
+    for seq, body in enumerate(LINK_BODIES, start=1)
+]
+
+Kind: TypeAlias = (
+    type[FramesProjection]
+    | type[FulltextProjection]
+    | type[FactsProjection]
+    | type[LinksProjection]
+)
+KINDS = [
+    (FramesProjection, EVENTS),
+    (FulltextProjection, EVENTS),
+    (FactsProjection, FACTS),
+    (LinksProjection, LINKS),
+]
 
 
 @pytest.mark.parametrize(("kind", "events"), KINDS)
@@ -116,6 +149,8 @@ def test_any_damaged_byte_is_refused_or_harmless(kind: Kind, events: Sequence[Fo
                     ask_everything(read)
                 elif isinstance(read, Facts):
                     ask_all_facts(read)
+                elif isinstance(read, Links):
+                    ask_all_links(read)
     assert refused > len(chunk)
 
 
@@ -158,6 +193,24 @@ def ask_all_facts(facts: Facts) -> None:
         entities = Entities(view)
         entities.resolve("annie")
         assert len([entities.find(one.name) for one in entities.all()]) < 9
+
+
+def ask_all_links(links: Links) -> None:
+    """Every read, with facts that the links may name."""
+    facts = FactsProjection()
+    facts.apply(LINKS)
+    for n in (links.seq // 2, links.seq):
+        found = facts.snapshot().at(n)
+        labelling = Labelling(found, links.at(n), lambda frame: frame == 3)
+        for row in found.find():
+            assert labelling.label(row) in Standing
+            labelling.of([row])
+            labelling.to([row])
+        for link in labelling.links.every(ended=True):
+            assert labelling.links.link(link.seq) == link
+            labelling.links.ended_by(link.row)
+            labelling.links.scope_of(link.row)
+        list(labelling.contradictions())
 
 
 def test_a_chunk_whose_merges_make_a_circle_is_refused() -> None:

@@ -41,6 +41,7 @@ from cerata.engine.events import (
     EventBody,
     Evidence,
     Gap,
+    LinkFacts,
     MergeEntities,
     PutEmbedding,
     PutEntity,
@@ -51,6 +52,7 @@ from cerata.engine.events import (
     SplitEntity,
     SupersedeFrame,
     UnknownBody,
+    UnlinkFacts,
     UnmergeEntities,
     UnsplitEntity,
 )
@@ -64,6 +66,7 @@ from cerata.projections.facts import FactsProjection
 from cerata.projections.filters import Filter
 from cerata.projections.frames import FramesProjection
 from cerata.projections.fulltext import FulltextProjection
+from cerata.projections.links import LinksProjection
 from cerata.projections.registry import Registry
 from cerata.projections.row_fold import MakeOwn
 from cerata.projections.timeline import Position
@@ -214,7 +217,12 @@ def _about_facts(source: Random, ref: Callable[[], int]) -> EventBody:
         return MergeEntities(entity=name(), into=name())
     if draw < 0.94:
         return SplitEntity(entity=name(), into="eve", facts=(ref(), ref()))
-    return UnmergeEntities(merge=ref()) if draw < 0.97 else UnsplitEntity(split=ref())
+    if draw < 0.97:
+        return UnmergeEntities(merge=ref()) if draw < 0.955 else UnsplitEntity(split=ref())
+    if draw < 0.99:
+        kind = source.choice(("invalidates", "supersedes", "depends_on", "odd"))
+        return LinkFacts(fact=ref(), kind=kind, target=ref())
+    return UnlinkFacts(link=ref())
 
 
 def _put(source: Random, ref: Callable[[], int]) -> PutFrame:
@@ -338,6 +346,8 @@ def _said_of_facts(view: View) -> object:
         ],
         [[fact.to_dict() for fact in view.fact_history(name)] for name in ("ann", "eve")],
         [one.to_dict() for one in view.conflicts()],
+        [one.to_dict() for one in view.links(include_unlinked=True)],
+        [_tried(view.why, number) for number in range(0, view.basis + 2, 3)],
         [one.to_dict() for one in view.entities()],
         [_tried(view.entity, name) for name in ("ann", "eve", "zoe")],
         [view.resolve(name) for name in ("ANN", "annie", "zoe")],
@@ -346,6 +356,10 @@ def _said_of_facts(view: View) -> object:
         [one.to_dict() for one in view.paths("ann", "bob")],
         [one.to_dict() for one in view.cooccurring("ann")],
         [list(view.export_facts(history=history)) for history in (False, True)],
+        [one.to_dict() for one in view.neighbours("ann")],
+        [one.to_dict() for one in view.walk(["ann", "bob"], hops=3)],
+        [one.to_dict() for one in view.paths("ann", "bob")],
+        [one.to_dict() for one in view.cooccurring("ann")],
     ]
 
 
@@ -396,7 +410,13 @@ def _tabled(fold: Fold, n: int) -> object:
 
 _BUILT_IN = tuple(
     kind.name
-    for kind in (FramesProjection, FulltextProjection, FactsProjection, FactTextProjection)
+    for kind in (
+        FramesProjection,
+        FulltextProjection,
+        FactsProjection,
+        FactTextProjection,
+        LinksProjection,
+    )
 )
 
 

@@ -65,7 +65,8 @@ NOT_COMPARED = {
     *("scope", "now_us", "valid_at_us"),  # what a view is made of
     *("view", "over", "within", "on", "base", "layers", "gathered", "earlier"),  # views of views
     *("existing", "seen", "blob", "shown", "events", "own"),  # what reads are made of
-    *("facts_at", "fact_text", "fact_seq", "valid_instant"),
+    *("facts_at", "fact_text", "fact_seq", "fact_in", "valid_instant"),
+    *("labelling", "is_current", "logged"),
     *("head", "log_id"),  # the log's own
     *("draw_facts", "draw_graph"),  # pictures of what is read
     "projection",  # read through the fold, which it passes on to
@@ -128,8 +129,14 @@ def test_a_built_in_projection_made_impure_is_caught(
             close(one, event)
 
     monkeypatch.setattr(FramesProjection, "_close", forgetful)
+
+    def compare_some() -> None:
+        # Not every history has a closing where it shows.
+        for number in range(8):
+            compare(seed + number, 40, Tally())
+
     with pytest.raises(Unequal, match="native and"):
-        compare(seed, 40, Tally())
+        compare_some()
 
 
 HASHED = """

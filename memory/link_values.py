@@ -1,0 +1,66 @@
+"""What is said of links: frozen, typed, and plain through ``to_dict()``."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Final, Literal, TypeAlias
+
+from cerata.engine.events import JsonValue, ScopeValue
+from cerata.projections.link_columns import LINK_KINDS
+
+from .fact_values import FactId, Period
+from .values import Frame, Receipt
+
+KINDS: Final = tuple(LINK_KINDS)
+"""How a fact can stand to what it is linked to."""
+
+LinkKindName: TypeAlias = Literal[
+    "assumes",
+    "contradicts",
+    "depends_on",
+    "derived_from",
+    "generated_from",
+    "invalidates",
+    "supersedes",
+    "supports",
+    "validated_by",
+]
+
+Target: TypeAlias = FactId | Frame
+"""What a fact can be linked to: a fact or a frame, by its id or by what has it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Link:
+    """A link as a view sees it: "``fact`` ``kind`` ``target``", both by id.
+
+    ``known`` is from when it was made to when it was taken back, by event ``unlinked_by``.
+    """
+
+    id: int
+    fact: int
+    kind: str
+    target: int
+    is_frame: bool
+    """Whether ``target`` is a frame."""
+    known: Period
+    scope: Mapping[str, ScopeValue]
+    unlinked_by: int | None
+
+    def __str__(self) -> str:
+        return f"#{self.fact} {self.kind.replace('_', ' ')} #{self.target}"
+
+    def to_dict(self) -> dict[str, JsonValue]:
+        return {
+            "id": self.id,
+            "fact": self.fact,
+            "kind": self.kind,
+            "target": self.target,
+            "is_frame": self.is_frame,
+            "known": self.known.to_dict(),
+            "scope": dict(self.scope),
+            "unlinked_by": self.unlinked_by,
+        }
+
+
+LinkId: TypeAlias = int | Receipt | Link
+"""Whatever names one link: its id, or a value that has it."""
