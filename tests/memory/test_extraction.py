@@ -368,6 +368,8 @@ def said(text: str) -> list[tuple[str, str | None]]:
         ("Dr. Ann Lee lives in Oslo, with a dog.", "Dr. Ann Lee · lives in · Oslo", None),
         ("## Ann lives in Oslo", "Ann · lives in · Oslo", None),
         ("12. Ann lives\nin Oslo.", "Ann · lives in · Oslo", None),
+        ("Hope lives in Oslo.", "Hope · lives in · Oslo", None),
+        ("Will Smith lives in Oslo.", "Will Smith · lives in · Oslo", None),
     ],
 )
 def test_plain_sentences_are_understood(text: str, fact: str, since: str | None) -> None:
@@ -399,6 +401,19 @@ def test_plain_sentences_are_understood(text: str, fact: str, since: str | None)
         "Anna is the mother of Bob's friend.",
         "Anna is the mother of him.",
         'He said: "Anna lives in Paris."',
+        "Suppose Anna lives in Oslo.",
+        "Probably Anna lives in Oslo.",
+        "Not Anna lives in Oslo.",
+        "Never Anna lives in Oslo.",
+        "Since Anna lives in Oslo and works there, she is happy.",
+        "Is Anna married to Bob or is Anna a friend of Eve!",
+        "In Paris Anna lives in Montmartre.",
+        "Anna lives in Oslo and Bob in Rome, Carl says.",
+        "Anna lives in Oslo, but not for long.",
+        "Anna lives in Oslo and doesn’t like it.",
+        "Anna lives in Oslo and Bob in Rome if rents are low.",
+        "Eve moved to Lyon in 2024 and back to Paris in 2025.",
+        "Eve moved to Lyon in 2024, but left.",
         "",
     ],
 )
@@ -417,6 +432,18 @@ def test_spans_are_bytes_of_the_text(store: Store) -> None:
         data[place.start : place.end].decode() for fact in store.facts() for place in fact.evidence
     ]
     assert quotes == ["Anna lives in\nOslo", "Änn lives in Łódź since May 2020"]
+
+
+@pytest.mark.parametrize("space", ["\u00a0", "\u2003", "\u2028", "\u3000", "\x85", "\t"])
+def test_spans_are_bytes_of_the_text_where_its_spaces_are_wide(store: Store, space: str) -> None:
+    """White space of two and three bytes, within a fact and before the next one."""
+    store.put_frame(f"Bob{space}lives in{space}Cité. Anna lives in{space}Oslo. It rains.")
+    store.extract()
+    data = store.content(1)
+    quotes = [
+        data[place.start : place.end].decode() for fact in store.facts() for place in fact.evidence
+    ]
+    assert quotes == [f"Bob{space}lives in{space}Cité", f"Anna lives in{space}Oslo"]
 
 
 def test_a_text_without_sentences_takes_no_time() -> None:
