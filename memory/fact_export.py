@@ -96,7 +96,7 @@ class _Export:
     """
 
     def __init__(self, view: "View", *, history: bool) -> None:
-        self._log = view.within(None)
+        self._view = view
         self._facts = view.facts_at
         self._history = history
         self._named = set[tuple[Scope, str]]()
@@ -196,7 +196,7 @@ class _Export:
     # --- evidence --------------------------------------------------------------------------------
 
     def _evidence(self, places: Iterable[EvidencePlace]) -> Iterator[EvidencePart]:
-        """Yield evidence by content; a frame that was erased, or never was, has none."""
+        """Yield evidence by content; a frame that was erased, is hidden, or never was has none."""
         for place in places:
             part = self._content(place.frame)
             if part is not None:
@@ -218,8 +218,10 @@ class _Export:
         )
 
     def _frame(self, frame: int) -> PutFrame | None:
-        event = next(self._log.log(frame, frame), None) if frame > 0 else None
-        return event.body if event is not None and isinstance(event.body, PutFrame) else None
+        if not self._view.layers.has(frame):
+            return None
+        body = self._view.layers.event(frame).body
+        return body if isinstance(body, PutFrame) else None
 
 
 def hash_of(body: PutFrame) -> bytes:

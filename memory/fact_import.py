@@ -9,6 +9,7 @@ themselves (`fact_lines`).
 from collections.abc import Callable, Generator, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from datetime import datetime
 from functools import partial
 from typing import Final, NamedTuple, TypeAlias
 
@@ -29,7 +30,7 @@ from cerata.engine.events import (
 )
 from cerata.engine.integrity import hash_bytes
 from cerata.projections.scopes import scope_text
-from cerata.projections.times import to_microseconds
+from cerata.projections.times import to_datetime, to_microseconds
 
 from .appending import Appends
 from .asserting import Assertion, assertion_draft
@@ -42,6 +43,7 @@ from .fact_lines import (
     ExportLine,
     FactLine,
     MergeLine,
+    PeriodPart,
     PredicateLine,
     RetractionLine,
     SaidLine,
@@ -262,7 +264,7 @@ class _Import:
             line.subject,
             line.predicate,
             meant(line.object_kind, line.object),
-            None if valid.start is UNSET else valid.start or OPEN,
+            _start(valid),
             valid.end,
             confidence=line.confidence,
             source=line.source,
@@ -296,6 +298,13 @@ class _Import:
             if chunk is not None and content_hash(view.content(chunk)) == _hash(part.content):
                 return chunk
         return None
+
+
+def _start(valid: PeriodPart) -> datetime | str | None:
+    """Return from when a line's fact is true, as an `Assertion` has it; null alone is open."""
+    if valid.start is UNSET:
+        return None
+    return OPEN if valid.start is None else to_datetime(to_microseconds(valid.start))
 
 
 def _entity(name: str) -> str:

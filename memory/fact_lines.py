@@ -228,7 +228,7 @@ def meant(kind_name: str, value: PlainObject) -> FactObject:
             remedy=f"It is written as a {wanted.__name__}.",
         )
     if not isinstance(value, str):
-        return float(value) if wanted is float else value
+        return _as_float(value) if wanted is float else value
     if kind is ObjectKind.BYTES:
         try:
             return base64.b64decode(value, validate=True)
@@ -237,3 +237,12 @@ def meant(kind_name: str, value: PlainObject) -> FactObject:
     if kind is ObjectKind.TIMESTAMP:
         return to_datetime(to_microseconds(value))
     return Entity(value) if kind is ObjectKind.ENTITY else value
+
+
+def _as_float(value: float) -> float:
+    try:
+        return float(value)
+    except OverflowError as error:
+        raise InvalidInput(
+            "The object is a whole number that no float reaches", remedy="Give it as a string."
+        ) from error

@@ -265,7 +265,8 @@ def stored_object(value: FactObject) -> tuple[ObjectKind, StoredObject]:
     if isinstance(value, int):
         if not -(1 << 63) <= value < 1 << 63:
             raise InvalidInput(
-                f"The object {value:,} does not fit in 64 bits", remedy="Give it as a string."
+                f"The object, of {value.bit_length():,} bits, does not fit in 64 bits",
+                remedy="Give it as a string.",
             )
         return ObjectKind.INTEGER, int(value)
     if isinstance(value, float):

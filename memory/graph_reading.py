@@ -9,7 +9,8 @@ from abc import ABC, abstractmethod
 from collections.abc import Iterable, Sequence
 from datetime import datetime
 from itertools import islice
-from math import fsum, isfinite
+from math import fsum
+from sys import float_info
 from typing import TYPE_CHECKING, Final, cast
 
 from cerata.engine.errors import InvalidInput
@@ -88,8 +89,7 @@ class GraphReads(ABC):
         """
         view = self.view()
         _check_hops(hops)
-        if isinstance(k, bool) or not isinstance(k, int | float) or not (isfinite(k) and k >= 0):
-            raise InvalidInput(f"k is {k!r}", remedy="Give a number from 0; 60 is usual.")
+        _check_damping(k)
         graph = _graph(view, predicate, direction, valid_at, facts_max)
         named = [entities] if isinstance(entities, str | Entity) else _listed(entities)
         starts = {node for one in named for node in _nodes(graph, one)}
@@ -210,6 +210,15 @@ def _check_hops(hops: int) -> None:
     check_number("hops", hops)
     if not 1 <= hops <= HOPS_MAX:
         raise InvalidInput(f"hops is {hops}", remedy=f"Give 1 to {HOPS_MAX}.")
+
+
+def _check_damping(k: object) -> None:
+    """Refuse a k that is no finite number from 0, or a whole one that no float reaches."""
+    if isinstance(k, int | float) and not isinstance(k, bool) and 0 <= k <= float_info.max:
+        return
+    # A whole number of thousands of digits cannot even be shown.
+    said = "out of range" if isinstance(k, int | float) else repr(k)
+    raise InvalidInput(f"k is {said:.60}", remedy="Give a number from 0; 60 is usual.")
 
 
 def _listed(entities: object) -> list[EntityLike]:

@@ -304,6 +304,23 @@ def test_a_narrower_view_exports_its_own(store: Store, copy: Store) -> None:
     assert (fact.object, dict(fact.scope)) == ("milk", {"tenant": "default", "session": "s1"})
 
 
+def test_a_narrower_view_says_nothing_of_frames_that_it_hides(store: Store) -> None:
+    """Neither the URI of another session's frame nor the hash of its content; all of it does."""
+    fact = store.assert_fact("ann", "likes", "tea", scope={"session": "a"})
+    shown = store.put_frame("in a", uri="mem://a", scope={"session": "a"})
+    hidden = store.put_frame("secret", uri="mem://b", scope={"session": "b"})
+    again = store.assert_fact(
+        *("ann", "likes", "milk"), evidence=[shown, hidden], because=fact, scope={"session": "a"}
+    )
+    view = store.view().within((("tenant", "default"), ("session", "a")))
+    assert [one.text for one in view.evidence(again)] == ["in a", None]
+    text = "\n".join(view.export_facts())
+    assert "mem://a" in text
+    assert "mem://b" not in text
+    assert cerata.content_hash("secret").hex() not in text
+    assert "mem://b" in "\n".join(store.export_facts())
+
+
 def test_what_a_transaction_gathered_is_not_exported(store: Store) -> None:
     with store.transaction():
         store.assert_fact("ann", "likes", "tea")
@@ -453,6 +470,12 @@ BAD: dict[str, tuple[str | bytes, str]] = {
     "value": (line(object=1), "The object of kind string is a int"),
     "bool": (line(object=True, object_kind="integer"), "of kind integer is a bool"),
     "large": (line(object=1 << 63, object_kind="integer"), "does not fit in 64 bits"),
+    "larger": (line(object=10**400, object_kind="integer"), "does not fit in 64 bits"),
+    "reach": (line(object=10**400, object_kind="float"), "that no float reaches"),
+    "digits": (line(object_kind="float").replace('"tea"', "1" * 5_000), "cannot be read"),
+    "start": (line(valid={"start": ""}), "not an ISO time"),
+    "open": (line(valid={"start": "open"}), "not an ISO time"),
+    "end": (line(valid={"start": None, "end": ""}), "not an ISO time"),
     "base": (line(object="é", object_kind="bytes"), "not Base64"),
     "time": (line(object="today", object_kind="timestamp"), "not an ISO time"),
     "zone": (line(object="2026-01-01T00:00:00", object_kind="timestamp"), "has no zone"),

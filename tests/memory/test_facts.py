@@ -393,6 +393,7 @@ REFUSED: list[tuple[str, tuple[Any, ...], dict[str, Any], str]] = [
     ("not a number", ("a", "p", float("nan")), {}, "nan"),
     ("no end", ("a", "p", float("inf")), {}, "inf"),
     ("65 bits", ("a", "p", 1 << 63), {}, "64 bits"),
+    ("digits", ("a", "p", 10**5_000), {}, "64 bits"),
     ("inverted", ("a", "p", 1), {"valid_from": "2021-01-01", "valid_to": "2020-01-01"}, "end at"),
     ("empty", ("a", "p", 1), {"valid_from": "2020-01-01", "valid_to": "2020-01-01"}, "end at"),
     ("over before it begins", ("a", "p", 1), {"valid_to": "2020-01-01"}, "when it is recorded"),
