@@ -25,8 +25,8 @@ from .values import Context, Frame, Hit
 if TYPE_CHECKING:
     from .view import View
 
-_LANE_HITS = 100
-"""Hits of a lane that are fused with those of another."""
+_LANE_HITS = 1_000
+"""Hits of a lane that are fused with those of another, so that more of them begin with fewer."""
 
 _TOKENS_A_FACT = 150
 """A context has a fact of what the question names for each so many tokens of its budget."""

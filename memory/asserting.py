@@ -7,7 +7,7 @@ follows from them (`cerata.projections.fact_table`).
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from typing import cast
+from typing import TYPE_CHECKING, cast
 
 from cerata.engine.errors import InvalidInput
 from cerata.engine.events import (
@@ -43,6 +43,9 @@ from .fact_values import (
     stored_object,
 )
 from .values import FrameId, Receipt, frame_id
+
+if TYPE_CHECKING:
+    from .view import View
 
 EvidenceLike = FactEvidence | FrameId | tuple[FrameId, int, int]
 """A frame, or a frame and the UTF-8 bytes [start, end) of its text."""
@@ -242,8 +245,9 @@ class FactWrites(Appends):
         Raises:
             Conflict: it is merged already, or ``into`` is read as it. NotFound: nothing names it.
         """
+        named = self._of_tenant(scope)
         for name in (entity, into):
-            self.entity(name)
+            named.entity(name)
         body = MergeEntities(entity=entity, into=into)
         return self._one("merge_entities", body, scope)
 
@@ -268,7 +272,7 @@ class FactWrites(Appends):
         Raises:
             NotFound: no such entity or fact. InvalidInput: no facts are given.
         """
-        self.entity(entity)
+        self._of_tenant(scope).entity(entity)
         numbers = tuple(fact_id(one) for one in listed("facts", facts))
         if not numbers:
             raise InvalidInput("No facts are given", remedy="Name those that mean the other.")
@@ -276,6 +280,11 @@ class FactWrites(Appends):
             entity=entity, into=checked_name("An entity's name", into), facts=numbers
         )
         return self._one("split_entity", body, scope)
+
+    def _of_tenant(self, scope: Mapping[str, ScopeValue] | None) -> "View":
+        """Return what a call may name: of a store without a scope what its tenant has."""
+        view = self.view()
+        return view if self._scope is not None else view.within(full_scope(scope, None)[:1])
 
     def unsplit(self, split: int | Receipt) -> Receipt:
         """End a split, by the id that it has. Durable on return.

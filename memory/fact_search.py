@@ -111,14 +111,16 @@ class _Lane:
         self._view, self._facts, self._query = view, facts, query
         self._instant = view.valid_at_us
         folded = [word.decode() for word in words(query)[:_WORDS_MAX]]
-        self._names = Entities(facts).named_in(folded)
         self._named: dict[int, list[str]] = {}
-        for name in self._names:
+        self._older: list[int] = []
+        for tenant, name in Entities(facts).named_in(folded):
             rows = {
                 *facts.find(name, instant=self._instant),
                 *facts.find(object_=(ObjectKind.ENTITY, name), instant=self._instant),
             }
-            for row in sorted(rows)[-_NAMED_MAX:]:
+            own = sorted(facts.of_tenant(rows, tenant))
+            self._older += own[:-_NAMED_MAX]
+            for row in own[-_NAMED_MAX:]:
                 self._named.setdefault(row, []).append(name)
 
     @cached_property
@@ -139,7 +141,7 @@ class _Lane:
     def by_words(self, k: int) -> list[FactHit]:
         """Return facts that share words with the question and name nobody whom it names."""
         among = self._facts.shown_mask(self._instant)
-        among[list(self._named)] = False
+        among[[*self._named, *self._older]] = False
         count = k
         while True:
             ranked = self._ranked(count, among)

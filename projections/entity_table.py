@@ -13,7 +13,7 @@ import numpy as np
 from .entity_roles import Act
 from .fact_table import FactsAt
 from .fact_values import ObjectKind
-from .text import folded_name
+from .text import folded_name, term_of
 
 
 class EntityRow(NamedTuple):
@@ -127,13 +127,8 @@ class Entities:
 
     def _keys(self, code: int) -> dict[_Key, _Moment]:
         """Return the entities with a name, of each tenant, and when each was first named."""
-        found: dict[_Key, _Moment] = {}
-        facts = self._facts
-        for place, rows in enumerate((facts.rows_with_subject(code), facts.rows_with_entity(code))):
-            for row in rows:
-                key, moment = (facts.tenant_of(row), code), (facts.seq_of(row), place)
-                if key not in found or moment < found[key]:
-                    found[key] = moment
+        named = self._facts.first_named(code)
+        found: dict[_Key, _Moment] = {(tenant, code): when for tenant, when in named.items()}
         for tenant in set(self._columns.scope_tenant):
             key = tenant, code
             moment = self._said.first.get(key, _NEVER)
@@ -166,6 +161,8 @@ class Entities:
         if alias is not None:
             keys.update(self._said.named.get(alias, ()))
         roots = {self._root(key) for key in keys}
+        if len(roots) < 2:
+            return list(roots)
         return sorted(roots, key=lambda root: min(self._read_as(root).values(), default=_NEVER))
 
     def resolve(self, name: str) -> list[str]:
@@ -174,18 +171,25 @@ class Entities:
         found = self._named(folded_name(name), strings.find(name))
         return list(dict.fromkeys(strings.text(code) for _, code in found))
 
-    def named_in(self, words: Sequence[str]) -> list[str]:
-        """Return the entities that folded words name, in their order; a longer name is taken first.
+    def named_in(self, words: Sequence[str]) -> list[tuple[int, str]]:
+        """Return the entities that folded words name, in their order, each with its tenant.
 
-        Cost: a look-up for each run of up to six words.
+        A longer name is taken first. A word that stands for nothing in a search names nobody,
+        unless there is no other word. Cost: a look-up for each run of up to six words.
         """
-        found: dict[str, None] = {}
+        found: dict[tuple[int, str], None] = {}
+        empty = {word for word in words if term_of(word.encode()) is None}
+        if empty == set(words):
+            empty.clear()
         start = 0
         while start < len(words):
             for size in range(min(_NAME_WORDS_MAX, len(words) - start), 0, -1):
+                if size == 1 and words[start] in empty:
+                    continue
                 named = self._named(" ".join(words[start : start + size]))
                 if named:
-                    found.update((self._columns.strings.text(code), None) for _, code in named)
+                    text = self._columns.strings.text
+                    found.update(((tenant, text(code)), None) for tenant, code in named)
                     start += size
                     break
             else:

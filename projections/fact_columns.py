@@ -456,6 +456,7 @@ class FactColumns:
             self.by_object,
             self.strings,
             self.folded_names,
+            *(self.by_repeat, self.by_evidence, self.by_assumption, self.by_frame),
         )
         return held + sum(one.size_bytes for one in (*derived, *indexes))
 

@@ -247,25 +247,27 @@ class FactFold:
             return False
         began = self._born(row).valid_from
         return any(
-            other.predicate == birth.predicate
-            and tenants[other.scope] == tenant
+            tenants[other.scope] == tenant
             and began < other.valid_from <= birth.recorded
             and other.valid_from < other.valid_to
             and (other.kind, other.object) != (birth.kind, birth.object)
             and not self._is_closed(one)
-            for one, other in self._read_as(tenant, row)
+            for one, other in self._read_as(tenant, row, birth.predicate)
         )
 
-    def _read_as(self, tenant: int, row: int) -> Iterator[tuple[int, FactBirth]]:
-        """Yield the rows whose subject is read as that of a row is, and their births."""
+    def _read_as(self, tenant: int, row: int, predicate: int) -> Iterator[tuple[int, FactBirth]]:
+        """Yield the rows of a predicate whose subject is read as that of a row is, with births."""
         roles = self._roles
         root = roles.read(tenant, row, self._born(row).subject)
         rows = set(roles.split_rows)
         for name in roles.names_of(tenant, root):
             rows.update(self._columns.rows_of_subject(name), self._born_of.get(name, ()))
+        predicates = self._columns.predicate
         for one in rows:
+            if one < self._first_row and predicates.item(one) != predicate:
+                continue
             birth = self._born(one)
-            if roles.read(tenant, one, birth.subject) == root:
+            if birth.predicate == predicate and roles.read(tenant, one, birth.subject) == root:
                 yield one, birth
 
     def _born(self, row: int) -> FactBirth:

@@ -8,6 +8,7 @@ Cost of a look-up by subject or object: O(log² n) and the facts with that name,
 predicate alone, or nothing, a pass over the columns.
 """
 
+from bisect import bisect_right
 from collections.abc import Iterable, Iterator, Sequence
 from copy import copy
 from typing import Final, NamedTuple, Protocol
@@ -16,7 +17,7 @@ import numpy as np
 
 from cerata.engine.events import Scope
 
-from .columns import I64, NO_ROW, Mask, rows_up_to
+from .columns import I64, Mask, rows_up_to
 from .entity_roles import Act, ActRow, EntityRoles
 from .fact_columns import (
     CONFIDENCE_UNIT,
@@ -153,6 +154,10 @@ _ROLES_KEPT_MAX: Final = 16
 _TEXTS_KEPT_MAX: Final = 1024
 
 
+def _start_of(begun: tuple[int, int, tuple[int, int]]) -> int:
+    return begun[0]
+
+
 class Labels(Protocol):
     """What links between facts say of some of them (`labelling`)."""
 
@@ -180,17 +185,14 @@ class FactsAt:
         self._scopes = scopes
         self.roles = facts.roles(n, scopes)
         self._is_plain = self.roles.is_plain
+        # Closings that came since are of rows that were known: a reader's rows name those too.
+        self._closings = rows_up_to(facts.closing_seqs, n)
         self._texts: dict[int, str] = {}
 
     @property
     def row_count(self) -> int:
         """How many rows there are at n."""
         return rows_up_to(self._facts.seqs, self.n)
-
-    @property
-    def _closings(self) -> int:
-        """How many closings there are at n."""
-        return rows_up_to(self._facts.closing_seqs, self.n)
 
     # --- finding ---------------------------------------------------------------------------------
 
@@ -262,24 +264,38 @@ class FactsAt:
             mask[list(self.labels.invalid(np.flatnonzero(mask)))] = False
         return mask
 
-    def rows_with_subject(self, code: int) -> list[int]:
-        """Return the rows within the scope that have a string as subject, known or not."""
-        found = self._columns.by_subject.find(self._facts.subject_codes, code)
-        return self._seen(found, closed=True, invalid=True)
+    def first_named(self, code: int) -> dict[int, tuple[int, int]]:
+        """Return when facts first name each tenant's entity of a name: (event, place).
 
-    def rows_with_entity(self, code: int) -> list[int]:
-        """Return the rows within the scope that have an entity as object, known or not."""
-        found = self._columns.by_object.find(self._facts.object_numbers, code)
-        kinds = self._facts.kinds
-        rows = [row for row in found if kinds[row] == ObjectKind.ENTITY]
-        return self._seen(rows, closed=True, invalid=True)
+        The place is 0 as subject and 1 as object. Known or not, within the scope.
+        """
+        facts, columns = self._facts, self._columns
+        found: dict[int, tuple[int, int]] = {}
+        for place, rows in enumerate(
+            (
+                columns.by_subject.find(facts.subject_codes, code),
+                columns.by_object.find(facts.object_numbers, code),
+            )
+        ):
+            left = set(columns.scope_tenant[1:])
+            for row in rows:
+                if not left or facts.births[row] > self.n:
+                    break
+                if self._scopes is not None and facts.scopes[row] not in self._scopes:
+                    continue
+                tenant = self.tenant_of(row)
+                if tenant in left and (not place or facts.kinds[row] == ObjectKind.ENTITY):
+                    left.discard(tenant)
+                    moment = facts.births[row], place
+                    found[tenant] = min(moment, found.get(tenant, moment))
+        return found
 
     def _seen(self, rows: Iterable[int], *, closed: bool, invalid: bool = False) -> list[int]:
         """Leave out rows that are not known at n, that are invalid, or outside the scope."""
         facts, n, scopes = self._facts, self.n, self._scopes
         births = facts.births
         found = [row for row in rows if births[row] <= n]
-        if not closed and len(facts.closings):
+        if not closed and self._closings:
             found = [row for row in found if self.is_known(row)]
         if scopes is not None:
             codes = facts.scopes
@@ -297,7 +313,7 @@ class FactsAt:
         if code is None:
             return []
         if self._is_plain:
-            self._texts[code] = name
+            self._keep(code, name)
             return columns.by_subject.find(facts.subject_codes, code)
         rows: list[int] = []
         for one in self.roles.related(code):
@@ -337,7 +353,7 @@ class FactsAt:
         text = text_of(value)
         code = self._columns.strings.find(text)
         if code is not None:
-            self._texts[code] = text
+            self._keep(code, text)
         return code
 
     def known_among(self, rows: I64) -> I64:
@@ -461,8 +477,7 @@ class FactsAt:
 
     def is_known(self, row: int) -> bool:
         """Tell whether a row was not retracted by n."""
-        closing = self._facts.closed[row]
-        return closing == NO_ROW or self._facts.closings[closing] > self.n
+        return self._facts.closed[row] >= self._closings
 
     def known(self, rows: Iterable[int]) -> list[int]:
         """Leave out rows that are not known at n, or outside the scope."""
@@ -533,11 +548,12 @@ class FactsAt:
         for row in rows:
             start, end, by = starts[row], ends[row], None
             value = self.value_key(row)
-            for began, other, its_value in real:
+            # The first that begins after this one, at the latest that of a neighbouring value.
+            for place in range(bisect_right(real, start, key=_start_of), len(real)):
+                began, other, its_value = real[place]
                 if began >= end:
                     break
-                later = other > row or end == ENDLESS
-                if began > start and later and its_value != value:
+                if (other > row or end == ENDLESS) and its_value != value:
                     end, by = began, other
                     break
             found[row] = FactSpan(row, Interval(start, end), by)
@@ -571,10 +587,14 @@ class FactsAt:
         """Return the string with a code; those that were asked for are at hand."""
         found = self._texts.get(code)
         if found is None:
-            if len(self._texts) >= _TEXTS_KEPT_MAX:
-                self._texts.clear()
-            found = self._texts[code] = self._columns.strings.text(code)
+            found = self._columns.strings.text(code)
+            self._keep(code, found)
         return found
+
+    def _keep(self, code: int, text: str) -> None:
+        if len(self._texts) >= _TEXTS_KEPT_MAX:
+            self._texts.clear()
+        self._texts[code] = text
 
     def predicate_of(self, row: int) -> str:
         return self._columns.predicates.text(self._facts.predicates[row]) or ""
@@ -608,7 +628,7 @@ class FactsAt:
     def known_of(self, row: int) -> tuple[int, int | None, int | None]:
         """Return when a row was recorded, when retracted, and by which event, by n."""
         recorded, closing = self._facts.recorded[row], self._facts.closed[row]
-        if closing == NO_ROW or self._facts.closings[closing] > self.n:
+        if closing >= self._closings:
             return recorded, None, None
         when = self._columns.closing_recorded.item(closing)
         return recorded, when, self._facts.closings[closing]

@@ -11,7 +11,7 @@ import numpy as np
 
 from cerata.engine.events import AssertFact, Erased, EventBody
 
-from .columns import I64, Mask
+from .columns import I64, Mask, rows_up_to
 from .fact_table import FactsAt
 from .fact_values import ObjectKind, kind_of_value
 from .fulltext import FulltextProjection
@@ -64,10 +64,11 @@ class FactTextView:
     """Ranks the facts of one state."""
 
     def __init__(self, text: FactText, facts: FactsAt) -> None:
-        # Where no assertion repeats another, a fact's row of words has its own number.
-        born = facts.facts.seqs
-        rows = None if len(born) == len(text.seqs) else np.searchsorted(text.seqs, born)
-        self._rows: I64 | None = None if rows is None else rows[: facts.row_count]
+        # Where no assertion by n repeats another, a fact's row of words has its own number.
+        count = facts.row_count
+        is_same = rows_up_to(text.seqs, facts.n) == count
+        born = facts.facts.seqs[:count]
+        self._rows: I64 | None = None if is_same else np.searchsorted(text.seqs, born)
         self._ranking = text.fulltext.view(self._spread(facts.shown_mask()))
 
     def ranked(self, query: str, k: int, among: Mask) -> list[tuple[int, float]]:

@@ -104,10 +104,6 @@ class Strings:
 
     # --- reading ---------------------------------------------------------------------------------
 
-    def all_hashes(self) -> U64:
-        """Return the hash of every string; the one with code i + 1 at index i."""
-        return self._hashes.view()
-
     def find(self, text: str) -> int | None:
         """Return the code of a string, or None; about 3 us."""
         wanted = text.encode()

@@ -357,7 +357,7 @@ def merge(store: Store, entity: str, into: str, scope: dict[str, ScopeValue]) ->
     tenant = dict(full_scope(scope, None))["tenant"]
     model = FactModel(events_of(store.view()), (("tenant", tenant),))
     merged = {one.body.entity for one in model.merges}
-    is_known = all(FactModel(events_of(store.view())).entity(name) for name in (entity, into))
+    is_known = all(model.entity(name) for name in (entity, into))
     is_free = entity not in merged and model.reading(tenant, into) != entity
     if is_known and is_free:
         store.merge_entities(entity, into, scope=scope)

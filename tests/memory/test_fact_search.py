@@ -52,8 +52,8 @@ def test_a_question_that_names_nobody_finds_facts_by_their_words(store: Store) -
 def test_a_longer_name_is_taken_before_a_part_of_it(store: Store) -> None:
     store.assert_fact("Smith", "is", "somebody else")
     folded = ["ally", "smith"]
-    assert Entities(store.view().facts_at).named_in(folded) == ["alice"]
-    assert Entities(store.view().facts_at).named_in(folded[1:]) == ["Smith"]
+    assert Entities(store.view().facts_at).named_in(folded) == [(1, "alice")]
+    assert Entities(store.view().facts_at).named_in(folded[1:]) == [(1, "Smith")]
 
 
 def test_facts_are_found_as_they_were_known_and_true(store: Store) -> None:
@@ -120,6 +120,45 @@ def test_tenants_find_their_own_facts_alone(store: Store) -> None:
         Entity("oslo")
     ]
     assert other.search_facts("Ally Smith") == []
+
+
+def test_an_alias_of_another_tenant_names_nobody_here(store: Store) -> None:
+    """The name that it stands for was looked up in every tenant."""
+    store.assert_fact("alice", "likes", "rum", scope={"tenant": "other"})
+    assert {fact for fact, _ in found(store, "Ally Smith")} == {Entity("paris"), "green tea"}
+
+
+def test_a_word_that_says_nothing_names_nobody(store: Store) -> None:
+    """One fact about "it" stood before whatever was asked."""
+    store.assert_fact("It", "is", Entity("What"), evidence=[2])
+    assert found(store, "is it about the favourite drink")[0] == ("green tea", ())
+    assert found(store, "it")[0][1] == ("It",)
+
+
+def test_a_past_view_ranks_its_own_facts_though_the_fold_of_words_stands_elsewhere(
+    store: Store,
+) -> None:
+    """Equal counts of rows were taken for equal rows, whatever events both folds stood at."""
+    store.assert_fact("bob", "keeps", "a zebra", valid_from="2020-01-01")
+    store.assert_fact("bob", "keeps", "a zebra", valid_from="2020-01-01")
+    store.assert_fact("dan", "drinks", "grog")
+    then = store.view()
+    assert [hit.fact.object for hit in then.search_facts("zebra")] == ["a zebra"]
+    store.assert_fact("eve", "reads", "a book")
+    store.facts()
+    assert len(then.fact_text.seqs) == 6
+    assert store.view().facts_at.row_count == 6
+    again = store.at(then)
+    assert [hit.fact.subject for hit in again.search_facts("grog")] == ["dan"]
+    assert [hit.fact.subject for hit in again.search_facts("zebra")] == ["bob"]
+
+
+def test_fewer_hits_are_the_first_of_more(store: Store) -> None:
+    """How deep a lane was fused went by how many hits were asked for."""
+    store.put_frames([f"Alice and rome, note {number}" for number in range(130)])
+    store.assert_fact("alice", "wrote", "notes", evidence=list(range(60, 130)))
+    many = [hit.id for hit in store.search("alice notes", k=120)]
+    assert [hit.id for hit in store.search("alice notes", k=20)] == many[:20]
 
 
 @pytest.mark.parametrize(("question", "k"), [(7, 1), ("a", 0), ("a", True)])
