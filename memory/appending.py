@@ -130,6 +130,14 @@ class Appends(Reads):
             transaction.look_up(tenant_of(scope))
             transaction.called(*arguments, *(() if drafts is None else (asked(drafts),)))
 
+    def first_use(self, key: str, tenant: str) -> Receipt | None:
+        """Return the receipt of what an idempotency key was first used for in a tenant, or None.
+
+        Cost: takes the writer lock for the look-up. Raises: InvalidInput, ReadOnly, Locked.
+        """
+        found = self._log.find_key(key, tenant)
+        return None if found is None else self._receipt((), found.appended)
+
     def next_place(self) -> int:
         """Return the place, from 1, that the next event will have in its batch."""
         transaction = self._transaction.get()

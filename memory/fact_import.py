@@ -2,11 +2,12 @@
 
 Owns the batches, the keys by which a batch is known again, and what ids and evidence mean here. A
 batch is durable before the next is read, and one with a bad line is refused whole, so whoever was
-stopped calls again with the same lines: those that are there are passed over. Leaves out the lines
+stopped calls again with the same lines: those that are there are passed over. So is the beginning
+of a batch that an earlier import ended with, when more lines follow now. Leaves out the lines
 themselves (`fact_lines`).
 """
 
-from collections.abc import Callable, Generator, Iterable, Iterator
+from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import datetime
@@ -52,6 +53,7 @@ from .fact_lines import (
     meant,
 )
 from .fact_values import OPEN, FactEvidence, checked_name
+from .values import Receipt
 from .view import View
 
 BATCH_LINES: Final = 1_000
@@ -158,6 +160,13 @@ class _Numbered(NamedTuple):
     line: SaidLine
 
 
+class _Part(NamedTuple):
+    """Lines of a batch up to ``end``, and their events; none where they are not there."""
+
+    end: int
+    seqs: tuple[int, ...]
+
+
 class _Import:
     """The batches on their way in. ``_ids`` are what lines are called here, by what they are there.
 
@@ -173,6 +182,8 @@ class _Import:
         self._batch: list[_Numbered] = []
         self._size = 0
         self._ids: dict[int, int] = {}
+        self._is_new = False
+        """Whether a batch was not there whole: then no later one is."""
 
     def begin(self) -> None:
         """End a batch, and forget the ids of all lines so far."""
@@ -190,28 +201,83 @@ class _Import:
         batch, self._batch, self._size = self._batch, [], 0
         if not batch:
             return
-        hashes = [hash_bytes(one.data) for one in batch]
-        self._chain = hash_bytes(b"".join((self._chain, *hashes)))
-        with _naming(batch[0].number):
-            first = self._scope_of(batch[0].line)
+        chain = _Chain(self._chain, batch)
+        self._chain = chain.at(len(batch))
+        added, end = 0, 0
+        while end < len(batch):
+            # Somebody else may be quicker, and cut the batch elsewhere: then it is looked at anew.
+            end = 0
+            for part in self._parts(batch, chain):
+                lines, seqs = batch[end : part.end], part.seqs
+                if not seqs:
+                    done = self._write(lines, chain.at(part.end))
+                    seqs = done.seqs
+                    added += len(seqs) if done.added else 0
+                if len(seqs) != len(lines):
+                    self._is_new = False
+                    break
+                self._call(lines, seqs)
+                end = part.end
+        self.added += added
+        self.known += len(batch) - added
+
+    def _call(self, lines: Sequence[_Numbered], seqs: Sequence[int]) -> None:
+        """Take down what lines are called here."""
+        for one, seq in zip(lines, seqs, strict=True):
+            if isinstance(one.line, FactLine | RetractionLine):
+                self._ids[one.line.id] = seq
+
+    def _write(self, lines: Sequence[_Numbered], chain: bytes) -> Receipt:
+        """Write lines as one batch, under the key of all lines so far."""
+        with _naming(lines[0].number):
+            first = self._scope_of(lines[0].line)
         view = self._store.view()
-        with self._store.transaction(key=f"import facts {self._chain.hex()}") as transaction:
+        before = dict(self._ids)
+        with self._store.transaction(key=_key(chain)) as transaction:
             transaction.look_up(tenant_of(first))
-            transaction.called(self._chain)
+            transaction.called(chain)
             if transaction.first is None:
-                for one in batch:
+                for one in lines:
                     with _naming(one.number):
                         receipt = self._store.write([self._draft(one.line, view)])
                         self._name(one.line, receipt.seqs[0])
         done = transaction.receipt
         assert done is not None
-        for one, seq in zip(batch, done.seqs, strict=True):
-            if isinstance(one.line, FactLine | RetractionLine):
-                self._ids[one.line.id] = seq
-        if done.added:
-            self.added += len(batch)
-        else:
-            self.known += len(batch)
+        # What they are called in the batch is nothing outside it.
+        self._ids = before
+        return done
+
+    def _parts(self, batch: Sequence[_Numbered], chain: "_Chain") -> "list[_Part]":
+        """Return what is there of a batch and what is not, in order of its lines.
+
+        Each time that the same lines came with more after them, these were a batch of their own,
+        which has the key of all lines so far. Cost: a look-up for each line, but only of the first
+        batch that is not there whole; no later one can be there.
+        """
+        count = len(batch)
+        if self._is_new:
+            return [_Part(count, ())]
+        tenants = dict.fromkeys(map(self._tenant_of, batch))
+        parts = list[_Part]()
+        end = gap = count
+        while end:
+            uses = (self._store.first_use(_key(chain.at(end)), tenant) for tenant in tenants)
+            used = next((one for one in uses if one is not None), None)
+            if used is None:
+                end -= 1
+                continue
+            if gap > end:
+                parts.append(_Part(gap, ()))
+            parts.append(_Part(end, used.seqs))
+            gap = end = end - len(used.seqs)
+        if gap:
+            parts.append(_Part(gap, ()))
+        self._is_new = not all(part.seqs for part in parts)
+        return parts[::-1]
+
+    def _tenant_of(self, one: _Numbered) -> str:
+        with _naming(one.number):
+            return tenant_of(self._scope_of(one.line))
 
     def _name(self, line: SaidLine, place: int) -> None:
         if isinstance(line, FactLine | RetractionLine):
@@ -229,6 +295,9 @@ class _Import:
         scope = self._scope_of(line)
         if isinstance(line, FactLine):
             return self._fact(line, scope, view)
+        if isinstance(line, MergeLine) and _holds(line, scope, view):
+            # It is one event all the same, and this one says nothing new.
+            return Draft(PutEntity(entity=_entity(line.entity)), scope)
         return Draft(self._body(line), scope)
 
     def _body(self, line: SaidLine) -> EventBody:
@@ -298,6 +367,28 @@ class _Import:
             if chunk is not None and content_hash(view.content(chunk)) == _hash(part.content):
                 return chunk
         return None
+
+
+class _Chain:
+    """The hashes of a batch's lines with all lines before them."""
+
+    def __init__(self, before: bytes, batch: Sequence[_Numbered]) -> None:
+        self._before = before
+        self._hashes = [hash_bytes(one.data) for one in batch]
+
+    def at(self, end: int) -> bytes:
+        """Return the hash of all lines up to the batch's ``end``."""
+        return hash_bytes(b"".join((self._before, *self._hashes[:end])))
+
+
+def _key(chain: bytes) -> str:
+    return f"import facts {chain.hex()}"
+
+
+def _holds(line: MergeLine, scope: Scope, view: View) -> bool:
+    """Tell whether an entity is merged into the one that a line says already."""
+    held = view.within(None).facts_at
+    return held.facts.merged_into(tenant_of(scope), line.entity, held.n) == line.into
 
 
 def _start(valid: PeriodPart) -> datetime | str | None:

@@ -17,7 +17,17 @@ TOLD_BY_THEIR_NAME = {"recorded", "scope", "seq", "to_dict", "type"}
 """Attributes and methods that mean the same wherever they stand."""
 
 OUR_OWN = {
-    *("blob", "events", "existing", "gathered", "in_transaction", "next_place", "on", "over"),
+    *(
+        "blob",
+        "events",
+        "existing",
+        "first_use",
+        "gathered",
+        "in_transaction",
+        "next_place",
+        "on",
+        "over",
+    ),
     *("own", "seen", "shown", "write", "fact_seq", "valid_instant", "earlier"),
     *("fact_in", "is_current", "logged"),
 }

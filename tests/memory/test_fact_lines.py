@@ -2,7 +2,8 @@
 
 import json
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Generator, Iterator, Sequence
+from contextlib import contextmanager
 from datetime import UTC, datetime, timedelta
 from io import BytesIO, StringIO
 from itertools import islice
@@ -16,6 +17,7 @@ from cerata import Allen, Conflict, Entity, Fact, InvalidInput, Store, Unsupport
 from cerata.engine.events import AssertFact, PutFrame
 from cerata.fault_injection.testing import Workload, assert_crash_safe, operation
 from cerata.memory import fact_import, fact_lines
+from cerata.memory.appending import Appends
 from cerata.memory.fact_import import BATCH_LINES
 from cerata.memory.fact_lines import LINE_SIZE_MAX
 from cerata.projections.scopes import by_name
@@ -362,6 +364,75 @@ def test_later_lines_add_what_is_new(store: Store, copy: Store) -> None:
     done = copy.import_facts(store.export_facts())
     assert (done.added, done.known) == (1, BATCH_LINES)
     assert copy.facts("x")[0].depth == 1
+
+
+def test_a_longer_export_adds_its_new_lines_alone(store: Store, copy: Store) -> None:
+    """Also within the batch that the last one ended with, and of what cannot be said twice."""
+    first = store.assert_fact("ann", "is", Entity("bob"))
+    store.merge_entities("ann", "bob")
+    wrong = store.assert_fact("ann", "likes", "tea")
+    store.retract_fact(wrong)
+    known, lines = 0, list[str]()
+    for number in range(4):
+        lines = list(store.export_facts(history=True))
+        done = copy.import_facts(lines)
+        assert (done.added, done.known) == (len(lines) - 1 - known, known)
+        known = len(lines) - 1
+        again = copy.import_facts(lines)
+        assert (again.added, again.known, again.head) == (0, known, done.head)
+        assert len(list(copy.log())) == known
+        store.assert_fact(f"n{number}", "follows from", "it", because=first)
+    assert [one.depth for one in copy.facts(include_retracted=True)] == [0, 0, 1, 1, 1]
+    # An earlier one again: all of its lines are there.
+    assert copy.import_facts(lines[:-2]).known == known - 2
+    # And what is there in two batches goes on into a third.
+    store.assert_facts([(f"m{number}", "is", number) for number in range(BATCH_LINES)])
+    done = copy.import_facts(store.export_facts(history=True))
+    assert (done.added, done.known) == (BATCH_LINES + 1, known)
+    assert len(copy.facts()) == len(store.facts())
+
+
+def test_a_longer_export_of_several_tenants_is_known_again(copy: Store) -> None:
+    """A batch's key is in the tenant of its first line, whichever that was."""
+    each = [
+        line(id=number, subject=f"n{number}", scope={"tenant": f"t{number % 3}"})
+        for number in range(9)
+    ]
+    for end in (2, 3, 7, 8, 9):
+        copy.import_facts(each[:end])
+        assert (copy.head.seq, copy.import_facts(each[:end]).known) == (end, end)
+
+
+def test_two_who_import_at_once_say_each_line_once(
+    copy: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """One finds nothing there, and then the other was quicker and had cut the batch in two."""
+    each = [line(id=number, subject=f"n{number}") for number in range(6)]
+    each.append(line(id=9, subject="last", because=5))
+    whole = Appends.transaction
+
+    @contextmanager
+    def late(*given: Any, **how: Any) -> Generator[Any]:
+        monkeypatch.setattr(Appends, "transaction", whole)
+        copy.import_facts(each[:4])
+        copy.import_facts(each)
+        with whole(*given, **how) as transaction:
+            yield transaction
+
+    monkeypatch.setattr(Appends, "transaction", late)
+    done = copy.import_facts(each)
+    assert (done.added, done.known, done.head) == (0, 7, 7)
+
+
+def test_a_merge_that_holds_is_no_conflict_for_other_lines(copy: Store) -> None:
+    """A later export may have other lines before it, where something was retracted since."""
+    merge = '{"type":"merge","version":1,"entity":"ann","into":"bob"}'
+    facts = [line(id=number, object=f"o{number}") for number in range(3)]
+    copy.import_facts([line(id=9, subject="bob"), *facts, merge])
+    done = copy.import_facts([line(id=9, subject="bob"), *facts[1:], merge])
+    assert (done.added, done.known) == (4, 0)
+    assert len(copy.facts()) == 4
+    assert copy.entity("ann").name == "bob"
 
 
 class Stopped(Exception):
