@@ -117,6 +117,10 @@ class EntityRoles:
         """Whether any predicate has one value at a time."""
         return any(self._functional.values())
 
+    def reads_as(self, other: "EntityRoles") -> bool:
+        """Tell whether both read every name as itself, and the same predicates as functional."""
+        return self.is_plain and other.is_plain and self._functional == other._functional
+
     def is_merge(self, seq: int) -> bool:
         """Tell whether event ``seq`` is a merge that holds."""
         return seq in self.merges

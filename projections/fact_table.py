@@ -494,6 +494,22 @@ class FactsAt:
         repeats = columns.repeat_row.view()[rows_up_to(again, n) : rows_up_to(again, self.n)]
         return sorted(rows.union(closings.tolist(), repeats.tolist()))
 
+    def with_values_beside(self, rows: Iterable[int]) -> list[int]:
+        """Return rows and those whose end they may decide: of the same functional predicate.
+
+        Where names are read as themselves.
+        """
+        facts, columns, found = self._facts, self._columns, set(rows)
+        groups = {
+            (facts.subjects[row], facts.predicates[row])
+            for row in found
+            if self.roles.is_functional(self.tenant_of(row), facts.predicates[row])
+        }
+        for subject, predicate in groups:
+            beside = columns.by_subject.find(facts.subject_codes, subject)
+            found.update(row for row in beside if facts.predicates[row] == predicate)
+        return sorted(found)
+
     # --- when they are true ----------------------------------------------------------------------
 
     def spans(self, rows: Sequence[int], group: Sequence[int] | None = None) -> list[FactSpan]:
