@@ -12,7 +12,7 @@ from datetime import datetime
 from itertools import islice
 from typing import Final, Protocol, TypeAlias
 
-from cerata.engine.codec import tenant_of
+from cerata.engine.codec import prepare, tenant_of
 from cerata.engine.errors import ExtractorFailed, InvalidInput
 from cerata.engine.events import Draft, ExtractFacts, JsonValue, Scope
 from cerata.engine.limits import BATCH_EVENTS_MAX, NAME_SIZE_MAX
@@ -26,6 +26,8 @@ from .evidence import quoted
 from .fact_values import FactEvidence, FactObject, plain_object
 from .values import Frame
 from .view import View
+
+Ids: TypeAlias = tuple[int, ...]
 
 FOUND_MAX: Final = BATCH_EVENTS_MAX - 1
 """Facts found in one frame: they and the event that led to them are one batch."""
@@ -80,7 +82,7 @@ class Extracted:
 
     ``facts`` are the ids of the facts, in order of ``candidates``; one that was known before is
     named by its new event. ``added`` is False where it had read the frame before, and in a dry run,
-    which has candidates and no facts.
+    which has candidates and no facts, or no candidates where it had read the frame before.
     """
 
     frame: int
@@ -172,9 +174,13 @@ def extract(
     """
     name, version = (_named(what, getattr(extractor, what, None)) for what in ("name", "version"))
     done = list[Extracted]()
+    before = _read_before(store, numbers, name, version) if dry_run else {}
     for number in numbers:
         frame = store.frame(number)
-        one = (_looked_at if dry_run else _read)(store, frame, extractor)
+        if number in before:
+            one = Extracted(number, (), before[number], added=False)
+        else:
+            one = (_looked_at if dry_run else _read)(store, frame, extractor)
         done.append(one)
         if report is not None:
             report(one, len(done), len(numbers))
@@ -198,16 +204,40 @@ def _looked_at(store: Appends, frame: Frame, extractor: Extractor) -> Extracted:
     return Extracted(frame.id, found, (), added=False)
 
 
+def _read_before(store: Appends, numbers: Sequence[int], name: str, version: str) -> dict[int, Ids]:
+    """Return the ids of the facts that an extractor found in each frame that it has read.
+
+    A key is looked up under the writer's lock, which whoever only looks does without. Cost: a pass
+    over the log after the first of the frames.
+    """
+    found = dict[int, Ids]()
+    for event in store.view().within(None).log(min(numbers, default=0) + 1):
+        body = event.body
+        if isinstance(body, ExtractFacts) and (
+            (body.extractor, body.extractor_version) == (name, version)
+        ):
+            last = min(event.seq + body.count, event.header.last_seq)
+            found.setdefault(body.frame, tuple(range(event.seq + 1, last + 1)))
+    return found
+
+
 def _read(store: Appends, frame: Frame, extractor: Extractor) -> Extracted:
-    """Record what an extractor finds in a frame, unless it has read it before."""
+    """Record what an extractor finds in a frame, unless it has read it before.
+
+    It runs before the transaction: what it writes to the same memory itself is not part of that.
+    """
     asked = arguments_hash("extract", extractor.name, extractor.version, frame.id)
+    key = f"extract {asked.hex()}"
     scope = tuple(frame.scope.items())
-    found: tuple[Candidate, ...] = ()
-    with store.transaction(key=f"extract {asked.hex()}") as transaction:
+    used = store.first_use(key, tenant_of(scope))
+    if used is not None:
+        return Extracted(frame.id, (), used.ids, added=False)
+    found = _found(extractor, frame)
+    with store.transaction(key=key) as transaction:
         transaction.look_up(tenant_of(scope))
         transaction.called(asked)
+        # Another process may have read it meanwhile.
         if transaction.first is None:
-            found = _found(extractor, frame)
             store.write(list(_drafts(extractor, frame, found, scope, store)))
     receipt = transaction.receipt
     assert receipt is not None
@@ -245,9 +275,18 @@ def _drafts(
             because=-1,
         )
         try:
-            yield quoted(lambda: view, assertion_draft(fact, scope, now))
+            yield _storable(quoted(lambda: view, assertion_draft(fact, scope, now)))
         except InvalidInput as error:
             raise _failed(extractor, frame, f"gave what is no fact: {error}", number) from error
+
+
+def _storable(draft: Draft) -> Draft:
+    """Return a draft that a batch can hold. Raises `InvalidInput`."""
+    try:
+        prepare([draft], bytes)
+    except InvalidInput as error:
+        raise InvalidInput(error.what, remedy=error.remedy) from error
+    return draft
 
 
 def _found(extractor: Extractor, frame: Frame) -> tuple[Candidate, ...]:
@@ -274,6 +313,8 @@ def _found(extractor: Extractor, frame: Frame) -> tuple[Candidate, ...]:
 def _is_span(start: object, end: object, data: bytes) -> bool:
     """Tell whether [start, end) are bytes of a text, from one character's start to another's."""
     if not isinstance(start, int) or not isinstance(end, int):
+        return False
+    if isinstance(start, bool) or isinstance(end, bool):
         return False
     if not 0 <= start < end <= len(data):
         return False

@@ -150,6 +150,51 @@ def test_a_dry_run_says_what_would_be_and_writes_nothing(store: Store) -> None:
     assert store.extract().frames[0].added
 
 
+def test_a_dry_run_after_a_run_says_that_nothing_would_be_written(store: Store) -> None:
+    first, second = store.put_frames([TEXT, "Eve works at Acme."]).ids
+    done = store.extract(first)
+    store.extract(second, extractor=Model(first_word))
+    model = Model(first_word, "english-facts", EnglishFacts.version)
+    again = store.extract(extractor=model, dry_run=True)
+    assert [(one.candidates, one.facts, one.added) for one in again.frames] == [
+        ((), done.frames[0].facts, False),
+        (tuple(first_word("Eve works at Acme.")), (), False),
+    ]
+    assert model.asked == ["Eve works at Acme."]
+    assert store.extract(dry_run=True).found == 1
+
+
+def test_what_an_extractor_writes_itself_is_no_part_of_what_it_found(store: Store) -> None:
+    """It keeps notes in the same memory: they come before, and the facts still have their cause."""
+
+    def noting(text: str) -> list[Candidate]:
+        store.put_frame(f"asked about: {text}")
+        return first_word(text)
+
+    frame = store.put_frame(TEXT)
+    [one] = store.extract(frame, extractor=Model(noting)).frames
+    note, said, fact = store.log(2)
+    assert isinstance(note.body, PutFrame)
+    assert isinstance(said.body, ExtractFacts)
+    assert (said.body.frame, fact.causation, one.facts) == (frame.id, said.seq, (fact.seq,))
+    assert fact.header.first_seq == said.seq
+    head = store.head.seq
+    assert not store.extract(frame, extractor=Model(raising)).frames[0].added
+    assert store.head.seq == head
+
+
+def test_two_who_read_a_frame_at_once_record_it_once(store: Store) -> None:
+    """The one who ends later adds nothing."""
+
+    def slow(text: str) -> list[Candidate]:
+        store.extract(extractor=Model(first_word))
+        return first_word(text)
+
+    store.put_frame(TEXT)
+    [one] = store.extract(extractor=Model(slow)).frames
+    assert (one.added, one.facts, store.head.seq) == (False, (3,), 3)
+
+
 def test_an_extraction_that_was_stopped_goes_on(store: Store) -> None:
     """Frame by frame: what was read is not read again."""
     store.put_frames(["one", "two", "bad", "four"])
@@ -241,6 +286,9 @@ WRONG: dict[str, tuple[Any, str]] = {
     "empty": (Candidate("a", "is", "b", 1, 1), r"bytes \[1, 1\)"),
     "cut": (Candidate("a", "is", "b", 0, 1), r"bytes \[0, 1\)"),
     "float": (Candidate("a", "is", "b", 0, 2.0), r"bytes \[0, 2.0\)"),  # type: ignore[arg-type]
+    "bool": (Candidate("a", "is", "b", False, 2), r"bytes \[False, 2\)"),
+    "long object": (Candidate("a", "is", "b" * (16 << 20) + "b", 0, 2), "over the limit of"),
+    "long name": (Candidate("a" * (16 << 20) + "a", "is", "b", 0, 2), "over the limit of"),
     "subject": (Candidate("", "is", "b", 0, 2), "The subject is empty"),
     "nan": (Candidate("a", "is", float("nan"), 0, 2), "The object is nan"),
     "confidence": (Candidate("a", "is", "b", 0, 2, confidence=2), "confidence is 2"),
