@@ -18,6 +18,7 @@ from cerata.memory.fact_values import (
     FactObject,
     Period,
     plain_object,
+    stored_object,
 )
 from cerata.memory.view import View
 from cerata.projections.fact_values import Standing
@@ -77,6 +78,7 @@ def run_facts(options: Namespace, output: Output) -> int:
     form = None if plot is None else form_of(plot)
     if form is not None and options.conflicts:
         raise InvalidInput("--conflicts has no picture", remedy="Leave --plot or it out.")
+    _refuse_together(options)
     with reading(options) as store:
         view = view_of(store, options)
         if options.conflicts:
@@ -99,6 +101,23 @@ def run_facts(options: Namespace, output: Output) -> int:
             answer["plot"] = plot
         output.result(answer, items="facts")
     return 0
+
+
+def _refuse_together(options: Namespace) -> None:
+    """Refuse options of which one would be passed over. Raises `InvalidInput`."""
+    narrowing = ("object", "valid_at", "matching", "retracted", "invalid", "evidence")
+    both = {"conflicts": narrowing, "matching": ("retracted", "invalid")}
+    for one, others in both.items():
+        for other in others:
+            if _is_given(options, one) and _is_given(options, other):
+                raise InvalidInput(
+                    f"--{one} does not go with --{other.replace('_', '-')}",
+                    remedy="Leave one of them out.",
+                )
+
+
+def _is_given(options: Namespace, name: str) -> bool:
+    return vars(options)[name] not in (None, False)
 
 
 def _as_json(fact: Fact, view: View | None) -> dict[str, JsonValue]:
@@ -137,13 +156,21 @@ def _found(view: View, options: Namespace) -> list[Fact]:
 def _meant(text: str) -> list[FactObject]:
     """Return the objects that a word of the command line may stand for."""
     meant: list[FactObject] = [Entity(text), text]
-    with contextlib.suppress(ValueError):
-        meant.append(int(text))
-    with contextlib.suppress(ValueError):
-        meant.append(float(text))
+    for number in (int, float):
+        with contextlib.suppress(ValueError):
+            meant.append(number(text))
     if text in ("true", "false"):
         meant.append(text == "true")
-    return meant
+    return [value for value in meant if _is_storable(value)]
+
+
+def _is_storable(value: FactObject) -> bool:
+    """Tell whether a fact can hold a value: no NaN, and no whole number of more than 64 bits."""
+    try:
+        stored_object(value)
+    except InvalidInput:
+        return False
+    return True
 
 
 def _run_conflicts(view: View, options: Namespace, count: int, output: Output) -> int:
