@@ -38,7 +38,7 @@ class Candidate:
     """A fact that an extractor found: what it says, and where.
 
     ``start`` and ``end`` are the UTF-8 bytes [start, end) of the text that say it. The other fields
-    are those of `Store.assert_fact`; without a period it is true from when it is recorded.
+    are those of `Store.assert_fact`; without a period it is true since its frame was created.
     """
 
     subject: str
@@ -266,7 +266,8 @@ def _drafts(
             one.subject,
             one.predicate,
             one.object,
-            one.valid_from,
+            # Read again by another version, it is the same fact, and no move back to where one was.
+            frame.created if one.valid_from is None and one.valid_to is None else one.valid_from,
             one.valid_to,
             confidence=one.confidence,
             source="inferred",

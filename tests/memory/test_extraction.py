@@ -507,3 +507,29 @@ def test_the_event_is_read_by_who_does_not_know_it(store: Store) -> None:
     assert ExtractFacts.references == {"frame": PutFrame.wire_name}
     assert store.verify().ok
     assert [fact.object for fact in store.facts("Anna")] == [Entity("Paris")]
+
+
+def test_a_new_version_moves_nobody(store: Store) -> None:
+    """Each version said again where Anna lives, from when it was run: she moved there and back."""
+
+    def last_word(text: str) -> list[Candidate]:
+        name, *_, place = text.split()
+        return [Candidate(name, "lives in", Entity(place), 0, len(text.encode()))]
+
+    store.declare_predicate("lives in", functional=True)
+    notes: list[int] = []
+    for text in ("Anna is in Oslo", "Anna is in Rome"):
+        notes.append(store.put_frame(text).id)
+        store.extract(extractor=Model(last_word, version="1"))
+    said = [(str(fact), fact.valid) for fact in store.facts("Anna")]
+    assert [text for text, _ in said] == ["Anna · lives in · Oslo", "Anna · lives in · Rome"]
+    store.extract(extractor=Model(last_word, version="2"))
+    store.extract(notes[0], extractor=Model(last_word, version="3"))
+    assert [(str(fact), fact.valid) for fact in store.facts("Anna")] == said
+    assert [str(fact) for fact in store.facts("Anna", valid_at="now")] == ["Anna · lives in · Rome"]
+
+
+def test_a_fact_without_a_date_is_true_since_its_frame_was_created(store: Store) -> None:
+    store.put_frame(TEXT, created="2020-05-01")
+    store.extract()
+    assert [fact.valid.start for fact in store.facts()] == [datetime(2020, 5, 1, tzinfo=UTC)] * 2
