@@ -317,6 +317,12 @@ def rows_up_to(seqs: I64, seq: int) -> int:
     return int(seqs.searchsorted(seq, "right"))
 
 
+def place_of(seqs: Column[np.int64], seq: int) -> int | None:
+    """Return the first place of an event in a column that ascends, or None."""
+    place = int(seqs.view().searchsorted(seq))
+    return place if place < len(seqs) and seqs.item(place) == seq else None
+
+
 def ascending_order(items: U32) -> I64:
     """Return the indices that sort items, equal ones in their order; about 10 ns an item.
 

@@ -67,7 +67,7 @@ class Entities:
         """
         columns, facts = self._columns, self._facts
         rows = facts.visible
-        tenants = np.array(columns.scope_tenant, np.int64)[columns.scope.view()[rows]]
+        tenants = np.array(columns.scopes.tenants, np.int64)[columns.scope.view()[rows]]
         seqs = facts.facts.seqs[rows]
         is_entity = columns.kind.view()[rows] == ObjectKind.ENTITY
         subjects = columns.subject.view()[rows].astype(np.int64)
@@ -129,7 +129,7 @@ class Entities:
         """Return the entities with a name, of each tenant, and when each was first named."""
         named = self._facts.first_named(code)
         found: dict[_Key, _Moment] = {(tenant, code): when for tenant, when in named.items()}
-        for tenant in set(self._columns.scope_tenant):
+        for tenant in set(self._columns.scopes.tenants):
             key = tenant, code
             moment = self._said.first.get(key, _NEVER)
             if moment < found.get(key, _NEVER):

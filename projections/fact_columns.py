@@ -13,14 +13,13 @@ import numpy as np
 
 from cerata.engine.events import Scope
 
+from .closed_rows import ClosedRows
 from .columns import (
-    I64,
-    NO_ROW,
     U64,
     AnyColumn,
     Column,
     Columns,
-    concatenate,
+    place_of,
     require,
     rows_up_to,
 )
@@ -29,9 +28,9 @@ from .fact_values import TEXT_KINDS, ObjectKind
 from .folded_names import FoldedNames
 from .hash_index import HashIndex
 from .names import Names
-from .scopes import by_name, is_within, read_scope, scope_text, tenant_in
+from .scope_names import ScopeNames
 from .strings import Strings
-from .tables import LoadedRows, Table
+from .tables import LoadedRows, Table, check_codes
 
 FLAG_FROM_RECORDED: Final = 1
 """No start was given: it is when the fact was recorded. On disk: never renumber."""
@@ -107,8 +106,8 @@ class FactColumns:
     """
 
     def __init__(self) -> None:
-        self.scopes, self.predicates, self.sources = Names(), Names(), Names()
-        self.kinds = Names()
+        self.scopes = ScopeNames()
+        self.predicates, self.sources, self.kinds = Names(), Names(), Names()
         self.strings = Strings()
         self.folded_names = FoldedNames(self.strings)
         self.seq, self.recorded = Column(np.int64), Column(np.int64)
@@ -188,7 +187,7 @@ class FactColumns:
             number=self.act_number,
         )
         # Derived.
-        self.closed_at = Column(np.uint32)
+        self.closed_at = ClosedRows()
         self._identity = Column(np.uint64)
         self.identities, self.by_subject, self.by_object = HashIndex(), HashIndex(), HashIndex()
         self.by_repeat, self.by_evidence, self.by_assumption = HashIndex(), HashIndex(), HashIndex()
@@ -197,35 +196,17 @@ class FactColumns:
         """The rows of the acts that decide how facts are read."""
         self.roles = EntityRoles()
         """Who is who after all acts."""
-        self.scope_tenant: list[int] = [0]
-        self._tenants: dict[str, int] = {}
-        self._scopes: dict[int, Scope] = {}
-        self._within: dict[Scope, tuple[int, frozenset[int]]] = {}
 
     # --- appending -------------------------------------------------------------------------------
 
     def scope_code(self, scope: Scope, seq: int) -> int:
         """Return the code of a scope, whatever the order of its names."""
-        code = self.scopes.code(scope_text(by_name(scope)), seq)
-        if code == len(self.scope_tenant):
-            self._add_tenant(tenant_in(scope))
-        return code
-
-    def _add_tenant(self, tenant: str) -> None:
-        self.scope_tenant.append(self._tenants.setdefault(tenant, len(self._tenants) + 1))
-
-    def tenant_code(self, tenant: str) -> int | None:
-        """Return the number of a tenant, or None."""
-        return self._tenants.get(tenant)
-
-    def tenant_name(self, number: int) -> str:
-        """Return the tenant of a number."""
-        return list(self._tenants)[number - 1]
+        return self.scopes.scope_code(scope, seq)
 
     def bear(self, births: Sequence[FactBirth]) -> None:
         """Append births and what is derived of them."""
         self.births.append(births)
-        self._open(len(births))
+        self.closed_at.open(len(births))
 
     def act(self, rows: Sequence[tuple[int, ...]]) -> None:
         """Append acts, which ``roles`` has followed."""
@@ -240,25 +221,17 @@ class FactColumns:
     def close(self, rows: Sequence[tuple[int, int, int]]) -> None:
         """Append closings (seq, recorded, row) of open rows."""
         self.closings.append(rows)
-        self._mark_closed(np.array([row for _, _, row in rows], np.int64))
-
-    def _open(self, count: int) -> None:
-        """Derive of the last births that none is closed."""
-        self.closed_at.extend(np.full(count, NO_ROW, np.uint32))
-
-    def _mark_closed(self, rows: I64) -> None:
-        """Derive what the last closings imply, which are of these rows."""
-        end = len(self.closings)
-        self.closed_at.set_once(rows, np.arange(end - len(rows), end, dtype=np.uint32))
+        closed = np.array([row for _, _, row in rows], np.int64)
+        self.closed_at.close(closed, len(self.closings) - len(closed))
 
     # --- what the fold asks ----------------------------------------------------------------------
 
     def row_of(self, seq: int) -> int | None:
         """Return the row of the fact that event ``seq`` asserted, for the first time or again."""
-        row = _place_of(self.seq, seq)
+        row = place_of(self.seq, seq)
         if row is not None:
             return row
-        place = _place_of(self.repeat_seq, seq)
+        place = place_of(self.repeat_seq, seq)
         return None if place is None else self.repeat_row.item(place)
 
     def rows_of_subject(self, subject: int) -> list[int]:
@@ -278,7 +251,7 @@ class FactColumns:
         return ((row[1], self._with_tenant(row)) for row in self.acts.rows(0, end))
 
     def _with_tenant(self, row: tuple[int, ...]) -> ActRow:
-        return ActRow(row[0], self.scope_tenant[row[1]], *row[2:])
+        return ActRow(row[0], self.scopes.tenants[row[1]], *row[2:])
 
     def repeats_of(self, row: int, n: int) -> list[int]:
         """Return the places in repeats of a row by event n, ascending."""
@@ -294,25 +267,6 @@ class FactColumns:
         """Return the places in assumptions of a row by event n, ascending."""
         end = rows_up_to(self.assumption_seq.view(), n)
         return self.by_assumption.find(self.assumption_row.view()[:end], row) if end else []
-
-    def scope_named(self, code: int) -> Scope:
-        """Return the scope with a code."""
-        found = self._scopes.get(code)
-        if found is None:
-            found = self._scopes[code] = read_scope(self.scopes.text(code) or "[]")
-        return found
-
-    def scopes_within(self, wanted: Scope | None) -> frozenset[int] | None:
-        """Return the codes of the scopes that lie within one; None where all do."""
-        if wanted is None:
-            return None
-        known = self._within.get(wanted)
-        if known is None or known[0] < len(self.scopes):
-            count = len(self.scopes)
-            every = range(1, count + 1)
-            codes = frozenset(code for code in every if is_within(self.scope_named(code), wanted))
-            known = self._within[wanted] = count, codes
-        return known[1]
 
     def all_identities(self) -> U64:
         """Return the identity key of every row; of those that were loaded they are made here."""
@@ -336,11 +290,8 @@ class FactColumns:
 
     def row_closed_by(self, seq: int) -> int | None:
         """Return the row that event ``seq`` retracted, or None."""
-        place = _place_of(self.closing_seq, seq)
+        place = place_of(self.closing_seq, seq)
         return None if place is None else self.closing_row.item(place)
-
-    def is_closed(self, row: int) -> bool:
-        return bool(self.closed_at.view()[row] != NO_ROW)
 
     # --- effects ---------------------------------------------------------------------------------
 
@@ -383,7 +334,6 @@ class FactColumns:
         ]
         names = [one.read(columns, prefix, after, through) for prefix, one in self._names()]
         strings = self.strings.read(columns, after, through)
-        tenants = [tenant_in(read_scope(text)) for text in names[0].texts]
         scopes, predicates, sources, kinds = (
             len(one) + len(new.texts) for (_, one), new in zip(self._names(), names, strict=True)
         )
@@ -402,48 +352,33 @@ class FactColumns:
             (acts["scope"], scopes),
             (acts["what"], max(Act)),
         ):
-            _check_codes(codes, limit)
+            check_codes(codes, 1, limit)
         for column in (repeats["row"], evidence["row"], assumptions["row"], closings["row"]):
             inside = not len(column) or int(column.max()) < rows
             require(inside, "it names a fact that is not there")
         _check_acts(acts, texts, predicates, kinds, rows)
-        self._check_closings(births["seq"], closings)
-        roles = self._roles_after(acts, tenants)
-        for tenant in tenants:
-            self._add_tenant(tenant)
+        self.closed_at.check(self.seq.view(), births["seq"], closings["seq"], closings["row"])
+        roles = self._roles_after(acts, self.scopes.tenants_after(names[0]))
         for (_, one), new in zip(self._names(), names, strict=True):
             one.load(new)
         self.strings.load(strings)
         for table, loaded in zip(self._tables, tables, strict=True):
             table.load(loaded)
-        self._open(len(births["seq"]))
+        self.closed_at.open(len(births["seq"]))
         self._derive_acts(len(acts["seq"]))
-        self._mark_closed(closings["row"].astype(np.int64))
+        self.closed_at.close(closings["row"], len(self.closings) - len(closings["row"]))
         self.roles = roles
 
-    def _roles_after(self, acts: LoadedRows, tenants: Sequence[str]) -> EntityRoles:
+    def _roles_after(self, acts: LoadedRows, tenants: Sequence[int]) -> EntityRoles:
         """Return who is who after the acts of a chunk. Raises `Corrupt` where one cannot hold."""
         if not len(acts["seq"]):
             return self.roles
-        roles, numbers, known = self.roles.copy(), list(self.scope_tenant), dict(self._tenants)
-        numbers += [known.setdefault(tenant, len(known) + 1) for tenant in tenants]
+        roles = self.roles.copy()
         for seq, scope, *said in zip(*(column.tolist() for column in acts.values()), strict=True):
-            act = ActRow(seq, numbers[scope], *said)
+            act = ActRow(seq, tenants[scope], *said)
             require(roles.may_hold(act), "it merges in a circle, or ends what does not hold")
             roles.take(act)
         return roles
-
-    def _check_closings(self, seqs: AnyColumn, closings: LoadedRows) -> None:
-        """Raise `Corrupt` unless each closing closes an open row after its birth."""
-        when, rows = closings["seq"], closings["row"]
-        if not len(rows):
-            return
-        born = concatenate([self.seq.view(), seqs.astype(np.int64)], np.int64)
-        require(bool((born[rows] < when).all()), "a closing comes before its birth")
-        before = rows[rows < len(self.closed_at)]
-        open_before = self.closed_at.view()[before] == NO_ROW
-        once = len(np.unique(rows)) == len(rows)
-        require(once and bool(open_before.all()), "a fact is closed twice")
 
     @property
     def size_bytes(self) -> int:
@@ -461,28 +396,16 @@ class FactColumns:
         return held + sum(one.size_bytes for one in (*derived, *indexes))
 
 
-def _place_of(seqs: Column[np.int64], seq: int) -> int | None:
-    """Return the first place of an event in a column that ascends, or None."""
-    place = int(seqs.view().searchsorted(seq))
-    return place if place < len(seqs) and seqs.item(place) == seq else None
-
-
-def _check_codes(codes: AnyColumn, limit: int) -> None:
-    """Raise `Corrupt` unless codes are of what there is."""
-    inside = not len(codes) or 1 <= int(codes.min()) <= int(codes.max()) <= limit
-    require(inside, "a code is of nothing that is there")
-
-
 def _check_acts(acts: LoadedRows, texts: int, predicates: int, kinds: int, rows: int) -> None:
     """Raise `Corrupt` unless acts name what is there."""
     what, one, other, number = acts["what"], acts["one"], acts["other"], acts["number"]
-    _check_codes(one[what == Act.PREDICATE], predicates)
+    check_codes(one[what == Act.PREDICATE], 1, predicates)
     named = (what >= Act.ENTITY) & (what <= Act.SPLIT)
-    _check_codes(one[named], texts)
-    _check_codes(other[named & (what != Act.ENTITY)], texts)
+    check_codes(one[named], 1, texts)
+    check_codes(other[named & (what != Act.ENTITY)], 1, texts)
     kind = other[what == Act.ENTITY]
     require(not len(kind) or int(kind.max()) <= kinds, "a kind of entity has no such code")
-    _check_codes(number[what == Act.ALIAS], texts)
+    check_codes(number[what == Act.ALIAS], 1, texts)
     facts = number[what == Act.SPLIT]
     inside = not len(facts) or (int(facts.min()) >= 0 and int(facts.max()) < rows)
     require(inside, "a split names a fact that is not there")

@@ -241,7 +241,7 @@ class FactFold:
         """
         if not birth.flags & FLAG_FROM_RECORDED:
             return False
-        tenants = self._columns.scope_tenant
+        tenants = self._columns.scopes.tenants
         tenant = tenants[birth.scope]
         if not self._roles.is_functional(tenant, birth.predicate):
             return False
@@ -294,7 +294,9 @@ class FactFold:
         return self._columns.row_of(seq) if row is None else row
 
     def _is_closed(self, row: int) -> bool:
-        return row in self._closed or (row < self._first_row and self._columns.is_closed(row))
+        return row in self._closed or (
+            row < self._first_row and self._columns.closed_at.is_closed(row)
+        )
 
     def _retract(self, event: FoldedEvent, body: RetractFact, scope: int) -> None:
         row = self._row_of(body.fact) if body.fact < event.seq else None
@@ -333,7 +335,7 @@ class FactFold:
                 self._take(seq, scope, Act.END, 0, 0, target)
 
     def _merge(self, seq: int, scope: int, entity: int, into: int) -> None:
-        tenant = self._columns.scope_tenant[scope]
+        tenant = self._columns.scopes.tenants[scope]
         if self._roles.may_hold(ActRow(seq, tenant, Act.MERGE, entity, into, 0)):
             self._take(seq, scope, Act.MERGE, entity, into, 0)
         elif (tenant, entity) in self._roles.merged:
@@ -351,7 +353,7 @@ class FactFold:
 
     def _take(self, seq: int, scope: int, what: Act, one: int, other: int, number: int) -> None:
         self._acts.append((seq, scope, what, one, other, number))
-        tenant = self._columns.scope_tenant[scope]
+        tenant = self._columns.scopes.tenants[scope]
         self._roles.take(ActRow(seq, tenant, what, one, other, number))
 
     def _note(self, seq: int, scope: int, oddity: FactOddity) -> None:

@@ -134,7 +134,7 @@ class FactGraph:
     def _read(self, rows: I64) -> Iterator[Edge]:
         """Yield rows with the nodes that they join."""
         columns, facts = self._columns, self.facts
-        tenants = np.array(columns.scope_tenant, np.int64)[columns.scope.view()[rows]]
+        tenants = np.array(columns.scopes.tenants, np.int64)[columns.scope.view()[rows]]
         subjects, objects = columns.subject.view()[rows], columns.object.view()[rows]
         parts = (one.tolist() for one in (rows, tenants, subjects, objects))
         for row, tenant, subject, object_ in zip(*parts, strict=True):

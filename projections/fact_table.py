@@ -88,7 +88,7 @@ class Facts:
 
     def at(self, n: int, wanted: Scope | None = None) -> "FactsAt":
         """Return the facts as event ``n`` left them, those within a scope."""
-        return FactsAt(self, n, self.columns.scopes_within(wanted))
+        return FactsAt(self, n, self.columns.scopes.within(wanted))
 
     def roles(self, n: int, scopes: frozenset[int] | None) -> EntityRoles:
         """Return who is who at event ``n``. Cost: the merges, splits and declarations by then."""
@@ -116,7 +116,7 @@ class Facts:
         row = self.columns.row_of(fact)
         if row is None or row >= len(self.seqs):
             return None
-        return self.columns.scope_named(self.scopes[row])
+        return self.columns.scopes.scope(self.scopes[row])
 
     def fact_named(self, fact: int) -> int:
         """Return the id of the fact that an id names, which may be of an event that repeats it."""
@@ -137,12 +137,12 @@ class Facts:
     def merge_named(self, seq: int, n: int) -> tuple[str, str]:
         """Return the tenant and the entity of a merge that holds at event ``n``."""
         tenant, entity = self.roles(n, None).merges[seq]
-        return self.columns.tenant_name(tenant), self.columns.strings.text(entity)
+        return self.columns.scopes.tenant_name(tenant), self.columns.strings.text(entity)
 
     def merged_into(self, tenant: str, name: str, n: int) -> str | None:
         """Return what an entity is merged into at event ``n``, or None."""
         columns = self.columns
-        code, number = columns.strings.find(name), columns.tenant_code(tenant)
+        code, number = columns.strings.find(name), columns.scopes.tenant_number(tenant)
         if code is None or number is None:
             return None
         into = self.roles(n, None).merged.get((number, code))
@@ -277,7 +277,7 @@ class FactsAt:
                 columns.by_object.find(facts.object_numbers, code),
             )
         ):
-            left = set(columns.scope_tenant[1:])
+            left = set(columns.scopes.tenants[1:])
             for row in rows:
                 if not left or facts.births[row] > self.n:
                     break
@@ -404,7 +404,7 @@ class FactsAt:
 
     def tenant_named(self, row: int) -> str:
         """Return a row's tenant."""
-        return self._columns.tenant_name(self.tenant_of(row))
+        return self._columns.scopes.tenant_name(self.tenant_of(row))
 
     def entities_of(self, row: int) -> list[tuple[int, int]]:
         """Return the tenant and entity of a row's subject, and of its object if that is one."""
@@ -417,7 +417,7 @@ class FactsAt:
     @property
     def tenants(self) -> set[int]:
         """The tenants within the scope, those of later events too."""
-        tenants = self._columns.scope_tenant
+        tenants = self._columns.scopes.tenants
         codes = range(1, len(tenants)) if self._scopes is None else self._scopes
         return {tenants[code] for code in codes}
 
@@ -434,7 +434,7 @@ class FactsAt:
 
     def tenant_of(self, row: int) -> int:
         """Return the number of a row's tenant."""
-        return self._columns.scope_tenant[self._facts.scopes[row]]
+        return self._columns.scopes.tenants[self._facts.scopes[row]]
 
     def _read(self, row: int, entity: int) -> int:
         """Return what an entity that a row names is read as."""
@@ -650,7 +650,7 @@ class FactsAt:
         return recorded, when, self._facts.closings[closing]
 
     def scope_of(self, row: int) -> Scope:
-        return self._columns.scope_named(self._facts.scopes[row])
+        return self._columns.scopes.scope(self._facts.scopes[row])
 
     def depth_of(self, row: int) -> int:
         return self._facts.depths[row]

@@ -15,6 +15,7 @@ import numpy.typing as npt
 from cerata.engine.events import Scope
 
 from .attributes import Attributes
+from .closed_rows import ClosedRows
 from .columns import (
     NO_ROW,
     AnyColumn,
@@ -130,7 +131,7 @@ class FrameColumns:
         self._embedded: list[tuple[int, int, str]] = []
         # Derived.
         self.links = ChildLinks()
-        self.closed_at = Column(np.uint32)
+        self.closed_at = ClosedRows()
         self.content_index, self.replaced_index = HashIndex(), HashIndex()
         self.timeline = TimelineIndex()
 
@@ -188,7 +189,7 @@ class FrameColumns:
 
     def _link(self, count: int) -> list[int]:
         """Derive what the last ``count`` rows imply; return the seqs whose parent is none."""
-        self.closed_at.extend(np.full(count, NO_ROW, np.uint32))
+        self.closed_at.open(count)
         seqs = self.seq.view()
         return self.links.extend(seqs, self.parent.view()[len(seqs) - count :])
 
@@ -207,7 +208,7 @@ class FrameColumns:
         return rows_up_to(self.seq.view(), seq - 1)
 
     def is_closed(self, row: int) -> bool:
-        return bool(self.closed_at.view()[row] != NO_ROW)
+        return self.closed_at.is_closed(row)
 
     def replacements(self, row: int, before: int) -> dict[int, None]:
         """Return a row, the row that took its place, the one that took that one's, and so on."""
@@ -254,7 +255,10 @@ class FrameColumns:
             require(not len(codes) or int(codes.max()) <= limit, f"{prefix} has no such code")
         rows = len(self.seq), len(self.seq) + len(births["seq"])
         self._check_embeddings(births["seq"], embeddings)
-        self._check_closings(births["seq"], closings)
+        self.closed_at.check(self.seq.view(), births["seq"], closings["seq"], closings["row"])
+        kinds = closings["kind"]
+        is_kind = not len(kinds) or (int(kinds.min()) >= 1 and int(kinds.max()) <= 4)
+        require(is_kind, "a closing has no such kind")
         require(
             not len(oddities["seq"])
             or 1 <= int(oddities["kind"].min()) <= int(oddities["kind"].max()) <= max(Oddity),
@@ -272,9 +276,8 @@ class FrameColumns:
         self.attributes.load(attributes)
         # The parents that are unknown are among the oddities loaded above.
         self._link(len(births["seq"]))
-        closed = closings["row"].astype(np.int64)
-        first = len(self.closing_seq) - len(closed)
-        self.closed_at.set_once(closed, np.arange(first, first + len(closed), dtype=np.uint32))
+        closed = closings["row"]
+        self.closed_at.close(closed, len(self.closing_seq) - len(closed))
 
     def _check_embeddings(self, seqs: AnyColumn, embeddings: LoadedRows) -> None:
         """Raise `Corrupt` unless each embedding is of a row born by then, in a named space."""
@@ -284,20 +287,6 @@ class FrameColumns:
             require(int(rows.max()) < len(born), "an embedding names a row that is not there")
             require(bool((born[rows] <= when).all()), "an embedding comes before its frame")
             require(int(spaces.min()) > 0, "an embedding has no space")
-
-    def _check_closings(self, seqs: AnyColumn, closings: LoadedRows) -> None:
-        """Raise `Corrupt` unless each closing closes an open row after its birth."""
-        when, rows, kinds = closings["seq"], closings["row"], closings["kind"]
-        if not len(rows):
-            return
-        born = concatenate([self.seq.view(), seqs.astype(np.int64)], np.int64)
-        require(int(rows.max()) < len(born), "a closing names a row that is not there")
-        require(bool((born[rows] < when).all()), "a closing comes before its birth")
-        before = rows[rows < len(self.closed_at)]
-        open_before = self.closed_at.view()[before] == NO_ROW
-        once = len(np.unique(rows)) == len(rows)
-        require(once and bool(open_before.all()), "a row is closed twice")
-        require(int(kinds.min()) >= 1 and int(kinds.max()) <= 4, "a closing has no such kind")
 
     def _names(self) -> tuple[tuple[str, Names], ...]:
         return (

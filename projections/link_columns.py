@@ -12,20 +12,17 @@ import numpy as np
 
 from cerata.engine.events import Scope
 
+from .closed_rows import ClosedRows
 from .columns import (
-    I64,
-    NO_ROW,
     U64,
     AnyColumn,
     Column,
     Columns,
-    concatenate,
-    require,
+    place_of,
 )
 from .hash_index import HashIndex
-from .names import Names
-from .scopes import by_name, is_within, read_scope, scope_text, tenant_in
-from .tables import LoadedRows, Table
+from .scope_names import ScopeNames
+from .tables import Table, check_codes
 
 
 class LinkKind(IntEnum):
@@ -103,7 +100,7 @@ class LinkColumns:
     """
 
     def __init__(self) -> None:
-        self.scopes = Names()
+        self.scopes = ScopeNames()
         self.seq, self.recorded = Column(np.int64), Column(np.int64)
         self.scope, self.kind = Column(np.uint32), Column(np.uint8)
         self.fact, self.target = Column(np.uint64), Column(np.uint64)
@@ -133,75 +130,44 @@ class LinkColumns:
         self.oddity_seq, self.oddity = Column(np.int64), Column(np.uint8)
         self.oddities = Table("oddities", strict=True, seq=self.oddity_seq, what=self.oddity)
         # Derived.
-        self.ended_at = Column(np.uint32)
+        self.ended_at = ClosedRows()
         self.by_fact, self.by_target = HashIndex(), HashIndex()
-        self._scopes: list[Scope] = [()]
-        self._within: dict[Scope, tuple[int, frozenset[int]]] = {}
 
     # --- appending -------------------------------------------------------------------------------
 
     def scope_code(self, scope: Scope, seq: int) -> int:
         """Return the code of a scope, whatever the order of its names."""
-        code = self.scopes.code(scope_text(by_name(scope)), seq)
-        if code == len(self._scopes):
-            self._scopes.append(by_name(scope))
-        return code
+        return self.scopes.scope_code(scope, seq)
 
     def bear(self, births: Sequence[LinkBirth]) -> None:
         """Append births, which hold."""
         self.births.append(births)
-        self.ended_at.extend(np.full(len(births), NO_ROW, np.uint32))
+        self.ended_at.open(len(births))
 
     def end(self, rows: Sequence[tuple[int, int, int]]) -> None:
         """Append endings (seq, recorded, row) of rows that hold."""
         self.endings.append(rows)
-        self._mark_ended(np.array([row for _, _, row in rows], np.int64))
-
-    def _mark_ended(self, rows: I64) -> None:
-        end = len(self.endings)
-        self.ended_at.set_once(rows, np.arange(end - len(rows), end, dtype=np.uint32))
+        ended = np.array([row for _, _, row in rows], np.int64)
+        self.ended_at.close(ended, len(self.endings) - len(ended))
 
     # --- reading ---------------------------------------------------------------------------------
 
     def row_of(self, seq: int) -> int | None:
         """Return the row of the link that event ``seq`` made, for the first time or again."""
-        for seqs, rows in ((self.seq.view(), None), (self.repeat_seq.view(), self.repeat_row)):
-            place = int(np.searchsorted(seqs, seq))
-            if place < len(seqs) and seqs[place] == seq:
-                return place if rows is None else int(rows.view()[place])
-        return None
+        row = place_of(self.seq, seq)
+        if row is not None:
+            return row
+        place = place_of(self.repeat_seq, seq)
+        return None if place is None else self.repeat_row.item(place)
 
     def rows_alike(self, birth: LinkBirth) -> list[int]:
         """Return the rows with the identity of a birth, ascending."""
         rows = self.by_fact.find(self.fact.view(), birth.fact)
         return [row for row in rows if self.births.row(row)[2:] == birth.identity]
 
-    def is_ended(self, row: int) -> bool:
-        return bool(self.ended_at.view()[row] != NO_ROW)
-
     def birth(self, row: int) -> LinkBirth:
         """Return one birth."""
         return LinkBirth(*self.births.row(row))
-
-    def scope_named(self, code: int) -> Scope:
-        """Return the scope with a code."""
-        return self._scopes[code]
-
-    def tenant_of(self, code: int) -> str:
-        """Return the tenant of a scope."""
-        return tenant_in(self._scopes[code])
-
-    def scopes_within(self, wanted: Scope | None) -> frozenset[int] | None:
-        """Return the codes of the scopes that lie within one; None where all do."""
-        if wanted is None:
-            return None
-        known = self._within.get(wanted)
-        if known is None or known[0] < len(self.scopes):
-            count = len(self.scopes)
-            every = range(1, count + 1)
-            codes = frozenset(code for code in every if is_within(self.scope_named(code), wanted))
-            known = self._within[wanted] = count, codes
-        return known[1]
 
     # --- effects ---------------------------------------------------------------------------------
 
@@ -226,44 +192,24 @@ class LinkColumns:
             table.read(columns, after, through) for table in self._tables
         ]
         scopes = self.scopes.read(columns, "scopes", after, through)
-        found = [read_scope(text) for text in scopes.texts]
-        _check(births["scope"], 1, len(self.scopes) + len(found))
-        _check(births["kind"], 1, max(LinkKind))
-        _check(births["is_frame"], 0, 1)
+        check_codes(births["scope"], 1, len(self.scopes) + len(scopes.texts))
+        check_codes(births["kind"], 1, max(LinkKind))
+        check_codes(births["is_frame"], 0, 1)
         rows = len(self.births) + len(births["seq"])
         for column in (repeats["row"], endings["row"]):
-            _check(column, 0, rows - 1)
-        self._check_endings(births["seq"], endings)
+            check_codes(column, 0, rows - 1)
+        self.ended_at.check(self.seq.view(), births["seq"], endings["seq"], endings["row"])
         self.scopes.load(scopes)
-        self._scopes += found
         for table, loaded in zip(self._tables, tables, strict=True):
             table.load(loaded)
-        self.ended_at.extend(np.full(len(births["seq"]), NO_ROW, np.uint32))
-        self._mark_ended(endings["row"].astype(np.int64))
-
-    def _check_endings(self, seqs: AnyColumn, endings: LoadedRows) -> None:
-        """Raise `Corrupt` unless each ending ends a row that holds, after its birth."""
-        when, rows = endings["seq"], endings["row"]
-        if not len(rows):
-            return
-        born = concatenate([self.seq.view(), seqs.astype(np.int64)], np.int64)
-        require(bool((born[rows] < when).all()), "an ending comes before its birth")
-        before = rows[rows < len(self.ended_at)]
-        open_before = self.ended_at.view()[before] == NO_ROW
-        once = len(np.unique(rows)) == len(rows)
-        require(once and bool(open_before.all()), "a link is ended twice")
+        self.ended_at.open(len(births["seq"]))
+        self.ended_at.close(endings["row"], len(self.endings) - len(endings["row"]))
 
     @property
     def size_bytes(self) -> int:
         """Memory held by columns and indexes, names left out."""
         held = sum(table.size_bytes for table in self._tables) + self.ended_at.size_bytes
         return held + self.by_fact.size_bytes + self.by_target.size_bytes
-
-
-def _check(codes: AnyColumn, low: int, high: int) -> None:
-    """Raise `Corrupt` unless codes are of what there is."""
-    inside = not len(codes) or low <= int(codes.min()) <= int(codes.max()) <= high
-    require(inside, "a code is of nothing that is there")
 
 
 def keys_of(ids: Sequence[int]) -> U64:

@@ -13,6 +13,7 @@ from cerata.engine.events import Scope
 
 from .columns import I64, U64, rows_up_to
 from .link_columns import LinkBirth, LinkColumns, LinkKind, keys_of
+from .scopes import tenant_in
 
 
 class LinkRow(NamedTuple):
@@ -38,7 +39,7 @@ class Links:
 
     def at(self, n: int, wanted: Scope | None = None) -> "LinksAt":
         """Return the links as event ``n`` left them, those within a scope."""
-        return LinksAt(self, n, self.columns.scopes_within(wanted))
+        return LinksAt(self, n, self.columns.scopes.within(wanted))
 
 
 class LinksAt:
@@ -104,7 +105,7 @@ class LinksAt:
         return LinkRow(
             row,
             birth.seq,
-            self._columns.tenant_of(birth.scope),
+            tenant_in(self._columns.scopes.scope(birth.scope)),
             birth.fact,
             LinkKind(birth.kind),
             birth.target,
@@ -116,7 +117,7 @@ class LinksAt:
         return self._columns.birth(row)
 
     def scope_of(self, row: int) -> Scope:
-        return self._columns.scope_named(self.birth(row).scope)
+        return self._columns.scopes.scope(self.birth(row).scope)
 
     def ended_by(self, row: int) -> tuple[int, int] | None:
         """Return when a row ended, and by which event, by n."""

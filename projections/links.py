@@ -115,7 +115,8 @@ class _Batch:
             self._ended.add(row)
 
     def _has_ended(self, row: int) -> bool:
-        return row in self._ended or (row < self._first_row and self._columns.is_ended(row))
+        is_earlier = row < self._first_row
+        return row in self._ended or (is_earlier and self._columns.ended_at.is_closed(row))
 
     def keep(self) -> None:
         """Append all of it."""

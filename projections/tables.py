@@ -17,6 +17,12 @@ LoadedRows: TypeAlias = Mapping[str, AnyColumn]
 """The rows of a chunk by column."""
 
 
+def check_codes(codes: AnyColumn, low: int, high: int) -> None:
+    """Raise `Corrupt` unless codes are of what there is, low ≤ code ≤ high."""
+    inside = not len(codes) or low <= int(codes.min()) <= int(codes.max()) <= high
+    require(inside, "a code is of nothing that is there")
+
+
 class Table:
     """Columns of one length; the first is the seq of the event that appended the row."""
 
