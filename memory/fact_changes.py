@@ -10,7 +10,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal, cast
 
 from cerata.engine.events import JsonValue
-from cerata.projections.fact_table import FactsAt, FactSpan
+from cerata.projections.fact_spans import FactSpan
+from cerata.projections.fact_table import FactsAt
 
 from .fact_showing import shown
 from .fact_values import Fact

@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING, cast
 
 from cerata.engine.errors import InvalidInput, NotFound
 from cerata.projections.entity_table import Entities, EntityRow
-from cerata.projections.fact_table import FactsAt, FactSpan
+from cerata.projections.fact_spans import FactSpan
+from cerata.projections.fact_table import FactsAt
 from cerata.projections.fact_values import ObjectKind
 from cerata.projections.intervals import BEGINNING, ENDLESS, Allen, Interval, relation
 from cerata.projections.times import to_microseconds

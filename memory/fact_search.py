@@ -16,7 +16,7 @@ from cerata.engine.errors import InvalidInput
 from cerata.engine.events import JsonValue
 from cerata.projections.columns import Mask
 from cerata.projections.entity_table import Entities
-from cerata.projections.fact_table import FactSpan
+from cerata.projections.fact_spans import FactSpan
 from cerata.projections.fact_text import FactTextView
 from cerata.projections.fact_values import ObjectKind
 from cerata.projections.text import words

@@ -3,7 +3,8 @@
 Owns `shown`. Which rows is the business of whoever reads (`fact_reading`, `fact_search`).
 """
 
-from cerata.projections.fact_table import FactsAt, FactSpan
+from cerata.projections.fact_spans import FactSpan
+from cerata.projections.fact_table import FactsAt
 from cerata.projections.times import to_datetime
 
 from .fact_values import Fact, FactEvidence, Period, period_of, shown_object

@@ -86,6 +86,19 @@ def many() -> FactsAt:
     return whole.snapshot().at(len(events))
 
 
+def test_a_reader_that_others_fold_beyond_names_no_later_fact() -> None:
+    """An append is checked by a reader whose columns another thread may fold on: IndexError."""
+
+    def asserted(subject: str) -> AssertFact:
+        return AssertFact(subject=subject, predicate="is", object_kind="integer", object=1)
+
+    projection = folded(asserted("a"))
+    reader = projection.snapshot()
+    projection.apply([Folded(2, "assertFact", 102, DEFAULT_SCOPE, asserted("b"), None)])
+    assert (reader.fact_named(1), reader.fact_named(2)) == (1, 2)
+    assert (reader.is_closed(2, 2), reader.scope_of_fact(2)) == (False, None)
+
+
 def look_up_ratio(facts: FactsAt) -> float:
     """Return how many look-ups by subject cost as much as one pass over the columns."""
     passes, look_ups = list[float](), list[float]()
