@@ -1,47 +1,39 @@
 """From drafts to bytes: everything about an event that can be done before the lock is taken.
 
-Owns validation of values against the limits, the deterministic MessagePack of payloads, and
-`Prepared`, a batch that is encoded, salted and committed to, lacking only its seqs and time.
-Leaves out decoding of single events (`events`) and where batches are stored.
+Owns the deterministic MessagePack of payloads, and `Prepared`, a batch that is encoded, salted and
+committed to, lacking only its seqs and time. Leaves out what may be stored (`draft_checks`),
+decoding of single events (`events`) and where batches are stored.
 """
 
-import math
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from functools import cache
-from types import NoneType
-from typing import Final, NamedTuple, cast
+from collections.abc import Callable, Sequence
 
 import msgspec
-import msgspec.inspect
-import numpy as np
 
+from .draft_checks import (
+    check_attachments,
+    check_body,
+    check_envelope,
+    check_integer,
+    check_key,
+    check_long_strings,
+    check_string,
+    check_widths,
+)
 from .errors import Corrupt, InvalidInput
 from .events import (
-    DEFAULT_SCOPE,
     UNDECODABLE,
-    AssertFact,
-    Attachment,
     Draft,
-    Embedding,
     EventBody,
     Payload,
-    PutFrame,
-    PutTag,
     Scope,
     UnknownBody,
     decoders,
-    named_by,
 )
 from .integrity import SALT_SIZE, hash_bytes
 from .limits import (
     BATCH_EVENTS_MAX,
     BLOB_SIZE_MAX,
-    EMBEDDING_DIMENSION_MAX,
-    EVENT_ATTACHMENTS_MAX,
-    IDEMPOTENCY_KEY_SIZE_MAX,
     NAME_SIZE_MAX,
-    NESTING_MAX,
-    SCOPE_NAMES_MAX,
     STRING_SIZE_MAX,
 )
 from .storage import Buffer
@@ -73,29 +65,9 @@ class Prepared(msgspec.Struct, frozen=True):
 
 _encode = msgspec.msgpack.Encoder(order="deterministic").encode
 
-DTYPE_SIZES = {"f4": 4, "i1": 1}
-
-
-class _Scalars(NamedTuple):
-    """What a field that takes any value may hold besides floats, lists and maps."""
-
-    types: tuple[type, ...]
-    name: str
-    remedy: str
-
-
-_JSON = _Scalars((str, int, NoneType), "JSON", "strings")
-_PLAIN = _Scalars((str, bytes, int, NoneType), "a fact", "strings, bytes")
-
 _EVENT_OVERHEAD = 48
 _ATTACHMENT_OVERHEAD = 5
 """What MessagePack adds at most around an event's type, payload and salt, and an attachment."""
-
-_INTEGER_MAX = 2**63 - 1
-_TIME_MIN = -_INTEGER_MAX
-"""Of times and references; the least value of 64 bits stands for none in a column."""
-
-_CHUNKS_MAX = 2**31 - 1
 
 
 def prepare(
@@ -153,13 +125,6 @@ def prepare(
     return Prepared(tuple(events), size, key, arguments, tenant_of(drafts[0].scope))
 
 
-def check_key(key: str) -> None:
-    """Refuse an idempotency key that cannot be stored: `InvalidInput`."""
-    _check_string(key, "the idempotency key", IDEMPOTENCY_KEY_SIZE_MAX)
-    if not key:
-        raise InvalidInput("The idempotency key is empty", remedy="Pass None for no key.")
-
-
 def tenant_of(scope: Scope) -> str:
     """Return the scope's tenant, its first name."""
     return str(scope[0][1])
@@ -168,10 +133,10 @@ def tenant_of(scope: Scope) -> str:
 def kind_of(body: EventBody) -> tuple[str, int]:
     """Return the wire name and version of a body. Raises `InvalidInput` where it has none."""
     if isinstance(body, UnknownBody):
-        _check_string(body.kind, "the event's type", NAME_SIZE_MAX)
+        check_string(body.kind, "the event's type", NAME_SIZE_MAX)
         if not body.kind:
             raise InvalidInput("The event's type is empty")
-        _check_integer(body.kind_version, "the event's version", 0)
+        check_integer(body.kind_version, "the event's version", 0)
         return body.kind, body.kind_version
     if not body.wire_name:
         raise InvalidInput(
@@ -181,10 +146,10 @@ def kind_of(body: EventBody) -> tuple[str, int]:
 
 
 def _encode_payload(draft: Draft, key: str | None, arguments: bytes | None) -> bytes:
-    _check_envelope(draft)
+    check_envelope(draft)
     body = draft.body
-    _check_body(body)
-    _check_attachments(draft)
+    check_body(body)
+    check_attachments(draft)
     try:
         if isinstance(body, UnknownBody):
             data = body.data
@@ -192,7 +157,7 @@ def _encode_payload(draft: Draft, key: str | None, arguments: bytes | None) -> b
         else:
             data = _encode(body)
             # A struct takes any value when it is made; what cannot be read back is refused here.
-            _check_widths(decoders(type(body)).body.decode(data))
+            check_widths(decoders(type(body)).body.decode(data))
         payload = _encode(
             Payload(draft.scope, draft.actor, draft.correlation, key, arguments, msgspec.Raw(data))
         )
@@ -211,276 +176,8 @@ def _encode_payload(draft: Draft, key: str | None, arguments: bytes | None) -> b
                 remedy="Split it, or store its large parts as attachments.",
             )
         # Only a payload this large can hold a string over the limit, or a sum of many below it.
-        _check_long_strings(body)
+        check_long_strings(body)
     return payload
-
-
-def _check_body(body: EventBody) -> None:
-    """Check what msgspec does not: nesting, finite numbers, dimensions."""
-    if isinstance(body, PutFrame):
-        if body.metadata:
-            _check_nested(body.metadata, "metadata", 1, _JSON)
-        if body.embedding is not None:
-            _check_embedding(body.embedding)
-        return
-    if isinstance(body, AssertFact):
-        # Its other fields are flat, and decoding them tells their types.
-        _check_nested(body.object, "object", 1, _PLAIN)
-        _check_nested(body.confidence, "confidence", 1, None)
-        return
-    if isinstance(body, UnknownBody) or _is_flat(type(body)):
-        return
-    for name in body.__struct_fields__:
-        value: object = getattr(body, name)
-        if isinstance(value, Embedding):
-            _check_embedding(value)
-        else:
-            _check_nested(value, name, 1, None)
-
-
-@cache
-def _is_flat(kind: type[EventBody]) -> bool:
-    """Tell whether the fields of a kind are whole numbers, bools, strings, bytes, tuples of them.
-
-    What its bytes cannot be decoded to is refused; nothing else can be wrong with one.
-    """
-    fields = msgspec.inspect.type_info(kind)
-    assert isinstance(fields, msgspec.inspect.StructType)
-    return all(_is_plain_type(one.type) for one in fields.fields)
-
-
-def _is_plain_type(found: msgspec.inspect.Type) -> bool:
-    match found:
-        case msgspec.inspect.UnionType():
-            return all(map(_is_plain_type, found.types))
-        case msgspec.inspect.VarTupleType():
-            return _is_plain_type(found.item_type)
-        case _:
-            return isinstance(found, _PLAIN_TYPES)
-
-
-_PLAIN_TYPES: Final = (
-    *(msgspec.inspect.IntType, msgspec.inspect.BoolType, msgspec.inspect.StrType),
-    *(msgspec.inspect.BytesType, msgspec.inspect.NoneType),
-)
-
-
-def _check_widths(body: EventBody) -> None:
-    """Check that the numbers of a body, which has the right types, fit the columns of the folds.
-
-    Reading takes any: a fold passes over what another writer let through.
-    """
-    for name, _, value in named_by(body):
-        _check_within(value, name, _TIME_MIN)
-    if isinstance(body, PutFrame):
-        _check_within(body.created, "created", _TIME_MIN)
-        for date in body.content_dates:
-            _check_within(date, "content_dates", _TIME_MIN)
-        _check_within(body.chunk_index, "chunk_index", 0, _CHUNKS_MAX)
-        _check_within(body.chunk_count, "chunk_count", 0, _CHUNKS_MAX)
-    elif isinstance(body, PutTag):
-        _check_within(body.at, "at", 0)
-    elif isinstance(body, AssertFact):
-        _check_within(body.valid_from, "valid_from", _TIME_MIN)
-        _check_within(body.valid_to, "valid_to", _TIME_MIN)
-        for place in body.evidence:
-            _check_within(place.start, "evidence", _TIME_MIN)
-            _check_within(place.end, "evidence", _TIME_MIN)
-
-
-def _check_nested(value: object, name: str, depth: int, scalars: _Scalars | None) -> None:
-    """Check depth, finite numbers and string keys, and where given what else may occur."""
-    if isinstance(value, float):
-        if not math.isfinite(value):
-            raise InvalidInput(f"{name} holds {value}, which JSON cannot", remedy="Use None.")
-        return
-    if not isinstance(value, dict | list | tuple):
-        if scalars is not None and not isinstance(value, scalars.types):
-            raise InvalidInput(
-                f"{name} holds a {type(value).__name__}, which {scalars.name} cannot",
-                remedy=f"Use {scalars.remedy}, numbers, bools, None, lists and maps of them.",
-            )
-        return
-    if depth > NESTING_MAX:
-        raise InvalidInput(f"{name} is nested deeper than {NESTING_MAX} levels")
-    if isinstance(value, dict):
-        for key, item in cast("dict[object, object]", value).items():
-            if not isinstance(key, str):
-                raise InvalidInput(f"{name} has the key {key!r}, which is not a string")
-            _check_nested(item, name, depth + 1, scalars)
-        return
-    for item in cast("Sequence[object]", value):
-        _check_nested(item, name, depth + 1, scalars)
-
-
-def _check_embedding(embedding: object) -> None:
-    if not isinstance(embedding, Embedding) or not isinstance(embedding.data, Attachment):
-        raise InvalidInput(f"An embedding cannot be {embedding!r:.60}")
-    if not embedding.space:
-        raise InvalidInput(
-            "An embedding names no space", remedy="Name the space after its embedder."
-        )
-    item_size = DTYPE_SIZES.get(embedding.dtype)
-    if item_size is None:
-        raise InvalidInput(
-            f"The embedding's dtype {embedding.dtype!r} is not known", remedy="Use 'f4' or 'i1'."
-        )
-    if not 0 < embedding.dimension <= EMBEDDING_DIMENSION_MAX:
-        raise InvalidInput(
-            f"An embedding of {embedding.dimension:,} dimensions; "
-            f"1 to {EMBEDDING_DIMENSION_MAX:,} can be stored"
-        )
-    if embedding.data.size != item_size * embedding.dimension:
-        raise InvalidInput(
-            f"The embedding's {embedding.data.size:,} bytes are not "
-            f"{embedding.dimension:,} values of {item_size} bytes"
-        )
-
-
-def _check_attachments(draft: Draft) -> None:
-    """Check that what the body names by hash is what comes with it, no more and no less."""
-    given, body = draft.attachments, draft.body
-    if not given and (
-        isinstance(body, AssertFact)
-        or (isinstance(body, PutFrame) and body.blob is None and body.embedding is None)
-        or _is_flat(type(body))
-    ):
-        return
-    if len(given) > EVENT_ATTACHMENTS_MAX:
-        raise InvalidInput(
-            f"An event with {len(given)} attachments; the limit is {EVENT_ATTACHMENTS_MAX}"
-        )
-    for data in given:
-        if not isinstance(data, bytes):
-            raise InvalidInput(f"An attachment must be bytes, not {type(data).__name__}")
-        if len(data) > BLOB_SIZE_MAX:
-            raise InvalidInput(
-                f"An attachment of {len(data):,} bytes is over the limit of {BLOB_SIZE_MAX:,}",
-                remedy="Split it into several frames.",
-            )
-    if isinstance(body, UnknownBody):
-        return
-    there = {(hash_bytes(data), len(data)): data for data in given}
-    named = {(one.hash, one.size) for one in _attachments_in(body)}
-    if missing := len(named - there.keys()):
-        raise InvalidInput(
-            f"{missing} of the {len(named)} attachments that the body names by hash and size "
-            f"did not come with it",
-            remedy="Pass their bytes in Draft(attachments=…).",
-        )
-    if unnamed := len(there.keys() - named):
-        raise InvalidInput(
-            f"{unnamed} of the {len(there)} attachments are named by nothing in the body",
-            remedy="Put Attachment(BLAKE3-256 of the bytes, their size) into the body.",
-        )
-    for name in body.__struct_fields__:
-        value: object = getattr(body, name)
-        if isinstance(value, Embedding) and value.dtype == "f4":
-            numbers = np.frombuffer(there[value.data.hash, value.data.size], "<f4")
-            if not np.isfinite(numbers).all():
-                raise InvalidInput(
-                    "An embedding has a number that is not finite",
-                    remedy="Give what its embedder returned, without NaN and infinity.",
-                )
-
-
-def _attachments_in(value: object) -> Iterator[Attachment]:
-    """Yield what a body names by hash, wherever in it."""
-    if isinstance(value, Attachment):
-        if not isinstance(value.hash, bytes) or not isinstance(value.size, int):
-            raise InvalidInput(f"{value!r} is not a hash in bytes and a size")
-        yield value
-    elif isinstance(value, msgspec.Struct):
-        for name in value.__struct_fields__:
-            yield from _attachments_in(getattr(value, name))
-    elif isinstance(value, dict):
-        for item in cast("dict[object, object]", value).values():
-            yield from _attachments_in(item)
-    elif isinstance(value, list | tuple):
-        for item in cast("Sequence[object]", value):
-            yield from _attachments_in(item)
-
-
-def _check_envelope(draft: Draft) -> None:
-    """Check what stands around the body: scope, actor, correlation id, causation."""
-    if draft.scope is not DEFAULT_SCOPE:
-        check_scope(draft.scope)
-    if draft.actor is not None:
-        _check_string(draft.actor, "the actor", STRING_SIZE_MAX)
-    if draft.correlation is not None:
-        _check_string(draft.correlation, "the correlation id", STRING_SIZE_MAX)
-    if draft.causation is not None:
-        _check_integer(draft.causation, "the causation", -BATCH_EVENTS_MAX)
-        if draft.causation == 0:
-            raise InvalidInput("The causation is 0; the first event is 1, or -1 in its own batch")
-
-
-def _check_integer(value: object, name: str, lowest: int) -> None:
-    if not isinstance(value, int) or isinstance(value, bool):
-        raise InvalidInput(f"{name} must be a number, not {type(value).__name__}")
-    _check_within(value, name, lowest)
-
-
-def _check_within(value: int | None, name: str, lowest: int, highest: int = _INTEGER_MAX) -> None:
-    if value is not None and not lowest <= value <= highest:
-        raise InvalidInput(f"{name} is {value:,}; {lowest:,} to {highest:,} can be stored")
-
-
-def check_scope(scope: Scope) -> None:
-    """Refuse a scope that cannot be stored: `InvalidInput` with what is wrong."""
-    pairs: object = scope
-    if not isinstance(pairs, tuple) or not all(
-        isinstance(pair, tuple) and len(cast("tuple[object, ...]", pair)) == 2
-        for pair in cast("tuple[object, ...]", pairs)
-    ):
-        raise InvalidInput(
-            f"The scope {scope!r} is no tuple of pairs",
-            remedy="Write (('tenant', 'name'), …).",
-        )
-    if not scope or scope[0][0] != "tenant":
-        raise InvalidInput("A scope must start with 'tenant'")
-    if len(scope) > SCOPE_NAMES_MAX:
-        raise InvalidInput(f"A scope of {len(scope)} names; the limit is {SCOPE_NAMES_MAX}")
-    names = [name for name, _ in scope]
-    if len(set(names)) != len(names):
-        raise InvalidInput("A scope has the same name twice")
-    for name, value in scope:
-        _check_string(name, "a scope name", NAME_SIZE_MAX)
-        if isinstance(value, str):
-            _check_string(value, f"the scope's {name!r}", STRING_SIZE_MAX)
-        elif not isinstance(value, int):
-            raise InvalidInput(f"The scope's {name!r} must be a string, a number or a bool")
-
-
-def _check_string(value: object, name: str, limit: int) -> None:
-    if not isinstance(value, str):
-        raise InvalidInput(f"{name} must be a string, not {type(value).__name__}")
-    try:
-        size = len(value.encode())
-    except UnicodeEncodeError as error:
-        raise InvalidInput(f"{name} is not valid Unicode: {error.reason}") from error
-    if size > limit:
-        raise InvalidInput(f"{name} takes {size:,} bytes; the limit is {limit:,}")
-
-
-def _check_long_strings(value: object) -> None:
-    if isinstance(value, str):
-        if len(value) > STRING_SIZE_MAX or len(value.encode()) > STRING_SIZE_MAX:
-            raise InvalidInput(
-                f"A string of {len(value):,} characters is over the limit of "
-                f"{STRING_SIZE_MAX:,} bytes",
-                remedy="Split it, or store it as bytes.",
-            )
-    elif isinstance(value, Mapping):
-        for key, item in cast("Mapping[object, object]", value).items():
-            _check_long_strings(key)
-            _check_long_strings(item)
-    elif isinstance(value, msgspec.Struct):
-        for name in value.__struct_fields__:
-            _check_long_strings(getattr(value, name))
-    elif isinstance(value, list | tuple):
-        for item in cast("Sequence[object]", value):
-            _check_long_strings(item)
 
 
 class SpillRef(msgspec.Struct, frozen=True, gc=False, array_like=True, forbid_unknown_fields=True):

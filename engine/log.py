@@ -16,7 +16,8 @@ from typing import Literal, Self, TypeAlias
 
 import msgspec
 
-from .codec import Batch, Prepared, SpillRef, check_key, key_hash, prepare, tenant_of
+from .codec import Batch, Prepared, SpillRef, key_hash, prepare, tenant_of
+from .draft_checks import check_key
 from .environment import Environment
 from .errors import (
     CerataError,

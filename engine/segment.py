@@ -14,7 +14,8 @@ import msgspec
 import numpy as np
 import zstandard
 
-from .codec import DTYPE_SIZES, WireEvent
+from .codec import WireEvent
+from .draft_checks import DTYPE_SIZES
 from .errors import Corrupt
 from .events import UNDECODABLE
 from .format.checks import CHECK_SIZE_BLOCK, TAG_BLOCK, TAG_INDEX, check

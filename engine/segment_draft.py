@@ -12,7 +12,8 @@ from typing import NamedTuple
 import msgspec
 import numpy as np
 
-from .codec import DTYPE_SIZES, Batch, WireEvent
+from .codec import Batch, WireEvent
+from .draft_checks import DTYPE_SIZES
 from .events import UNDECODABLE, Embedding, Payload
 from .format.checks import CHECK_SIZE_BLOCK, TAG_BLOCK, TAG_INDEX, check
 from .format.extent import EXTENT_HEADER_SIZE

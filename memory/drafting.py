@@ -9,7 +9,7 @@ from typing import Final, TypeVar
 
 import msgspec
 
-from cerata.engine.codec import check_scope
+from cerata.engine.draft_checks import check_scope
 from cerata.engine.errors import InvalidInput
 from cerata.engine.events import (
     DEFAULT_SCOPE,
