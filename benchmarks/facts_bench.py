@@ -5,61 +5,35 @@ takes fewer. SQLite has one table with a covering index for each kind of look-up
 a cache that holds all of it, and gives the same `cerata.Fact` values, made from its rows.
 """
 
-import argparse
 import gc
-import os
-import platform
 import random
-import sqlite3
-import statistics
-import sys
 import tempfile
 import time
 from collections.abc import Callable, Sequence
-from datetime import UTC, datetime, timedelta
+from datetime import datetime, timedelta
 from functools import partial
 from pathlib import Path
-from typing import Any, Final, NamedTuple
-
-import numpy as np
+from typing import Any, Final
 
 import cerata
 from cerata import Assertion, Entity, Fact, Period
 from cerata.projections.facts import FactsProjection
 from cerata.projections.times import to_datetime, to_microseconds
 
-_BATCH = 1_000
-START = datetime(2020, 1, 1, tzinfo=UTC)
-_DAYS = 2_000
-_OPEN = 1 << 62
-
-
-class Shape(NamedTuple):
-    """How many facts there are, and of how many subjects, predicates and objects."""
-
-    facts: int
-    subjects: int
-    predicates: int
-    objects: int
-
-
-def assertions(shape: Shape, source: random.Random) -> list[Assertion]:
-    """Return facts that begin on some day and mostly end on a later one."""
-    found: list[Assertion] = []
-    for _ in range(shape.facts):
-        start = source.randrange(_DAYS)
-        end = start + source.randrange(1, 400) if source.random() < 0.7 else None
-        found.append(
-            Assertion(
-                f"person:{source.randrange(shape.subjects)}",
-                f"predicate-{source.randrange(shape.predicates)}",
-                Entity(f"place:{source.randrange(shape.objects)}"),
-                valid_from=START + timedelta(days=start),
-                valid_to=None if end is None else START + timedelta(days=end),
-            )
-        )
-    return found
-
+from .beside_sqlite import (
+    BATCH,
+    DAYS,
+    OPEN,
+    START,
+    Shape,
+    asked_for,
+    assertions,
+    connected,
+    entity_of,
+    report,
+    report_machine,
+    report_times,
+)
 
 # --- SQLite --------------------------------------------------------------------------------------
 
@@ -89,10 +63,7 @@ class Tables:
     """The same facts in SQLite tables."""
 
     def __init__(self, path: str) -> None:
-        self._database = sqlite3.connect(path)
-        self._database.executescript(
-            "PRAGMA journal_mode=WAL; PRAGMA synchronous=FULL; PRAGMA cache_size=-2000000;"
-        )
+        self._database = connected(path)
 
     def create(self) -> None:
         self._database.executescript(_SCHEMA)
@@ -103,11 +74,11 @@ class Tables:
                 first_id + place,
                 one.subject,
                 one.predicate,
-                _entity(one).name,
+                entity_of(one).name,
                 to_microseconds(one.valid_from or START),
-                _OPEN if one.valid_to is None else to_microseconds(one.valid_to),
+                OPEN if one.valid_to is None else to_microseconds(one.valid_to),
                 first_id + place,
-                _OPEN,
+                OPEN,
                 recorded,
                 None,
                 one.confidence,
@@ -132,7 +103,7 @@ class Tables:
 
 def _fact(row: tuple[Any, ...]) -> Fact:
     number, subject, predicate, value, start, end, recorded, retracted, confidence, source = row
-    period = Period(to_datetime(start), None if end == _OPEN else to_datetime(end))
+    period = Period(to_datetime(start), None if end == OPEN else to_datetime(end))
     return Fact(
         number,
         subject,
@@ -155,32 +126,8 @@ def _fact(row: tuple[Any, ...]) -> Fact:
 # --- measuring -----------------------------------------------------------------------------------
 
 
-def report(what: str, figure: str) -> None:
-    sys.stdout.write(f"{what:<66}{figure}\n")
-    sys.stdout.flush()
-
-
-def timed(questions: Sequence[Callable[[], list[Fact]]]) -> list[float]:
-    gc.collect()
-    times: list[float] = []
-    for question in questions:
-        started = time.perf_counter()
-        question()
-        times.append(time.perf_counter() - started)
-    return times
-
-
-def percentiles(times: Sequence[float]) -> str:
-    p50, p99 = np.percentile(times, [50, 99]) * 1e6
-    return f"p50 {p50:8.1f} us, p99 {p99:8.1f} us"
-
-
 def run(shape: Shape, queries: int) -> None:
-    report(
-        "machine",
-        f"{platform.machine()}, {os.cpu_count()} CPUs, load {os.getloadavg()[0]:.1f}, Python "
-        f"{platform.python_version()}, numpy {np.__version__}, SQLite {sqlite3.sqlite_version}",
-    )
+    report_machine()
     report(
         "facts, subjects, predicates, objects",
         f"{shape.facts:,}, {shape.subjects:,}, {shape.predicates:,}, {shape.objects:,}",
@@ -197,7 +144,7 @@ def run(shape: Shape, queries: int) -> None:
 
 
 def asserting(path: str, peer: str, facts: Sequence[Assertion]) -> None:
-    batches = [facts[at : at + _BATCH] for at in range(0, len(facts), _BATCH)]
+    batches = [facts[at : at + BATCH] for at in range(0, len(facts), BATCH)]
     started = time.perf_counter()
     with cerata.open(path) as store:
         for batch in batches:
@@ -212,10 +159,10 @@ def asserting(path: str, peer: str, facts: Sequence[Assertion]) -> None:
     tables.create()
     started = time.perf_counter()
     for number, batch in enumerate(batches):
-        tables.add(1 + number * _BATCH, number, batch)
+        tables.add(1 + number * BATCH, number, batch)
     theirs = time.perf_counter() - started
     tables.close()
-    report(f"assert in batches of {_BATCH:,}, to the first answer", f"{len(facts) / taken:,.0f}/s")
+    report(f"assert in batches of {BATCH:,}, to the first answer", f"{len(facts) / taken:,.0f}/s")
     report("SQLite", f"{len(facts) / theirs:,.0f}/s")
 
 
@@ -230,7 +177,7 @@ def opening(path: str, peer: str, one: Assertion) -> None:
             ours.append(time.perf_counter() - started)
         started = time.perf_counter()
         tables = Tables(peer)
-        tables.find("subject = ? AND predicate = ?", (one.subject, one.predicate), _OPEN - 1, START)
+        tables.find("subject = ? AND predicate = ?", (one.subject, one.predicate), OPEN - 1, START)
         theirs.append(time.perf_counter() - started)
         tables.close()
     report("open to the first answer, best of 5", f"{min(ours) * 1e3:.1f} ms")
@@ -248,7 +195,7 @@ def asking(
             peers: list[Callable[[], list[Fact]]] = []
             for _ in range(queries):
                 one, n = source.choice(facts), source.randrange(1, head + 1)
-                when = START + timedelta(days=source.randrange(_DAYS))
+                when = START + timedelta(days=source.randrange(DAYS))
                 bound = given(one)
                 mine.append(partial(_ask, store, n, when, bound))
                 texts = tuple(
@@ -260,10 +207,7 @@ def asking(
             for question, other in zip(mine[:100], peers[:100], strict=True):
                 found, same = question(), other()
                 assert [fact.id for fact in found] == sorted(fact.id for fact in same), name
-            ours, theirs = timed(mine), timed(peers)
-            ratio = statistics.median(theirs) / statistics.median(ours)
-            report(f"{name}, any n, any instant", percentiles(ours))
-            report("SQLite", f"{percentiles(theirs)}, {ratio:.2f}x ours")
+            report_times(f"{name}, any n, any instant", mine, peers)
     tables.close()
 
 
@@ -279,20 +223,15 @@ _SHAPES: tuple[tuple[str, str, Callable[[Assertion], _Bound]], ...] = (
     (
         "triple",
         "subject = ? AND predicate = ? AND object = ?",
-        lambda one: (one.subject, one.predicate, _entity(one)),
+        lambda one: (one.subject, one.predicate, entity_of(one)),
     ),
-    ("object", "object = ?", lambda one: (None, None, _entity(one))),
+    ("object", "object = ?", lambda one: (None, None, entity_of(one))),
     (
         "predicate and object",
         "predicate = ? AND object = ?",
-        lambda one: (None, one.predicate, _entity(one)),
+        lambda one: (None, one.predicate, entity_of(one)),
     ),
 )
-
-
-def _entity(one: Assertion) -> Entity:
-    assert isinstance(one.object, Entity)
-    return one.object
 
 
 def _ask(store: cerata.Store, n: int, when: datetime, bound: _Bound) -> list[Fact]:
@@ -309,11 +248,11 @@ def correcting(folder: str, count: int) -> None:
     started = time.perf_counter()
     with cerata.open(str(Path(folder) / "plain.cera")) as store:
         for turn in range(6):
-            for at in range(0, count, _BATCH):
+            for at in range(0, count, BATCH):
                 store.assert_facts(
                     [
-                        Assertion(one.subject, one.predicate, f"{_entity(one)} {turn}")
-                        for one in plain[at : at + _BATCH]
+                        Assertion(one.subject, one.predicate, f"{entity_of(one)} {turn}")
+                        for one in plain[at : at + BATCH]
                     ]
                 )
         store.facts(plain[0].subject)
@@ -321,23 +260,23 @@ def correcting(folder: str, count: int) -> None:
     started = time.perf_counter()
     with cerata.open(str(Path(folder) / "corrected.cera")) as store:
         ids: list[int] = []
-        for at in range(0, count, _BATCH):
-            batch = plain[at : at + _BATCH]
+        for at in range(0, count, BATCH):
+            batch = plain[at : at + BATCH]
             ids += store.assert_facts(
-                [Assertion(one.subject, one.predicate, f"{_entity(one)} 0") for one in batch]
+                [Assertion(one.subject, one.predicate, f"{entity_of(one)} 0") for one in batch]
             ).ids
         for turn in range(1, 6):
-            for at in range(0, count, _BATCH):
+            for at in range(0, count, BATCH):
                 with store.transaction() as gathered:
-                    store.retract_facts(ids[at : at + _BATCH])
+                    store.retract_facts(ids[at : at + BATCH])
                     store.assert_facts(
                         [
-                            Assertion(one.subject, one.predicate, f"{_entity(one)} {turn}")
-                            for one in plain[at : at + _BATCH]
+                            Assertion(one.subject, one.predicate, f"{entity_of(one)} {turn}")
+                            for one in plain[at : at + BATCH]
                         ]
                     )
                 assert gathered.receipt is not None
-                ids[at : at + _BATCH] = gathered.receipt.ids
+                ids[at : at + BATCH] = gathered.receipt.ids
         store.facts(plain[0].subject)
     corrected = time.perf_counter() - started
     report(
@@ -347,13 +286,7 @@ def correcting(folder: str, count: int) -> None:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else None)
-    parser.add_argument("--tiny", action="store_true", help="2,000 facts")
-    parser.add_argument("--facts", type=int, default=1_000_000)
-    parser.add_argument("--queries", type=int, default=2_000)
-    options = parser.parse_args()
-    facts: int = 2_000 if options.tiny else options.facts
-    run(Shape(facts, max(1, facts // 5), 20, max(1, facts // 50)), options.queries)
+    run(*asked_for(__doc__, queries=2_000))
 
 
 if __name__ == "__main__":

@@ -6,34 +6,32 @@ holds all of it, and walks with one recursive query. Both are asked the same que
 basis and any instant, and give the same entities and hops.
 """
 
-import argparse
-import gc
-import os
-import platform
 import random
-import sqlite3
-import statistics
-import sys
 import tempfile
-import time
 from collections.abc import Callable, Sequence
-from datetime import UTC, datetime, timedelta
+from datetime import datetime, timedelta
 from functools import partial
 from pathlib import Path
 from typing import Final
 
-import numpy as np
-
 import cerata
-from cerata import Assertion, Entity
+from cerata import Assertion
 from cerata.projections.times import to_microseconds
 
-from .facts_bench import Shape, assertions
-
-_BATCH: Final = 1_000
-_START: Final = datetime(2020, 1, 1, tzinfo=UTC)
-_DAYS: Final = 2_000
-_OPEN: Final = 1 << 62
+from .beside_sqlite import (
+    BATCH,
+    DAYS,
+    OPEN,
+    START,
+    Shape,
+    asked_for,
+    assertions,
+    connected,
+    entity_of,
+    report,
+    report_machine,
+    report_times,
+)
 
 Answer = list[tuple[str, int]]
 """Entities, and how many hops away they are."""
@@ -64,10 +62,7 @@ class Edges:
     """The same edges in an SQLite table."""
 
     def __init__(self, path: str, facts: Sequence[Assertion]) -> None:
-        self._database = sqlite3.connect(path)
-        self._database.executescript(
-            "PRAGMA journal_mode=WAL; PRAGMA synchronous=FULL; PRAGMA cache_size=-2000000;"
-        )
+        self._database = connected(path)
         self._database.executescript(_SCHEMA)
         rows = [(number, *_edge(one)) for number, one in enumerate(facts, start=1)]
         self._database.executemany("INSERT INTO edge VALUES (?, ?, ?, ?, ?)", rows)
@@ -82,30 +77,9 @@ class Edges:
 
 
 def _edge(one: Assertion) -> tuple[str, str, int, int]:
-    assert isinstance(one.object, Entity)
     assert isinstance(one.valid_from, datetime)
-    end = _OPEN if one.valid_to is None else to_microseconds(one.valid_to)
-    return one.subject, one.object.name, to_microseconds(one.valid_from), end
-
-
-def report(what: str, figure: str) -> None:
-    sys.stdout.write(f"{what:<66}{figure}\n")
-    sys.stdout.flush()
-
-
-def timed(questions: Sequence[Callable[[], Answer]]) -> list[float]:
-    gc.collect()
-    times: list[float] = []
-    for question in questions:
-        started = time.perf_counter()
-        question()
-        times.append(time.perf_counter() - started)
-    return times
-
-
-def percentiles(times: Sequence[float]) -> str:
-    p50, p99 = np.percentile(times, [50, 99]) * 1e6
-    return f"p50 {p50:8.1f} us, p99 {p99:8.1f} us"
+    end = OPEN if one.valid_to is None else to_microseconds(one.valid_to)
+    return one.subject, entity_of(one).name, to_microseconds(one.valid_from), end
 
 
 def neighbours(store: cerata.Store, start: str, n: int, when: datetime) -> Answer:
@@ -117,19 +91,15 @@ def walk(store: cerata.Store, start: str, n: int, when: datetime) -> Answer:
 
 
 def run(shape: Shape, queries: int) -> None:
-    report(
-        "machine",
-        f"{platform.machine()}, {os.cpu_count()} CPUs, load {os.getloadavg()[0]:.1f}, Python "
-        f"{platform.python_version()}, numpy {np.__version__}, SQLite {sqlite3.sqlite_version}",
-    )
+    report_machine()
     report("facts, subjects, objects", f"{shape.facts:,}, {shape.subjects:,}, {shape.objects:,}")
     source = random.Random(8)
     facts = assertions(shape, source)
     with tempfile.TemporaryDirectory() as folder:
         path = str(Path(folder) / "graph.cera")
         with cerata.open(path) as store:
-            for at in range(0, len(facts), _BATCH):
-                store.assert_facts(facts[at : at + _BATCH])
+            for at in range(0, len(facts), BATCH):
+                store.assert_facts(facts[at : at + BATCH])
         edges = Edges(str(Path(folder) / "graph.sqlite"), facts)
         with cerata.open(path, mode="r") as store:
             asking(store, edges, facts, source, queries)
@@ -155,7 +125,7 @@ def asking(
         for _ in range(queries):
             start = str(_edge(source.choice(facts))[starts])
             n = source.randrange(1, len(facts) + 1)
-            when = _START + timedelta(days=source.randrange(_DAYS))
+            when = START + timedelta(days=source.randrange(DAYS))
             mine.append(partial(read, store, start, n, when))
             theirs.append(partial(edges.walk, start, hops, n, to_microseconds(when)))
         found = 0
@@ -163,20 +133,11 @@ def asking(
             answer = question()
             assert sorted(answer) == sorted(other()), name
             found += len(answer)
-        ours, peers = timed(mine), timed(theirs)
-        ratio = statistics.median(peers) / statistics.median(ours)
-        report(f"{name}, {found / 100:.1f} found on average", percentiles(ours))
-        report("SQLite", f"{percentiles(peers)}, {ratio:.2f}x ours")
+        report_times(f"{name}, {found / 100:.1f} found on average", mine, theirs)
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else None)
-    parser.add_argument("--tiny", action="store_true", help="2,000 facts")
-    parser.add_argument("--facts", type=int, default=1_000_000)
-    parser.add_argument("--queries", type=int, default=1_000)
-    options = parser.parse_args()
-    facts: int = 2_000 if options.tiny else options.facts
-    run(Shape(facts, max(1, facts // 5), 20, max(1, facts // 50)), options.queries)
+    run(*asked_for(__doc__, queries=1_000))
 
 
 if __name__ == "__main__":

@@ -15,7 +15,8 @@ import numpy as np
 import pytest
 
 import cerata
-from benchmarks.facts_bench import START, Shape, Tables, assertions
+from benchmarks.beside_sqlite import START, Shape, assertions
+from benchmarks.facts_bench import Tables
 from cerata import Assertion, Store
 from cerata.projections.fact_table import FactsAt
 from cerata.projections.hash_index import HashIndex
