@@ -6,7 +6,6 @@ that the answers are the model's.
 
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
-from random import Random
 from typing import ClassVar
 
 from hypothesis import HealthCheck, settings
@@ -15,7 +14,9 @@ from cerata import Store, View
 from cerata.engine.events import Scope
 from cerata.fault_injection.testing import Workload, operation
 
-from .fact_acts import VIEWS, Act, perform, run
+from .fact_acts import Act, perform
+from .fact_histories import random_act, run
+from .fact_world import VIEWS
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,12 +62,6 @@ class ModelCheck:
                 self.view(store.at(n))
                 if self.is_long or n % 7 == end % 7:
                     self.view(store.replay(n))
-
-
-def random_act(dice: Random, kinds: Sequence[str]) -> Act:
-    """Draw an act without Hypothesis."""
-    i, j, k, m = (dice.randrange(60) for _ in range(4))
-    return dice.choice(kinds), i, j, k, m
 
 
 class Sayings(Workload):

@@ -9,8 +9,10 @@ import pytest
 import cerata
 from cerata import Entity, FactChange, Store, View
 
-from .fact_acts import KINDS, PRELUDE, STEP_US, VIEWS, Act, run, time_at
-from .fact_acts import START_US as START
+from .fact_acts import KINDS, Act
+from .fact_histories import PRELUDE, run
+from .fact_world import START_US as START
+from .fact_world import STEP_US, VIEWS, time_at
 
 
 @pytest.fixture

@@ -20,7 +20,8 @@ from cerata.engine.events import AssertFact, Draft, Evidence
 from cerata.memory.fact_values import FactObject
 
 from ..projections.fact_model import EVER, allen
-from .fact_acts import STEP_US, environment, time_at, value_in
+from .fact_answers import value_in
+from .fact_world import STEP_US, environment, time_at
 
 MICROSECOND = timedelta(microseconds=1)
 T = [time_at(1_600_000_000_000_000 + place * STEP_US) for place in range(6)]

@@ -22,18 +22,10 @@ from cerata.memory.fact_import import BATCH_LINES
 from cerata.memory.fact_lines import LINE_SIZE_MAX
 from cerata.projections.scopes import by_name
 
-from .fact_acts import (
-    ALIASES,
-    BATCHES,
-    NAMES,
-    VIEWS,
-    Act,
-    environment,
-    plain_period,
-    run,
-    time_of,
-    value_in,
-)
+from .fact_acts import Act
+from .fact_answers import plain_period, value_in
+from .fact_histories import BATCHES, run
+from .fact_world import ALIASES, NAMES, VIEWS, environment, time_of
 
 TEXT = "Ann lives in Big Blue."
 

@@ -14,7 +14,7 @@ from cerata import Allen, Assertion, Conflict, Entity, Fact, InvalidInput, NotFo
 from cerata.engine.memory import MemoryStorage
 from cerata.memory.fact_values import plain_object
 
-from .fact_acts import StandingClock
+from .fact_world import StandingClock
 
 PARIS, ROME, OSLO = Entity("paris"), Entity("rome"), Entity("oslo")
 

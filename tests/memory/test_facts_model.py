@@ -19,8 +19,10 @@ from cerata import Store, View
 from cerata.fault_injection.testing import assert_crash_safe
 from cerata.projections.intervals import Interval
 
-from .fact_acts import BATCHES, KINDS, PRELUDE, Act, ask, drawn, perform, questions, run
-from .model_check import ModelCheck, Sayings, random_act
+from .fact_acts import KINDS, Act, perform
+from .fact_histories import BATCHES, PRELUDE, random_act, run
+from .fact_questions import ask, drawn, questions
+from .model_check import ModelCheck, Sayings
 
 HISTORIES = int(os.environ.get("CERATA_HISTORIES", "20"))
 IS_LONG = HISTORIES > 20

@@ -11,7 +11,7 @@ import cerata
 from cerata import Entity, Store
 from cerata.engine.errors import InvalidInput
 
-from .fact_acts import environment
+from .fact_world import environment
 
 
 @pytest.fixture

@@ -16,10 +16,13 @@ from hypothesis import given
 from cerata import Store, View
 from cerata.fault_injection.testing import assert_crash_safe
 
-from . import fact_acts
-from .fact_acts import LINKED_KINDS, PRELUDE, Act, batches_of, events_of, perform, run, times_in
-from .graph_acts import ask, drawn, questions
-from .model_check import ModelCheck, Sayings, random_act
+from . import fact_questions
+from .fact_acts import LINKED_KINDS, Act, perform
+from .fact_histories import PRELUDE, batches_of, random_act, run
+from .fact_questions import times_in
+from .fact_world import events_of
+from .graph_questions import ask, drawn, questions
+from .model_check import ModelCheck, Sayings
 
 HISTORIES = int(os.environ.get("CERATA_HISTORIES", "10"))
 IS_LONG = HISTORIES > 10
@@ -30,7 +33,7 @@ COUNT = 200 if IS_LONG else 12
 def ask_some(view: View, seed: int) -> None:
     """Ask some questions by chance, of the graph and of facts and links."""
     ask(view, drawn(view, COUNT, seed))
-    fact_acts.ask(view, fact_acts.drawn(view, COUNT // 4, seed))
+    fact_questions.ask(view, fact_questions.drawn(view, COUNT // 4, seed))
 
 
 CHECK = ModelCheck(ask_some, HISTORIES, IS_LONG)

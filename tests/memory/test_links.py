@@ -15,7 +15,7 @@ from cerata.engine.errors import InvalidInput, NotFound
 from cerata.engine.events import LinkFacts, UnlinkFacts
 from cerata.memory.link_values import KINDS, LinkKindName
 
-from .fact_acts import environment
+from .fact_world import environment
 
 REQUIRING: tuple[LinkKindName, ...] = ("assumes", "depends_on", "derived_from", "generated_from")
 

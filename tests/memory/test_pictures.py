@@ -26,7 +26,10 @@ from cerata.memory.pictures.rings import Way, places_of, rings_of
 from cerata.projections.intervals import BEGINNING, ENDLESS, Interval
 from cerata.projections.times import to_datetime, to_microseconds
 
-from .fact_acts import BATCHES, Act, events_of, run, times_in
+from .fact_acts import Act
+from .fact_histories import BATCHES, run
+from .fact_questions import times_in
+from .fact_world import events_of
 
 DAY_US = 86_400_000_000
 

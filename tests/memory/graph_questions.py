@@ -9,7 +9,8 @@ from cerata import FactPath, View
 from ..projections.fact_model import FactModel
 from ..projections.graph_model import GraphModel
 from ..projections.link_model import LinkedModel
-from .fact_acts import NAMES, PREDICATES, START_US, events_of, time_at, times_in
+from .fact_questions import times_in
+from .fact_world import NAMES, PREDICATES, START_US, events_of, time_at
 
 Question: TypeAlias = tuple[str, tuple[Any, ...], dict[str, Any]]
 """A read, its arguments, and which edges it goes by; times are microseconds."""

@@ -1,0 +1,89 @@
+"""What random facts are made of: a few names, times and scopes, and a clock that stands still."""
+
+from datetime import UTC, datetime, timedelta
+
+from cerata import Entity, View
+from cerata.engine.environment import Environment
+from cerata.engine.events import Erased, Scope, ScopeValue, lifted_by
+from cerata.engine.memory import MemoryStorage
+from cerata.memory.fact_values import FactObject
+from cerata.memory.link_values import LinkKindName
+
+from ..projections.fact_model import ModelEvent
+
+EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+START_US = 1_700_000_000_000_000
+STEP_US = 1_000_000
+NAMES = ("ann", "bob", "Big Blue")
+ALIASES = ("ANN", "Bob!", "big  blue", "Änn", "the boss")
+PREDICATES = ("lives in", "likes")
+OBJECTS: tuple[FactObject, ...] = (
+    *(Entity("ann"), Entity("bob"), Entity("Big Blue"), True, False, "ann", 1, 1.0, -0.0, 0),
+    *(b"ann", datetime(2023, 11, 14, 22, 13, 20, tzinfo=UTC), ""),
+)
+_PLAIN = tuple(dict[str, ScopeValue]() for _ in range(9))
+SCOPES: tuple[dict[str, ScopeValue], ...] = (
+    *_PLAIN,
+    {"session": "s1"},
+    {"session": "s2"},
+    {"tenant": "t2"},
+    {"trial": True, "session": "s1"},
+    {"session": "s1", "trial": True},
+    {"trial": 1},
+)
+VIEWS: tuple[Scope | None, ...] = (
+    None,
+    (("tenant", "default"),),
+    (("tenant", "default"), ("session", "s1")),
+    (("tenant", "t2"),),
+    (("tenant", "default"), ("trial", 1)),
+)
+
+LINK_KINDS: tuple[LinkKindName, ...] = (
+    *("invalidates", "invalidates", "supersedes", "supersedes", "depends_on", "derived_from"),
+    *("assumes", "generated_from", "contradicts", "contradicts", "supports", "validated_by"),
+)
+
+
+class StandingClock:
+    """A clock that goes on when it is told to, and by a microsecond for each thing waited for."""
+
+    def __init__(self) -> None:
+        self.time_us = START_US
+
+    def now_us(self) -> int:
+        return self.time_us
+
+    def monotonic(self) -> float:
+        return self.time_us / 1e6
+
+    def sleep(self, seconds: float) -> None:
+        self.time_us += max(1, int(seconds * 1e6))
+
+
+def environment() -> tuple[Environment, StandingClock]:
+    """Return an environment in memory whose clock stands still."""
+    clock = StandingClock()
+    return Environment(storage=MemoryStorage(), clock=clock), clock
+
+
+def time_of(number: int) -> datetime:
+    """One of a few instants, at most of which something is recorded."""
+    return time_at(START_US + number % 5 * STEP_US)
+
+
+def time_at(time_us: float) -> datetime:
+    return EPOCH + timedelta(microseconds=int(time_us))
+
+
+def events_of(view: View) -> list[ModelEvent]:
+    """Return a view's events; those of an open transaction as the next ones of the log."""
+    found = list[ModelEvent]()
+    for event in view.within(None).log():
+        seq, cause, body = event.seq, event.causation, event.body
+        assert not isinstance(body, Erased)
+        if seq < 0:
+            seq, body = view.basis - seq, lifted_by(body, view.basis)
+            cause = view.basis - cause if cause is not None and cause < 0 else cause
+        found.append(ModelEvent(seq, event.recorded, event.scope, cause, body))
+    return found
