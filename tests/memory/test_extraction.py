@@ -1,53 +1,17 @@
 """Extraction: what an extractor found is in the log, once, and nobody runs it to read it."""
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterator
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any, cast
 
 import pytest
 
 import cerata
-from cerata import (
-    Candidate,
-    Entity,
-    ExtractorFailed,
-    Filter,
-    InvalidInput,
-    NotFound,
-    ReadOnly,
-    Store,
-)
+from cerata import Candidate, Entity, ExtractorFailed, Filter, Store
 from cerata.engine.events import AssertFact, ExtractFacts, PutFrame
 from cerata.memory.english_facts import EnglishFacts
 
-TEXT = "Anna lives in Paris. Bob works at Acme."
-
-
-class Model:
-    """A model in the place of one: says what it is told to say, and counts how often."""
-
-    def __init__(
-        self, say: Callable[[str], Iterable[Any]], name: str = "model", version: str = "7b"
-    ) -> None:
-        self.name = name
-        self.version = version
-        self.asked: list[str] = []
-        self._say = say
-
-    def extract(self, text: str) -> Iterable[Candidate]:
-        self.asked.append(text)
-        return self._say(text)
-
-
-def first_word(text: str) -> list[Candidate]:
-    """Say that the first word is the first word."""
-    word = text.split(maxsplit=1)[0]
-    return [Candidate(word, "comes first in", text, 0, len(word.encode()), confidence=0.5)]
-
-
-def raising(text: str) -> list[Candidate]:
-    raise RuntimeError("the model has gone away")
+from .extractors import TEXT, Model, first_word, raising
 
 
 @pytest.fixture
@@ -112,6 +76,21 @@ def test_facts_are_of_the_scope_of_their_frame(store: Store) -> None:
     assert {tuple(fact.scope.items()) for fact in store.facts()} == {
         (("tenant", "t1"), ("session", "s"))
     }
+
+
+def test_the_event_is_read_by_who_does_not_know_it(store: Store) -> None:
+    """It names a frame, and is passed over by every fold."""
+    store.put_frame(TEXT)
+    store.extract()
+    assert ExtractFacts.references == {"frame": PutFrame.wire_name}
+    assert store.verify().ok
+    assert [fact.object for fact in store.facts("Anna")] == [Entity("Paris")]
+
+
+def test_a_fact_without_a_date_is_true_since_its_frame_was_created(store: Store) -> None:
+    store.put_frame(TEXT, created="2020-05-01")
+    store.extract()
+    assert [fact.valid.start for fact in store.facts()] == [datetime(2020, 5, 1, tzinfo=UTC)] * 2
 
 
 # --- again ---------------------------------------------------------------------------------------
@@ -231,6 +210,26 @@ def test_nobody_runs_an_extractor_to_read_what_it_found(tmp_path: Path) -> None:
     assert len(model.asked) == 2
 
 
+def test_a_new_version_moves_nobody(store: Store) -> None:
+    """Each version said again where Anna lives, from when it was run: she moved there and back."""
+
+    def last_word(text: str) -> list[Candidate]:
+        name, *_, place = text.split()
+        return [Candidate(name, "lives in", Entity(place), 0, len(text.encode()))]
+
+    store.declare_predicate("lives in", functional=True)
+    notes: list[int] = []
+    for text in ("Anna is in Oslo", "Anna is in Rome"):
+        notes.append(store.put_frame(text).id)
+        store.extract(extractor=Model(last_word, version="1"))
+    said = [(str(fact), fact.valid) for fact in store.facts("Anna")]
+    assert [text for text, _ in said] == ["Anna · lives in · Oslo", "Anna · lives in · Rome"]
+    store.extract(extractor=Model(last_word, version="2"))
+    store.extract(notes[0], extractor=Model(last_word, version="3"))
+    assert [(str(fact), fact.valid) for fact in store.facts("Anna")] == said
+    assert [str(fact) for fact in store.facts("Anna", valid_at="now")] == ["Anna · lives in · Rome"]
+
+
 # --- which frames --------------------------------------------------------------------------------
 
 
@@ -275,261 +274,3 @@ def test_each_frame_is_told_as_it_is_done(store: Store) -> None:
         report=lambda one, at, total: told.append((one.frame, at, total)),
     )
     assert told == [(1, 1, 2), (2, 2, 2)]
-
-
-# --- what is refused -----------------------------------------------------------------------------
-
-WRONG: dict[str, tuple[Any, str]] = {
-    "no candidate": (("anna", "lives in", "paris"), "gave a tuple, not a Candidate"),
-    "beyond": (Candidate("a", "is", "b", 0, 100), r"bytes \[0, 100\), which are no part"),
-    "before": (Candidate("a", "is", "b", -1, 1), r"bytes \[-1, 1\)"),
-    "empty": (Candidate("a", "is", "b", 1, 1), r"bytes \[1, 1\)"),
-    "cut": (Candidate("a", "is", "b", 0, 1), r"bytes \[0, 1\)"),
-    "float": (Candidate("a", "is", "b", 0, 2.0), r"bytes \[0, 2.0\)"),  # type: ignore[arg-type]
-    "bool": (Candidate("a", "is", "b", False, 2), r"bytes \[False, 2\)"),
-    "long object": (Candidate("a", "is", "b" * (16 << 20) + "b", 0, 2), "over the limit of"),
-    "long name": (Candidate("a" * (16 << 20) + "a", "is", "b", 0, 2), "over the limit of"),
-    "subject": (Candidate("", "is", "b", 0, 2), "The subject is empty"),
-    "nan": (Candidate("a", "is", float("nan"), 0, 2), "The object is nan"),
-    "confidence": (Candidate("a", "is", "b", 0, 2, confidence=2), "confidence is 2"),
-    "period": (
-        Candidate("a", "is", "b", 0, 2, valid_from="2020-01-01", valid_to="2019-01-01"),
-        "would end at 2019",
-    ),
-}
-
-
-@pytest.mark.parametrize("dry_run", [False, True])
-@pytest.mark.parametrize("name", WRONG)
-def test_what_is_no_fact_is_refused_with_all_of_its_frame(
-    store: Store, name: str, dry_run: bool
-) -> None:
-    wrong, said = WRONG[name]
-    store.put_frame("é and more")
-    right = Candidate("a", "is", "b", 0, 2)
-    with pytest.raises(ExtractorFailed, match=said) as caught:
-        store.extract(extractor=Model(lambda _: [right, wrong]), dry_run=dry_run)
-    assert (caught.value.extractor, caught.value.frame) == ("model", 1)
-    assert caught.value.where == "frame 1, candidate 2"
-    assert store.head.seq == 1
-    assert store.extract(extractor=Model(first_word)).frames[0].added
-
-
-@pytest.mark.parametrize("error", [ValueError("no"), SystemExit(3), cerata.Conflict("no")])
-def test_an_extractor_that_raises_is_told_from_the_memory(
-    store: Store, error: BaseException
-) -> None:
-    def half(_: str) -> Iterator[Candidate]:
-        yield Candidate("a", "is", "b", 0, 1)
-        raise error
-
-    store.put_frame(TEXT)
-    with pytest.raises(ExtractorFailed, match=rf"'model' raised {type(error).__name__}") as caught:
-        store.extract(extractor=Model(half))
-    assert caught.value.__cause__ is error
-    assert store.head.seq == 1
-
-
-def test_an_extractor_that_never_ends_is_stopped(store: Store) -> None:
-    def endless(_: str) -> Iterator[Candidate]:
-        while True:
-            yield Candidate("a", "is", "b", 0, 1)
-
-    store.put_frame(TEXT)
-    with pytest.raises(ExtractorFailed, match="found more than 9,999 facts"):
-        store.extract(extractor=Model(endless))
-
-
-@pytest.mark.parametrize(
-    ("name", "version"),
-    [("", "1"), ("model", " "), ("model", 1), ("m" * 256, "1"), ("\ud800", "1")],
-)
-def test_an_extractor_has_a_name_and_a_version(store: Store, name: Any, version: Any) -> None:
-    store.put_frame(TEXT)
-    with pytest.raises(InvalidInput, match="The extractor's"):
-        store.extract(extractor=Model(first_word, name, version))
-
-
-@pytest.mark.parametrize("given", [object(), 7, "english-facts"])
-def test_what_is_no_extractor_is_refused(store: Store, given: Any) -> None:
-    with pytest.raises(InvalidInput, match="The extractor's name is None"):
-        store.extract(extractor=given)
-
-
-def test_an_extractor_that_gives_nothing_to_go_through_is_at_fault(store: Store) -> None:
-    store.put_frame("nothing of note")
-    with pytest.raises(ExtractorFailed, match="raised TypeError"):
-        store.extract(extractor=Model(lambda _: cast("Any", None)))
-
-
-def test_name_and_version_do_not_run_together(store: Store) -> None:
-    """Whoever is called "a b", version c, is not "a", version b c."""
-    store.put_frame(TEXT)
-    for name, version in (("a b", "c"), ("a", "b c"), ("a b c", "1")):
-        assert store.extract(extractor=Model(first_word, name, version)).frames[0].added
-
-
-def test_calls_that_cannot_be_are_refused(store: Store, tmp_path: Path) -> None:
-    store.put_frame(TEXT)
-    with pytest.raises(NotFound):
-        store.extract(7)
-    with pytest.raises(InvalidInput, match="not both"):
-        store.extract(1, where=Filter(kind="text"))
-    with store.transaction(), pytest.raises(InvalidInput, match="not in a transaction"):
-        store.extract()
-    path = tmp_path / "memory.cera"
-    with cerata.open(path) as other:
-        other.put_frame(TEXT)
-    with cerata.open(path, mode="r") as reader:
-        assert reader.extract(dry_run=True).found == 2
-        with pytest.raises(ReadOnly):
-            reader.extract()
-
-
-# --- English -------------------------------------------------------------------------------------
-
-
-def said(text: str) -> list[tuple[str, str | None]]:
-    """Return what is found, each with the day from which it is so."""
-    return [
-        (str(one), None if one.valid_from is None else str(one.valid_from)[:10])
-        for one in EnglishFacts().extract(text)
-    ]
-
-
-@pytest.mark.parametrize(
-    ("text", "fact", "since"),
-    [
-        ("Anna lives in Paris.", "Anna · lives in · Paris", None),
-        ("Anna lives in New York since 2020.", "Anna · lives in · New York", "2020-01-01"),
-        ("Bob works for Acme & Sons", "Bob · works at · Acme & Sons", None),
-        ("Bob works at Acme since May 2021.", "Bob · works at · Acme", "2021-05-01"),
-        ("Eve moved to Lyon in 2024.", "Eve · lives in · Lyon", "2024-01-01"),
-        ("Eve moved to Lyon in June 3, 2024.", "Eve · lives in · Lyon", "2024-06-03"),
-        ("Eve moved to Lyon in 3 June 2024!", "Eve · lives in · Lyon", "2024-06-03"),
-        ("Eve moved to Lyon in 2024-06-03; it rained.", "Eve · lives in · Lyon", "2024-06-03"),
-        ("Paris is the capital of France.", "Paris · is capital of · France", None),
-        ("Eve is a co-founder of Acme.", "Eve · is co-founder of · Acme", None),
-        ("Ann is the CEO of Bank of Spain.", "Ann · is CEO of · Bank of Spain", None),
-        ("Ann is married to Bob.", "Ann · is married to · Bob", None),
-        ("Acme is located in Łódź and grows.", "Acme · is located in · Łódź", None),
-        ("Dr. Ann Lee lives in Oslo, with a dog.", "Dr. Ann Lee · lives in · Oslo", None),
-        ("## Ann lives in Oslo", "Ann · lives in · Oslo", None),
-        ("12. Ann lives\nin Oslo.", "Ann · lives in · Oslo", None),
-        ("Hope lives in Oslo.", "Hope · lives in · Oslo", None),
-        ("Will Smith lives in Oslo.", "Will Smith · lives in · Oslo", None),
-    ],
-)
-def test_plain_sentences_are_understood(text: str, fact: str, since: str | None) -> None:
-    assert said(text) == [(fact, since)]
-
-
-@pytest.mark.parametrize(
-    "text",
-    [
-        "Does Anna live in Paris?",
-        "Anna lives in Paris?",
-        "Anna does not live in Paris.",
-        "Anna might live in Paris.",
-        "Anna lived in Paris.",
-        "If Anna lives in Paris, she is happy.",
-        "Bob says Anna lives in Paris.",
-        "Anna lives in Paris if Bob does.",
-        "Anna lives in Paris, I think.",
-        "Anna lives in Paris's suburbs.",
-        "Anna lives in Paris until 2020.",
-        "Anna lives in a house.",
-        "She lives in Paris.",
-        "The mayor lives in Paris.",
-        "Nobody lives in Paris.",
-        "Today is the day of Judgement.",
-        "anna lives in Paris.",
-        "Anna moved to Paris.",
-        "Anna moved to Paris in 2024-13-45.",
-        "Anna is the mother of Bob's friend.",
-        "Anna is the mother of him.",
-        'He said: "Anna lives in Paris."',
-        "Suppose Anna lives in Oslo.",
-        "Probably Anna lives in Oslo.",
-        "Not Anna lives in Oslo.",
-        "Never Anna lives in Oslo.",
-        "Since Anna lives in Oslo and works there, she is happy.",
-        "Is Anna married to Bob or is Anna a friend of Eve!",
-        "In Paris Anna lives in Montmartre.",
-        "Anna lives in Oslo and Bob in Rome, Carl says.",
-        "Anna lives in Oslo, but not for long.",
-        "Anna lives in Oslo and doesn’t like it.",
-        "Anna lives in Oslo and Bob in Rome if rents are low.",
-        "Eve moved to Lyon in 2024 and back to Paris in 2025.",
-        "Eve moved to Lyon in 2024, but left.",
-        "",
-    ],
-)
-def test_what_may_mean_something_else_is_left_alone(text: str) -> None:
-    assert said(text) == []
-
-
-def test_spans_are_bytes_of_the_text(store: Store) -> None:
-    """Past characters of several bytes, marks, and lines that go on."""
-    store.put_frame(
-        "Ö! Ünder: nö.\n\n- Anna lives in\nOslo.\n- Änn lives in Łódź since May 2020. Bob is mad."
-    )
-    store.extract()
-    data = store.content(1)
-    quotes = [
-        data[place.start : place.end].decode() for fact in store.facts() for place in fact.evidence
-    ]
-    assert quotes == ["Anna lives in\nOslo", "Änn lives in Łódź since May 2020"]
-
-
-@pytest.mark.parametrize("space", ["\u00a0", "\u2003", "\u2028", "\u3000", "\x85", "\t"])
-def test_spans_are_bytes_of_the_text_where_its_spaces_are_wide(store: Store, space: str) -> None:
-    """White space of two and three bytes, within a fact and before the next one."""
-    store.put_frame(f"Bob{space}lives in{space}Cité. Anna lives in{space}Oslo. It rains.")
-    store.extract()
-    data = store.content(1)
-    quotes = [
-        data[place.start : place.end].decode() for fact in store.facts() for place in fact.evidence
-    ]
-    assert quotes == [f"Bob{space}lives in{space}Cité", f"Anna lives in{space}Oslo"]
-
-
-def test_a_text_without_sentences_takes_no_time() -> None:
-    """No form looks twice at a long run of what could begin one."""
-    for part in ("Anna ", "Dr. ", "A\n", "Anna of of ", "Anna is the aa aa ", "- ", "a. "):
-        assert said(part * (20_000 // len(part))) == []
-
-
-def test_the_event_is_read_by_who_does_not_know_it(store: Store) -> None:
-    """It names a frame, and is passed over by every fold."""
-    store.put_frame(TEXT)
-    store.extract()
-    assert ExtractFacts.references == {"frame": PutFrame.wire_name}
-    assert store.verify().ok
-    assert [fact.object for fact in store.facts("Anna")] == [Entity("Paris")]
-
-
-def test_a_new_version_moves_nobody(store: Store) -> None:
-    """Each version said again where Anna lives, from when it was run: she moved there and back."""
-
-    def last_word(text: str) -> list[Candidate]:
-        name, *_, place = text.split()
-        return [Candidate(name, "lives in", Entity(place), 0, len(text.encode()))]
-
-    store.declare_predicate("lives in", functional=True)
-    notes: list[int] = []
-    for text in ("Anna is in Oslo", "Anna is in Rome"):
-        notes.append(store.put_frame(text).id)
-        store.extract(extractor=Model(last_word, version="1"))
-    said = [(str(fact), fact.valid) for fact in store.facts("Anna")]
-    assert [text for text, _ in said] == ["Anna · lives in · Oslo", "Anna · lives in · Rome"]
-    store.extract(extractor=Model(last_word, version="2"))
-    store.extract(notes[0], extractor=Model(last_word, version="3"))
-    assert [(str(fact), fact.valid) for fact in store.facts("Anna")] == said
-    assert [str(fact) for fact in store.facts("Anna", valid_at="now")] == ["Anna · lives in · Rome"]
-
-
-def test_a_fact_without_a_date_is_true_since_its_frame_was_created(store: Store) -> None:
-    store.put_frame(TEXT, created="2020-05-01")
-    store.extract()
-    assert [fact.valid.start for fact in store.facts()] == [datetime(2020, 5, 1, tzinfo=UTC)] * 2
