@@ -6,6 +6,7 @@ from typing import Any
 
 import cerata
 from cerata import Entity, Fact
+from cerata.memory.fact_values import plain_object
 from cerata.memory.link_values import Link
 
 from ..projections.fact_model import (
@@ -135,3 +136,12 @@ def modelled_entity(entity: ModelEntity, shown: Shown) -> cerata.EntityInfo:
         shown(entity.first_seen) or 0,
         entity.mentions,
     )
+
+
+def said(facts: list[Fact]) -> list[str]:
+    """What facts say and when: the year that each begins and ends, open ends left out."""
+    return [
+        f"{plain_object(fact.object)} {fact.valid.start.year if fact.valid.start else ''}"
+        f"-{fact.valid.end.year if fact.valid.end else ''}"
+        for fact in facts
+    ]

@@ -1,19 +1,17 @@
-"""Facts through a store: asserted, ended, corrected, contradicted; and who is who."""
+"""Facts through a store: asserted, ended, corrected, contradicted."""
 
 import datetime as dt
-import time
 from collections.abc import Iterator
-from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 import cerata
-from cerata import Allen, Assertion, Conflict, Entity, Fact, InvalidInput, NotFound, Period, Store
+from cerata import Allen, Assertion, Conflict, Entity, InvalidInput, NotFound, Period, Store
 from cerata.engine.memory import MemoryStorage
-from cerata.memory.fact_values import plain_object
 
+from .fact_answers import said
 from .fact_world import StandingClock
 
 PARIS, ROME, OSLO = Entity("paris"), Entity("rome"), Entity("oslo")
@@ -24,15 +22,6 @@ def store() -> Iterator[Store]:
     with cerata.open(":memory:") as opened:
         opened.declare_predicate("lives in", functional=True)
         yield opened
-
-
-def said(facts: list[Fact]) -> list[str]:
-    """What facts say and when: the year that each begins and ends, open ends left out."""
-    return [
-        f"{plain_object(fact.object)} {fact.valid.start.year if fact.valid.start else ''}"
-        f"-{fact.valid.end.year if fact.valid.end else ''}"
-        for fact in facts
-    ]
 
 
 class TestClocks:
@@ -246,66 +235,6 @@ class TestEndings:
         assert store.fact(corrected).depth == 2
 
 
-class TestWho:
-    def test_a_merge_holds_until_it_is_taken_back(self, store: Store) -> None:
-        store.assert_fact("IBM", "makes", "mainframes")
-        store.assert_fact("Big Blue", "hired", Entity("ann"))
-        before = store.head
-        merge = store.merge_entities("Big Blue", "IBM")
-        assert [fact.subject for fact in store.facts("Big Blue")] == ["IBM", "IBM"]
-        assert store.entity("Big Blue").names == ("IBM", "Big Blue")
-        assert store.at(before).entity("IBM").mentions == 1
-        store.unmerge(merge)
-        assert [fact.subject for fact in store.facts("Big Blue")] == ["Big Blue"]
-        with pytest.raises(Conflict):
-            store.unmerge(merge)
-
-    def test_a_merge_in_a_circle_or_of_what_is_merged_is_refused(self, store: Store) -> None:
-        for name in ("a", "b", "c"):
-            store.put_entity(name)
-        store.merge_entities("a", "b")
-        with pytest.raises(Conflict, match="circle"):
-            store.merge_entities("b", "a")
-        with pytest.raises(Conflict, match="merged into 'b' already"):
-            store.merge_entities("a", "c")
-        with pytest.raises(NotFound):
-            store.merge_entities("b", "nobody")
-        with store.transaction():
-            store.merge_entities("b", "c")
-            with pytest.raises(Conflict, match="circle"):
-                store.merge_entities("c", "a")
-            store.unmerge(-1)
-        assert store.entity("a").name == "b"
-
-    def test_values_of_merged_entities_are_those_of_one(self, store: Store) -> None:
-        store.assert_fact("al", "lives in", PARIS, valid_from="2020-01-01")
-        store.assert_fact("alice", "lives in", ROME, valid_from="2022-01-01")
-        store.merge_entities("al", "alice")
-        assert said(store.facts("alice")) == ["paris 2020-2022", "rome 2022-"]
-
-    def test_a_split_moves_facts_until_it_is_taken_back(self, store: Store) -> None:
-        first = store.assert_fact("smith", "is", "a baker")
-        second = store.assert_fact("smith", "is", "a smith")
-        third = store.assert_fact("ann", "knows", Entity("smith"))
-        split = store.split_entity("smith", "smith the elder", [second, third])
-        assert [fact.id for fact in store.facts("smith")] == [first.id]
-        assert [fact.id for fact in store.facts("smith the elder")] == [second.id]
-        assert store.fact(third).object == Entity("smith the elder")
-        assert store.facts(object=Entity("smith")) == []
-        store.unsplit(split)
-        assert len(store.facts("smith")) == 2
-
-    def test_names_are_exact_and_aliases_folded(self, store: Store) -> None:
-        store.put_entity("org:ibm", kind="company", aliases=["Big Blue", "IBM"])
-        store.put_entity("person:blue", aliases=["big  BLUE"])
-        assert store.resolve("BIG-blue") == ["org:ibm", "person:blue"]
-        assert store.entity("org:ibm").kind == "company"
-        assert store.entity("org:ibm").aliases == ("Big Blue", "IBM")
-        with pytest.raises(NotFound, match="org:ibm"):
-            store.entity("ibm")
-        assert [one.name for one in store.entities(kind="company")] == ["org:ibm"]
-
-
 class TestScopes:
     def test_tenants_share_nothing(self) -> None:
         environment = cerata.Environment.in_memory()
@@ -336,29 +265,6 @@ class TestScopes:
             store.assert_fact("a", "is", 2)
             view = store.view().within((("tenant", "default"), ("session_id", "s")))
             assert [fact.object for fact in view.facts("a")] == [1]
-
-
-def test_contradictions_are_looked_for_where_there_can_be_any(store: Store) -> None:
-    """Each pair of the values of any predicate was compared: 5,000 of them took half a minute."""
-    store.assert_facts([Assertion("a", "likes", number) for number in range(5_000)])
-    store.assert_fact("a", "likes", True)
-    started = time.process_time()
-    assert len(store.facts("a")) == 5_001
-    reading = time.process_time() - started
-    started = time.process_time()
-    assert store.conflicts("a") == []
-    assert time.process_time() - started < 10 * reading
-
-
-def test_a_rebuilt_projection_is_what_the_store_reads_from_then_on(tmp_path: Path) -> None:
-    """The store went on reading the state that was rebuilt because it was wrong."""
-    path = tmp_path / "memory.cera"
-    with cerata.open(path) as store:
-        store.assert_fact("a", "is", 1)
-        assert store.facts("a")
-        wrong = store._fold.facts()
-        store.rebuild("facts")
-        assert store._fold.facts(wrong.seq) is not wrong
 
 
 class TestTransactions:
@@ -431,96 +337,3 @@ def test_many_at_once_are_all_or_none(store: Store) -> None:
     assert store.facts() == []
     receipt = store.assert_facts([("a", "is", 1), Assertion("a", "is", b"\xff", confidence=0.25)])
     assert [store.fact(one).object for one in receipt.ids] == [1, b"\xff"]
-
-
-def test_a_checkpoint_gives_every_read_back(tmp_path: Path) -> None:
-    path = tmp_path / "memory.cera"
-    with cerata.open(path) as store:
-        store.declare_predicate("is", functional=True)
-        frame = store.put_frame("text").id
-        for number in range(700):
-            store.assert_fact(
-                f"s{number % 40}", "is", number, valid_from="2020-01-01", evidence=[frame],
-                assumptions=["x"],
-            )  # fmt: skip
-        store.merge_entities("s1", "s2")
-        store.checkpoint()
-        store.retract_fact(store.facts("s3")[0])
-        kept = [fact.to_dict() for fact in store.facts()], store.digests()
-    with cerata.open(path, mode="r") as store:
-        assert ([fact.to_dict() for fact in store.facts()], store.digests()) == kept
-        assert store.digests(replay=True) == kept[1]
-        assert store.verify().ok
-
-
-def test_a_view_that_is_held_reads_on_while_facts_are_retracted(store: Store) -> None:
-    """What the columns say of closings that came since was looked up among its own: IndexError."""
-    store.retract_fact(store.assert_fact("x", "is", 1))
-    fact = store.assert_fact("a", "is", 1)
-    held = store.view()
-    before = held.facts()
-    store.retract_fact(fact)
-    assert store.facts("a") == []
-    assert held.facts() == before
-    assert held.fact(fact).is_known
-    assert [hit.fact.id for hit in held.search_facts("a is")] == [fact.id]
-    assert store.at(fact).facts("a") == held.facts("a")
-    store.checkpoint()
-    assert store.at(fact).facts("a") == held.facts("a")
-
-
-def test_facts_are_read_from_threads_while_others_are_retracted(store: Store) -> None:
-    """Each thread reads its view again and again, and finds in it what it found at first."""
-    facts = [store.assert_fact("a", "is", number) for number in range(60)]
-
-    def read() -> bool:
-        view = store.view()
-        first = [fact.id for fact in view.facts("a")]
-        return all([fact.id for fact in view.facts("a")] == first for _ in range(40))
-
-    with ThreadPoolExecutor(3) as pool:
-        reading = [pool.submit(read) for _ in range(9)]
-        for fact in facts:
-            store.retract_fact(fact)
-        assert all(one.result() for one in reading)
-
-
-def test_a_merge_names_entities_of_its_own_tenant(store: Store) -> None:
-    """It was accepted for names that other tenants have, and made entities of them here."""
-    for tenant in ("t", "u"):
-        store.assert_fact("ally", "is", tenant, scope={"tenant": tenant})
-    store.assert_fact("bob", "is", "u", scope={"tenant": "u"})
-    with pytest.raises(NotFound, match="ally"):
-        store.merge_entities("ally", "bob")
-    with pytest.raises(NotFound, match="bob"):
-        store.merge_entities("ally", "bob", scope={"tenant": "t"})
-    with pytest.raises(NotFound, match="bob"):
-        store.split_entity("bob", "rob", [1], scope={"tenant": "t"})
-    store.merge_entities("ally", "bob", scope={"tenant": "u"})
-    assert [one.name for one in store.entities()] == ["ally", "bob"]
-
-
-def test_many_values_of_a_functional_predicate_are_read_in_one_pass(store: Store) -> None:
-    """Each was held against all before it: 3,000 of them took a third of a second to read."""
-    store.declare_predicate("status", functional=True)
-    start = dt.datetime(2020, 1, 1, tzinfo=dt.UTC)
-    store.assert_facts(
-        [
-            Assertion("a", "status", number, valid_from=start + dt.timedelta(hours=number))
-            for number in range(4_000)
-        ]
-    )
-    store.assert_facts(
-        [
-            Assertion("b", "notes", number, valid_from=start + dt.timedelta(hours=number))
-            for number in range(4_000)
-        ]
-    )
-
-    def seconds(subject: str) -> float:
-        started = time.process_time()
-        assert len(store.facts(subject)) == 4_000
-        return time.process_time() - started
-
-    seconds("a")
-    assert seconds("a") < 5 * seconds("b")
