@@ -158,6 +158,7 @@ def test_fewer_hits_are_the_first_of_more(store: Store) -> None:
     store.put_frames([f"Alice and rome, note {number}" for number in range(130)])
     store.assert_fact("alice", "wrote", "notes", evidence=list(range(60, 130)))
     many = [hit.id for hit in store.search("alice notes", k=120)]
+    assert len(many) == 120
     assert [hit.id for hit in store.search("alice notes", k=20)] == many[:20]
 
 

@@ -185,8 +185,9 @@ def ask_all_facts(facts: Facts) -> None:
             assert view.object_of(row)[0] in ObjectKind
             assert 0 <= view.said_of(row)[0] <= 4_295
             assert isinstance(view.scope_of(row), tuple)
-            assert len(view.known_of(row)) == 3
-            assert isinstance([*view.evidence_of(row), *view.assumptions_of(row)], list)
+            assert (view.known_of(row)[1] is None) == view.is_known(row)
+            assert all(isinstance(place.frame, int) for place in view.evidence_of(row))
+            assert all(isinstance(text, str) for text in view.assumptions_of(row))
         for name in ("ann", "bob", "eve"):
             view.find(name)
             view.find(object_=(ObjectKind.ENTITY, name))
