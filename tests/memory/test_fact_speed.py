@@ -6,8 +6,7 @@ it fast is switched off.
 
 import random
 import statistics
-import time
-from collections.abc import Callable, Generator, Sequence
+from collections.abc import Generator, Sequence
 from datetime import timedelta
 from pathlib import Path
 
@@ -21,22 +20,13 @@ from cerata import Assertion, Store
 from cerata.projections.fact_table import FactsAt
 from cerata.projections.hash_index import HashIndex
 
+from ..timing import seconds
+
 pytestmark = pytest.mark.unwatched("it measures")
 
 SHAPE = Shape(facts=8_000, subjects=1_600, predicates=20, objects=160)
 FACTS = assertions(SHAPE, random.Random(3))
 BATCH = 1_000
-ROUNDS = 5
-
-
-def seconds(work: Callable[[], object]) -> float:
-    """Return the processor time of the fastest of some runs."""
-    times: list[float] = []
-    for _ in range(ROUNDS):
-        started = time.process_time()
-        work()
-        times.append(time.process_time() - started)
-    return min(times)
 
 
 # --- rows by key ---------------------------------------------------------------------------------

@@ -1,7 +1,5 @@
 """The fold of facts: what any writer may say, how it is cut into batches, what a look-up costs."""
 
-import time
-
 import pytest
 
 from cerata.engine.events import (
@@ -16,6 +14,7 @@ from cerata.engine.events import (
 from cerata.projections.fact_table import FactsAt
 from cerata.projections.facts import FactsProjection
 
+from ..timing import seconds
 from .histories import Folded
 
 LARGEST, LEAST = (1 << 64) - 1, -(1 << 63)
@@ -101,16 +100,12 @@ def test_a_reader_that_others_fold_beyond_names_no_later_fact() -> None:
 
 def look_up_ratio(facts: FactsAt) -> float:
     """Return how many look-ups by subject cost as much as one pass over the columns."""
-    passes, look_ups = list[float](), list[float]()
-    for _ in range(40):
-        started = time.process_time()
-        facts.find()
-        passes.append(time.process_time() - started)
-        started = time.process_time()
-        for number in range(5):
+
+    def look_up() -> None:
+        for number in range(100):
             assert facts.find(f"s{number}") == [2 * number, 2 * number + 1]
-        look_ups.append((time.process_time() - started) / 5)
-    return min(passes) / min(look_ups)
+
+    return seconds(facts.find) / (seconds(look_up) / 100)
 
 
 def test_a_look_up_costs_what_it_finds(many: FactsAt) -> None:
@@ -130,9 +125,8 @@ def test_a_look_up_that_passes_over_all_is_seen(
 
 def look_up_ratio_of_one(facts: FactsAt) -> float:
     """Return `look_up_ratio` by one look-up: many would take minutes."""
-    started = time.process_time()
-    facts.find()
-    once = time.process_time() - started
-    started = time.process_time()
-    assert facts.find("s7") == [14, 15]
-    return once / (time.process_time() - started)
+
+    def look_up() -> None:
+        assert facts.find("s7") == [14, 15]
+
+    return seconds(facts.find, 1) / seconds(look_up, 1)

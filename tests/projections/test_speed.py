@@ -6,7 +6,6 @@ margin, and the same measure breaks it once what makes it fast is switched off.
 
 import itertools
 import sqlite3
-import time
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -30,20 +29,12 @@ from cerata.projections.ranking import FulltextView
 from cerata.projections.vocabulary import RowsOf, Vocabulary
 from cerata.projections.word_table import UNKNOWN, Words, WordTable
 
+from ..timing import seconds
+
 DOCUMENTS = 4_000
 EVENTS, WORDS = corpus(DOCUMENTS)
 QUESTIONS = questions_of(WORDS, 60)
 TEXTS = [event.body.text or "" for event in EVENTS if isinstance(event.body, PutFrame)]
-
-
-def seconds(work: Callable[[], object], times: int = 5) -> float:
-    """Return the least processor time of a few tries."""
-    found: list[float] = []
-    for _ in range(times):
-        start = time.process_time()
-        work()
-        found.append(time.process_time() - start)
-    return min(found)
 
 
 def folded(events: Sequence[Folded] = EVENTS, batch: int = 100) -> FulltextProjection:

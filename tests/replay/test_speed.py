@@ -4,9 +4,6 @@ All is processor time, the least of a few tries in turn, so other work on the ma
 ratios alone. `benchmarks/fulltext_bench.py` prints the figures themselves.
 """
 
-import gc
-import time
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -20,19 +17,13 @@ from cerata.projections.projection import Projection
 from cerata.replay import events as feeding
 from cerata.replay.fold import Fold, FoldReport
 
+from ..timing import seconds
+
 pytestmark = pytest.mark.unwatched("it measures")
 
 DOCUMENTS = 4_000
 TEXTS = [one.body.text or "" for one in corpus(DOCUMENTS)[0] if isinstance(one.body, PutFrame)]
 QUESTION = " ".join(TEXTS[0].split()[:4])
-
-
-def seconds(work: Callable[[], object]) -> float:
-    """Return the processor time of a call."""
-    gc.collect()
-    started = time.process_time()
-    work()
-    return time.process_time() - started
 
 
 def ingest(path: Path) -> None:
@@ -50,8 +41,8 @@ def ingest_ratio(folder: Path) -> float:
     for turn in range(3):
         own = folder / str(turn)
         own.mkdir()
-        ours.append(seconds(lambda: ingest(own / "a.cera")))  # noqa: B023
-        theirs.append(seconds(lambda: fts5_rate(TEXTS, 100, str(own))))  # noqa: B023
+        ours.append(seconds(lambda: ingest(own / "a.cera"), 1))  # noqa: B023
+        theirs.append(seconds(lambda: fts5_rate(TEXTS, 100, str(own)), 1))  # noqa: B023
     return min(ours) / min(theirs)
 
 
@@ -84,8 +75,8 @@ def reopening_share(path: Path) -> float:
 
     opening, folding = list[float](), list[float]()
     for _ in range(3):
-        opening.append(seconds(answer))
-        folding.append(seconds(fold))
+        opening.append(seconds(answer, 1))
+        folding.append(seconds(fold, 1))
     return min(opening) / min(folding)
 
 
