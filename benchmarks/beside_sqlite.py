@@ -86,13 +86,13 @@ def report_times(
     what: str, mine: Sequence[Callable[[], object]], peers: Sequence[Callable[[], object]]
 ) -> None:
     """Ask the same questions of a memory and of SQLite, and report how long each takes."""
-    ours, theirs = _timed(mine), _timed(peers)
+    ours, theirs = timed(mine), timed(peers)
     ratio = statistics.median(theirs) / statistics.median(ours)
-    report(what, _percentiles(ours))
-    report("SQLite", f"{_percentiles(theirs)}, {ratio:.2f}x ours")
+    report(what, percentiles(ours))
+    report("SQLite", f"{percentiles(theirs)}, {ratio:.2f}x ours")
 
 
-def _timed(questions: Sequence[Callable[[], object]]) -> list[float]:
+def timed(questions: Sequence[Callable[[], object]]) -> list[float]:
     gc.collect()
     times: list[float] = []
     for question in questions:
@@ -102,7 +102,7 @@ def _timed(questions: Sequence[Callable[[], object]]) -> list[float]:
     return times
 
 
-def _percentiles(times: Sequence[float]) -> str:
+def percentiles(times: Sequence[float]) -> str:
     p50, p99 = np.percentile(times, [50, 99]) * 1e6
     return f"p50 {p50:8.1f} us, p99 {p99:8.1f} us"
 

@@ -30,9 +30,11 @@ from .beside_sqlite import (
     assertions,
     connected,
     entity_of,
+    percentiles,
     report,
     report_machine,
     report_times,
+    timed,
 )
 
 # --- SQLite --------------------------------------------------------------------------------------
@@ -140,6 +142,7 @@ def run(shape: Shape, queries: int) -> None:
         report("file", f"{Path(path).stat().st_size:,} bytes, {Path(peer).stat().st_size:,} SQLite")
         opening(path, peer, facts[0])
         asking(path, peer, facts, source, queries)
+        searching(path, facts, source, max(20, queries // 20))
         correcting(folder, shape.facts // 10)
 
 
@@ -209,6 +212,24 @@ def asking(
                 assert [fact.id for fact in found] == sorted(fact.id for fact in same), name
             report_times(f"{name}, any n, any instant", mine, peers)
     tables.close()
+
+
+def searching(path: str, facts: Sequence[Assertion], source: random.Random, queries: int) -> None:
+    """Report what a question takes that names a subject, and whose other words all facts have."""
+    with cerata.open(path, mode="r") as store:
+        started = time.perf_counter()
+        store.search_facts(f"what is the predicate of {facts[0].subject}", k=1)
+        report("first search", f"{(time.perf_counter() - started) * 1e3:.0f} ms")
+        asked = [
+            f"what is the {one.predicate} of {one.subject}"
+            for one in (source.choice(facts) for _ in range(queries))
+        ]
+        found = timed([partial(_search, store, question) for question in asked])
+        report("search by a name and words that all facts have", percentiles(found))
+
+
+def _search(store: cerata.Store, question: str) -> list[Fact]:
+    return [hit.fact for hit in store.search_facts(question)]
 
 
 _Bound = tuple[str | None, str | None, Entity | None]
