@@ -74,12 +74,14 @@ def prepare(
     drafts: Sequence[Draft],
     random_bytes: Callable[[int], bytes],
     *,
+    payloads: Sequence[bytes] | None = None,
     key: str | None = None,
     arguments: bytes | None = None,
 ) -> Prepared:
     """Encode and salt a batch; one random draw of 16 bytes an event.
 
-    ``size`` of the result is at least what the batch takes in a ring record.
+    ``size`` of the result is at least what the batch takes in a ring record. ``payloads`` are
+    those of the drafts where `encode_payloads` gave them already.
 
     ``key`` is the batch's idempotency key and ``arguments`` the hash of what the caller asked
     for; both sit on the first event.
@@ -98,31 +100,50 @@ def prepare(
         raise InvalidInput(f"arguments must be a hash in bytes, not {type(arguments).__name__}")
     if key is not None:
         check_key(key)
+    if payloads is None:
+        payloads = encode_payloads(drafts, key=key, arguments=arguments)
+    elif key is not None or arguments is not None:
+        payloads = [_encode_payload(drafts[0], key, arguments), *payloads[1:]]
     salts = random_bytes(SALT_SIZE * len(drafts))
     events: list[WireEvent] = []
-    size = 0
-    own_key, own_arguments = key, arguments
+    size = at = 0
+    for draft, payload in zip(drafts, payloads, strict=True):
+        name, version = kind_of(draft.body)
+        attachments = draft.attachments
+        salt = salts[at : at + SALT_SIZE]
+        at += SALT_SIZE
+        events.append(WireEvent(name, version, draft.causation, salt, payload, attachments))
+        # An upper bound, never a guess: a record that does not fit its ring must be a spill.
+        size += _EVENT_OVERHEAD + 4 * len(name) + len(payload)
+        if attachments:
+            size += sum(map(len, attachments)) + _ATTACHMENT_OVERHEAD * len(attachments)
+    return Prepared(tuple(events), size, key, arguments, tenant_of(drafts[0].scope))
+
+
+def encode_payloads(
+    drafts: Sequence[Draft],
+    *,
+    first: int = 1,
+    key: str | None = None,
+    arguments: bytes | None = None,
+) -> list[bytes]:
+    """Encode what drafts say; ``first`` is the place in the batch that the first of them has.
+
+    Raises:
+        InvalidInput: a value that cannot be stored; the message names the event and the field.
+    """
+    payloads: list[bytes] = []
     try:
         for draft in drafts:
-            name, version = kind_of(draft.body)
-            payload = _encode_payload(draft, own_key, own_arguments)
-            own_key = own_arguments = None
-            at = SALT_SIZE * len(events)
-            attachments = draft.attachments
-            events.append(
-                WireEvent(
-                    name, version, draft.causation, salts[at : at + SALT_SIZE], payload, attachments
-                )
-            )
-            # An upper bound, never a guess: a record that does not fit its ring must be a spill.
-            size += _EVENT_OVERHEAD + 4 * len(name) + len(payload)
-            if attachments:
-                size += sum(map(len, attachments)) + _ATTACHMENT_OVERHEAD * len(attachments)
+            kind_of(draft.body)
+            payloads.append(_encode_payload(draft, key, arguments))
+            key = arguments = None
     except InvalidInput as error:
+        place = first + len(payloads)
         raise InvalidInput(
-            error.what, where=f"event {len(events) + 1} of the batch", remedy=error.remedy
+            error.what, where=f"event {place} of the batch", remedy=error.remedy
         ) from error
-    return Prepared(tuple(events), size, key, arguments, tenant_of(drafts[0].scope))
+    return payloads
 
 
 def tenant_of(scope: Scope) -> str:

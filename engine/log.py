@@ -312,12 +312,14 @@ class Log:
         arguments: bytes | None = None,
         validate: Validate | None = None,
         known: int = 0,
+        payloads: Sequence[bytes] | None = None,
     ) -> Appended:
         """Append a batch: all of its events or none, durable on return under the default policy.
 
         ``expect`` is the head's seq that the caller saw. ``key`` makes the call idempotent:
         again with equal ``arguments`` (a hash) it returns the first result. ``validate`` is
         called under the lock with the events after ``known``, and refuses by raising.
+        ``payloads`` are those of the drafts where `encode_payloads` gave them already.
 
         Raises:
             InvalidInput, Conflict, IdempotencyConflict: refused; nothing was written.
@@ -325,7 +327,13 @@ class Log:
             StorageFailed: the disk refused; nothing was acknowledged.
             OutcomeUnknown: the sync failed; reopen the file and look.
         """
-        prepared = prepare(drafts, self._environment.random_bytes, key=key, arguments=arguments)
+        prepared = prepare(
+            drafts,
+            self._environment.random_bytes,
+            payloads=payloads,
+            key=key,
+            arguments=arguments,
+        )
         earlier = None
         while earlier is None:
             spill = None

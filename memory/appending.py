@@ -111,9 +111,12 @@ class Appends(Reads):
                 transaction.first.check(key, transaction.arguments)
             transaction.receipt = self._receipt((), transaction.first.appended)
         elif transaction.drafts:
-            drafts = within_scope(transaction.drafts, self._scope)
             transaction.receipt = self._append(
-                drafts, expect=expect, key=key, arguments=transaction.arguments
+                transaction.drafts,
+                expect=expect,
+                key=key,
+                arguments=transaction.arguments,
+                payloads=transaction.payloads,
             )
 
     @property
@@ -172,10 +175,9 @@ class Appends(Reads):
         Raises:
             InvalidInput: the scope of one is outside the store's.
         """
-        drafts = within_scope(drafts, self._scope)
         transaction = self._transaction.get()
         if transaction is None:
-            return self._append(drafts, expect=expect, key=key)
+            return self._append(within_scope(drafts, self._scope), expect=expect, key=key)
         if expect is not None or key is not None:
             raise InvalidInput(
                 "expect and key belong to the transaction", remedy="Pass them to transaction()."
@@ -198,6 +200,7 @@ class Appends(Reads):
         expect: int | None,
         key: str | None,
         arguments: bytes | None = None,
+        payloads: Sequence[bytes] | None = None,
     ) -> Receipt:
         references = References(drafts)
         if key is not None and arguments is None:
@@ -238,6 +241,7 @@ class Appends(Reads):
             arguments=arguments,
             validate=validate if checks else None,
             known=known,
+            payloads=payloads,
         )
         self._fold.save_if_due()
         return self._receipt(drafts, appended)

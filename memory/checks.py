@@ -7,10 +7,8 @@ others may have written meanwhile.
 
 from collections import ChainMap
 from collections.abc import Sequence
-from contextlib import suppress
 
-from cerata.engine.codec import prepare
-from cerata.engine.errors import InvalidInput
+from cerata.engine.codec import encode_payloads
 from cerata.engine.events import Draft, Scope
 from cerata.engine.log import Log
 from cerata.projections.tags import Tags
@@ -32,33 +30,34 @@ class Checks:
     def __init__(self, log: Log, fold: Fold, scope: Scope | None) -> None:
         self._log = log
         self._fold = fold
-        self._scope = scope
+        self.scope = scope
         self._closing: dict[int, Closing] = {}
         self._tags = set[TagKey]()
         self._shapes: dict[str, Shape] = {}
         self._ended = Ended()
 
-    def take(self, drafts: Sequence[Draft], first: int, n: int | None) -> None:
-        """Look at the drafts from place ``first`` on, as if the log ended at event ``n``.
+    def take(self, drafts: Sequence[Draft], first: int, n: int | None) -> list[bytes]:
+        """Return the payloads of the drafts from place ``first`` on, once they can be appended.
 
-        By default it ends where it does. Cost: encoding them; a look at each frame that they name.
+        As if the log ended at event ``n``; by default it ends where it does. Cost: encoding them;
+        a look at each frame that they name.
 
         Raises:
             InvalidInput, NotFound, Conflict: as `Store.append` does; nothing was taken.
         """
         new = drafts[first - 1 :]
-        _check_values(new, first)
+        payloads = encode_payloads(new, first=first)
         references, tagging = References(drafts, first), Tagging(new)
         closing, shapes = ChainMap({}, self._closing), ChainMap({}, self._shapes)
         spaces, rules = Spaces(new, shapes), FactRules(drafts, first)
         links = LinkRules(drafts, first)
         if not (references or references.causes or tagging or spaces or rules):
-            return
+            return payloads
         head = self._log.refresh().seq if n is None else n
-        references.check_causes(self._log, self._scope, head)
+        references.check_causes(self._log, self.scope, head)
         if references:
             named = self._fold.facts(head) if references.names_facts else None
-            references.check_exist(self._log, self._scope, head, named)
+            references.check_exist(self._log, self.scope, head, named)
         if references.names_frames:
             references.check_still_open(self._fold.frames(head), head, closing)
         if links:
@@ -75,18 +74,4 @@ class Checks:
         self._closing.update(closing.maps[0])
         self._tags |= tagging.keys
         self._shapes.update(shapes.maps[0])
-
-
-def _check_values(drafts: Sequence[Draft], first: int) -> None:
-    """Refuse what cannot be stored, by encoding it. Raises `InvalidInput`."""
-    with suppress(InvalidInput):
-        prepare(drafts, bytes)
-        return
-    # Which of them it is counts from the transaction's first.
-    for place, draft in enumerate(drafts, start=first):
-        try:
-            prepare([draft], bytes)
-        except InvalidInput as error:
-            raise InvalidInput(
-                error.what, where=f"event {place} of the batch", remedy=error.remedy
-            ) from error
+        return payloads

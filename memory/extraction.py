@@ -12,7 +12,7 @@ from datetime import datetime
 from itertools import islice
 from typing import Final, Protocol, TypeAlias
 
-from cerata.engine.codec import prepare, tenant_of
+from cerata.engine.codec import encode_payloads, tenant_of
 from cerata.engine.errors import ExtractorFailed, InvalidInput
 from cerata.engine.events import Draft, ExtractFacts, JsonValue, Scope
 from cerata.engine.limits import BATCH_EVENTS_MAX, NAME_SIZE_MAX
@@ -284,7 +284,7 @@ def _drafts(
 def _storable(draft: Draft) -> Draft:
     """Return a draft that a batch can hold. Raises `InvalidInput`."""
     try:
-        prepare([draft], bytes)
+        encode_payloads([draft])
     except InvalidInput as error:
         raise InvalidInput(error.what, remedy=error.remedy) from error
     return draft

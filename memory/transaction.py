@@ -3,7 +3,7 @@
 from collections.abc import Callable, Sequence
 from typing import Final
 
-from cerata.engine.errors import CerataError, Conflict, InvalidInput, NotFound
+from cerata.engine.errors import Conflict, InvalidInput, NotFound
 from cerata.engine.events import (
     AssertFact,
     Draft,
@@ -17,7 +17,7 @@ from cerata.engine.limits import BATCH_EVENTS_MAX
 from cerata.engine.log import KeyUse
 
 from .checks import Checks
-from .drafting import arguments_hash
+from .drafting import arguments_hash, within_scope
 from .gathered import Gathering
 from .values import Receipt
 from .view import View
@@ -33,6 +33,8 @@ class Transaction:
 
     def __init__(self, checks: Checks, find: Callable[[str], KeyUse | None] | None = None) -> None:
         self.drafts: list[Draft] = []
+        self.payloads: list[bytes] = []
+        """What the drafts say, encoded when they were checked."""
         self.receipt: Receipt | None = None
         self.first: KeyUse | None = None
         """What the transaction's key was first used for, if this is a repetition."""
@@ -46,6 +48,8 @@ class Transaction:
     def add(self, drafts: Sequence[Draft]) -> Receipt:
         """Gather events; their receipt names them by −place in the batch, from 1.
 
+        Drafts without a scope of their own get the store's.
+
         Raises:
             InvalidInput, NotFound, Conflict: they cannot be stored; nothing of them was gathered.
         """
@@ -56,12 +60,13 @@ class Transaction:
                 f"The transaction would pass {BATCH_EVENTS_MAX:,} events",
                 remedy="Write it in several transactions.",
             )
+        drafts = within_scope(drafts, self._checks.scope)
         first = len(self.drafts) + 1
-        self.drafts += drafts
         try:
-            self._check(first)
-        except CerataError:
-            del self.drafts[first - 1 :]
+            self.drafts += drafts
+            self.payloads += self._checked(first)
+        except BaseException:
+            del self.drafts[first - 1 :], self.payloads[first - 1 :]
             raise
         places = tuple(-place for place in range(first, len(self.drafts) + 1))
         made = tuple(
@@ -80,17 +85,20 @@ class Transaction:
             ),
         )
 
-    def _check(self, first: int) -> None:
-        """Refuse what the end of the block would refuse, as far as it can be known now."""
+    def _checked(self, first: int) -> list[bytes]:
+        """Return the payloads from a place on.
+
+        What the end of the block would refuse is refused now, as far as it can be known.
+        """
         known = self.first
         try:
-            self._checks.take(self.drafts, first, self.end)
+            return self._checks.take(self.drafts, first, self.end)
         except (Conflict, NotFound):
             self.look_up_again()
             if self.first is known:
                 raise
             # Somebody else was quicker with this key, and did what stood in the way.
-            self._checks.take(self.drafts, first, self.end)
+            return self._checks.take(self.drafts, first, self.end)
 
     @property
     def end(self) -> int | None:
