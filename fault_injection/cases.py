@@ -19,12 +19,14 @@ import msgspec
 from .afterlife import read_only, recover
 from .agent import Agent
 from .campaign import Failure, Opener, check_unpublished
+from .damage import Damage
 from .disk import SimulatedDisk
 from .interleavings import Violation
 from .meeting_cases import MeetingCase, replay_meeting
 from .model import Model, ModelBatch, ModelEvent
 from .oracle import LEGAL, Finding, Judgement, Oracle
 from .store_stories import Judge
+from .workloads import PATH
 from .world import World
 
 CASE_VERSION = 1
@@ -120,8 +122,31 @@ def case_of(
         judgement=failure.judgement,
         unreadable=[*failure.unreadable],
         log_id=model.log_id,
-        history=[[EventRow.of(event) for event in batch.events] for batch in model.batches],
+        history=_history(model),
     )
+
+
+def case_of_damage(damage: Damage, finding: Finding) -> Case:
+    """Gather everything that a replay of what is wrong with a damaged image needs."""
+    return Case(
+        rule=finding.rule,
+        what=finding.what,
+        engine="log",
+        start="damage",
+        story=damage.what,
+        choices="",
+        path=PATH,
+        names=[PATH],
+        image=zlib.compress(damage.image, 9),
+        acked=damage.acked,
+        judgement=damage.judgement,
+        log_id=damage.model.log_id,
+        history=_history(damage.model),
+    )
+
+
+def _history(model: Model) -> list[list[EventRow]]:
+    return [[EventRow.of(event) for event in batch.events] for batch in model.batches]
 
 
 def encode_case(case: Case | MeetingCase) -> bytes:

@@ -2,27 +2,46 @@
 
 Owns the damaged images that plain crash states do not contain, and what the oracle demands of them:
 the same data, or a refusal that names the place; never other data, never a silent loss of what
-was proven. The exhaustive sweeps come later; these few kinds are enough to notice a check that
-was left out.
+was proven. The exhaustive sweeps are the engine's tests'; these few kinds are enough to notice a
+check that was left out.
 """
 
-from collections.abc import Iterator
-from functools import partial
+from collections.abc import Callable, Iterator
+from typing import Final, NamedTuple
 
+from .afterlife import recover
 from .campaign import Story
 from .disk import SimulatedDisk
+from .model import Model, ModelBatch, ModelEvent
 from .operations import SECTOR, SetSize, Write
-from .oracle import Finding, LogLike, Oracle
-from .workloads import PATH, Session, Start, append_small, fresh_image, open_log, record
+from .oracle import LEGAL, Finding, Judgement, Oracle
+from .workloads import PATH, Session, Start, append_small, fresh_image, record
 from .world import World
 
 RING_OFFSET = 8192
 
 
-def _open_image(image: bytearray) -> LogLike:
-    world = World(disk=SimulatedDisk(record=False))
-    world.disk.put(PATH, image)
-    return open_log(world, world.disk.process(), PATH)
+class Damage(NamedTuple):
+    """An image that no crash leaves: how it came about, and what is asked of it."""
+
+    what: str
+    model: Model
+    image: bytes
+    acked: int
+    judgement: Judgement = LEGAL
+
+    def check(self) -> Finding | None:
+        """Open the image and return what is wrong with what is recovered."""
+        world = World(disk=SimulatedDisk(record=False))
+        world.disk.put(PATH, bytearray(self.image))
+        process = world.disk.process()
+        try:
+            self.judgement.check(
+                Oracle(self.model), lambda: recover(world, process, PATH), self.acked
+            )
+        except Finding as finding:
+            return Finding(finding.rule, f"{finding.what} ({self.what})")
+        return None
 
 
 def final_image(story: Story) -> bytes:
@@ -41,34 +60,30 @@ def final_image(story: Story) -> bytes:
     return bytes(data)
 
 
-def check_rot() -> Iterator[Finding]:
-    """Zero each used sector and flip a byte in it; yield what recovery gets wrong.
+def rotten() -> Iterator[Damage]:
+    """Zero each used sector and flip a byte in it.
 
     The last record proves all before it, so only the last may be missing, and must be reported.
     """
     story = record(("small", "long", "batch", "small"))
     image = final_image(story)
     head = len(story.model.events)
-    oracle = Oracle(story.model)
     for start in range(0, len(image), SECTOR):
         sector = image[start : start + SECTOR]
         if not any(sector):
             continue
-        for damaged in (bytes(SECTOR), sector[:20] + bytes([sector[20] ^ 1]) + sector[21:]):
-            copy = bytearray(image)
-            copy[start : start + SECTOR] = damaged
-            try:
-                oracle.check_damaged(
-                    partial(_open_image, copy),
-                    acked=head,
-                    proven=head - 1,
-                    erased=not any(damaged),
-                )
-            except Finding as finding:
-                yield Finding(finding.rule, f"{finding.what} (sector at {start} damaged)")
+        flipped = sector[:20] + bytes([sector[20] ^ 1]) + sector[21:]
+        for how, instead in (("zeroed", bytes(SECTOR)), ("flipped", flipped)):
+            yield Damage(
+                f"sector at {start} {how}",
+                story.model,
+                image[:start] + instead + image[start + SECTOR :],
+                head,
+                Judgement("damaged", proven=head - 1, erased=not any(instead)),
+            )
 
 
-def check_strangers() -> Iterator[Finding]:
+def strangers() -> Iterator[Damage]:
     """Bytes that verify elsewhere: of a diverged copy, of another store, of another place.
 
     A grown file may show blocks of a deleted one, and a torn record the inside of its payload,
@@ -76,26 +91,27 @@ def check_strangers() -> Iterator[Finding]:
     """
     ours = record(("small", "small"))
     fork = final_image(record(("small",) * 10, seed=5))
-    image = bytearray(final_image(ours))
-    place = RING_OFFSET + 2 * SECTOR
-    image[place : place + SECTOR] = fork[place : place + SECTOR]
-    yield from _legal(ours, image, "a diverged copy's next record in place")
+    image = final_image(ours)
+    head = len(ours.model.events)
 
-    image = bytearray(final_image(ours))
-    source, place = RING_OFFSET + 9 * SECTOR, RING_OFFSET + 40 * SECTOR
-    image[place : place + SECTOR] = fork[source : source + SECTOR]
-    yield from _legal(ours, image, "a copy's later record at another place")
+    def moved(source: int, place: int) -> bytes:
+        sector = fork[RING_OFFSET + source * SECTOR :][:SECTOR]
+        start = RING_OFFSET + place * SECTOR
+        return image[:start] + sector + image[start + SECTOR :]
 
+    yield Damage("a diverged copy's next record in place", ours.model, moved(2, 2), head)
+    yield Damage("a copy's later record at another place", ours.model, moved(9, 40), head)
     stranger = final_image(record(("small", "batch", "seal"), start=Start(fresh_image(7))))
-    image = bytearray(final_image(ours))
-    yield from _legal(ours, image + stranger[len(image) :], "another store's extents in place")
+    grown = image + stranger[len(image) :]
+    yield Damage("another store's extents in place", ours.model, grown, head)
 
 
-def check_leavings() -> Iterator[Finding]:
+def leavings() -> Iterator[Damage]:
     """Records that were cut lie in the ring still; they must never be taken for new ones.
 
     Of an unsynced group the second record is torn and the later ones are whole. What is appended
-    after the cut is shorter than what stood there, so the later ones keep their place.
+    after the cut is shorter than what stood there, so the later ones keep their place: and whoever
+    opens then finds no more than that, and nothing to cut.
     """
     story = record(("small", "long", "small", "small"), sync=1 << 20)
     image = bytearray(final_image(story))
@@ -104,20 +120,19 @@ def check_leavings() -> Iterator[Finding]:
     world = World(seed=1, disk=SimulatedDisk(record=False))
     world.disk.put(PATH, image)
     session = Session(world)
-    cut = session.log.report.cut_bytes
+    if not session.log.report.cut_bytes:
+        raise Finding("O5", "the rest of a torn group was not cut")
     append_small(session)
+    appended = [ModelEvent.of(event) for event in session.log.read(2)]
     session.process.kill()
-    session.open()
-    head, again = session.log.head.seq, session.log.report.cut_bytes
-    if not cut or head != 2 or again:
-        yield Finding(
-            "O5", f"a torn group of {cut} bytes was cut; then {again} again, the head at {head}"
-        )
+    batches = [*story.model.batches[:1], ModelBatch(tuple(appended))]
+    yield Damage(
+        "a torn group was cut, then a batch appended",
+        Model(story.model.log_id, batches),
+        bytes(world.disk.names[PATH].data),
+        2,
+        Judgement("uncut"),
+    )
 
 
-def _legal(story: Story, image: bytearray, what: str) -> Iterator[Finding]:
-    oracle = Oracle(story.model)
-    try:
-        oracle.check_legal(partial(_open_image, image), acked=len(story.model.events))
-    except Finding as finding:
-        yield Finding(finding.rule, f"{finding.what} ({what})")
+DAMAGE: Final[tuple[Callable[[], Iterator[Damage]], ...]] = (rotten, strangers, leavings)

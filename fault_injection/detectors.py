@@ -10,7 +10,7 @@ from typing import Final, TypeAlias
 
 from .afterlife import live_on, recover
 from .campaign import Campaign, Memory, Story
-from .damage import check_leavings, check_rot, check_strangers
+from .damage import DAMAGE, Damage
 from .geometry import FileGeometry
 from .interleavings import LIVES, Meeting, explore_meeting
 from .monitor import OrderingMonitor
@@ -117,24 +117,22 @@ def _story(recording: Recording, memory: Memory) -> list[str]:
     return [str(failure.finding) for failure in campaign.check(story).failures]
 
 
-def damaged(check: Callable[[], Iterator[Finding]]) -> list[str]:
-    """Run a damage check and return its problems, whatever they are."""
+def _damaged(images: Callable[[], Iterator[Damage]], _: Memory) -> list[str]:
+    return _checked(lambda: (found for damage in images() if (found := damage.check())), _)
+
+
+def _checked(check: Callable[[], Iterator[Finding]], _: Memory) -> list[str]:
+    """Run a check and return its problems, whatever they are."""
     try:
         return [str(finding) for finding in check()]
     except Exception as error:  # noqa: BLE001 - told, whatever it is
         return [repr(error)]
 
 
-def _checked(check: Callable[[], Iterator[Finding]], _: Memory) -> list[str]:
-    return damaged(check)
-
-
 def _schedules(meeting: Meeting, _: Memory) -> list[str]:
     tally = explore_meeting(meeting, preemptions=1, limit=60, problems_max=1)
     return list(tally.problems)
 
-
-DAMAGE = (check_rot, check_strangers, check_leavings)
 
 Part: TypeAlias = Callable[[Memory], list[str]]
 """Returns what it notices; ``memory`` is shared by all parts that run against one engine."""
@@ -145,7 +143,7 @@ PARTS: Final[dict[str, Callable[[], list[Part]]]] = {
         partial(_story, recording)
         for _, recording in sorted(recordings(1).items(), key=lambda item: len(item[0]))
     ],
-    "damage": lambda: [partial(_checked, check) for check in DAMAGE],
+    "damage": lambda: [partial(_damaged, images) for images in DAMAGE],
     "schedules": lambda: [partial(_schedules, meeting) for meeting in LIVES.values()],
     "promises": lambda: [partial(_checked, check) for check in PROMISES],
 }

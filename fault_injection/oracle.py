@@ -50,6 +50,8 @@ class ReportLike(Protocol):
 
     @property
     def ambiguous_tail(self) -> bool: ...
+    @property
+    def cut_bytes(self) -> int: ...
 
 
 class LogLike(Protocol):
@@ -85,7 +87,7 @@ class Judgement(msgspec.Struct, frozen=True):
     ``kind`` is ``legal``: opened without a word, with all that was acknowledged; ``lying``: a
     prefix, or refused with its place; ``damaged``: the same, and nothing below ``proven`` lost in
     silence, or anything unsaid unless ``erased``; ``unreadable``: all there, or refused as what
-    cannot be read.
+    cannot be read; ``uncut``: legal, and nothing was cut.
     """
 
     kind: str = "legal"
@@ -102,6 +104,9 @@ class Judgement(msgspec.Struct, frozen=True):
                     opener, acked=acked, proven=self.proven, erased=self.erased
                 )
                 return not isinstance(found, int)
+            case "uncut":
+                oracle.check_uncut(opener, acked=acked)
+                return False
             case "unreadable":
                 return oracle.check_unreadable(opener, acked=acked)
             case _:
@@ -177,6 +182,19 @@ class Oracle:
             raise
         except Exception as error:
             raise Finding("O5", f"a legal crash does not open: {error!r}") from error
+
+    def check_uncut(self, opener: Callable[[], LogLike], *, acked: int) -> None:
+        """Open a legal crash state of which nothing may be cut, and check it (O5)."""
+        opened: list[LogLike] = []
+
+        def noted() -> LogLike:
+            opened.append(opener())
+            return opened[-1]
+
+        self.check_legal(noted, acked=acked)
+        report: ReportLike | None = getattr(opened[0], "report", None)
+        if report is not None and report.cut_bytes:
+            raise Finding("O5", f"{report.cut_bytes} bytes were cut")
 
     def check_refusable(self, opener: Callable[[], LogLike]) -> Outcome:
         """Open an image that no honest disk leaves: a prefix, or a refusal that names its place."""

@@ -15,8 +15,8 @@ from typing import Final, TypeVar
 from .afterlife import live_on, read_only, recover
 from .agent import Agent
 from .campaign import Campaign, Memory, Story, Tally
-from .cases import Case, case_of, encode_case
-from .detectors import DAMAGE, damaged
+from .cases import Case, case_of, case_of_damage, encode_case
+from .damage import DAMAGE
 from .documents import record_documents, remember_again, sectioned
 from .failing import FAILING_PLAN, failing_stories, sync_count
 from .geometry import FileGeometry
@@ -290,8 +290,17 @@ def _meeting(task: Task) -> Result:
 def _damage(task: Task) -> Result:
     """Zero, flip and swap what a few stories left."""
     fresh_image()
-    problems = [f"damage: {problem}" for check in DAMAGE for problem in damaged(check)]
-    return Result(task.part, problems=problems)
+    result = Result(task.part)
+    for images in DAMAGE:
+        try:
+            found = [(one, finding) for one in images() if (finding := one.check())]
+        except Exception as error:  # noqa: BLE001 - told, whatever it is
+            result.problems.append(f"damage: {error!r}")
+            continue
+        result.problems += [f"damage: {finding}" for _, finding in found]
+        if found and task.cases is not None:
+            _save(case_of_damage(*found[0]), task.cases, task.part, images.__name__)
+    return result
 
 
 PARTS: Final[dict[str, Callable[[Task], Result]]] = {

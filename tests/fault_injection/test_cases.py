@@ -82,6 +82,31 @@ def test_a_violation_is_saved_and_replayed_by_one_command(
     assert "BROKEN" in capsys.readouterr().out
 
 
+@pytest.mark.parametrize(
+    ("name", "saved"),
+    [
+        ("do not compare a record's link", "damage-strangers.case"),
+        ("do not look for records beyond a hole", "damage-rotten.case"),
+    ],
+)
+def test_what_is_wrong_with_a_damaged_image_is_saved_too(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], name: str, saved: str
+) -> None:
+    """It was told, and gone: whoever wanted to look had to find the byte again.
+
+    Both are bugs of a reader; what a writer got wrong stays wrong in the image.
+    """
+    task, plant = Task("damage", "damage", cases=str(tmp_path)), BY_NAME[name]
+    with plant.planted():
+        assert work(task).problems
+    path = str(tmp_path / saved)
+    assert cases.main([path]) == 0
+    assert "holds now" in capsys.readouterr().out
+    with plant.planted():
+        assert cases.main([path]) == 1
+    assert "BROKEN" in capsys.readouterr().out
+
+
 # --- meetings of processes -----------------------------------------------------------------------
 
 UNLOCKED = BY_NAME["write without the writer lock"]
