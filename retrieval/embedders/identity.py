@@ -1,0 +1,126 @@
+"""Who makes vectors, and so which of them may be compared: the identity that names a space.
+
+A space's name is the identity of its embedder::
+
+    all-MiniLM-L6-v2@1.0.0/384/cosine        name@revision/dimension/metric
+    all-MiniLM-L6-v2@1.0.0/384/cosine/i1     the same vectors, quantised to int8
+
+So another revision, dimension, metric or kind of number is another space, and none are mixed.
+A space may also have any other name that a caller gave it.
+"""
+
+import re
+from dataclasses import dataclass
+from typing import Final, Literal, TypeAlias, get_args
+
+from cerata.engine.errors import InvalidInput
+from cerata.engine.limits import EMBEDDING_DIMENSION_MAX, NAME_SIZE_MAX
+
+Metric: TypeAlias = Literal["cosine", "dot"]
+"""How two vectors of a space are compared."""
+
+VectorType: TypeAlias = Literal["f4", "i1"]
+"""What the numbers of a stored vector are: float32, or int8 quantised before they are stored."""
+
+_SPACE: Final = re.compile(
+    r"(?P<name>[^@]+)@(?P<revision>[^@/]+)/(?P<dimension>[1-9][0-9]{0,4})/"
+    r"(?P<metric>cosine|dot)(?:/(?P<dtype>i1))?"
+)
+_REMEDY: Final = "Such as EmbedderIdentity('all-MiniLM-L6-v2', '1.0.0', 384)."
+
+
+@dataclass(frozen=True, slots=True)
+class EmbedderIdentity:
+    """What makes the vectors of a space, and what they are.
+
+    - ``name`` is printable, without ``@``, and has no space at its ends; so is ``revision``, whose
+      characters are not ``/`` either: whatever would make other vectors changes it.
+    - No two identities have the same `space`.
+
+    >>> EmbedderIdentity("all-MiniLM-L6-v2", "1.0.0", 384).space
+    'all-MiniLM-L6-v2@1.0.0/384/cosine'
+
+    Raises:
+        InvalidInput: a field that is none of these, or a space of over 255 bytes.
+    """
+
+    name: str
+    revision: str
+    dimension: int
+    metric: Metric = "cosine"
+    dtype: VectorType = "f4"
+
+    def __post_init__(self) -> None:
+        _check_part("name", self.name, "@")
+        _check_part("revision", self.revision, "@/")
+        if (
+            isinstance(self.dimension, bool)
+            or not isinstance(self.dimension, int)
+            or not 0 < self.dimension <= EMBEDDING_DIMENSION_MAX
+        ):
+            raise InvalidInput(
+                f"An embedder's dimension is {self.dimension!r:.60}; "
+                f"1 to {EMBEDDING_DIMENSION_MAX:,} can be stored"
+            )
+        for what, value, allowed in (
+            ("metric", self.metric, get_args(Metric)),
+            ("dtype", self.dtype, get_args(VectorType)),
+        ):
+            if value not in allowed:
+                raise InvalidInput(
+                    f"An embedder's {what} is {value!r:.60}", remedy=f"It is one of {allowed}."
+                )
+        if len(self.space.encode()) > NAME_SIZE_MAX:
+            raise InvalidInput(f"The space {self.space!r:.60} is over {NAME_SIZE_MAX} bytes")
+
+    @property
+    def space(self) -> str:
+        """The name of the space of its vectors."""
+        plain = f"{self.name}@{self.revision}/{self.dimension}/{self.metric}"
+        return plain if self.dtype == "f4" else f"{plain}/{self.dtype}"
+
+
+def _check_part(what: str, value: object, forbidden: str) -> None:
+    if not isinstance(value, str) or not value or value != value.strip():
+        raise InvalidInput(f"An embedder's {what} is {value!r:.60}", remedy=_REMEDY)
+    # What is printable has UTF-8: lone surrogates are not.
+    if not value.isprintable() or any(character in value for character in forbidden):
+        raise InvalidInput(
+            f"An embedder's {what} is {value!r:.60}, with a character that none may have",
+            remedy=_REMEDY,
+        )
+
+
+def parse_space(space: str) -> EmbedderIdentity | None:
+    """Return the identity that a space is named after, or None where a caller named it freely.
+
+    >>> parse_space("all-MiniLM-L6-v2@1.0.0/384/cosine/i1").dtype
+    'i1'
+    >>> parse_space("mine") is None
+    True
+    """
+    found = _SPACE.fullmatch(space)
+    if found is None:
+        return None
+    try:
+        identity = EmbedderIdentity(
+            found["name"],
+            found["revision"],
+            int(found["dimension"]),
+            "dot" if found["metric"] == "dot" else "cosine",
+            "f4" if found["dtype"] is None else "i1",
+        )
+    except InvalidInput:
+        return None
+    assert identity.space == space
+    return identity
+
+
+def metric_of(space: str) -> Metric:
+    """Return how vectors of a space are compared: by cosine where its name does not say.
+
+    >>> metric_of("clip@2/512/dot"), metric_of("mine")
+    ('dot', 'cosine')
+    """
+    identity = parse_space(space)
+    return "cosine" if identity is None else identity.metric
