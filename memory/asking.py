@@ -14,11 +14,11 @@ from cerata.projections.columns import Mask
 from cerata.projections.filters import Filter
 from cerata.projections.query import Query
 from cerata.retrieval.context import ENTRY_TOKENS_MAX, Entry, Form, check_budget, fill
-from cerata.retrieval.fusion import fuse
+from cerata.retrieval.fusion import Lane, fuse
 from cerata.retrieval.span import best_span
 
 from .drafting import SPAN, is_unicode
-from .fact_search import FactHit, frames_of, search_named, source_of_fact, told_fact
+from .fact_search import FactHit, scored_frames, search_named, source_of_fact, told_fact
 from .layers import both, end_to_end
 from .values import Context, Frame, Hit
 
@@ -184,21 +184,35 @@ def _named(view: "View", query: str | Query) -> list[FactHit]:
 def _hits(
     view: "View", query: str | Query, k: int, among: Mask | None, named: Sequence[FactHit]
 ) -> list[Hit]:
-    """Return the best frames by their words and, with facts that are named, by what says these."""
-    layers, read_in = view.layers, frames_of(named)
-    if read_in:
-        current = both(layers.active, layers.searched)
-        read_in = layers.among(read_in, end_to_end(current) if among is None else among)
-    depth = max(k, _LANE_HITS) if read_in else k
-    ranked = layers.ranking.search(query, k=depth, among=among, filters=layers.mask_of)
-    ids = [layers.id_at(row) for row in ranked.rows.tolist()]
-    if read_in:
-        fused = fuse({"text": ids, "facts": read_in}, k)
-        return [Hit(one.id, one.score, one.lanes, view, query) for one in fused]
-    return [
-        Hit(one, round(float(score), 9), ("text",), view, query)
-        for one, score in zip(ids, ranked.scores.tolist(), strict=True)
-    ]
+    """Return the best frames of all lanes; of one lane alone, by that lane's own scores."""
+    lanes = _lanes(view, query, k, among, named)
+    return [Hit(one.id, one.score, one.lanes, view, query) for one in fuse(lanes, k)]
+
+
+def _lanes(
+    view: "View", query: str | Query, k: int, among: Mask | None, named: Sequence[FactHit]
+) -> list[Lane]:
+    """Return what each lane found, the text first; a question that names nobody has no facts."""
+    facts = _facts_lane(view, among, named)
+    others = [facts] if facts.ids else []
+    depth = max(k, _LANE_HITS) if others else k
+    return [_text_lane(view, query, depth, among), *others]
+
+
+def _text_lane(view: "View", query: str | Query, k: int, among: Mask | None) -> Lane:
+    """Return the best frames by their words."""
+    layers = view.layers
+    ranked = layers.ranking.search(query, k=k, among=among, filters=layers.mask_of)
+    return Lane("text", layers.ids_at(ranked.rows), ranked.scores)
+
+
+def _facts_lane(view: "View", among: Mask | None, named: Sequence[FactHit]) -> Lane:
+    """Return the frames that facts of whom the question names were read in."""
+    layers, found = view.layers, scored_frames(named)
+    if found and among is None:
+        among = end_to_end(both(layers.active, layers.searched))
+    ids = [] if among is None else layers.among(list(found), among)
+    return Lane("facts", ids, [found[one] for one in ids])
 
 
 def _clipped(name: str, short: str) -> str:

@@ -83,15 +83,24 @@ def search_named(view: "View", query: str) -> list[FactHit]:
     return _Lane(view, query).of_named(_LANE_FACTS) if view.facts_at.row_count else []
 
 
-def frames_of(hits: Iterable[FactHit]) -> list[int]:
-    """Return the frames that facts were read in, those of the best first."""
-    return list(dict.fromkeys(place.frame for hit in hits for place in hit.fact.evidence))
+def scored_frames(hits: Iterable[FactHit]) -> dict[int, float]:
+    """Return the frames that facts were read in, those of the best first, and their scores.
+
+    A frame's score is that of the best fact read in it: how many entities of the fact the question
+    names, and b / (1 + b), below 1, of its BM25 b, by which those of as many are ordered.
+    """
+    found: dict[int, float] = {}
+    for hit in hits:
+        score = len(hit.named) + hit.score / (1.0 + hit.score)
+        for place in hit.fact.evidence:
+            found.setdefault(place.frame, score)
+    return found
 
 
 def source_of_fact(fact: Fact) -> str:
     """Return the line that names where a fact comes from: its id, and those of what says so."""
-    frames = "".join(f" · #{frame}" for frame in frames_of([FactHit(fact, 0.0, ())])[:_FRAMES_TOLD])
-    return f"#{fact.id} · fact{frames}"
+    frames = list(dict.fromkeys(place.frame for place in fact.evidence))[:_FRAMES_TOLD]
+    return f"#{fact.id} · fact{''.join(f' · #{frame}' for frame in frames)}"
 
 
 def told_fact(fact: Fact) -> str:

@@ -14,7 +14,7 @@ import numpy as np
 from cerata.engine.errors import InvalidInput
 from cerata.engine.events import Event, PutFrame
 from cerata.engine.log import Log
-from cerata.projections.columns import Mask
+from cerata.projections.columns import I64, Mask
 from cerata.projections.filters import Filter
 from cerata.projections.frame_columns import ClosingKind
 from cerata.projections.frame_table import Closing, FrameRow
@@ -264,11 +264,15 @@ class Layers:
             return tuple(np.ones(layer.rows, np.bool_) for layer in self.all)
         return tuple(np.split(mask, [self.base.rows])[: len(self.all)])
 
-    def id_at(self, row: int) -> int:
-        """Return the frame in a row of the ranking."""
-        base = self.base.rows
-        layer, own = (self.base, row) if row < base else (self.all[1], row - base)
-        return int(layer.frames.ids[own]) * layer.sign
+    def ids_at(self, rows: I64) -> I64:
+        """Return the frames in rows of the ranking."""
+        if len(self.all) == 1:
+            return self.base.ids(rows)
+        base, own = self.base.rows, self.all[1]
+        ids = np.empty(len(rows), np.int64)
+        ids[rows < base] = self.base.ids(rows[rows < base])
+        ids[rows >= base] = own.ids(rows[rows >= base] - base)
+        return ids
 
 
 def end_to_end(masks: Sequence[Mask]) -> Mask:
