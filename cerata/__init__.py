@@ -27,6 +27,7 @@ if TYPE_CHECKING:
         Closed,
         Conflict,
         Corrupt,
+        EmbedderFailed,
         ExtractorFailed,
         HistoryPruned,
         IdempotencyConflict,
@@ -46,6 +47,7 @@ if TYPE_CHECKING:
     from cerata.memory.believing import Reason, Why
     from cerata.memory.difference import Change, Diff
     from cerata.memory.drafting import content_hash
+    from cerata.memory.embedding import EmbeddedFrames
     from cerata.memory.english_facts import EnglishFacts
     from cerata.memory.extraction import Candidate, Extracted, Extraction, Extractor
     from cerata.memory.fact_changes import FactChange
@@ -74,11 +76,14 @@ if TYPE_CHECKING:
     from cerata.projections.rows import RowProjection
     from cerata.projections.timeline import Position
     from cerata.retrieval.context import ContextItem
+    from cerata.retrieval.embedders.embedder import CallableEmbedder, Embedder
+    from cerata.retrieval.embedders.identity import EmbedderIdentity
     from cerata.retrieval.query import query
 
 __all__ = [
     "Allen",
     "Assertion",
+    "CallableEmbedder",
     "Candidate",
     "CerataError",
     "Change",
@@ -91,6 +96,10 @@ __all__ = [
     "Corrupt",
     "Diff",
     "Draft",
+    "EmbeddedFrames",
+    "Embedder",
+    "EmbedderFailed",
+    "EmbedderIdentity",
     "EnglishFacts",
     "Entity",
     "EntityInfo",
@@ -157,6 +166,7 @@ _HOMES = {
         "Closed",
         "Conflict",
         "Corrupt",
+        "EmbedderFailed",
         "ExtractorFailed",
         "HistoryPruned",
         "IdempotencyConflict",
@@ -186,6 +196,7 @@ _HOMES = {
         "FactEvidence",
         "Period",
     ),
+    "cerata.memory.embedding": ("EmbeddedFrames",),
     "cerata.memory.english_facts": ("EnglishFacts",),
     "cerata.memory.extraction": ("Candidate", "Extracted", "Extraction", "Extractor"),
     "cerata.memory.fact_import": ("ImportedFacts",),
@@ -210,6 +221,8 @@ _HOMES = {
     "cerata.projections.rows": ("RowProjection",),
     "cerata.projections.timeline": ("Position",),
     "cerata.retrieval.context": ("ContextItem",),
+    "cerata.retrieval.embedders.embedder": ("CallableEmbedder", "Embedder"),
+    "cerata.retrieval.embedders.identity": ("EmbedderIdentity",),
     "cerata.retrieval.query": ("query",),
 }
 _HOME_OF = {name: home for home, names in _HOMES.items() for name in names}

@@ -16,6 +16,7 @@ Classes are kinds that a caller acts on, and each is also the built-in that it s
     ├── HistoryPruned(LookupError)       the asked-for state was retired on purpose
     ├── ProjectionFailed(RuntimeError)   the code of a user's own projection raised
     ├── ExtractorFailed(RuntimeError)    an extractor raised, or gave what is no fact
+    ├── EmbedderFailed(RuntimeError)     an embedder raised, or gave what are no vectors
     ├── StorageFailed(OSError)           the disk refused; nothing of this call was acknowledged
     └── OutcomeUnknown(OSError)          the disk failed late: the batch may or may not survive
 
@@ -182,6 +183,26 @@ class ExtractorFailed(CerataError, RuntimeError):
     ) -> None:
         self.extractor = extractor
         self.frame = frame
+        super().__init__(what, where=where, remedy=remedy)
+
+
+class EmbedderFailed(CerataError, RuntimeError):
+    """An embedder raised, or gave what are no vectors; of the call nothing more was written.
+
+    ``embedder`` is the name of its space.
+    """
+
+    exit_code = 15
+
+    def __init__(
+        self,
+        what: str,
+        *,
+        where: str | None = None,
+        remedy: str | None = None,
+        embedder: str | None = None,
+    ) -> None:
+        self.embedder = embedder
         super().__init__(what, where=where, remedy=remedy)
 
 

@@ -19,6 +19,7 @@ from cerata.engine.log import Log, Validate
 from cerata.projections.registry import Registry
 from cerata.projections.tags import Tags
 from cerata.replay.fold import Fold
+from cerata.retrieval.embedders.embedder import Embedder
 
 from .checks import Checks
 from .drafting import (
@@ -43,9 +44,16 @@ from .values import Receipt
 class Appends(Reads):
     """A log that is written to, what is folded of it, and the open transaction of each task."""
 
-    def __init__(self, log: Log, scope: Scope | None, registry: Registry | None = None) -> None:
+    def __init__(
+        self,
+        log: Log,
+        scope: Scope | None,
+        registry: Registry | None = None,
+        embedder: Embedder | None = None,
+    ) -> None:
         self._log = log
         self._scope = scope
+        self._embedder = embedder
         self._fold = Fold(log, registry)
         self._transaction: ContextVar[Transaction | None] = ContextVar("transaction", default=None)
 
@@ -166,18 +174,26 @@ class Appends(Reads):
         return fields, tuple(found.scope.items())
 
     def write(
-        self, drafts: Sequence[Draft], *, expect: int | None = None, key: str | None = None
+        self,
+        drafts: Sequence[Draft],
+        *,
+        expect: int | None = None,
+        key: str | None = None,
+        arguments: bytes | None = None,
     ) -> Receipt:
         """Append drafts as one batch, or add them to the open transaction.
 
-        Drafts without a scope of their own get the store's.
+        Drafts without a scope of their own get the store's. ``arguments`` is the hash of what the
+        key stands for, where that is not what the drafts say.
 
         Raises:
             InvalidInput: the scope of one is outside the store's.
         """
         transaction = self._transaction.get()
         if transaction is None:
-            return self._append(within_scope(drafts, self._scope), expect=expect, key=key)
+            return self._append(
+                within_scope(drafts, self._scope), expect=expect, key=key, arguments=arguments
+            )
         if expect is not None or key is not None:
             raise InvalidInput(
                 "expect and key belong to the transaction", remedy="Pass them to transaction()."

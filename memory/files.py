@@ -14,7 +14,7 @@ import msgspec
 from cerata.engine.errors import CerataError, InvalidInput, NotFound, StorageFailed, Unsupported
 from cerata.engine.events import JsonValue, PutFrame, Scope
 
-from .appending import Appends
+from .embedding import Embeds
 from .extract.registry import extract
 from .finding import FoundFiles
 from .ingest import Ingest, read_file
@@ -87,7 +87,7 @@ Report: TypeAlias = Callable[[RememberedFile, int, int], None]
 
 
 def remember_files(
-    store: Appends | Callable[[], Appends],
+    store: Embeds | Callable[[], Embeds],
     found: FoundFiles,
     fields: PutFrame,
     scope: Scope,
@@ -116,7 +116,7 @@ class _Work:
 
     def __init__(
         self,
-        store: Appends | Callable[[], Appends],
+        store: Embeds | Callable[[], Embeds],
         fields: PutFrame,
         scope: Scope,
         *,
@@ -126,7 +126,7 @@ class _Work:
         self._fields = fields
         self._scope = scope
         self._dry_run = dry_run
-        self.store: Appends | None = store if isinstance(store, Appends) else None
+        self.store: Embeds | None = store if isinstance(store, Embeds) else None
 
     def each(self, found: FoundFiles) -> Iterator[RememberedFile]:
         for path, why in found.unreadable:
@@ -155,9 +155,9 @@ class _Work:
         ingest = Ingest(store, document, fields, self._scope, source_hash(data))
         return take_in(ingest, path, dry_run=self._dry_run)
 
-    def _opened(self) -> Appends:
+    def _opened(self) -> Embeds:
         if self.store is None:
-            self.store = self._given if isinstance(self._given, Appends) else self._given()
+            self.store = self._given if isinstance(self._given, Embeds) else self._given()
         return self.store
 
 

@@ -34,7 +34,7 @@ from .values import Receipt, Stored
 from .view import View
 
 if TYPE_CHECKING:
-    from .appending import Appends
+    from .embedding import Embeds
 
 _TRIES = 1_000
 """Looks at the memory before giving up on busy writers; each loses only one batch."""
@@ -44,7 +44,7 @@ _BATCH_EVENTS = 256
 
 
 def remember(
-    store: "Appends", source: str | Path | Document, fields: PutFrame, scope: Scope
+    store: "Embeds", source: str | Path | Document, fields: PutFrame, scope: Scope
 ) -> Receipt:
     """Remember a text, the file at a path, or a document; see `Store.remember`."""
     hashed: str | None = None
@@ -126,7 +126,7 @@ class Ingest:
 
     def __init__(
         self,
-        store: "Appends",
+        store: "Embeds",
         document: Document,
         fields: PutFrame,
         scope: Scope,
@@ -141,6 +141,7 @@ class Ingest:
         stretches = [(one.start, one.end, one.headings) for one in document.sections]
         self._passages = split_passages(document.text, stretches)
         self._source = hashed if document.is_extracted else None
+        self._vectors = store.text_vectors()
 
     def run(self) -> Receipt:
         """Put what is missing; look again if another writer was there first."""
@@ -183,6 +184,7 @@ class Ingest:
             inside = self._store.in_transaction
             head = None if inside else view.head
             return Receipt(known.id, known.ids, (), head, durable=not inside, added=False)
+        self._learn(view, replaced)
         if known is not None:
             return self._put_chunks(known.id, known.ids, known.missing, replaced, expect)
         if len(self._passages) == 1:
@@ -202,6 +204,8 @@ class Ingest:
             chunks = self._chunks(-place, every)
             closing = self._supersedes(replaced, -place)
             return self._write([document, *chunks, *closing], expect)
+        # Before the document too, so that an embedder that fails leaves nothing.
+        self._embedded(list(self._chunks(-1, every[:_BATCH_EVENTS])))
         first = self._write([document], expect)
         expect = None if first.head is None else first.head.seq
         rest = self._put_chunks(first.id, first.ids, every, replaced, expect)
@@ -320,5 +324,14 @@ class Ingest:
     def _place(self) -> int:
         return self._store.next_place()
 
+    def _learn(self, view: View, replaced: Sequence[int]) -> None:
+        """Take over the vectors of the version before: most of it is said again."""
+        if self._vectors is not None:
+            for old in replaced:
+                self._vectors.learn([old, *view.chunks(old).values()], view)
+
+    def _embedded(self, drafts: Sequence[Draft]) -> Sequence[Draft]:
+        return self._store.with_vectors(drafts, self._vectors)
+
     def _write(self, drafts: Sequence[Draft], expect: int | None) -> Receipt:
-        return self._store.write(drafts, expect=expect)
+        return self._store.write(self._embedded(drafts), expect=expect)

@@ -26,6 +26,7 @@ from cerata.engine.integrity import hash_bytes
 from cerata.engine.limits import EMBEDDING_DIMENSION_MAX
 from cerata.engine.log import Log
 from cerata.projections.frame_table import Frames
+from cerata.retrieval.embedders.identity import parse_space
 
 Vector: TypeAlias = Sequence[float] | npt.NDArray[Any]
 Vectors: TypeAlias = Sequence[Vector] | npt.NDArray[Any]
@@ -65,6 +66,13 @@ def vectors(
     if not np.isfinite(matrix).all():
         raise InvalidInput("An embedding has a number that is not finite", remedy=_REMEDY)
     dtype = "i1" if matrix.dtype == np.int8 else "f4"
+    maker = parse_space(space)
+    if maker is not None and (maker.dtype, maker.dimension) != (dtype, matrix.shape[1]):
+        raise InvalidInput(
+            f"The space {space!r} has vectors of {maker.dimension:,} dimensions ({maker.dtype}), "
+            f"and these have {matrix.shape[1]:,} ({dtype})",
+            remedy=_REMEDY,
+        )
     rows = [row.tobytes() for row in matrix]
     return [
         (Embedding(space, dtype, matrix.shape[1], Attachment(hash_bytes(row), len(row))), row)

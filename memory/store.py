@@ -18,7 +18,6 @@ from cerata.engine.errors import (
     Locked,
     NotFound,
     StorageFailed,
-    Unsupported,
 )
 from cerata.engine.events import Event, JsonValue, Scope, ScopeValue
 from cerata.engine.head import Head
@@ -31,6 +30,7 @@ from cerata.projections.scopes import is_within
 from cerata.projections.times import to_microseconds
 from cerata.replay.basis import resolve_basis
 from cerata.replay.fold import replay as replayed
+from cerata.retrieval.embedders.embedder import Embedder, check_embedder
 
 from .drafting import full_scope
 from .values import Context, Receipt
@@ -313,7 +313,7 @@ def open_store(
     *,
     mode: Literal["r", "rw"] = "rw",
     scope: Mapping[str, ScopeValue] | None = None,
-    embedder: None = None,
+    embedder: Embedder | None = None,
     sync: SyncPolicy = "commit",
     lock_timeout: float | None = 30.0,
     ring_bytes: int | None = None,
@@ -328,6 +328,7 @@ def open_store(
     proves it with a second sync, a number of bytes syncs only that often. ``lock_timeout`` is in
     seconds: 0 fails at once, None waits. ``ring_bytes`` sizes a new file's ring. ``salvage``
     reads what a damaged file still holds. ``environment`` stands in for disk, clock and chance.
+    ``embedder`` makes a vector of each text that is put; it is not asked before the first one.
     ``projections`` are your own folds, subclasses of `cerata.RowProjection`.
 
     Raises:
@@ -335,7 +336,7 @@ def open_store(
         damaged. Locked: somebody held it too long. Unsupported: not a Cerata file, or newer.
     """
     if embedder is not None:
-        raise Unsupported("Embedders are not there yet", remedy="Leave embedder out.")
+        check_embedder(embedder)
     name = path_name(path)
     registry = Registry(projections)
     log = Log.open(
@@ -347,4 +348,4 @@ def open_store(
         ring_bytes=ring_bytes,
         salvage=salvage,
     )
-    return Store(log, None if scope is None else full_scope(scope, None), registry)
+    return Store(log, None if scope is None else full_scope(scope, None), registry, embedder)

@@ -19,6 +19,7 @@ from cerata.engine.log import KeyUse
 from .checks import Checks
 from .drafting import arguments_hash, within_scope
 from .gathered import Gathering
+from .text_vectors import TextVectors
 from .values import Receipt
 from .view import View
 
@@ -38,6 +39,8 @@ class Transaction:
         self.receipt: Receipt | None = None
         self.first: KeyUse | None = None
         """What the transaction's key was first used for, if this is a repetition."""
+        self.vectors: TextVectors | None = None
+        """What an embedder made of the texts of the block, where the store has one."""
         self._checks = checks
         self._find = find
         self._tenants = set[str]()

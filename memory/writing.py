@@ -22,6 +22,7 @@ from cerata.engine.events import (
 )
 
 from .drafting import frame_draft, frame_fields, full_scope, listed, within_scope
+from .embedding import Embeds
 from .gaining import FactGains
 from .linking import LinkWrites
 from .spaces import Vector, Vectors, vectors
@@ -33,7 +34,7 @@ if TYPE_CHECKING:
     from .files import Remembered, Report
 
 
-class Writes(FactGains, LinkWrites):
+class Writes(FactGains, LinkWrites, Embeds):
     """The calls that write; each is its own durable batch, or joins the open transaction."""
 
     @abstractmethod
@@ -66,11 +67,12 @@ class Writes(FactGains, LinkWrites):
         Its content hash goes with it, so that `find_content` and `find_stored` find it.
         A str is searched by its words; of bytes only ``search_text``, title and tags are.
         ``embedding`` is its vector, recorded with it, and ``space`` the name of what made it: all
-        vectors of a space have one dimension. ``key`` makes the call idempotent.
+        vectors of a space have one dimension. Without it the store's embedder makes one, if there
+        is one (docs/embedders.md). ``key`` makes the call idempotent.
 
         Raises:
             InvalidInput: a value that cannot be stored. NotFound: no such parent.
-            IdempotencyConflict: the key was used with other arguments.
+            IdempotencyConflict: the key was used with other arguments. EmbedderFailed.
         """
         fields = frame_fields(
             kind=kind,
@@ -90,7 +92,7 @@ class Writes(FactGains, LinkWrites):
         [vector] = vectors(None if embedding is None else [embedding], 1, space)
         drafts = [frame_draft(content, fields, stamped, embedding=vector)]
         self._called(stamped, "put_frame", drafts=drafts)
-        return self.write(drafts, key=key)
+        return self._put(drafts, key)
 
     def put_frames(
         self,
@@ -107,7 +109,8 @@ class Writes(FactGains, LinkWrites):
         """Put many frames as one batch: all of them or none. Durable on return.
 
         ``metadata`` has one mapping a text, ``embeddings`` one row, which ``space`` names the
-        maker of. At most 10,000 texts.
+        maker of; without them the store's embedder makes them, if there is one. At most 10,000
+        texts.
         """
         texts = listed("texts", texts)
         if metadata is not None and len(metadata := listed("metadata", metadata)) != len(texts):
@@ -123,7 +126,7 @@ class Writes(FactGains, LinkWrites):
             for text, own, row in zip(texts, each, rows, strict=True)
         ]
         self._called(stamped, "put_frames", drafts=drafts)
-        return self.write(drafts, key=key)
+        return self._put(drafts, key)
 
     def remember(
         self,
@@ -233,7 +236,7 @@ class Writes(FactGains, LinkWrites):
         self._called(scope, "supersede", old_id, new)
         frame = frame_draft(new, fields, scope)
         place = self.next_place()
-        return self.write([frame, Draft(SupersedeFrame(old=old_id, new=-place), scope)])
+        return self._put([frame, Draft(SupersedeFrame(old=old_id, new=-place), scope)])
 
     def delete(self, frame: FrameId) -> Receipt:
         """Close a frame, and the chunks below it; it stays readable in the past.

@@ -227,14 +227,23 @@ class Frames:
 
     def find_content(self, content_hash: bytes, n: int) -> list[int]:
         """Return the frames current at n whose content hash starts with these 16 bytes."""
+        return [
+            int(self.ids[row])
+            for row in self._content_rows(content_hash, n)
+            if self._is_open(row, n)
+        ]
+
+    def with_content(self, content_hash: bytes, n: int) -> list[int]:
+        """Return the frames put by n with this content hash, closed ones too, in order."""
+        return [int(self.ids[row]) for row in self._content_rows(content_hash, n)]
+
+    def _content_rows(self, content_hash: bytes, n: int) -> list[int]:
         high, low = (int(half[0]) for half in hash_halves([content_hash]))
         rows = self._columns.content_index.find(self._content[: self.rows_at(n)], high)
         return [
-            int(self.ids[row])
+            row
             for row in rows
-            if int(self._content_low[row]) == low
-            and self._flags[row] & FLAG_CONTENT_HASH
-            and self._is_open(row, n)
+            if int(self._content_low[row]) == low and self._flags[row] & FLAG_CONTENT_HASH
         ]
 
     def find_uri(self, uri: str, n: int) -> list[int]:
@@ -264,6 +273,19 @@ class Frames:
             rows = rows[spaces == code]
         mask[rows] = True
         return mask
+
+    def embeddings_of(self, frame: int, space: str, n: int) -> list[int]:
+        """Return the events up to n that gave a frame an embedding in a space, in order.
+
+        Cost: a pass over the embeddings.
+        """
+        row, code = self.row_of(frame), self._columns.spaces.find(space) or 0
+        end = rows_up_to(self._embedding_seq, n)
+        if row is None:
+            return []
+        found = (self._embedding_row[:end] == row) & (self._embedding_space[:end] == code)
+        seqs: list[int] = self._embedding_seq[:end][found].tolist()
+        return seqs
 
     def first_embedding(self, space: str) -> int | None:
         """Return the first event that gave a frame an embedding in a space, or None."""

@@ -36,6 +36,7 @@ class EmbedderIdentity:
     - ``name`` is printable, without ``@``, and has no space at its ends; so is ``revision``, whose
       characters are not ``/`` either: whatever would make other vectors changes it.
     - No two identities have the same `space`.
+    - What is quantised to int8 is compared by cosine, since how long it was is not kept.
 
     >>> EmbedderIdentity("all-MiniLM-L6-v2", "1.0.0", 384).space
     'all-MiniLM-L6-v2@1.0.0/384/cosine'
@@ -70,6 +71,11 @@ class EmbedderIdentity:
                 raise InvalidInput(
                     f"An embedder's {what} is {value!r:.60}", remedy=f"It is one of {allowed}."
                 )
+        if self.dtype == "i1" and self.metric != "cosine":
+            raise InvalidInput(
+                "An embedder's int8 vectors are compared by cosine: their lengths are not kept",
+                remedy="Use dtype='f4' with metric='dot'.",
+            )
         if len(self.space.encode()) > NAME_SIZE_MAX:
             raise InvalidInput(f"The space {self.space!r:.60} is over {NAME_SIZE_MAX} bytes")
 
@@ -103,7 +109,7 @@ def parse_space(space: str) -> EmbedderIdentity | None:
     if found is None:
         return None
     try:
-        identity = EmbedderIdentity(
+        return EmbedderIdentity(
             found["name"],
             found["revision"],
             int(found["dimension"]),
@@ -112,8 +118,6 @@ def parse_space(space: str) -> EmbedderIdentity | None:
         )
     except InvalidInput:
         return None
-    assert identity.space == space
-    return identity
 
 
 def metric_of(space: str) -> Metric:

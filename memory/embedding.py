@@ -1,0 +1,200 @@
+"""Embedding: when the texts of frames get vectors, and of which embedder.
+
+Owns what a store with an embedder does before it writes, and the pass over frames that lack a
+vector. An embedder is asked before any lock is taken and never by a replay: what it said is in the
+log. Leaves out looking vectors up (`text_vectors`) and searching by them.
+"""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Final
+
+import numpy as np
+
+from cerata.engine.codec import tenant_of
+from cerata.engine.errors import Conflict, InvalidInput
+from cerata.engine.events import Draft, JsonValue, PutFrame, Scope
+from cerata.engine.limits import BATCH_EVENTS_MAX
+from cerata.projections.filters import Filter
+from cerata.retrieval.embedders.embedder import Embedder, Progress, check_batch
+
+from .appending import Appends, asked
+from .drafting import arguments_hash
+from .text_vectors import TextVectors, embedded_text, lacks_vector
+from .values import Receipt
+from .view import View
+
+_TRIES: Final = 1_000
+"""Looks at the memory before giving up on busy writers; the vectors of the batch are kept."""
+
+BATCH_FRAMES: Final = 256
+"""Frames a batch: whoever is stopped loses at most this many vectors."""
+
+
+@dataclass(frozen=True, slots=True)
+class EmbeddedFrames:
+    """What `Store.embed_missing` did: ``frames`` were given a vector.
+
+    ``asked`` is how many texts the embedder was given; what has one in the log is not among them.
+    ``passed`` are frames that others embedded or closed meanwhile.
+    """
+
+    space: str
+    frames: int
+    asked: int
+    passed: int
+
+    def to_dict(self) -> dict[str, JsonValue]:
+        return {
+            "space": self.space,
+            "frames": self.frames,
+            "asked": self.asked,
+            "passed": self.passed,
+        }
+
+
+class Embeds(Appends):
+    """Writes whose texts are embedded first, and the embedding of what is there already."""
+
+    @property
+    def embedder(self) -> Embedder | None:
+        """What makes vectors of texts, as given at open."""
+        return self._embedder
+
+    def embed_missing(
+        self,
+        *,
+        where: Filter | None = None,
+        batch: int = BATCH_FRAMES,
+        progress: Progress | None = None,
+    ) -> EmbeddedFrames:
+        """Give each current frame with a text a vector in the embedder's space, if it lacks one.
+
+        Each ``batch`` of frames is durable before the next, so whoever was stopped calls again.
+        Vectors of other spaces stay, as does what any earlier basis has (docs/embedders.md).
+        ``progress`` is told how many frames are done, and of how many.
+
+        Raises:
+            EmbedderFailed: with the batches before it written. InvalidInput: the store has no
+            embedder; inside a transaction.
+        """
+        if self._embedder is None:
+            raise InvalidInput(
+                "The store was opened without an embedder",
+                remedy="Open it with embedder=….",
+            )
+        if self.in_transaction:
+            raise InvalidInput(
+                "Frames are embedded in batches, not in a transaction",
+                remedy="Call embed_missing outside it.",
+            )
+        check_batch(batch)
+        self._check_writable()
+        size = min(batch, BATCH_EVENTS_MAX)
+        space = self._embedder.identity.space
+        frames = [frame for frame, _ in _unembedded(self.view(), where, space)]
+        asked_for = written = 0
+        for first in range(0, len(frames), size):
+            some = frames[first : first + size]
+            vectors = TextVectors(self._embedder)
+            written += self._embed(some, vectors, where, space)
+            asked_for += vectors.asked
+            if progress is not None:
+                progress(first + len(some), len(frames))
+        return EmbeddedFrames(space, written, asked_for, len(frames) - written)
+
+    def _embed(
+        self, frames: Sequence[int], vectors: TextVectors, where: Filter | None, space: str
+    ) -> int:
+        """Write the vectors of those frames that still lack one; how many they were."""
+        for _ in range(_TRIES):
+            view = self.view()
+            lacking = dict(_unembedded(view, where, space, frames))
+            vectors.prepare(lacking.values(), view)
+            drafts = [
+                vectors.of_frame(frame, body, view.layers.event(frame).scope)
+                for frame, body in lacking.items()
+            ]
+            if not drafts:
+                return 0
+            try:
+                self.write(drafts, expect=view.basis)
+            except Conflict:
+                if self.refresh().seq == view.basis:
+                    raise
+            else:
+                return len(drafts)
+        raise Conflict("Other writers came first every time", remedy="Call again when fewer write.")
+
+    # --- before a write --------------------------------------------------------------------------
+
+    def _put(self, drafts: Sequence[Draft], key: str | None = None) -> Receipt:
+        """Append drafts, with the vectors of the texts that they put.
+
+        A key stands for them without: vectors are not what the caller gave.
+        """
+        arguments = None if key is None else arguments_hash(asked(drafts))
+        drafts = self.with_vectors(drafts, self.text_vectors(), key)
+        return self.write(drafts, key=key, arguments=arguments)
+
+    def text_vectors(self) -> TextVectors | None:
+        """Return what gathers the vectors of a call, or of the open transaction, if any do."""
+        if self._embedder is None:
+            return None
+        transaction = self._transaction.get()
+        if transaction is None:
+            return TextVectors(self._embedder)
+        if transaction.vectors is None:
+            transaction.vectors = TextVectors(self._embedder)
+        return transaction.vectors
+
+    def with_vectors(
+        self, drafts: Sequence[Draft], vectors: TextVectors | None, key: str | None = None
+    ) -> Sequence[Draft]:
+        """Return drafts with the vectors of their texts; ``vectors`` are those of the call.
+
+        A repetition of what was done under a key asks no embedder, since it writes nothing.
+
+        Raises:
+            EmbedderFailed: and nothing was written. ReadOnly: before it was asked.
+        """
+        if vectors is None or not any(map(_lacks_vector, drafts)):
+            return drafts
+        self._check_writable()
+        transaction = self._transaction.get()
+        if transaction is not None:
+            is_done = transaction.first is not None
+        else:
+            is_done = key is not None and self._is_used(key, drafts[0].scope)
+        if is_done:
+            return drafts
+        newest = View(self._log, self._fold, self._log.refresh().seq, self._scope)
+        return vectors.of_drafts(drafts, newest)
+
+    def _is_used(self, key: str, scope: Scope) -> bool:
+        return self._log.find_key(key, tenant_of(scope)) is not None
+
+
+def _lacks_vector(draft: Draft) -> bool:
+    body = draft.body
+    return isinstance(body, PutFrame) and lacks_vector(body)
+
+
+def _unembedded(
+    view: View, where: Filter | None, space: str, among: Sequence[int] | None = None
+) -> Iterator[tuple[int, PutFrame]]:
+    """Yield the current frames with a text that lack a vector in a space, oldest first.
+
+    Cost: a read of each frame that lacks one.
+    """
+    layer = view.base
+    [admitted] = view.layers.admitted(where)
+    rows = admitted & ~layer.frames.embedded(layer.n, space)
+    if among is not None:
+        wanted = np.zeros_like(rows)
+        wanted[layer.rows_of(np.array(among, np.int64))] = True
+        rows &= wanted
+    for frame in layer.ids(np.flatnonzero(rows)).tolist():
+        body = view.layers.event(frame).body
+        if isinstance(body, PutFrame) and embedded_text(body) is not None:
+            yield frame, body

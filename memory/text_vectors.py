@@ -1,0 +1,168 @@
+"""The vectors of texts: found in the log where a text has one already, else made.
+
+The log is the cache, addressed by content: nothing is kept beside it, and what another process or
+an earlier version embedded is found too. Owns what of a frame is embedded, and the look-up. Leaves
+out when it is done (`embedding`).
+"""
+
+from collections.abc import Iterable, Iterator, Sequence
+from typing import TypeAlias
+
+import msgspec
+
+from cerata.engine.errors import Corrupt, NotFound
+from cerata.engine.events import Attachment, Draft, Embedding, PutEmbedding, PutFrame, Scope
+from cerata.engine.integrity import hash_bytes
+from cerata.engine.log import Log
+from cerata.projections.frame_table import Frames
+from cerata.projections.scopes import is_within
+from cerata.retrieval.embedders.embedder import Embedder, embed_texts
+from cerata.retrieval.embedders.identity import EmbedderIdentity
+from cerata.retrieval.embedders.quantising import quantised
+
+from .drafting import content_hash
+from .view import View
+
+StoredVector: TypeAlias = tuple[Embedding, bytes]
+"""A vector as an event names it, and its bytes, which stand beside."""
+
+
+def embedded_text(body: PutFrame) -> str | None:
+    """Return what an embedder is given of a frame: its text, else its ``search_text``.
+
+    None where there is no word to read, and of a document that was split: its chunks are embedded.
+    """
+    if body.chunk_count is not None and body.chunk_index is None:
+        return None
+    text = body.text if body.text and body.text.strip() else body.search_text
+    return text if text and text.strip() else None
+
+
+def lacks_vector(body: PutFrame) -> bool:
+    """Tell whether a frame that is about to be put has something to embed, and no vector yet."""
+    return body.embedding is None and embedded_text(body) is not None
+
+
+class TextVectors:
+    """What one embedder makes of texts, each once: of one call, or of one transaction."""
+
+    def __init__(self, embedder: Embedder) -> None:
+        self._embedder = embedder
+        self._known: dict[str, StoredVector] = {}
+        self.asked = 0
+        """How many texts the embedder was given; the others had a vector already."""
+
+    def of_drafts(self, drafts: Sequence[Draft], view: View) -> list[Draft]:
+        """Return drafts with the vectors of the frames that they put without one.
+
+        Raises:
+            EmbedderFailed: with nothing written, and nothing of these drafts remembered.
+        """
+        bodies = (draft.body for draft in drafts)
+        self.prepare(
+            (one for one in bodies if isinstance(one, PutFrame) and lacks_vector(one)), view
+        )
+        return [self._embedded(draft) for draft in drafts]
+
+    def _embedded(self, draft: Draft) -> Draft:
+        body = draft.body
+        if not isinstance(body, PutFrame) or not lacks_vector(body):
+            return draft
+        embedding, data = self._known[embedded_text(body) or ""]
+        return msgspec.structs.replace(
+            draft,
+            body=msgspec.structs.replace(body, embedding=embedding),
+            attachments=(*draft.attachments, data),
+        )
+
+    def of_frame(self, frame: int, body: PutFrame, scope: Scope) -> Draft:
+        """Return the event that gives a frame that is there its vector, which was prepared."""
+        embedding, data = self._known[embedded_text(body) or ""]
+        return Draft(PutEmbedding(frame=frame, embedding=embedding), scope, attachments=(data,))
+
+    def prepare(self, bodies: Iterable[PutFrame], view: View) -> None:
+        """Have a vector for each text of these frames: look it up, and make what is not there."""
+        texts: dict[str, PutFrame] = {}
+        for body in bodies:
+            text = embedded_text(body)
+            if text is not None and text not in self._known:
+                texts.setdefault(text, body)
+        stored = Stored(view, self._embedder.identity)
+        for text, body in texts.items():
+            found = stored.find(text, body)
+            if found is not None:
+                self._known[text] = found
+        missing = [text for text in texts if text not in self._known]
+        if not missing:
+            return
+        identity = self._embedder.identity
+        matrix = embed_texts(self._embedder, missing)
+        rows = quantised(matrix) if identity.dtype == "i1" else matrix.astype("<f4")
+        self.asked += len(missing)
+        for text, row in zip(missing, rows, strict=True):
+            data = row.tobytes()
+            attachment = Attachment(hash_bytes(data), len(data))
+            embedding = Embedding(identity.space, identity.dtype, identity.dimension, attachment)
+            self._known[text] = embedding, data
+
+    def learn(self, frames: Iterable[int], view: View) -> None:
+        """Take over what frames have: a new version of a document says most of it again."""
+        stored = Stored(view, self._embedder.identity)
+        for frame in frames:
+            body = view.layers.event(frame).body if frame > 0 else None
+            text = embedded_text(body) if isinstance(body, PutFrame) else None
+            found = None if text is None or text in self._known else stored.of_frame(frame)
+            if text is not None and found is not None:
+                self._known[text] = found
+
+
+class Stored:
+    """The vectors of one space that the log has at a view's basis, within its scope."""
+
+    def __init__(self, view: View, identity: EmbedderIdentity) -> None:
+        self._log: Log = view.layers.log
+        self._frames: Frames = view.base.frames
+        self._n = view.basis
+        self._scope = view.scope
+        self._identity = identity
+
+    def find(self, text: str, body: PutFrame) -> StoredVector | None:
+        """Return the vector that a frame of the same text has, current or not.
+
+        Cost: O(log n), and a read of each frame of this content until one has it.
+        """
+        hashes = {content_hash(text), body.content_hash or b""} - {b""}
+        for hashed in sorted(hashes):
+            for frame in self._frames.with_content(hashed, self._n):
+                event = self._log.event(frame)
+                outside = self._scope is not None and not is_within(event.scope, self._scope)
+                said = embedded_text(event.body) if isinstance(event.body, PutFrame) else None
+                if not outside and said == text:
+                    found = self.of_frame(frame)
+                    if found is not None:
+                        return found
+        return None
+
+    def of_frame(self, frame: int) -> StoredVector | None:
+        """Return a frame's vector in the space, or None."""
+        for seq in self._events_of(frame):
+            body = self._log.event(seq).body
+            embedding = body.embedding if isinstance(body, PutFrame | PutEmbedding) else None
+            if embedding is None or not self._is_alike(embedding):
+                continue
+            try:
+                return embedding, self._log.attachment(seq, embedding.data)
+            except (NotFound, Corrupt):
+                # What cannot be read is made again: a damaged cache must not stop a write.
+                continue
+        return None
+
+    def _events_of(self, frame: int) -> Iterator[int]:
+        """Yield the events that may hold a frame's vector: mostly it came with the frame."""
+        yield frame
+        yield from self._frames.embeddings_of(frame, self._identity.space, self._n)
+
+    def _is_alike(self, embedding: Embedding) -> bool:
+        identity = self._identity
+        wanted = identity.space, identity.dtype, identity.dimension
+        return (embedding.space, embedding.dtype, embedding.dimension) == wanted

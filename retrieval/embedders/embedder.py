@@ -1,0 +1,164 @@
+"""The protocol of embedders, what is believed of their answers, and any callable as one.
+
+Owns the check of what comes back, in batches. Leaves out models and endpoints, which have files
+of their own.
+"""
+
+from collections.abc import Callable, Sequence
+from typing import Any, Final, Protocol, TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+
+from cerata.engine.errors import CerataError, EmbedderFailed, InvalidInput
+
+from .identity import EmbedderIdentity, Metric, VectorType
+
+Matrix: TypeAlias = npt.NDArray[np.float32]
+"""Vectors of texts, (n, dimension) float32, row i of text i."""
+
+Progress: TypeAlias = Callable[[int, int], None]
+"""Is told how many texts are done, and of how many."""
+
+BATCH_DEFAULT: Final = 32
+"""Texts given to a model at a time: enough for a processor, few enough for any service."""
+
+
+class Embedder(Protocol):
+    """What makes vectors of texts: a model on this machine, or one behind an interface.
+
+    ``identity`` is known before any model is loaded: a store asks for it when it opens, and loads
+    nothing until the first text.
+    """
+
+    @property
+    def identity(self) -> EmbedderIdentity:
+        """Which one it is; it names the space of its vectors."""
+        ...
+
+    @property
+    def max_tokens(self) -> int | None:
+        """How many of its own tokens of a text it looks at; None where that is not known."""
+        ...
+
+    def embed(self, texts: Sequence[str]) -> Matrix:
+        """Return a vector for each text, (len(texts), dimension) float32."""
+        ...
+
+
+class CallableEmbedder:
+    """Any function from a list of texts to one vector each, as an embedder.
+
+    ``name`` and ``revision`` say which model it is, for good: give another revision whenever the
+    same text would get another vector. ``dtype="i1"`` stores a byte for each number.
+
+    >>> def sizes(texts: list[str]) -> list[list[float]]:
+    ...     return [[len(text), 1.0] for text in texts]
+    >>> embedder = CallableEmbedder(sizes, name="sizes", revision="1", dimension=2)
+    >>> embedder.identity.space
+    'sizes@1/2/cosine'
+    >>> embedder.embed(["wax", "tablet"]).tolist()
+    [[3.0, 1.0], [6.0, 1.0]]
+
+    Raises:
+        InvalidInput: what is no function, an identity that cannot be, or a batch below 1.
+    """
+
+    def __init__(
+        self,
+        function: Callable[[list[str]], Any],
+        *,
+        name: str,
+        revision: str,
+        dimension: int,
+        metric: Metric = "cosine",
+        dtype: VectorType = "f4",
+        batch: int = BATCH_DEFAULT,
+        max_tokens: int | None = None,
+    ) -> None:
+        if not callable(function):
+            raise InvalidInput(f"{function!r:.60} cannot be called")
+        check_batch(batch)
+        self.identity: Final = EmbedderIdentity(name, revision, dimension, metric, dtype)
+        self.max_tokens: Final = max_tokens
+        self._function = function
+        self._batch = batch
+
+    def __repr__(self) -> str:
+        return f"<{type(self).__name__} {self.identity.space}>"
+
+    def embed(self, texts: Sequence[str]) -> Matrix:
+        """Return a vector for each text, (len(texts), dimension) float32, ``batch`` at a time."""
+        rows = np.empty((len(texts), self.identity.dimension), np.float32)
+        for first in range(0, len(texts), self._batch):
+            some = list(texts[first : first + self._batch])
+            rows[first : first + len(some)] = checked_vectors(
+                self.identity, len(some), self._function(some)
+            )
+        return rows
+
+
+def check_batch(batch: object) -> None:
+    """Refuse what is no number of texts from 1 on: `InvalidInput`."""
+    if isinstance(batch, bool) or not isinstance(batch, int) or batch < 1:
+        raise InvalidInput(f"batch is {batch!r:.60}", remedy="Give a number of texts from 1 on.")
+
+
+def check_embedder(embedder: object) -> None:
+    """Refuse what is no embedder: `InvalidInput`; it is not asked for any vector."""
+    identity = getattr(embedder, "identity", None)
+    if not isinstance(identity, EmbedderIdentity) or not callable(getattr(embedder, "embed", None)):
+        raise InvalidInput(
+            f"A {type(embedder).__name__} is no embedder",
+            remedy="Wrap a function in cerata.CallableEmbedder.",
+        )
+
+
+def checked_vectors(identity: EmbedderIdentity, count: int, given: object) -> Matrix:
+    """Return what an embedder gave for ``count`` texts as float32, if it is that many vectors.
+
+    Raises:
+        EmbedderFailed: another shape, no numbers, or one that is not finite as float32.
+    """
+    try:
+        # What is too large becomes infinite, which is refused.
+        with np.errstate(over="ignore"):
+            matrix = np.asarray(given)
+            if matrix.dtype.kind not in "fiu":
+                raise _failed(identity, f"gave {matrix.dtype}, and no numbers")
+            matrix = matrix.astype(np.float32)
+    except ValueError as error:
+        raise _failed(identity, f"gave what are no vectors: {error}") from error
+    wanted = (count, identity.dimension)
+    if matrix.shape != wanted:
+        raise _failed(identity, f"gave vectors of the shape {matrix.shape}, not {wanted}")
+    if not np.isfinite(matrix).all():
+        raise _failed(identity, "gave a number that is not finite")
+    return matrix
+
+
+def embed_texts(embedder: Embedder, texts: Sequence[str]) -> Matrix:
+    """Return a vector for each text, (len(texts), dimension) float32; the answer is checked.
+
+    Raises:
+        EmbedderFailed: the embedder raised, or gave what are no vectors of its identity.
+    """
+    identity = embedder.identity
+    try:
+        given = embedder.embed(texts)
+    except EmbedderFailed:
+        raise
+    except CerataError as error:
+        raise _failed(identity, f"failed: {error.what}", error.remedy) from error
+    except (Exception, SystemExit) as error:
+        # Whatever it is, it is not ours.
+        raise _failed(identity, f"raised {type(error).__name__}: {error}") from error
+    return checked_vectors(identity, len(texts), given)
+
+
+def _failed(
+    identity: EmbedderIdentity, said: str, remedy: str | None = "Mend it and call again."
+) -> EmbedderFailed:
+    return EmbedderFailed(
+        f"The embedder of {identity.space!r} {said}", remedy=remedy, embedder=identity.space
+    )
