@@ -78,6 +78,7 @@ if TYPE_CHECKING:
     from cerata.retrieval.context import ContextItem
     from cerata.retrieval.embedders.embedder import CallableEmbedder, Embedder
     from cerata.retrieval.embedders.identity import EmbedderIdentity
+    from cerata.retrieval.profiles import Profile
     from cerata.retrieval.query import query
 
 __all__ = [
@@ -131,6 +132,7 @@ __all__ = [
     "OutcomeUnknown",
     "Period",
     "Position",
+    "Profile",
     "ProjectionFailed",
     "QuerySyntaxError",
     "Reached",
@@ -223,6 +225,7 @@ _HOMES = {
     "cerata.retrieval.context": ("ContextItem",),
     "cerata.retrieval.embedders.embedder": ("CallableEmbedder", "Embedder"),
     "cerata.retrieval.embedders.identity": ("EmbedderIdentity",),
+    "cerata.retrieval.profiles": ("Profile",),
     "cerata.retrieval.query": ("query",),
 }
 _HOME_OF = {name: home for home, names in _HOMES.items() for name in names}

@@ -12,8 +12,9 @@ import cerata
 from cerata.engine.events import JsonValue
 from cerata.memory.values import Hit
 from cerata.projections.query import Query
+from cerata.retrieval.profiles import PROFILES
 
-from .narrowing import closed_of, hint, where_of
+from .narrowing import hint, where_of
 from .opening import reading, view_of
 from .output import Output
 from .parser import Adding, add_filters, add_verb
@@ -55,7 +56,7 @@ def add_verbs(adding: Adding) -> None:
         default="text",
         help="messages are as chat interfaces take them (text)",
     )
-    _add_language(recall)
+    _add_how(recall)
     add_filters(recall, closed=False)
 
     search = add_verb(
@@ -72,13 +73,16 @@ def add_verbs(adding: Adding) -> None:
     )
     search.add_argument("query", nargs="+")
     search.add_argument("-k", type=int, default=10, help="how many (10)")
-    _add_language(search)
+    _add_how(search)
     add_filters(search, closed=True)
 
 
-def _add_language(verb: ArgumentParser) -> None:
+def _add_how(verb: ArgumentParser) -> None:
     verb.add_argument(
         "--full", action="store_true", help='the full language: "a b", inde*, tag:x, OR, NOT'
+    )
+    verb.add_argument(
+        "--profile", metavar="NAME", help=f"what each lane weighs: {', '.join(PROFILES)}"
     )
 
 
@@ -92,6 +96,7 @@ def run_recall(options: Namespace, output: Output) -> int:
             max_tokens=options.max_tokens,
             entry_tokens=options.entry_tokens,
             where=where_of(options),
+            profile=options.profile,
             form="markdown" if options.format == "markdown" else "text",
         )
         if not context.items:
@@ -116,7 +121,12 @@ def run_search(options: Namespace, output: Output) -> int:
     with reading(options) as store:
         view = view_of(store, options)
         hits = view.search(
-            _asked(query, options), k=options.k, where=where_of(options), **closed_of(options)
+            _asked(query, options),
+            k=options.k,
+            where=where_of(options),
+            profile=options.profile,
+            include_superseded=options.superseded,
+            include_deleted=options.deleted,
         )
         with output.pages():
             for rank, hit in enumerate(hits, start=1):

@@ -5,28 +5,24 @@ there without a question (`reading`), ranking, and how a context is filled (`cer
 """
 
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
 from itertools import islice
 from typing import TYPE_CHECKING
 
 from cerata.engine.errors import InvalidInput
-from cerata.projections.columns import Mask
 from cerata.projections.filters import Filter
 from cerata.projections.query import Query
 from cerata.retrieval.context import ENTRY_TOKENS_MAX, Entry, Form, check_budget, fill
-from cerata.retrieval.fusion import Lane, fuse
+from cerata.retrieval.profiles import Profile, profile_of
 from cerata.retrieval.span import best_span
 
 from .drafting import SPAN, is_unicode
-from .fact_search import FactHit, scored_frames, search_named, source_of_fact, told_fact
-from .layers import both, end_to_end
+from .fact_search import source_of_fact, told_fact
+from .lanes import Search
+from .layers import both
 from .values import Context, Frame, Hit
 
 if TYPE_CHECKING:
     from .view import View
-
-_LANE_HITS = 1_000
-"""Hits of a lane that are fused with those of another, so that more of them begin with fewer."""
 
 _TOKENS_A_FACT = 150
 """A context has a fact of what the question names for each so many tokens of its budget."""
@@ -54,6 +50,7 @@ class Questions(ABC):
         *,
         k: int = 10,
         where: Filter | None = None,
+        profile: str | Profile | None = None,
         include_superseded: bool = False,
         include_deleted: bool = False,
     ) -> list[Hit]:
@@ -65,23 +62,22 @@ class Questions(ABC):
         which of them may be returned, and changes no score.
 
         Where a question in plain language names an entity of which facts are known, the frames
-        that these were read in are a second lane, "facts", and the score is that of both by
-        reciprocal rank fusion; ``lanes`` of a hit says which found it.
+        that these were read in are a second lane, "facts", and the score is that of both.
+        ``profile``, a name or a `Profile`, says which lanes run, what each weighs for which kind of
+        question, and how they are fused; ``lanes`` of a hit says which found it, and `explain`
+        what each added.
 
         Raises:
-            InvalidInput: the query is neither text nor a query, or k is not positive.
+            InvalidInput: the query is neither text nor a query, k is not positive, or there is no
+                such profile. Unsupported: none of the profile's lanes can run here.
         """
         _check_query(query)
         if isinstance(k, bool) or not isinstance(k, int) or k <= 0:
             raise InvalidInput(f"k is {k!r}", remedy="Ask for 1 or more.")
-        view = self.view()
-        layers, among = view.layers, None
-        if where is not None or include_superseded or include_deleted:
-            masks = layers.admitted(
-                where, include_superseded=include_superseded, include_deleted=include_deleted
-            )
-            among = end_to_end(masks) & end_to_end(layers.searched)
-        return _hits(view, query, k, among, _named(view, query))
+        found = Search(
+            self.view(), query, k, profile_of(profile), where, include_superseded, include_deleted
+        )
+        return found.hits
 
     def highlights(self, text: str, query: str | Query) -> list[tuple[int, int]]:
         """Return where a text says what a query asks: characters [start, end), ascending."""
@@ -98,6 +94,7 @@ class Questions(ABC):
         max_tokens: int = 1500,
         entry_tokens: int = ENTRY_TOKENS_MAX,
         where: Filter | None = None,
+        profile: str | Profile | None = None,
         form: Form = "text",
     ) -> Context:
         """Return the best entries for a question that fit ``max_tokens``, with their sources.
@@ -108,22 +105,22 @@ class Questions(ABC):
         "text" or "markdown", marks counted. Tokens are those of ``cl100k_base``; see
         `cerata.retrieval.tokens`. Where nothing matches, the newest frames stand in, and the
         context says so: those that ``where`` and the query's own filters let pass and no NOT
-        excludes. Bytes are shown as their ``search_text``, or as how many there are.
+        excludes. Bytes are shown as their ``search_text``, or as how many there are. ``profile``
+        is as for `search`, and ``lanes`` of the context says which ran.
 
         Raises:
             InvalidInput: as `search`; or a budget is not positive.
         """
         view = self.view()
         _check_query(query)
-        named = _named(view, query)
-        masks = both(view.layers.admitted(where), view.layers.searched)
-        among = None if where is None else end_to_end(masks)
-        hits = _hits(view, query, _CONTEXT_HITS, among, named)
-        found = [hit.frame for hit in hits]
         check_budget(max_tokens)
-        told = named[: max_tokens // _TOKENS_A_FACT] if where is None else []
+        search = Search(view, query, _CONTEXT_HITS, profile_of(profile), where)
+        told = search.named[: max_tokens // _TOKENS_A_FACT] if where is None else []
         facts = [hit.fact for hit in told]
-        if not hits and not facts:
+        found = [hit.frame for hit in search.hits]
+        is_fallback = not found and not facts
+        if is_fallback:
+            masks = both(view.layers.admitted(where), view.layers.searched)
             if isinstance(query, Query):
                 masks = both(masks, view.layers.let_in(query))
             newest = islice(view.layers.newest(masks), _CONTEXT_HITS)
@@ -154,7 +151,9 @@ class Questions(ABC):
             basis=view.basis,
             now=view.now,
             log_id=view.log_id,
-            fallback=not hits and not facts,
+            fallback=is_fallback,
+            lanes=tuple(search.weights),
+            profile=search.profile.label,
         )
 
     def source_of(self, frame: Frame) -> str:
@@ -174,45 +173,6 @@ class Questions(ABC):
             parts.append(_clipped(place, "…" + place[1 - _NAME_SIZE :].lstrip()))
         parts.append(frame.created.date().isoformat())
         return " · ".join(parts)
-
-
-def _named(view: "View", query: str | Query) -> list[FactHit]:
-    """Return the facts of whom a question in plain language names; quoted words are words alone."""
-    return [] if isinstance(query, Query) or '"' in query else search_named(view, query)
-
-
-def _hits(
-    view: "View", query: str | Query, k: int, among: Mask | None, named: Sequence[FactHit]
-) -> list[Hit]:
-    """Return the best frames of all lanes; of one lane alone, by that lane's own scores."""
-    lanes = _lanes(view, query, k, among, named)
-    return [Hit(one.id, one.score, one.lanes, view, query) for one in fuse(lanes, k)]
-
-
-def _lanes(
-    view: "View", query: str | Query, k: int, among: Mask | None, named: Sequence[FactHit]
-) -> list[Lane]:
-    """Return what each lane found, the text first; a question that names nobody has no facts."""
-    facts = _facts_lane(view, among, named)
-    others = [facts] if facts.ids else []
-    depth = max(k, _LANE_HITS) if others else k
-    return [_text_lane(view, query, depth, among), *others]
-
-
-def _text_lane(view: "View", query: str | Query, k: int, among: Mask | None) -> Lane:
-    """Return the best frames by their words."""
-    layers = view.layers
-    ranked = layers.ranking.search(query, k=k, among=among, filters=layers.mask_of)
-    return Lane("text", layers.ids_at(ranked.rows), ranked.scores)
-
-
-def _facts_lane(view: "View", among: Mask | None, named: Sequence[FactHit]) -> Lane:
-    """Return the frames that facts of whom the question names were read in."""
-    layers, found = view.layers, scored_frames(named)
-    if found and among is None:
-        among = end_to_end(both(layers.active, layers.searched))
-    ids = [] if among is None else layers.among(list(found), among)
-    return Lane("facts", ids, [found[one] for one in ids])
 
 
 def _clipped(name: str, short: str) -> str:

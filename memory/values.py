@@ -13,8 +13,7 @@ from cerata.projections.timeline import Position
 from cerata.retrieval.context import ContextItem
 
 if TYPE_CHECKING:
-    from cerata.projections.query import Query
-
+    from .lanes import Search
     from .view import View
 
 
@@ -130,18 +129,21 @@ class Stored:
 
 @dataclass(frozen=True)
 class Hit:
-    """A frame that a search found; text and frame are read when asked for."""
+    """A frame that a search found; text and frame are read when asked for.
+
+    ``lanes`` are those that found it; `View.explain` says what each of them added to the score.
+    """
 
     id: int
     score: float
     lanes: tuple[str, ...]
-    _view: "View" = field(repr=False, compare=False)
-    _query: "str | Query" = field(repr=False, compare=False)
+    search: "Search" = field(repr=False, compare=False)
+    """What was asked of which view, and what every lane found."""
 
     @cached_property
     def frame(self) -> Frame:
         """The frame as the view sees it."""
-        return self._view.frame(self.id)
+        return self.search.view.frame(self.id)
 
     @property
     def text(self) -> str:
@@ -151,7 +153,7 @@ class Hit:
     @cached_property
     def highlights(self) -> list[tuple[int, int]]:
         """Where the text says what was asked: characters [start, end), ascending, apart."""
-        return self._view.highlights(self.text, self._query)
+        return self.search.view.highlights(self.text, self.search.query)
 
     @cached_property
     def span(self) -> tuple[int, int]:
@@ -209,7 +211,8 @@ class Context:
 
     ``text`` takes ``tokens`` of at most ``max_tokens``; ``omitted`` are the ids that were found
     and did not fit; ``fallback`` says that nothing matched and the newest frames stand in.
-    ``basis`` and ``now`` are those of the view: `Store.at` of a context gives it again.
+    ``basis`` and ``now`` are those of the view: `Store.at` of a context gives it again. ``lanes``
+    are those that were asked, whatever they found, as ``profile``, a name and a version, says.
     Printing it gives the text and one last line that says what was shown.
     """
 
@@ -225,6 +228,8 @@ class Context:
     fallback: bool = False
     tokenizer: str = ""
     """What counted: the encoding, and the package and version that has it."""
+    lanes: tuple[str, ...] = ()
+    profile: str = ""
 
     @property
     def summary(self) -> str:
@@ -258,6 +263,8 @@ class Context:
             "basis": self.basis,
             "now": self.now.isoformat(),
             "fallback": self.fallback,
+            "lanes": list(self.lanes),
+            "profile": self.profile,
         }
 
 

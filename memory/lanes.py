@@ -1,0 +1,120 @@
+"""Lanes: what one question finds in one view, list by list.
+
+Owns `Search`: which lanes run for a question, by its kind and a profile, and what each finds.
+Leaves out ranking (`cerata.projections.ranking`, `fact_search`), and how lanes become one list
+(`cerata.retrieval.fusion`).
+"""
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING, Final
+
+from cerata.engine.errors import Unsupported
+from cerata.projections.columns import Mask
+from cerata.projections.filters import Filter
+from cerata.projections.query import Query
+from cerata.retrieval.classifier import Classified, classify
+from cerata.retrieval.fusion import Lane, fuse
+from cerata.retrieval.profiles import Profile
+
+from .fact_search import FactHit, scored_frames, search_named
+from .layers import both, end_to_end
+from .values import Hit
+
+if TYPE_CHECKING:
+    from .view import View
+
+LANE_HITS: Final = 1_000
+"""Hits of a lane that are fused with those of another, so that more of them begin with fewer."""
+
+
+@dataclass(frozen=True)
+class Search:
+    """One question to one view. Immutable: what its lanes found is worked out once."""
+
+    view: "View"
+    query: str | Query
+    k: int
+    profile: Profile
+    where: Filter | None = None
+    include_superseded: bool = False
+    include_deleted: bool = False
+
+    @cached_property
+    def kind(self) -> Classified:
+        """The kind of the question; the full language says which words, so it is factual."""
+        query = self.query
+        return Classified("factual", "") if isinstance(query, Query) else classify(query)
+
+    @property
+    def _able(self) -> tuple[str, ...]:
+        """The lanes that can run: facts are of whom plain language names, without quotes."""
+        is_plain = not isinstance(self.query, Query) and '"' not in self.query
+        return ("text", "facts") if is_plain else ("text",)
+
+    @cached_property
+    def weights(self) -> dict[str, float]:
+        """The lanes that run: those that the profile has for such a question, and their weights.
+
+        Raises:
+            Unsupported: none of them can run.
+        """
+        wanted, able = self.profile.weights_for(self.kind.kind), self._able
+        found = {lane: weight for lane, weight in wanted.items() if lane in able}
+        if not found:
+            raise Unsupported(
+                f"None of the lanes {', '.join(wanted)} can run for this question",
+                where=f"profile {self.profile.label}",
+                remedy=f"Here can run: {', '.join(able)}.",
+            )
+        return found
+
+    @cached_property
+    def named(self) -> list[FactHit]:
+        """The facts of whom the question names."""
+        query = self.query
+        if "facts" not in self.weights or not isinstance(query, str):
+            return []
+        return search_named(self.view, query)
+
+    @cached_property
+    def among(self) -> Mask | None:
+        """The rows that may be returned; None for those that are current, without a filter."""
+        if self.where is None and not (self.include_superseded or self.include_deleted):
+            return None
+        layers = self.view.layers
+        admitted = layers.admitted(
+            self.where,
+            include_superseded=self.include_superseded,
+            include_deleted=self.include_deleted,
+        )
+        return end_to_end(both(admitted, layers.searched))
+
+    @cached_property
+    def lanes(self) -> tuple[Lane, ...]:
+        """What each lane found; one that found nothing is left out, but for the text."""
+        others = [lane for lane in (self._facts(),) if len(lane.ids)]
+        if "text" not in self.weights:
+            return tuple(others)
+        return self._text(max(self.k, LANE_HITS) if others else self.k), *others
+
+    @cached_property
+    def hits(self) -> list[Hit]:
+        """The best ``k`` frames of all lanes; of one lane alone, by that lane's own scores."""
+        method = self.profile.method
+        fused = fuse(self.lanes, self.k, method=method, weights=self.weights)
+        return [Hit(one.id, one.score, one.lanes, self) for one in fused]
+
+    def _text(self, k: int) -> Lane:
+        """Return the best frames by their words."""
+        layers = self.view.layers
+        ranked = layers.ranking.search(self.query, k=k, among=self.among, filters=layers.mask_of)
+        return Lane("text", layers.ids_at(ranked.rows), ranked.scores)
+
+    def _facts(self) -> Lane:
+        """Return the frames that facts of whom the question names were read in."""
+        layers, found, among = self.view.layers, scored_frames(self.named), self.among
+        if found and among is None:
+            among = end_to_end(both(layers.active, layers.searched))
+        ids = [] if among is None else layers.among(list(found), among)
+        return Lane("facts", ids, [found[one] for one in ids])
