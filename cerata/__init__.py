@@ -78,6 +78,7 @@ if TYPE_CHECKING:
     from cerata.retrieval.context import ContextItem
     from cerata.retrieval.embedders.embedder import CallableEmbedder, Embedder
     from cerata.retrieval.embedders.identity import EmbedderIdentity
+    from cerata.retrieval.embedders.minilm import MiniLMEmbedder
     from cerata.retrieval.profiles import Profile
     from cerata.retrieval.query import query
 
@@ -127,6 +128,7 @@ __all__ = [
     "InvalidInput",
     "Link",
     "Locked",
+    "MiniLMEmbedder",
     "Neighbour",
     "NotFound",
     "OutcomeUnknown",
@@ -225,6 +227,7 @@ _HOMES = {
     "cerata.retrieval.context": ("ContextItem",),
     "cerata.retrieval.embedders.embedder": ("CallableEmbedder", "Embedder"),
     "cerata.retrieval.embedders.identity": ("EmbedderIdentity",),
+    "cerata.retrieval.embedders.minilm": ("MiniLMEmbedder",),
     "cerata.retrieval.profiles": ("Profile",),
     "cerata.retrieval.query": ("query",),
 }

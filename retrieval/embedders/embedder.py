@@ -10,7 +10,7 @@ from typing import Any, Final, Protocol, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-from cerata.engine.errors import CerataError, EmbedderFailed, InvalidInput
+from cerata.engine.errors import EmbedderFailed, InvalidInput, Unsupported
 
 from .identity import EmbedderIdentity, Metric, VectorType
 
@@ -146,19 +146,18 @@ def embed_texts(embedder: Embedder, texts: Sequence[str]) -> Matrix:
     identity = embedder.identity
     try:
         given = embedder.embed(texts)
-    except EmbedderFailed:
+    except (EmbedderFailed, Unsupported):
+        # The second where a part of it is not installed, and says how to.
         raise
-    except CerataError as error:
-        raise _failed(identity, f"failed: {error.what}", error.remedy) from error
     except (Exception, SystemExit) as error:
         # Whatever it is, it is not ours.
         raise _failed(identity, f"raised {type(error).__name__}: {error}") from error
     return checked_vectors(identity, len(texts), given)
 
 
-def _failed(
-    identity: EmbedderIdentity, said: str, remedy: str | None = "Mend it and call again."
-) -> EmbedderFailed:
+def _failed(identity: EmbedderIdentity, said: str) -> EmbedderFailed:
     return EmbedderFailed(
-        f"The embedder of {identity.space!r} {said}", remedy=remedy, embedder=identity.space
+        f"The embedder of {identity.space!r} {said}",
+        remedy="Mend it and call again.",
+        embedder=identity.space,
     )

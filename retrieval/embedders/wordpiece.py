@@ -1,0 +1,144 @@
+"""WordPiece: from a text to the numbers of the pieces that BERT and its descendants read.
+
+The normalisation and the greedy longest match are those of "BERT: Pre-training of Deep
+Bidirectional Transformers" (Devlin and others, 2019), in its uncased form: accents and case do not
+count, punctuation and Chinese characters are words of their own. The vocabulary beside this file,
+``bert_uncased.txt``, one piece a line, is that of BERT-Base Uncased (Google, Apache-2.0), which
+all-MiniLM-L6-v2 was trained with; its SHA-256 is checked when it is read.
+
+A marker such as ``[SEP]`` in a text is three words like any other, and steers nothing.
+"""
+
+import hashlib
+import unicodedata
+from collections.abc import Mapping
+from functools import cache
+from importlib.resources import files
+from typing import Final
+
+from cerata.engine.errors import Unsupported
+
+VOCABULARY_SHA256: Final = "07eced375cec144d27c900241f3e339478dec958f92fddbc551f295c992038a3"
+"""Of ``vocab.txt`` as published with BERT-Base Uncased."""
+
+CLASS, SEPARATOR, UNKNOWN = "[CLS]", "[SEP]", "[UNK]"
+
+WORD_CHARACTERS_MAX: Final = 100
+"""A longer word is one unknown piece, as in the published tokenizer."""
+
+_KNOWN_WORDS_MAX: Final = 100_000
+"""Words whose pieces are kept: about 20 MB; a language has fewer that are common."""
+
+_CHINESE: Final = (
+    *((0x4E00, 0x9FFF), (0x3400, 0x4DBF), (0x20000, 0x2A6DF), (0x2A700, 0x2B73F)),
+    *((0x2B740, 0x2B81F), (0x2B820, 0x2CEAF), (0xF900, 0xFAFF), (0x2F800, 0x2FA1F)),
+)
+"""Ranges of characters that are words of their own, as published."""
+
+
+class WordPiece:
+    """Cuts texts into pieces of a vocabulary: words, and parts of those that are not in it."""
+
+    def __init__(self, vocabulary: Mapping[str, int]) -> None:
+        self._numbers = vocabulary
+        self._first, self._last = vocabulary[CLASS], vocabulary[SEPARATOR]
+        self._unknown = vocabulary[UNKNOWN]
+        self._longest = max(map(len, vocabulary))
+        self._folds = _Folds()
+        self._known: dict[str, tuple[int, ...]] = {}
+
+    def encode(self, text: str, tokens_max: int) -> list[int]:
+        """Return the numbers of a text's pieces between two markers, ``tokens_max`` at most.
+
+        Cost: about 1 us a word that was met before; of a long text only a part is looked at.
+        """
+        numbers = [self._first]
+        room = tokens_max - 1
+        # Each piece stands for one character at least, or for one word that is too long.
+        for word in text[: tokens_max * WORD_CHARACTERS_MAX].translate(self._folds).split():
+            numbers += self._pieces(word)
+            if len(numbers) >= room:
+                break
+        return [*numbers[:room], self._last]
+
+    def _pieces(self, word: str) -> tuple[int, ...]:
+        found = self._known.get(word)
+        if found is None:
+            found = tuple(self._cut(word))
+            if len(self._known) < _KNOWN_WORDS_MAX:
+                self._known[word] = found
+        return found
+
+    def _cut(self, word: str) -> list[int]:
+        """Return the longest piece that the word begins with, then that of the rest, and so on."""
+        if len(word) > WORD_CHARACTERS_MAX:
+            return [self._unknown]
+        numbers: list[int] = []
+        start = 0
+        while start < len(word):
+            found = self._longest_piece(word, start)
+            if found is None:
+                return [self._unknown]
+            number, start = found
+            numbers.append(number)
+        return numbers
+
+    def _longest_piece(self, word: str, start: int) -> tuple[int, int] | None:
+        """Return the number of the longest piece from a place on, and where it ends."""
+        mark = "##" if start else ""
+        for end in range(min(len(word), start + self._longest), start, -1):
+            number = self._numbers.get(mark + word[start:end])
+            if number is not None:
+                return number, end
+        return None
+
+
+class _Folds(dict[int, str]):
+    """What each character becomes, worked out when it is first met; for `str.translate`."""
+
+    def __missing__(self, code: int) -> str:
+        character = chr(code)
+        folded = self[code] = _folded(character)
+        return folded
+
+
+def _folded(character: str) -> str:
+    """Return a character without accent or case, set apart where it is a word of its own."""
+    if character in "\t\n\r" or unicodedata.category(character).startswith("Z"):
+        return " "
+    if character == "\ufffd" or unicodedata.category(character).startswith("C"):
+        return ""
+    parts = [
+        f" {lower} " if _is_punctuation(lower) else lower
+        for part in unicodedata.normalize("NFD", character)
+        if unicodedata.category(part) != "Mn"
+        for lower in part.lower()
+    ]
+    folded = "".join(parts)
+    is_chinese = any(first <= ord(character) <= last for first, last in _CHINESE)
+    return f" {folded} " if is_chinese else folded
+
+
+def _is_punctuation(character: str) -> bool:
+    if character.isascii():
+        # Also what Unicode calls a symbol, such as $ and ^.
+        return character.isprintable() and not character.isalnum() and character != " "
+    return unicodedata.category(character).startswith("P")
+
+
+@cache
+def bert_uncased() -> WordPiece:
+    """Return the tokenizer of BERT-Base Uncased; read once, in about 10 ms.
+
+    Raises:
+        Unsupported: the vocabulary beside this file is another one.
+    """
+    data = (files(__package__ or "") / "bert_uncased.txt").read_bytes()
+    if hashlib.sha256(data).hexdigest() != VOCABULARY_SHA256:
+        raise Unsupported(
+            "The vocabulary of the embedder is not the one it was made for",
+            where="bert_uncased.txt",
+            remedy="Install Cerata again.",
+        )
+    words = data.decode().split("\n")[:-1]
+    return WordPiece({word: number for number, word in enumerate(words)})

@@ -1,0 +1,136 @@
+"""all-MiniLM-L6-v2 from its wheel: meanings near each other are near, and bits do not depend."""
+
+import importlib.util
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import cerata
+from benchmarks import embed_bench
+from cerata import MiniLMEmbedder
+from cerata.retrieval.embedders import minilm
+
+needs_minilm = pytest.mark.minilm
+
+TEXTS = [
+    "The harbour bridge opens in May.",
+    "When can I cross the bridge at the port?",
+    "She writes her notes on a wax tablet.",
+    "",
+    "words " * 400,
+    "Łódź 日本 🙂",
+]
+
+
+@pytest.fixture(scope="module")
+def model() -> MiniLMEmbedder:
+    return MiniLMEmbedder()
+
+
+@needs_minilm
+def test_what_means_the_same_is_near(model: MiniLMEmbedder) -> None:
+    first, second, third, *_ = model.embed(TEXTS)
+    assert first @ second > 0.5
+    assert abs(first @ third) < 0.2
+    assert abs(second @ third) < 0.2
+
+
+@needs_minilm
+def test_vectors_have_length_1_and_are_those_of_the_model(model: MiniLMEmbedder) -> None:
+    """The first numbers were taken down once; another processor may round the last bits."""
+    found = model.embed(TEXTS)
+    assert (found.shape, found.dtype.name) == ((6, 384), "float32")
+    assert np.allclose(np.linalg.norm(found, axis=1), 1.0, atol=1e-6)
+    [wax] = model.embed(["wax tablet"])
+    known = [-0.076458, -0.035093, 0.014739, -0.109900, -0.077364, -0.070260]
+    assert np.allclose(wax[:6], known, atol=2e-3)
+
+
+@needs_minilm
+def test_a_vector_depends_on_its_text_alone(model: MiniLMEmbedder) -> None:
+    """Bit for bit, whatever stands beside it, how far it is padded, and on how many threads."""
+    together = model.embed(TEXTS)
+    assert (together == np.vstack([model.embed([text]) for text in TEXTS])).all()
+    assert (together[::-1] == model.embed(TEXTS[::-1])).all()
+    assert (together == MiniLMEmbedder(threads=2).embed(TEXTS)).all()
+
+
+@needs_minilm
+def test_each_token_has_a_vector_of_its_own(model: MiniLMEmbedder) -> None:
+    found = model.embed_tokens(TEXTS)
+    assert [len(one) for one in found[:5]] == [7, 10, 9, 0, 254]
+    assert np.allclose(np.linalg.norm(found[0], axis=1), 1.0, atol=1e-6)
+    again = model.embed_tokens(TEXTS[:1])[0]
+    assert (again == found[0]).all()
+    best = (found[1] @ found[0].T).max(axis=1).mean()
+    assert best > (found[1] @ found[2].T).max(axis=1).mean()
+
+
+@needs_minilm
+def test_a_store_embeds_with_it(model: MiniLMEmbedder) -> None:
+    with cerata.open(":memory:", embedder=MiniLMEmbedder(dtype="i1")) as store:
+        store.put_frames(TEXTS[:3])
+        space = "all-MiniLM-L6-v2@int8-8199be6f699a/384/cosine/i1"
+        known = store.find_stored(cerata.content_hash(TEXTS[0]), space=space)
+        assert known[0].is_complete
+    assert model.identity.space == space.removesuffix("/i1")
+
+
+@needs_minilm
+def test_opening_a_store_loads_no_model(checkout: Path) -> None:
+    """Nothing is imported before the first text, nor when vectors come from the log."""
+    program = (
+        "import sys, cerata\n"
+        "store = cerata.open(':memory:', embedder=cerata.MiniLMEmbedder())\n"
+        "print('onnxruntime' in sys.modules)\n"
+        "store.put_frame('wax')\n"
+        "print('onnxruntime' in sys.modules)\n"
+    )
+    run = subprocess.run(
+        [sys.executable, "-W", "error", "-c", program],
+        cwd=checkout,
+        capture_output=True,
+        text=True,
+        check=True,
+        timeout=60,
+    )
+    assert run.stdout.split() == ["False", "True"]
+
+
+@needs_minilm
+def test_another_model_file_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What was changed on the way is not run."""
+    monkeypatch.setattr(minilm, "MODEL_SHA256", "0" * 64)
+    with pytest.raises(cerata.Unsupported, match="SHA-256"):
+        MiniLMEmbedder().embed(["wax"])
+
+
+@needs_minilm
+def test_the_benchmark_runs(capsys: pytest.CaptureFixture[str]) -> None:
+    embed_bench.main(["--tiny"])
+    said = capsys.readouterr().out
+    assert "same bits: True" in said
+    assert "same bits: False" not in said
+
+
+@pytest.mark.parametrize("missing", ["onnxruntime", minilm.MODEL_PACKAGE])
+def test_without_the_extra_it_says_how_to_install_it(
+    monkeypatch: pytest.MonkeyPatch, missing: str
+) -> None:
+    """When it is made, and not at the first text."""
+
+    def find_spec(name: str) -> object:
+        return None if name == missing else object()
+
+    monkeypatch.setattr(importlib.util, "find_spec", find_spec)
+    with pytest.raises(cerata.Unsupported, match=r"pip install 'cerata\[minilm\]'"):
+        MiniLMEmbedder()
+
+
+@pytest.mark.parametrize("threads", [0, -1, True, 1.5])
+def test_threads_are_a_number(monkeypatch: pytest.MonkeyPatch, threads: int) -> None:
+    with pytest.raises(cerata.InvalidInput, match="threads is"):
+        MiniLMEmbedder(threads=threads)
