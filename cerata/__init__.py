@@ -49,6 +49,7 @@ if TYPE_CHECKING:
     from cerata.memory.drafting import content_hash
     from cerata.memory.embedding import EmbeddedFrames
     from cerata.memory.english_facts import EnglishFacts
+    from cerata.memory.explanation import Explanation
     from cerata.memory.extraction import Candidate, Extracted, Extraction, Extractor
     from cerata.memory.fact_changes import FactChange
     from cerata.memory.fact_import import ImportedFacts
@@ -109,6 +110,7 @@ __all__ = [
     "Event",
     "EventBody",
     "EvidenceText",
+    "Explanation",
     "Extracted",
     "Extraction",
     "Extractor",
@@ -202,6 +204,7 @@ _HOMES = {
     ),
     "cerata.memory.embedding": ("EmbeddedFrames",),
     "cerata.memory.english_facts": ("EnglishFacts",),
+    "cerata.memory.explanation": ("Explanation",),
     "cerata.memory.extraction": ("Candidate", "Extracted", "Extraction", "Extractor"),
     "cerata.memory.fact_import": ("ImportedFacts",),
     "cerata.memory.files": ("Remembered", "RememberedFile"),

@@ -68,11 +68,15 @@ def add_verbs(adding: Adding) -> None:
         examples=(
             "search harbour bridge",
             "search --full '\"harbour bridge\" AND open*' -k 3",
+            "search bridge --explain -k 1",
             "search bridge --jsonl | jq .frame.uri",
         ),
     )
     search.add_argument("query", nargs="+")
     search.add_argument("-k", type=int, default=10, help="how many (10)")
+    search.add_argument(
+        "--explain", action="store_true", help="why each has its score: lanes, words, left out"
+    )
     _add_how(search)
     add_filters(search, closed=True)
 
@@ -131,11 +135,23 @@ def run_search(options: Namespace, output: Output) -> int:
         with output.pages():
             for rank, hit in enumerate(hits, start=1):
                 _print_hit(rank, hit, output)
+                if options.explain:
+                    for line in str(view.explain(hit)).splitlines():
+                        output.line(f"    {line}", style="dim")
         if not hits:
             output.line(f"Nothing matches {query!r} at event {view.basis:,}.")
             hint(view, options, output)
         output.result(
-            {"query": query, "basis": view.basis, "hits": [hit.to_dict() for hit in hits]},
+            {
+                "query": query,
+                "basis": view.basis,
+                "hits": [
+                    {**hit.to_dict(), "explanation": view.explain(hit).to_dict()}
+                    if options.explain
+                    else hit.to_dict()
+                    for hit in hits
+                ],
+            },
             items="hits",
         )
     return 0

@@ -16,6 +16,7 @@ from cerata.retrieval.profiles import Profile, profile_of
 from cerata.retrieval.span import best_span
 
 from .drafting import SPAN, is_unicode
+from .explanation import Explanation
 from .fact_search import source_of_fact, told_fact
 from .lanes import Search
 from .layers import both
@@ -78,6 +79,20 @@ class Questions(ABC):
             self.view(), query, k, profile_of(profile), where, include_superseded, include_deleted
         )
         return found.hits
+
+    def explain(self, hit: Hit) -> Explanation:
+        """Return why a hit has its score, as of the view that found it; printing it reads well.
+
+        Raises:
+            InvalidInput: it is no hit, or one of another log.
+        """
+        if not isinstance(hit, Hit):
+            raise InvalidInput(
+                f"A {type(hit).__name__} has no score to explain", remedy="Give a hit of a search."
+            )
+        if hit.search.view.log_id != self.view().log_id:
+            raise InvalidInput("The hit is of another log", remedy="Ask the store that found it.")
+        return hit.search.explain(hit)
 
     def highlights(self, text: str, query: str | Query) -> list[tuple[int, int]]:
         """Return where a text says what a query asks: characters [start, end), ascending."""

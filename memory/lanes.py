@@ -9,14 +9,18 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Final
 
+import numpy as np
+
 from cerata.engine.errors import Unsupported
 from cerata.projections.columns import Mask
 from cerata.projections.filters import Filter
 from cerata.projections.query import Query
+from cerata.projections.ranking import SCORE_DECIMALS
 from cerata.retrieval.classifier import Classified, classify
-from cerata.retrieval.fusion import Lane, fuse
+from cerata.retrieval.fusion import Lane, Method, fuse, worth
 from cerata.retrieval.profiles import Profile
 
+from .explanation import Explanation, LaneShare
 from .fact_search import FactHit, scored_frames, search_named
 from .layers import both, end_to_end
 from .values import Hit
@@ -104,6 +108,60 @@ class Search:
         method = self.profile.method
         fused = fuse(self.lanes, self.k, method=method, weights=self.weights)
         return [Hit(one.id, one.score, one.lanes, self) for one in fused]
+
+    def explain(self, hit: Hit) -> Explanation:
+        """Return why a hit of this search has its score.
+
+        Cost: that of the search, and a pass over the postings of its words.
+        """
+        method = self.profile.method if len(self.lanes) > 1 else None
+        found = {lane.name: lane for lane in self.lanes}
+        shares = [
+            self._share(found.get(name) or Lane(name, (), ()), weight, hit.id, method)
+            for name, weight in self.weights.items()
+        ]
+        layers = self.view.layers
+        row = layers.rank_row(hit.id) if "text" in hit.lanes else None
+        return Explanation(
+            id=hit.id,
+            score=hit.score,
+            question=self.kind,
+            profile=self.profile,
+            method=method,
+            lanes=tuple(shares),
+            words=() if row is None else tuple(layers.ranking.words(self.query, row)),
+            facts=tuple(one.fact.id for one in self.named if hit.id in scored_frames([one])),
+        )
+
+    def _share(self, lane: Lane, weight: float, frame: int, method: Method | None) -> LaneShare:
+        """Return what a lane added to a frame; of one lane alone, its own score."""
+        places = np.flatnonzero(np.asarray(lane.ids, np.int64) == frame)
+        at = int(places[0]) if len(places) else None
+        score = None if at is None else round(float(lane.scores[at]), SCORE_DECIMALS)
+        added = 0.0
+        if at is not None:
+            added = float(lane.scores[at]) if method is None else weight * worth(lane, method)[at]
+        return LaneShare(
+            lane=lane.name,
+            weight=weight,
+            rank=None if at is None else at + 1,
+            score=score,
+            added=float(added),
+            found=len(lane.ids),
+            left_out=self.view.layers.left_out(
+                self._candidates(lane.name),
+                self.where,
+                include_superseded=self.include_superseded,
+                include_deleted=self.include_deleted,
+            ),
+        )
+
+    def _candidates(self, lane: str) -> Mask:
+        """Return the rows that a lane chooses from, current or not, whatever the filter."""
+        layers = self.view.layers
+        if lane == "text":
+            return layers.ranking.found(self.query, layers.mask_of)
+        return layers.rank_mask(scored_frames(self.named))
 
     def _text(self, k: int) -> Lane:
         """Return the best frames by their words."""

@@ -5,7 +5,7 @@ which a read admits. Rows of several layers laid end to end, the log's first, ar
 joint full text. Leaves out the values that a caller gets (`view`).
 """
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -21,6 +21,7 @@ from cerata.projections.frame_table import Closing, FrameRow
 from cerata.projections.query import Query, loosened
 from cerata.projections.ranking import FulltextView
 
+from .explanation import LeftOut
 from .gathered import Gathered, GatheredEvent
 from .layer import Layer
 from .values import Stored
@@ -225,6 +226,32 @@ class Layers:
         """Rows that a search looks at, closed ones included, by layer."""
         return tuple(layer.searched for layer in self.all)
 
+    def left_out(
+        self,
+        found: Mask,
+        where: Filter | None,
+        *,
+        include_superseded: bool,
+        include_deleted: bool,
+    ) -> LeftOut:
+        """Count what a search leaves out of the rows of the ranking that a lane found.
+
+        What is not within the scope is in no count: how much there is would tell of it.
+        """
+        seen = both([layer.visible for layer in self.all], self.searched)
+        rows = found & end_to_end(seen)
+        alive = self._open(include_superseded=include_superseded, include_deleted=include_deleted)
+        current = rows & end_to_end(alive)
+        undeleted = end_to_end(self._open(include_superseded=True, include_deleted=include_deleted))
+        passing = current if where is None else current & end_to_end(self.passing(where))
+        count = [int(np.count_nonzero(mask)) for mask in (rows, rows & undeleted, current, passing)]
+        return LeftOut(
+            candidates=count[0],
+            deleted=count[0] - count[1],
+            superseded=count[1] - count[2],
+            where=count[2] - count[3],
+        )
+
     def newest(self, masks: Sequence[Mask]) -> Iterator[int]:
         """Yield the frames in rows, newest first."""
         for layer, mask in zip(reversed(self.all), reversed(masks), strict=True):
@@ -240,15 +267,22 @@ class Layers:
             fulltext = self.gathered.folds.fulltext_over(fulltext, self.base.rows)
         return fulltext.view(end_to_end(both(self.active, self.searched)))
 
+    def rank_row(self, frame: int) -> int | None:
+        """Return the row of the ranking that has a frame which is there and within the scope."""
+        layer = self.layer_of(frame)
+        row = None if layer is None else layer.row_of(frame)
+        return row if row is None or layer is self.base else row + self.base.rows
+
     def among(self, frames: Sequence[int], mask: Mask) -> list[int]:
         """Return those frames that a mask over the ranking's rows lets pass, in their order."""
-        found: list[int] = []
-        for frame in frames:
-            layer = self.layer_of(frame)
-            row = None if layer is None else layer.row_of(frame)
-            if row is not None and mask[row if layer is self.base else row + self.base.rows]:
-                found.append(frame)
-        return found
+        rows = ((frame, self.rank_row(frame)) for frame in frames)
+        return [frame for frame, row in rows if row is not None and mask[row]]
+
+    def rank_mask(self, frames: Iterable[int]) -> Mask:
+        """Return the rows of the ranking that have some frames."""
+        mask = np.zeros(sum(layer.rows for layer in self.all), np.bool_)
+        mask[[row for frame in frames if (row := self.rank_row(frame)) is not None]] = True
+        return mask
 
     def mask_of(self, where: Filter) -> Mask:
         """Return the rows of the ranking that a filter lets pass."""

@@ -73,6 +73,28 @@ class Matching:
         }
         return [group for _, group in sorted(found.items(), key=lambda item: _order(item[0]))]
 
+    def named_groups(self, query: Query) -> list[tuple[str, Group]]:
+        """Return `groups`, each with its word as it was asked for: ``index``, ``title:inde*``."""
+        found = {
+            key: (_name(words, self._term(key)), self._group(key, ids, field))
+            for words in words_of(query)
+            for key, ids, field in self._keys(words)
+        }
+        return [named for _, named in sorted(found.items(), key=lambda item: _order(item[0]))]
+
+    def _term(self, key: GroupKey) -> str:
+        which = key[1]
+        return self._vocabulary.text(which) if isinstance(which, int) else which
+
+    def found(self, query: Query) -> Mask:
+        """Return the rows that a query finds; where it decides nothing, those with its words."""
+        mask = self.mask(query)
+        if mask is None:
+            mask = np.zeros(self._occurrences.rows, np.bool_)
+            for group in self.groups(query):
+                mask[group.rows] = True
+        return mask
+
     def mask(self, query: Query) -> Mask | None:
         """Return the rows that a query finds, current or not; None where it decides nothing.
 
@@ -178,6 +200,19 @@ class Matching:
             kept: Mask = np.isin(starts + offset, wanted, assume_unique=True)
             starts = starts[kept]
         return starts
+
+
+def _name(words: Words, term: str) -> str:
+    """Return how a leaf wrote a term, or its pattern, with its field."""
+    match words:
+        case Prefix():
+            written = f"{words.start}*"
+        case Wildcard():
+            written = words.pattern
+        case _:
+            cut = words.word if isinstance(words, Term) else words.text
+            written = next((span.word for span in text.spans(cut) if span.term == term), term)
+    return written if words.field is None else f"{words.field.name.lower()}:{written}"
 
 
 def _order(key: GroupKey) -> tuple[int, int, str, int]:

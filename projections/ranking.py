@@ -26,6 +26,8 @@ from typing import Final
 
 import numpy as np
 
+from cerata.engine.events import JsonValue
+
 from . import text
 from .columns import F64, I64, U32, Mask
 from .fields import Field, FieldLengths
@@ -60,6 +62,22 @@ class Ranking:
 
     def __len__(self) -> int:
         return len(self.rows)
+
+
+@dataclass(frozen=True, slots=True)
+class WordScore:
+    """What a word of a query adds to the score of a row: ``idf`` by its ``count``, saturated.
+
+    ``word`` is as it was asked for. Its count is as its fields weigh, 0 where it is not there.
+    """
+
+    word: str
+    idf: float
+    count: int
+    added: float
+
+    def to_dict(self) -> dict[str, JsonValue]:
+        return {"word": self.word, "idf": self.idf, "count": self.count, "added": self.added}
 
 
 class Fulltext:
@@ -133,16 +151,31 @@ class FulltextView:
         if isinstance(tree, AnyWord) and tree.field is None:
             return self.rank(text.terms(tree.text), k=k, among=among)
         matching = Matching(self._occurrences, self._vocabulary, filters)
-        found = matching.mask(tree)
+        found = matching.found(tree)
         scores = self._scores(matching.groups(tree))
-        # A query of which no part decides finds what its words are in.
-        found = scores > 0 if found is None else found
         rows = np.flatnonzero(found & (self._alive if among is None else among))
         return _best(rows, scores[rows], k) if k > 0 else _NOTHING
 
     def passing(self, query: Query, filters: Filters) -> Mask | None:
         """Return the rows that a query finds, current or not; None where it decides nothing."""
         return Matching(self._occurrences, self._vocabulary, filters).mask(query)
+
+    def found(self, query: str | Query, filters: Filters) -> Mask:
+        """Return the rows that `search` chooses from, current or not."""
+        tree = plain(query) if isinstance(query, str) else query
+        return Matching(self._occurrences, self._vocabulary, filters).found(tree)
+
+    def words(self, query: str | Query, row: int) -> list[WordScore]:
+        """Return what each word of a query adds to a row's score, in the order of the sum."""
+        tree = plain(query) if isinstance(query, str) else query
+        matching = Matching(self._occurrences, self._vocabulary)
+        return [self._word(name, group, row) for name, group in matching.named_groups(tree)]
+
+    def _word(self, name: str, group: Group, row: int) -> WordScore:
+        idf = self._idf(int(np.count_nonzero(self._alive[group.rows])))
+        count = int(group.weights[group.rows == row].sum())
+        saturated = count * (K1 + 1.0) / (count + float(self._norms[row]))
+        return WordScore(name, idf, count, saturated * idf)
 
     def highlights(
         self, content: str, query: str | Query, field: Field = Field.TEXT

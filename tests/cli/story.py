@@ -162,6 +162,7 @@ STORY: tuple[Step | Callable[[Path, Environment], None], ...] = (
     _step("recall 'when does the bridge open?' --format messages", "recall-messages"),
     _step("recall zebra --max-tokens 40", "recall-fallback"),
     _step("search bridge harbour"),
+    _step("search bridge harbour --explain -k 1", "search-explain"),
     _step("search bridge --tag taem", "search-nothing"),
     _step("show 3 8"),
     _step("frames"),
