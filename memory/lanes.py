@@ -159,9 +159,10 @@ class Search:
     def _candidates(self, lane: str) -> Mask:
         """Return the rows that a lane chooses from, current or not, whatever the filter."""
         layers = self.view.layers
-        if lane == "text":
-            return layers.ranking.found(self.query, layers.mask_of)
-        return layers.rank_mask(scored_frames(self.named))
+        return {
+            "text": lambda: layers.ranking.found(self.query, layers.mask_of),
+            "facts": lambda: layers.rank_mask(scored_frames(self.named)),
+        }[lane]()
 
     def _text(self, k: int) -> Lane:
         """Return the best frames by their words."""
