@@ -78,8 +78,10 @@ if TYPE_CHECKING:
     from cerata.projections.timeline import Position
     from cerata.retrieval.context import ContextItem
     from cerata.retrieval.embedders.embedder import CallableEmbedder, Embedder
+    from cerata.retrieval.embedders.endpoint import EndpointEmbedder
     from cerata.retrieval.embedders.identity import EmbedderIdentity
     from cerata.retrieval.embedders.minilm import MiniLMEmbedder
+    from cerata.retrieval.embedders.sentence_transformers import SentenceTransformersEmbedder
     from cerata.retrieval.profiles import Profile
     from cerata.retrieval.query import query
 
@@ -103,6 +105,7 @@ __all__ = [
     "Embedder",
     "EmbedderFailed",
     "EmbedderIdentity",
+    "EndpointEmbedder",
     "EnglishFacts",
     "Entity",
     "EntityInfo",
@@ -146,6 +149,7 @@ __all__ = [
     "Remembered",
     "RememberedFile",
     "RowProjection",
+    "SentenceTransformersEmbedder",
     "Standing",
     "StorageFailed",
     "Store",
@@ -229,8 +233,10 @@ _HOMES = {
     "cerata.projections.timeline": ("Position",),
     "cerata.retrieval.context": ("ContextItem",),
     "cerata.retrieval.embedders.embedder": ("CallableEmbedder", "Embedder"),
+    "cerata.retrieval.embedders.endpoint": ("EndpointEmbedder",),
     "cerata.retrieval.embedders.identity": ("EmbedderIdentity",),
     "cerata.retrieval.embedders.minilm": ("MiniLMEmbedder",),
+    "cerata.retrieval.embedders.sentence_transformers": ("SentenceTransformersEmbedder",),
     "cerata.retrieval.profiles": ("Profile",),
     "cerata.retrieval.query": ("query",),
 }

@@ -1,0 +1,297 @@
+"""An endpoint as an embedder, against a server in a thread: what fails, and what is tried again."""
+
+import json
+import re
+import socket
+import threading
+import traceback
+from collections.abc import Callable, Iterator
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from typing import Any
+
+import pytest
+
+import cerata
+from cerata import EmbedderFailed, EndpointEmbedder, InvalidInput
+
+KEY = "sk-secret-0123456789"
+Answer = tuple[int, dict[str, str], bytes]
+
+
+def embeddings(texts: list[str]) -> bytes:
+    """What a good server answers, in an order of its own."""
+    data = [{"index": at, "embedding": [len(text), 1.0]} for at, text in enumerate(texts)]
+    return json.dumps({"data": data[::-1], "model": "m"}).encode()
+
+
+class Server:
+    """A server that answers as it is told, then well; it keeps what it was asked."""
+
+    def __init__(self) -> None:
+        self.asked: list[dict[str, Any]] = []
+        self.headers: list[dict[str, str]] = []
+        self.answers: list[Answer | Callable[[BaseHTTPRequestHandler], None]] = []
+        server = self
+
+        class Handler(BaseHTTPRequestHandler):
+            def do_POST(self) -> None:
+                body = self.rfile.read(int(self.headers["Content-Length"]))
+                server.asked.append(json.loads(body))
+                server.headers.append(dict(self.headers))
+                answer = server.answers.pop(0) if server.answers else None
+                if callable(answer):
+                    answer(self)
+                    return
+                good: Answer = (200, {}, embeddings(server.asked[-1]["input"]))
+                status, headers, data = answer or good
+                self.send_response(status)
+                for name, value in headers.items():
+                    self.send_header(name, value)
+                self.send_header("Content-Length", str(len(data)))
+                self.end_headers()
+                self.wfile.write(data)
+
+            def log_message(self, format: str, *args: Any) -> None:  # noqa: A002 - its parent's
+                """Say nothing: what is printed by a test is read as a fault."""
+
+        self._http = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+        self._http.daemon_threads = False
+        self._thread = threading.Thread(target=self._http.serve_forever, args=(0.01,))
+        self._thread.start()
+        self.url = f"http://127.0.0.1:{self._http.server_address[1]}/v1/embeddings"
+
+    def close(self) -> None:
+        self._http.shutdown()
+        self._http.server_close()
+        self._thread.join()
+
+
+@pytest.fixture
+def server(monkeypatch: pytest.MonkeyPatch) -> Iterator[Server]:
+    for name in ("http_proxy", "HTTP_PROXY", "all_proxy", "ALL_PROXY"):
+        monkeypatch.delenv(name, raising=False)
+    server = Server()
+    yield server
+    server.close()
+
+
+class Asking:
+    """An embedder of a server, whose waits are taken down and not waited."""
+
+    def __init__(self, url: str, **changed: Any) -> None:
+        self.waits: list[float] = []
+        given: dict[str, Any] = {"model": "m", "revision": "1", "dimension": 2, **changed}
+        self.embedder = EndpointEmbedder(url, sleep=self.waits.append, **given)
+
+    def embed(self, *texts: str) -> list[list[float]]:
+        vectors: list[list[float]] = self.embedder.embed(texts).tolist()
+        return vectors
+
+
+def refused(asking: Asking, *texts: str) -> EmbedderFailed:
+    with pytest.raises(EmbedderFailed) as caught:
+        asking.embed(*(texts or ("wax",)))
+    assert caught.value.embedder == "m@1/2/cosine"
+    return caught.value
+
+
+# --- what is asked -------------------------------------------------------------------------------
+
+
+def test_texts_go_out_in_batches_and_vectors_come_back_in_order(server: Server) -> None:
+    """A server may answer in any order: the index says which text a vector is of."""
+    asking = Asking(server.url, batch=2)
+    assert asking.embed("a", "bb", "ccc") == [[1.0, 1.0], [2.0, 1.0], [3.0, 1.0]]
+    assert server.asked == [
+        {"model": "m", "input": ["a", "bb"]},
+        {"model": "m", "input": ["ccc"]},
+    ]
+    assert "Authorization" not in server.headers[0]
+    assert asking.waits == []
+
+
+def test_a_store_embeds_with_it(server: Server) -> None:
+    asking = Asking(server.url)
+    with cerata.open(":memory:", embedder=asking.embedder) as store:
+        store.put_frames(["wax", "tablet", "wax"])
+        store.put_frame("wax")
+    assert [one["input"] for one in server.asked] == [["wax", "tablet"]]
+
+
+def test_the_dimension_is_asked_for_where_it_can_be(server: Server) -> None:
+    Asking(server.url, shorten=True).embed("wax")
+    assert server.asked == [{"model": "m", "input": ["wax"], "dimensions": 2}]
+
+
+def test_a_key_is_sent_as_a_bearer_token(server: Server, monkeypatch: pytest.MonkeyPatch) -> None:
+    """From the argument, or from the variable that was named, when it is needed."""
+    Asking(server.url, key=KEY).embed("wax")
+    asking = Asking(server.url, key_variable="CERATA_TEST_KEY")
+    assert "CERATA_TEST_KEY is not set" in str(refused(asking))
+    monkeypatch.setenv("CERATA_TEST_KEY", KEY)
+    asking.embed("wax")
+    assert [one["Authorization"] for one in server.headers] == [f"Bearer {KEY}"] * 2
+
+
+# --- what is tried again -------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("status", [408, 429, 500, 502, 503, 504])
+def test_what_may_pass_is_tried_again(server: Server, status: int) -> None:
+    """After waits that double."""
+    server.answers = [(status, {}, b"busy")] * 3
+    asking = Asking(server.url)
+    assert asking.embed("wax") == [[3.0, 1.0]]
+    assert asking.waits == [0.5, 1.0, 2.0]
+    assert len(server.asked) == 4
+
+
+def test_a_server_may_say_how_long_to_wait(server: Server) -> None:
+    """In seconds, up to a minute; what is no number is passed over."""
+    server.answers = [(429, {"Retry-After": said}, b"") for said in ("7", "86400", "Sun", "-1")]
+    asking = Asking(server.url)
+    asking.embed("wax")
+    assert asking.waits == [7.0, 60.0, 2.0, 4.0]
+
+
+def test_after_the_last_try_it_fails(server: Server) -> None:
+    server.answers = [(503, {}, b"down for repair")] * 3
+    asking = Asking(server.url, tries=3)
+    assert "answered 503: down for repair" in str(refused(asking))
+    assert (len(server.asked), asking.waits) == (3, [0.5, 1.0])
+
+
+@pytest.mark.parametrize(
+    ("status", "remedy"), [(400, "length"), (401, "key"), (404, "URL"), (413, "batch"), (301, "")]
+)
+def test_what_will_not_pass_is_told_at_once(server: Server, status: int, remedy: str) -> None:
+    """A redirect too: the key is for this host."""
+    said = {"error": {"message": "no such\n model", "type": "x"}}
+    server.answers = [(status, {"Location": server.url}, json.dumps(said).encode())]
+    error = refused(Asking(server.url))
+    assert f"answered {status}: no such model" in error.what
+    assert remedy in (error.remedy or "")
+    assert len(server.asked) == 1
+
+
+def test_no_answer_in_time_is_tried_again(server: Server) -> None:
+    released = threading.Event()
+
+    def hang(_handler: BaseHTTPRequestHandler) -> None:
+        released.wait(10)
+
+    server.answers = [hang, hang]
+    asking = Asking(server.url, timeout=0.05, tries=2)
+    error = refused(asking)
+    released.set()
+    assert "did not answer in time" in str(error)
+    assert asking.waits == [0.5]
+
+
+def test_an_answer_cut_short_is_tried_again(server: Server) -> None:
+    def cut(handler: BaseHTTPRequestHandler) -> None:
+        handler.send_response(200)
+        handler.send_header("Content-Length", "1000")
+        handler.end_headers()
+        handler.wfile.write(b'{"data"')
+        handler.close_connection = True
+
+    server.answers = [cut]
+    assert Asking(server.url).embed("wax") == [[3.0, 1.0]]
+
+
+def test_where_nobody_listens_it_says_so() -> None:
+    with socket.socket() as held:
+        held.bind(("127.0.0.1", 0))
+        asking = Asking(f"http://127.0.0.1:{held.getsockname()[1]}/v1", tries=2)
+        assert "failed" in str(refused(asking))
+    assert asking.waits == [0.5]
+
+
+# --- what is believed ----------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "data",
+    [
+        b"",
+        b"<html>",
+        b"[]",
+        b"null",
+        b'{"data": {}}',
+        b'{"data": [1, 2]}',
+        b'{"data": []}',
+        b'{"data": [{"index": 0, "embedding": [1, 2]}]}',
+        b'{"data": [{"index": 0, "embedding": [1, 2]}, {"index": 0, "embedding": [1, 2]}]}',
+        b'{"data": [{"index": 0, "embedding": [1, 2]}, {"index": 2, "embedding": [1, 2]}]}',
+        b'{"data": [{"index": 0, "embedding": [1, 2]}, {"index": true, "embedding": [1, 2]}]}',
+        b'{"data": [{"index": 0, "embedding": [1, 2]}, {"index": 1, "embedding": [1]}]}',
+        b'{"data": [{"index": 0, "embedding": [1, 2]}, {"index": 1, "embedding": null}]}',
+        b'{"data": [{"index": 0, "embedding": [1, 2]}, {"index": 1, "embedding": [1, NaN]}]}',
+        b'{"data": [{"index": 0, "embedding": [1, 2]}, {"index": 1, "embedding": "AAAA"}]}',
+        b"[" * 100_000,
+        b"\xff\xfe",
+    ],
+)
+def test_what_are_no_vectors_of_the_texts_is_refused(server: Server, data: bytes) -> None:
+    server.answers = [(200, {}, data)]
+    refused(Asking(server.url), "a", "b")
+    assert len(server.asked) == 1
+
+
+# --- the key stays secret ------------------------------------------------------------------------
+
+
+def test_a_key_is_in_no_message_and_no_representation(server: Server) -> None:
+    """Servers repeat it; logs are kept."""
+    said = json.dumps({"error": {"message": f"Incorrect API key provided: {KEY}."}}).encode()
+    server.answers = [(401, {}, said), (500, {}, KEY.encode())]
+    asking = Asking(server.url + "?api-version=1", key=KEY, tries=1)
+    for _ in range(2):
+        error = refused(asking)
+        shown = [str(error), repr(error), json.dumps(error.to_dict())]
+        shown += traceback.format_exception(error)
+        assert not any(KEY in one for one in shown)
+    server.answers = [(401, {}, said)]
+    assert "provided: …" in str(refused(asking))
+    assert KEY not in repr(asking.embedder)
+    assert repr(asking.embedder) == "<EndpointEmbedder m@1/2/cosine>"
+
+
+@pytest.mark.parametrize(
+    "changed",
+    [
+        {"key": f"{KEY}\n"},
+        {"key": f"{KEY}é"},
+        {"key": ""},
+        {"key": KEY, "key_variable": "X"},
+        {"url": f"http://{KEY}@localhost/v1"},
+        {"url": f"http://user:{KEY}@localhost/v1"},
+    ],
+)
+def test_a_key_that_is_refused_is_not_shown(changed: dict[str, str]) -> None:
+    with pytest.raises(InvalidInput, match=re.compile("key|password")) as caught:
+        Asking(**{"url": "http://localhost/v1", **changed})
+    assert KEY not in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    "changed",
+    [
+        {"url": "file:///etc/passwd"},
+        {"url": "localhost:8080/v1"},
+        {"url": "http://"},
+        {"url": None},
+        {"timeout": 0},
+        {"timeout": float("inf")},
+        {"timeout": "1"},
+        {"tries": 0},
+        {"tries": 1.5},
+        {"batch": 0},
+        {"model": "a@b"},
+        {"revision": ""},
+    ],
+)
+def test_what_cannot_be_asked_is_refused_when_it_is_made(changed: dict[str, Any]) -> None:
+    with pytest.raises(InvalidInput):
+        Asking(**{"url": "http://localhost/v1", **changed})
