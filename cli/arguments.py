@@ -10,6 +10,7 @@ from . import (
     changes,
     completion,
     crash_testing,
+    embedding,
     exchange,
     extraction,
     facts,
@@ -53,6 +54,7 @@ def parser() -> Parser:
     graph.add_verbs(adding)
     exchange.add_verbs(adding)
     extraction.add_verbs(adding)
+    embedding.add_verbs(adding)
     links.add_verbs(adding)
     history.add_verbs(adding)
     changes.add_verbs(adding)

