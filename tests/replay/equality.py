@@ -308,6 +308,7 @@ def _said(view: View, step: int) -> object:
             for asked in QUERIES
             for k, where, closed in ((3, None, {}), (50, FILTERS[1], {}), (50, None, CLOSED))
         ],
+        [view.explain(hit).to_dict() for asked in QUERIES[::3] for hit in view.search(asked, k=3)],
         [view.highlights("the index of memory", asked) for asked in QUERIES],
         [view.recall(asked, max_tokens=200).to_dict() for asked in QUERIES[::4]],
         [
