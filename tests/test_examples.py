@@ -77,6 +77,14 @@ def test_workers_do_every_task_once_though_one_is_killed(tmp_path: Path) -> None
     assert said.endswith("12 of 12 tasks done, each once\n")
 
 
+def test_a_second_model_takes_over_though_it_is_killed(tmp_path: Path) -> None:
+    """The example looks itself: no note is embedded twice, and the past stays."""
+    said = run(tmp_path, "second_model.py", "--notes", "200").splitlines()
+    assert said[0] == "killed with signal 9"
+    assert said[1] == "100 of 200 notes were left, and have a vector in toy@2/16/cosine"
+    assert said[2].startswith("200 notes embedded anew, each once")
+
+
 def test_the_pictures_of_the_docs_are_those_that_are_drawn(tmp_path: Path) -> None:
     """As large, and each of one size whoever draws it; bytes differ with matplotlib's version."""
     run(tmp_path, "two_clocks.py")
