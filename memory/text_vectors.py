@@ -6,14 +6,15 @@ out when it is done (`embedding`).
 """
 
 from collections.abc import Iterable, Iterator, Sequence
+from functools import cached_property
 from typing import TypeAlias
 
 import msgspec
 
-from cerata.engine.errors import Corrupt, NotFound
 from cerata.engine.events import Attachment, Draft, Embedding, PutEmbedding, PutFrame, Scope
 from cerata.engine.integrity import hash_bytes
 from cerata.engine.log import Log
+from cerata.projections.columns import Mask
 from cerata.projections.frame_table import Frames
 from cerata.projections.scopes import is_within
 from cerata.retrieval.embedders.embedder import Embedder, embed_texts
@@ -129,32 +130,41 @@ class Stored:
     def find(self, text: str, body: PutFrame) -> StoredVector | None:
         """Return the vector that a frame of the same text has, current or not.
 
-        Cost: O(log n), and a read of each frame of this content until one has it.
+        Cost: O(log n), a look at each frame of this content, and a read of one that has a vector.
         """
         hashes = {content_hash(text), body.content_hash or b""} - {b""}
         for hashed in sorted(hashes):
             for frame in self._frames.with_content(hashed, self._n):
-                event = self._log.event(frame)
-                outside = self._scope is not None and not is_within(event.scope, self._scope)
-                said = embedded_text(event.body) if isinstance(event.body, PutFrame) else None
-                if not outside and said == text:
-                    found = self.of_frame(frame)
-                    if found is not None:
-                        return found
+                if self._has_vector(frame) and self._says(frame, text):
+                    return self.of_frame(frame)
         return None
+
+    def _says(self, frame: int, text: str) -> bool:
+        """Tell whether a frame within the scope is of this text."""
+        event = self._log.event(frame)
+        if self._scope is not None and not is_within(event.scope, self._scope):
+            return False
+        return isinstance(event.body, PutFrame) and embedded_text(event.body) == text
+
+    @cached_property
+    def _embedded(self) -> Mask:
+        """Which rows have a vector in the space: worked out once, and not for each frame."""
+        return self._frames.embedded(self._n, self._identity.space)
+
+    def _has_vector(self, frame: int) -> bool:
+        row = self._frames.row_of(frame)
+        return row is not None and bool(self._embedded[row])
 
     def of_frame(self, frame: int) -> StoredVector | None:
         """Return a frame's vector in the space, or None."""
+        if not self._has_vector(frame):
+            return None
         for seq in self._events_of(frame):
             body = self._log.event(seq).body
             embedding = body.embedding if isinstance(body, PutFrame | PutEmbedding) else None
             if embedding is None or not self._is_alike(embedding):
                 continue
-            try:
-                return embedding, self._log.attachment(seq, embedding.data)
-            except (NotFound, Corrupt):
-                # What cannot be read is made again: a damaged cache must not stop a write.
-                continue
+            return embedding, self._log.attachment(seq, embedding.data)
         return None
 
     def _events_of(self, frame: int) -> Iterator[int]:
