@@ -3,7 +3,7 @@
 import sys
 from argparse import Namespace
 from itertools import islice
-from typing import Final
+from typing import Final, TypedDict
 
 from cerata.engine.errors import InvalidInput
 from cerata.memory.view import View
@@ -23,7 +23,14 @@ def where_of(options: Namespace) -> Filter | None:
     return Filter(tags=options.tag, kind=options.kind, role=options.role)
 
 
-def closed_of(options: Namespace) -> dict[str, bool]:
+class Closed(TypedDict):
+    """Which frames come that are no longer current."""
+
+    include_superseded: bool
+    include_deleted: bool
+
+
+def closed_of(options: Namespace) -> Closed:
     """Return which frames come that are no longer current."""
     return {"include_superseded": options.superseded, "include_deleted": options.deleted}
 

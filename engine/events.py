@@ -29,8 +29,8 @@ from typing import Any, ClassVar, Generic, NamedTuple, TypeAlias, TypeVar, cast
 
 import msgspec
 
-from .errors import Corrupt, Unsupported
-from .integrity import commitment_of, leaf_of
+from .errors import Corrupt, NotFound, Unsupported
+from .integrity import commitment_of, hash_bytes, leaf_of
 
 JsonValue: TypeAlias = (
     "None | bool | int | float | str | Sequence[JsonValue] | Mapping[str, JsonValue]"
@@ -462,6 +462,18 @@ class Event(msgspec.Struct, frozen=True, dict=True):
     def __repr__(self) -> str:
         return f"Event({self.header!r})"
 
+    def attached(self, attachment: Attachment) -> bytes:
+        """Return the bytes that the body names, verified against their hash.
+
+        Cost: a read, where the event is sealed.
+
+        Raises:
+            NotFound: the event has no such attachment. Corrupt: its bytes are damaged.
+        """
+        held: Callable[[], Sequence[bytes]] | None = vars(self).get("held")
+        candidates = () if held is None else held()
+        return chosen(candidates, attachment, self.seq)
+
     @property
     def seq(self) -> int:
         return self.header.seq
@@ -531,6 +543,26 @@ class Event(msgspec.Struct, frozen=True, dict=True):
     def causation(self) -> int | None:
         """Seq of the event that led to this one."""
         return lift(self.header.causation, self.header)
+
+
+def chosen(
+    candidates: Sequence[bytes], attachment: Attachment, seq: int, where: str | None = None
+) -> bytes:
+    """Return that of an event's attachments which a body names; ``where`` is its file.
+
+    Raises:
+        NotFound: it is not among them. Corrupt: its bytes are damaged.
+    """
+    for data in candidates:
+        if len(data) == attachment.size and hash_bytes(data) == attachment.hash:
+            return data
+    if any(len(data) == attachment.size for data in candidates):
+        raise Corrupt(
+            f"An attachment of event {seq:,} is damaged",
+            where=where,
+            remedy="Run 'cerata verify' to see what is affected.",
+        )
+    raise NotFound(f"Event {seq:,} has no such attachment")
 
 
 UNDECODABLE = (msgspec.DecodeError, UnicodeDecodeError, RecursionError)

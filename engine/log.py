@@ -29,7 +29,7 @@ from .errors import (
     OutcomeUnknown,
     StorageFailed,
 )
-from .events import Attachment, Draft, Event
+from .events import Attachment, Draft, Event, chosen
 from .file import LogFile, choose_page
 from .format.extent import ExtentKind, encode_extent, extent_size
 from .format.page import HeaderPage
@@ -37,12 +37,14 @@ from .format.record import sectors
 from .format.toc import Toc
 from .head import Appended, Head
 from .hold import Hold
-from .integrity import Tree, chain_through, hash_bytes
+from .integrity import Tree, chain_through
 from .poison import Poison
 from .position import Position
 from .reader import Reader, Snapshot
 from .recovery import Found, RecoveryReport
+from .segment import I64, U8
 from .segment_draft import SegmentDraft
+from .segment_index import ColumnKey
 from .writer import Build, Writer
 
 SyncPolicy: TypeAlias = Literal["commit", "always"] | int
@@ -260,16 +262,19 @@ class Log:
             NotFound: the event has no such attachment. Corrupt: its bytes are damaged.
         """
         candidates = self._position.reader.attachments(self.snapshot, seq)
-        for data in candidates:
-            if len(data) == attachment.size and hash_bytes(data) == attachment.hash:
-                return data
-        if any(len(data) == attachment.size for data in candidates):
-            raise Corrupt(
-                f"An attachment of event {seq:,} is damaged",
-                where=self.path,
-                remedy="Run 'cerata verify' to see what is affected.",
-            )
-        raise NotFound(f"Event {seq:,} has no such attachment")
+        return chosen(candidates, attachment, seq, self.path)
+
+    def embeddings(self, key: ColumnKey, seqs: I64) -> U8:
+        """Return the vectors that events put, a row of bytes for each; (len(seqs), bytes a row).
+
+        ``key`` says of which space, dtype and dimension; ``seqs`` ascend. They are not verified:
+        the caller has their hashes. Cost: one read for each column that is asked for half of its
+        rows or more, else one for each row.
+
+        Raises:
+            Corrupt: an event has no such vector, or its place cannot be read.
+        """
+        return self._position.reader.embeddings(self.snapshot, key, seqs)
 
     def chain_at(self, seq: int) -> bytes:
         """Return the chain hash after event ``seq``; cost: the events since its segment began."""

@@ -7,11 +7,15 @@ others write.
 
 from bisect import bisect_left
 from collections import OrderedDict
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from functools import partial
+from typing import cast
 
 import msgspec
+import numpy as np
 
 from .codec import Batch, WireEvent
+from .draft_checks import DTYPE_SIZES
 from .errors import Corrupt, NotFound
 from .events import Event, EventHeader
 from .file import LogFile
@@ -19,8 +23,9 @@ from .format.page import HeaderPage
 from .format.toc import Ref, Toc
 from .integrity import Tree, chain_start, chain_through, commitment_of, leaf_of
 from .recovery import rebuild_toc
-from .segment import Segment
-from .segment_index import BatchRow
+from .segment import I64, U8, Segment
+from .segment_draft import columns_of
+from .segment_index import BatchRow, ColumnKey
 
 
 class Snapshot(msgspec.Struct, frozen=True):
@@ -143,6 +148,48 @@ class Reader:
             return tuple(segment.attachments(segment.own_first(number) + index))
         return tuple(self._spill(row.spill.offset, row.spill.length).attachments(index))
 
+    def embeddings(self, snapshot: Snapshot, key: ColumnKey, seqs: I64) -> U8:
+        """Return the vectors that events put, which ascend, a row of bytes for each."""
+        sealed = snapshot.page.sealed_seq
+        found = np.empty((len(seqs), DTYPE_SIZES[key[1]] * key[2]), np.uint8)
+        at = 0
+        while at < len(seqs):
+            seq = int(seqs[at])
+            if seq <= sealed:
+                ref = self._segment_ref(self.toc(snapshot.page), seq)
+                stop = int(seqs.searchsorted(ref.last_seq, "right"))
+                self._segment_embeddings(ref, key, seqs[at:stop], found[at:stop])
+            else:
+                batch = next(snapshot.tail_from(seq))
+                stop = int(seqs.searchsorted(batch.last_seq, "right"))
+                places = seqs[at:stop] - batch.first_seq
+                if batch.spill is None:
+                    for row, place in enumerate(cast("list[int]", places.tolist()), start=at):
+                        found[row] = _vector_of(batch.events[place], key)
+                else:
+                    spill = self._spill(batch.spill.offset, batch.spill.length)
+                    found[at:stop] = spill.embeddings(key, places)
+            at = stop
+        return found
+
+    def _segment_embeddings(self, ref: Ref, key: ColumnKey, seqs: I64, found: U8) -> None:
+        """Fill in the vectors of events of one segment and of the spills that it names."""
+        segment = self._segment(ref)
+        events = seqs - ref.first_seq
+        batches, own = segment.locate(events)
+        rows = segment.index.batches
+        is_own = np.ones(len(seqs), np.bool_)
+        for number in cast("list[int]", np.unique(batches).tolist()):
+            spill = rows[number].spill
+            if spill is not None:
+                low, high = batches.searchsorted([number, number + 1])
+                is_own[low:high] = False
+                found[low:high] = self._spill(spill.offset, spill.length).embeddings(
+                    key, events[low:high] - segment.batch_first(number)
+                )
+        if bool(is_own.any()):
+            found[is_own] = segment.embeddings(key, own[is_own])
+
     def chain_and_tree(self, snapshot: Snapshot, seq: int) -> tuple[bytes, Tree]:
         """Return chain hash and Merkle tree after event ``seq``; reads from its segment's start."""
         page = snapshot.page
@@ -197,25 +244,27 @@ class Reader:
         low: int,
         stop: int,
     ) -> Iterator[Event]:
-        if row.spill is None:
-            base = segment.own_first(number)
-            events = segment.events(base + low, base + stop, attachments=False)
-        else:
-            spill = self._spill(row.spill.offset, row.spill.length)
-            events = spill.events(low, stop, attachments=False)
+        source, base = segment, segment.own_first(number)
+        if row.spill is not None:
+            source, base = self._spill(row.spill.offset, row.spill.length), 0
+        events = source.events(base + low, base + stop, attachments=False)
         batch = Batch(batch_first, row.count, row.recorded, row.clock, (), row.spill)
+        if not source.has_attachments:
+            for index, event in enumerate(events, start=low):
+                yield wire_event(batch, index, event)
+            return
         for index, event in enumerate(events, start=low):
-            yield wire_event(batch, index, event)
+            yield wire_event(batch, index, event, partial(source.attachments, base + index))
 
     def _batch_events(self, batch: Batch, first: int, last: int) -> Iterator[Event]:
         low, stop = first - batch.first_seq, last - batch.first_seq + 1
         if batch.spill is None:
-            events = iter(batch.events[low:stop])
-        else:
-            spill = self._spill(batch.spill.offset, batch.spill.length)
-            events = spill.events(low, stop, attachments=False)
-        for index, event in enumerate(events, start=low):
-            yield wire_event(batch, index, event)
+            for index, event in enumerate(batch.events[low:stop], start=low):
+                yield wire_event(batch, index, event)
+            return
+        spill = self._spill(batch.spill.offset, batch.spill.length)
+        for index, event in enumerate(spill.events(low, stop, attachments=False), start=low):
+            yield wire_event(batch, index, event, partial(spill.attachments, index))
 
     def _segment(self, ref: Ref) -> Segment:
         """Return a segment that holds as many events as its reference says."""
@@ -245,8 +294,18 @@ def leaves_of(batch: Batch, events: Sequence[WireEvent]) -> list[bytes]:
     return leaves
 
 
-def wire_event(batch: Batch, index: int, wire: WireEvent) -> Event:
-    """Return the event that stands at ``index`` of a batch."""
+def _vector_of(event: WireEvent, key: ColumnKey) -> U8:
+    """Return the vector that an event of the ring brought. Raises `Corrupt`."""
+    for own, data in columns_of(event):
+        if own == key:
+            return np.frombuffer(data, np.uint8)
+    raise Corrupt(f"An event has no vector of {key[0]!r}", remedy="Run 'cerata verify'.")
+
+
+def wire_event(
+    batch: Batch, index: int, wire: WireEvent, held: Callable[[], Sequence[bytes]] | None = None
+) -> Event:
+    """Return the event that stands at ``index`` of a batch; ``held`` gives its attachments."""
     header = EventHeader(
         batch.first_seq + index,
         batch.recorded,
@@ -259,4 +318,9 @@ def wire_event(batch: Batch, index: int, wire: WireEvent) -> Event:
     )
     if wire.salt is None:
         return Event(header, None, None, wire.payload)
-    return Event(header, wire.salt, wire.payload)
+    event = Event(header, wire.salt, wire.payload)
+    if held is not None:
+        vars(event)["held"] = held
+    elif wire.attachments:
+        vars(event)["held"] = partial(getattr, wire, "attachments")
+    return event

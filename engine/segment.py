@@ -8,7 +8,7 @@ copying it. Leaves out writing them (`segment_draft`); the layout is in `segment
 import bisect
 from collections.abc import Iterator
 from itertools import accumulate, pairwise
-from typing import Any
+from typing import Any, TypeAlias
 
 import msgspec
 import numpy as np
@@ -22,12 +22,16 @@ from .format.checks import CHECK_SIZE_BLOCK, TAG_BLOCK, TAG_INDEX, check
 from .format.extent import EXTENT_HEADER_SIZE
 from .integrity import SALT_SIZE, Tree
 from .limits import BLOB_SIZE_MAX, BLOCK_SIZE_TARGET, SEGMENT_INDEX_SIZE_MAX
-from .segment_index import COLUMN_ALIGNMENT, SEGMENT_PREFIX, SegmentIndex, codecs
+from .segment_index import COLUMN_ALIGNMENT, SEGMENT_PREFIX, ColumnKey, SegmentIndex, codecs
 from .storage import StorageFile
 
 _BLOCKS_KEPT_MAX = 16
 _BLOCK_RAW_SIZE_MAX = BLOB_SIZE_MAX + BLOCK_SIZE_TARGET
+_AHEAD_SIZE = 1 << 20
 _INDEX = msgspec.msgpack.Decoder(SegmentIndex)
+
+I64: TypeAlias = "np.ndarray[Any, np.dtype[np.int64]]"
+U8: TypeAlias = "np.ndarray[Any, np.dtype[np.uint8]]"
 
 
 def forget_oldest(kept: "dict[Any, Any]", count_max: int) -> None:
@@ -90,11 +94,14 @@ class Segment:
         self._check_shape(len(attachment_events))
         self._check_columns(attachment_events)
         ordinals = np.frombuffer(index.attachment_ordinals, "<u4")
-        self._attachment_order = np.lexsort((ordinals, attachment_events))
-        self._attachment_events = attachment_events[self._attachment_order]
-        self._attachment_offsets = np.frombuffer(index.attachment_offsets, "<u8")
-        self._attachment_sizes = np.frombuffer(index.attachment_sizes, "<u8")
+        order = np.lexsort((ordinals, attachment_events))
+        self._attachment_events: list[int] = attachment_events[order].tolist()
+        offsets = np.frombuffer(index.attachment_offsets, "<u8")[order].tolist()
+        sizes = np.frombuffer(index.attachment_sizes, "<u8")[order].tolist()
+        self._attachment_places: list[tuple[int, int]] = list(zip(offsets, sizes, strict=True))
         self._blocks: dict[int, tuple[bytes, bytes]] = {}
+        # Where bytes start that were read last for attachments, and these.
+        self._ahead: tuple[int, bytes] = (0, b"")
 
     @property
     def count(self) -> int:
@@ -109,6 +116,12 @@ class Segment:
     def batch_of(self, event: int) -> int:
         """Return the number of the batch that holds event ``event`` (from 0) of the segment."""
         return bisect.bisect_right(self._batch_firsts, event) - 1
+
+    def locate(self, events: I64) -> tuple[I64, I64]:
+        """Return the batches of the segment's events, and their own numbers, if not in a spill."""
+        firsts, own = np.array(self._batch_firsts), np.array(self._own_firsts)
+        batches = firsts.searchsorted(events, "right") - 1
+        return batches, own[batches] + events - firsts[batches]
 
     def batch_first(self, batch: int) -> int:
         """Return the segment's number of the batch's first event."""
@@ -161,13 +174,48 @@ class Segment:
             yield WireEvent(name, version, causation, salt, data[at : at + size], held)
             at += size
 
+    @property
+    def has_attachments(self) -> bool:
+        """Whether any event has one."""
+        return len(self._attachment_events) > 0
+
     def attachments(self, own: int) -> list[bytes]:
         """Return the attachments of own event ``own`` in their order."""
-        low, high = np.searchsorted(self._attachment_events, [own, own + 1])
-        return [
-            self._read(int(self._attachment_offsets[row]), int(self._attachment_sizes[row]))
-            for row in self._attachment_order[low:high]
-        ]
+        low = bisect.bisect_left(self._attachment_events, own)
+        high = bisect.bisect_right(self._attachment_events, own, low)
+        return [self._read_ahead(at, size) for at, size in self._attachment_places[low:high]]
+
+    def _read_ahead(self, at: int, size: int) -> bytes:
+        """Read an attachment; with small ones those after it, mostly asked for next."""
+        start, data = self._ahead
+        if not start <= at <= at + size <= start + len(data):
+            if size > _AHEAD_SIZE:
+                return self._read(at, size)
+            start, data = at, self._read(at, min(_AHEAD_SIZE, self._length - at))
+            self._ahead = start, data
+        return data[at - start : at - start + size]
+
+    def embeddings(self, key: ColumnKey, own: I64) -> U8:
+        """Return rows of a column, those of own events ``own``, ascending; not verified.
+
+        Shape: (len(own), bytes a row). Cost: one read where half of a stretch is asked for or more,
+        else one a row.
+        """
+        column = next((one for one in self.index.columns if one.key == key), None)
+        if column is None:
+            raise self._corrupt(f"it has no vectors of {key[0]!r}")
+        rows = slice(column.first, column.first + column.count)
+        events = np.frombuffer(self.index.attachment_events, "<u4")[rows].astype(np.int64)
+        places = events.searchsorted(own)
+        if int(places.max()) >= len(events) or not bool((events[places] == own).all()):
+            raise self._corrupt(f"an event has no vector of {key[0]!r}")
+        size, first, last = column.row_size, int(places[0]), int(places[-1]) + 1
+        if 2 * len(places) >= last - first:
+            data = self._read(column.offset + first * size, (last - first) * size)
+            stretch = np.frombuffer(data, np.uint8).reshape(-1, size)
+            return stretch if len(places) == len(stretch) else stretch[places - first]
+        held = [self._read(column.offset + row * size, size) for row in places.tolist()]
+        return np.frombuffer(b"".join(held), np.uint8).reshape(-1, size)
 
     def _read(self, at: int, size: int) -> bytes:
         """Read ``size`` bytes at ``at`` of the body; damage to the file's length is Corrupt."""

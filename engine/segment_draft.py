@@ -52,7 +52,7 @@ class SegmentDraft:
             (
                 _Attached(*column, index, ordinal, data)
                 for index, event in enumerate(events)
-                for ordinal, (column, data) in enumerate(_columns_of(event))
+                for ordinal, (column, data) in enumerate(columns_of(event))
             ),
             key=lambda row: (row.space, row.dtype, row.dimension, row.event, row.ordinal),
         )
@@ -161,7 +161,7 @@ def _column_key(row: _Attached) -> tuple[str, str, int]:
     return row.space, row.dtype, row.dimension
 
 
-def _columns_of(event: WireEvent) -> Iterator[tuple[tuple[str, str, int], bytes]]:
+def columns_of(event: WireEvent) -> Iterator[tuple[tuple[str, str, int], bytes]]:
     """Pair an event's attachments with the column that each belongs to."""
     embedding = _embedding_of(event) if event.attachments else None
     for data in event.attachments:

@@ -14,6 +14,7 @@ embeddings of one space form a contiguous column in seq order, aligned to 64 byt
 
 import struct
 import threading
+from typing import TypeAlias
 
 import msgspec
 import zstandard
@@ -56,6 +57,10 @@ class BlockRow(msgspec.Struct, frozen=True, gc=False, array_like=True, forbid_un
     check: bytes
 
 
+ColumnKey: TypeAlias = tuple[str, str, int]
+"""What makes a column: space, dtype and dimension."""
+
+
 class ColumnRow(msgspec.Struct, frozen=True, gc=False, array_like=True, forbid_unknown_fields=True):
     """A contiguous column of embeddings: ``count`` rows of ``row_size`` bytes at ``offset``.
 
@@ -70,6 +75,10 @@ class ColumnRow(msgspec.Struct, frozen=True, gc=False, array_like=True, forbid_u
     row_size: int
     first: int
     count: int
+
+    @property
+    def key(self) -> ColumnKey:
+        return self.space, self.dtype, self.dimension
 
 
 class SegmentIndex(msgspec.Struct, frozen=True, array_like=True, forbid_unknown_fields=True):

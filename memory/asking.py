@@ -6,11 +6,15 @@ there without a question (`reading`), ranking, and how a context is filled (`cer
 
 from abc import ABC, abstractmethod
 from itertools import islice
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import numpy.typing as npt
 
 from cerata.engine.errors import InvalidInput
 from cerata.projections.filters import Filter
 from cerata.projections.query import Query
+from cerata.projections.vector_columns import Matrix
 from cerata.retrieval.context import ENTRY_TOKENS_MAX, Entry, Form, check_budget, fill
 from cerata.retrieval.profiles import Profile, profile_of
 from cerata.retrieval.span import best_span
@@ -20,7 +24,9 @@ from .explanation import Explanation
 from .fact_search import source_of_fact, told_fact
 from .lanes import Search
 from .layers import both
-from .values import Context, Frame, Hit
+from .spaces import Vector
+from .values import Context, Frame, FrameId, Hit
+from .vector_search import Mode, vector_of, vector_query
 
 if TYPE_CHECKING:
     from .view import View
@@ -47,9 +53,12 @@ class Questions(ABC):
 
     def search(
         self,
-        query: str | Query,
+        query: "str | Query | npt.NDArray[Any]",
         *,
+        embedding: Vector | None = None,
+        space: str | None = None,
         k: int = 10,
+        mode: Mode = "hybrid",
         where: Filter | None = None,
         profile: str | Profile | None = None,
         include_superseded: bool = False,
@@ -68,17 +77,49 @@ class Questions(ABC):
         question, and how they are fused; ``lanes`` of a hit says which found it, and `explain`
         what each added.
 
+        ``embedding`` is the question's vector, by which the nearest frames are a lane, "vectors",
+        too; ``space`` names whose vectors, where several have its dimension. A store with an
+        embedder makes it itself. A query that is an array is a vector alone. ``mode`` is "hybrid"
+        for all lanes, or leaves only those that go by words ("text") or by vectors ("vector").
+        What stands in double quotes, a filter or a NOT in the query holds for frames that are
+        found by their vectors, too.
+
         Raises:
-            InvalidInput: the query is neither text nor a query, k is not positive, or there is no
-                such profile. Unsupported: none of the profile's lanes can run here.
+            InvalidInput: the query is neither text, a query nor a vector, k is not positive, there
+                is no such profile or mode, or no vector to search by.
+            NotFound: there is no such space. EmbedderFailed: it could not embed the question.
+            Unsupported: none of the profile's lanes can run here.
         """
+        if isinstance(query, np.ndarray):
+            query, embedding, mode = _vector_alone(query, embedding, mode)
         _check_query(query)
         if isinstance(k, bool) or not isinstance(k, int) or k <= 0:
             raise InvalidInput(f"k is {k!r}", remedy="Ask for 1 or more.")
-        found = Search(
-            self.view(), query, k, profile_of(profile), where, include_superseded, include_deleted
-        )
-        return found.hits
+        view, wanted = self.view(), profile_of(profile)
+        return Search(
+            view,
+            query,
+            k,
+            wanted,
+            where,
+            include_superseded,
+            include_deleted,
+            mode=mode,
+            vector=vector_query(view, query, embedding, space, mode),
+        ).hits
+
+    def embedding(self, frame: FrameId, space: str | None = None) -> Matrix | None:
+        """Return a frame's vector, (dimension,), in a space; None where it has none there.
+
+        The space may be left out where the frame has vectors in one alone. It is as it was stored:
+        float32, or int8.
+
+        Raises:
+            NotFound: no frame with this id at this basis, or it is outside the scope.
+            InvalidInput: it has vectors in several spaces. Corrupt: the vector is damaged.
+        """
+        view = self.view()
+        return vector_of(view, view.existing(frame), space)
 
     def explain(self, hit: Hit) -> Explanation:
         """Return why a hit has its score, as of the view that found it; printing it reads well.
@@ -106,6 +147,9 @@ class Questions(ABC):
         self,
         query: str | Query,
         *,
+        embedding: Vector | None = None,
+        space: str | None = None,
+        mode: Mode = "hybrid",
         max_tokens: int = 1500,
         entry_tokens: int = ENTRY_TOKENS_MAX,
         where: Filter | None = None,
@@ -121,7 +165,8 @@ class Questions(ABC):
         `cerata.retrieval.tokens`. Where nothing matches, the newest frames stand in, and the
         context says so: those that ``where`` and the query's own filters let pass and no NOT
         excludes. Bytes are shown as their ``search_text``, or as how many there are. ``profile``
-        is as for `search`, and ``lanes`` of the context says which ran.
+        is as for `search`, and ``lanes`` of the context says which ran; so are ``embedding``,
+        ``space`` and ``mode``.
 
         Raises:
             InvalidInput: as `search`; or a budget is not positive.
@@ -129,7 +174,10 @@ class Questions(ABC):
         view = self.view()
         _check_query(query)
         check_budget(max_tokens)
-        search = Search(view, query, _CONTEXT_HITS, profile_of(profile), where)
+        vector = vector_query(view, query, embedding, space, mode)
+        search = Search(
+            view, query, _CONTEXT_HITS, profile_of(profile), where, mode=mode, vector=vector
+        )
         told = search.named[: max_tokens // _TOKENS_A_FACT] if where is None else []
         facts = [hit.fact for hit in told]
         found = [hit.frame for hit in search.hits]
@@ -188,6 +236,18 @@ class Questions(ABC):
             parts.append(_clipped(place, "…" + place[1 - _NAME_SIZE :].lstrip()))
         parts.append(frame.created.date().isoformat())
         return " · ".join(parts)
+
+
+def _vector_alone(
+    query: "npt.NDArray[Any]", embedding: Vector | None, mode: Mode
+) -> tuple[str, Vector, Mode]:
+    """Return the query, embedding and mode of a query that is a vector."""
+    if embedding is not None or mode == "text":
+        raise InvalidInput(
+            "The query is a vector, and words are asked for",
+            remedy="Pass the question as the query and its vector as embedding=.",
+        )
+    return "", query, "vector"
 
 
 def _clipped(name: str, short: str) -> str:

@@ -24,6 +24,8 @@ from .explanation import Explanation, LaneShare
 from .fact_search import FactHit, scored_frames, search_named
 from .layers import both, end_to_end
 from .values import Hit
+from .vector_search import LANE as VECTORS
+from .vector_search import Mode, VectorQuery
 
 if TYPE_CHECKING:
     from .view import View
@@ -43,6 +45,8 @@ class Search:
     where: Filter | None = None
     include_superseded: bool = False
     include_deleted: bool = False
+    mode: Mode = "hybrid"
+    vector: VectorQuery | None = None
 
     @cached_property
     def kind(self) -> Classified:
@@ -54,7 +58,9 @@ class Search:
     def _able(self) -> tuple[str, ...]:
         """The lanes that can run: facts are of whom plain language names, without quotes."""
         is_plain = not isinstance(self.query, Query) and '"' not in self.query
-        return ("text", "facts") if is_plain else ("text",)
+        words = ("text", "facts") if is_plain else ("text",)
+        vectors = () if self.vector is None else (VECTORS,)
+        return vectors if self.mode == "vector" else (*words, *vectors)
 
     @cached_property
     def weights(self) -> dict[str, float]:
@@ -97,7 +103,7 @@ class Search:
     @cached_property
     def lanes(self) -> tuple[Lane, ...]:
         """What each lane found; one that found nothing is left out, but for the text."""
-        others = [lane for lane in (self._facts(),) if len(lane.ids)]
+        others = [lane for lane in (self._facts(), self._vectors()) if len(lane.ids)]
         if "text" not in self.weights:
             return tuple(others)
         return self._text(max(self.k, LANE_HITS) if others else self.k), *others
@@ -159,16 +165,45 @@ class Search:
     def _candidates(self, lane: str) -> Mask:
         """Return the rows that a lane chooses from, current or not, whatever the filter."""
         layers = self.view.layers
-        return {
-            "text": lambda: layers.ranking.found(self.query, layers.mask_of),
-            "facts": lambda: layers.rank_mask(scored_frames(self.named)),
-        }[lane]()
+        if lane == VECTORS and self.vector is not None:
+            return self.vector.candidates
+        if lane == "facts":
+            return layers.rank_mask(scored_frames(self.named))
+        return layers.ranking.found(self.query, layers.mask_of)
 
     def _text(self, k: int) -> Lane:
         """Return the best frames by their words."""
         layers = self.view.layers
         ranked = layers.ranking.search(self.query, k=k, among=self.among, filters=layers.mask_of)
         return Lane("text", layers.ids_at(ranked.rows), ranked.scores)
+
+    def _vectors(self) -> Lane:
+        """Return the frames that are nearest to the question's vector."""
+        if self.vector is None or VECTORS not in self.weights:
+            return Lane(VECTORS, [], [])
+        # Of one lane alone no more are shown; of several, more of them begin with fewer.
+        k = self.k if len(self.weights) == 1 else max(self.k, LANE_HITS)
+        return self.vector.lane(k, self._meant)
+
+    @cached_property
+    def _meant(self) -> Mask | None:
+        """The rows that the query lets be found by other things than words.
+
+        Of the full language those that its filters and NOTs let pass; of plain language with words
+        in quotes, those that have these.
+        """
+        layers, among, query = self.view.layers, self.among, self.query
+        if isinstance(query, Query):
+            passing = end_to_end(layers.let_in(query))
+        elif '"' in query:
+            passing = np.zeros(sum(layer.rows for layer in layers.all), np.bool_)
+            every = layers.ranking.search(query, k=len(passing) or 1, filters=layers.mask_of)
+            passing[every.rows] = True
+        else:
+            return among
+        if among is None:
+            among = end_to_end(both(layers.active, layers.searched))
+        return passing & among
 
     def _facts(self) -> Lane:
         """Return the frames that facts of whom the question names were read in."""

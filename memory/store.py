@@ -149,7 +149,7 @@ class Store(Writes):
         ):
             # What was seen once stays: there is nothing to ask the file for.
             instant = None if valid_at is None else to_microseconds(valid_at)
-            return View(self._log, self._fold, basis, self._scope, None, instant)
+            return View(self._log, self._fold, basis, self._scope, None, instant, self._embedder)
         view = self._at(basis)
         return view if valid_at is None else view.true_at(valid_at)
 
@@ -174,7 +174,7 @@ class Store(Writes):
             now = self._log.environment.clock.now_us()
             basis = known
         seq = resolve_basis(self._log, basis, self._tagged, known)
-        return View(self._log, self._fold, seq, self._scope, now)
+        return View(self._log, self._fold, seq, self._scope, now, embedder=self._embedder)
 
     def replay(self, basis: Basis = "HEAD") -> View:
         """Return what `at` returns, folded from the events alone, every checkpoint ignored.
@@ -262,7 +262,8 @@ class Store(Writes):
 
     def _newest(self) -> View:
         now = self._log.environment.clock.now_us()
-        return View(self._log, self._fold, self._log.refresh().seq, self._scope, now)
+        head = self._log.refresh().seq
+        return View(self._log, self._fold, head, self._scope, now, embedder=self._embedder)
 
     def info(self, at: Basis | None = None) -> dict[str, JsonValue]:
         """Return what is in the file and where it stands, as plain values; folds frames.

@@ -22,7 +22,11 @@ from cerata.projections.projection import FoldedEvent
 from cerata.projections.row_fold import OwnProjection
 from cerata.projections.scopes import is_within
 from cerata.projections.times import to_datetime, to_microseconds
+from cerata.projections.vector_columns import Key
+from cerata.projections.vector_table import Vectors
 from cerata.replay.fold import Fold
+from cerata.replay.stored_vectors import StoredVectors
+from cerata.retrieval.embedders.embedder import Embedder
 
 from .drafting import copied, joined_text
 from .fact_reading import shown_row
@@ -52,6 +56,8 @@ class View(Reads):
     """The clock's time where the view is one of the head, in microseconds since 1970 UTC."""
     valid_at_us: int | None = None
     """The instant at which facts must be true, in microseconds since 1970 UTC; None is any."""
+    embedder: Embedder | None = None
+    """What makes the vectors of questions, where the store has one."""
     _gathered: Gathered | None = None
     _base: Layer | None = None
 
@@ -93,13 +99,13 @@ class View(Reads):
 
     def earlier(self, seq: int) -> "View":
         """Return the memory at an event before the view's, or at the view's, in its scope."""
-        return View(self._log, self._fold, min(seq, self.basis), self.scope)
+        return View(self._log, self._fold, min(seq, self.basis), self.scope, embedder=self.embedder)
 
     def on(self, log: Log, fold: Fold) -> "View":
         """Return this view on another handle or fold of its log; drafts are folded anew."""
         if log is self._log and fold is self._fold:
             return self
-        view = View(log, fold, self.basis, self.scope, self.now_us, self.valid_at_us)
+        view = replace(self, _log=log, _fold=fold, _gathered=None, _base=None)
         gathered = self._gathered
         if gathered is None:
             return view
@@ -138,6 +144,7 @@ class View(Reads):
             self.scope,
             self.now_us,
             self._instant(valid_at),
+            self.embedder,
             self._gathered,
             self._base,
         )
@@ -189,6 +196,15 @@ class View(Reads):
         if gathered is None or not gathered.has_facts:
             return self._fold.fact_text(self.basis)
         return self._fold.fact_text_over(self.basis, self._lifted(gathered))
+
+    @cached_property
+    def vectors(self) -> Vectors:
+        """The vectors of the log; what a transaction gathered is in its drafts."""
+        return self._fold.vectors(self.basis)
+
+    def stored_vectors(self, key: Key) -> StoredVectors:
+        """Return the numbers of a space's vectors, as they are kept for all views."""
+        return self._fold.stored_vectors(key)
 
     def _lifted(self, gathered: Gathered) -> list[FoldedEvent]:
         return [lifted_after(self.basis, event) for event in gathered.all_events()]

@@ -26,10 +26,6 @@ from .projection import (
 class FoldedColumns(Protocol):
     """The columns of a projection, appended by one thread."""
 
-    def scope_code(self, scope: Scope, seq: int) -> int:
-        """Return the code of a scope, a new one if event ``seq`` is the first to have it."""
-        ...
-
     def effects(self, after: int, through: int) -> dict[str, AnyColumn]:
         """Return the canonical columns of events ``after + 1`` … ``through``."""
         ...
@@ -46,7 +42,16 @@ class FoldedColumns(Protocol):
     def size_bytes(self) -> int: ...
 
 
+class ScopedColumns(FoldedColumns, Protocol):
+    """The columns of a projection that keeps where its events were written."""
+
+    def scope_code(self, scope: Scope, seq: int) -> int:
+        """Return the code of a scope, a new one if event ``seq`` is the first to have it."""
+        ...
+
+
 ColumnsType = TypeVar("ColumnsType", bound=FoldedColumns)
+ScopedType = TypeVar("ScopedType", bound=ScopedColumns)
 
 
 class ColumnFold(ABC, Generic[ColumnsType]):
@@ -59,8 +64,6 @@ class ColumnFold(ABC, Generic[ColumnsType]):
         self._seq = 0
         self._columns = columns
         self._digests = BlockDigests(salt_of(self.name, self.version, self.parameters))
-        # The last scope seen and its code: neighbours mostly share one object.
-        self._last_scope: tuple[Scope, int] = ((), 0)
 
     @property
     def parameters(self) -> Parameters:
@@ -80,15 +83,6 @@ class ColumnFold(ABC, Generic[ColumnsType]):
     @abstractmethod
     def _fold(self, events: Sequence[FoldedEvent]) -> None:
         """Append what the next events say; never fails on a valid log."""
-
-    def _scope_code(self, scope: Scope, seq: int) -> int:
-        last, code = self._last_scope
-        if (scope is not last and scope != last) or not code:
-            code = self._columns.scope_code(scope, seq)
-            # True equals 1, and is another scope: only strings are what they are equal to.
-            if all(isinstance(value, str) for _, value in scope):
-                self._last_scope = (scope, code)
-        return code
 
     # --- digest and chunks -----------------------------------------------------------------------
 
@@ -126,3 +120,21 @@ class ColumnFold(ABC, Generic[ColumnsType]):
     def size_bytes(self) -> int:
         """Memory held by the columns."""
         return self._columns.size_bytes
+
+
+class ScopedFold(ColumnFold[ScopedType], ABC):
+    """A fold whose columns keep where its events were written."""
+
+    def __init__(self, columns: ScopedType) -> None:
+        super().__init__(columns)
+        # The last scope seen and its code: neighbours mostly share one object.
+        self._last_scope: tuple[Scope, int] = ((), 0)
+
+    def _scope_code(self, scope: Scope, seq: int) -> int:
+        last, code = self._last_scope
+        if (scope is not last and scope != last) or not code:
+            code = self._columns.scope_code(scope, seq)
+            # True equals 1, and is another scope: only strings are what they are equal to.
+            if all(isinstance(value, str) for _, value in scope):
+                self._last_scope = (scope, code)
+        return code

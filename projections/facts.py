@@ -22,7 +22,7 @@ from cerata.engine.events import (
     UnsplitEntity,
 )
 
-from .column_fold import ColumnFold
+from .column_fold import ScopedFold
 from .fact_columns import FactColumns
 from .fact_fold import FactFold
 from .fact_table import Facts
@@ -42,7 +42,7 @@ FACT_EVENTS: Final = frozenset(kind.wire_name for kind in _KINDS)
 """The wire names of the events that it folds."""
 
 
-class FactsProjection(ColumnFold[FactColumns]):
+class FactsProjection(ScopedFold[FactColumns]):
     """Folds assertions, retractions, and what is said of predicates and entities, into columns."""
 
     name: ClassVar[str] = "facts"

@@ -23,7 +23,7 @@ import numpy.typing as npt
 
 from cerata.engine.events import DeleteFrame, PutEmbedding, PutFrame, SupersedeFrame
 
-from .column_fold import ColumnFold
+from .column_fold import ScopedFold
 from .frame_columns import (
     FLAG_BLOB,
     FLAG_CONTENT_HASH,
@@ -55,7 +55,7 @@ _I64_END: Final = 1 << 63
 """What is below it, and at least its negative, a signed column holds."""
 
 
-class FramesProjection(ColumnFold[FrameColumns]):
+class FramesProjection(ScopedFold[FrameColumns]):
     """Folds putFrame, deleteFrame, supersedeFrame and putEmbedding into columns."""
 
     name: ClassVar[str] = "frames"

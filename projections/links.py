@@ -15,7 +15,7 @@ from typing import ClassVar, Final
 
 from cerata.engine.events import Erased, EventBody, LinkFacts, UnlinkFacts
 
-from .column_fold import ColumnFold
+from .column_fold import ScopedFold
 from .link_columns import LINK_KINDS, LinkBirth, LinkColumns, LinkOddity
 from .link_table import Links
 from .projection import FoldedEvent
@@ -25,7 +25,7 @@ LINK_EVENTS: Final = frozenset(kind.wire_name for kind in _KINDS)
 """The wire names of the events that it folds."""
 
 
-class LinksProjection(ColumnFold[LinkColumns]):
+class LinksProjection(ScopedFold[LinkColumns]):
     """Folds links and what ends them into columns."""
 
     name: ClassVar[str] = "links"

@@ -21,6 +21,7 @@ from .projection import Projection, salt_of
 from .row_fold import MakeOwn, OwnProjection, row_fold
 from .rows import RowProjection
 from .tags import Tags
+from .vectors import VectorsProjection
 
 Make = Callable[[], Projection]
 
@@ -30,6 +31,7 @@ BUILT_IN: Final[Mapping[str, Make]] = {
     FactsProjection.name: FactsProjection,
     FactTextProjection.name: FactTextProjection,
     LinksProjection.name: LinksProjection,
+    VectorsProjection.name: VectorsProjection,
     Tags.name: lambda: row_fold(Tags),
 }
 """Every projection that any store has, in the order in which they are saved."""

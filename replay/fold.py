@@ -34,9 +34,13 @@ from cerata.projections.ranges import RANGE_SEQS, RANGE_SEQS_MAX
 from cerata.projections.ranking import Fulltext
 from cerata.projections.registry import Registry, projection_key
 from cerata.projections.row_fold import OwnProjection, RowFold
+from cerata.projections.vector_columns import Key
+from cerata.projections.vector_table import Vectors
+from cerata.projections.vectors import VectorsProjection
 
 from .checkpoint import Plan, chunk_refs, plan_checkpoint, publish, read_chunk
 from .events import apply_events, batches, hole, next_stop
+from .stored_vectors import StoredVectors
 
 _EVENTS_PER_MS: Final = 40
 """Events that a fold takes in a millisecond, for policy only: costs are estimated, not clocked."""
@@ -91,6 +95,7 @@ class Fold:
         self._own: dict[tuple[str, int], OwnProjection] = {}
         self._last_facts: Facts | None = None
         self._last_links: Links | None = None
+        self._stored: dict[Key, StoredVectors] = {}
         self.reports: dict[str, FoldReport] = {}
 
     # --- reading ---------------------------------------------------------------------------------
@@ -203,6 +208,22 @@ class Fold:
         projection = self.folded(LinksProjection.name, through)
         assert isinstance(projection, LinksProjection)
         return projection
+
+    def vectors(self, through: int | None = None) -> Vectors:
+        """Return vectors folded at least through an event, by default the log's head.
+
+        Raises:
+            Corrupt: the log is damaged before that event.
+        """
+        with self._mutex:
+            projection = self.folded(VectorsProjection.name, through)
+            assert isinstance(projection, VectorsProjection)
+            return projection.snapshot()
+
+    def stored_vectors(self, key: Key) -> StoredVectors:
+        """Return the vectors of a space, as they are kept for all views."""
+        with self._mutex:
+            return self._stored.setdefault(key, StoredVectors(self._log, key))
 
     def own(self, name: str, seq: int) -> OwnProjection:
         """Return a user's own projection as it was at event ``seq``; its rows do not change.

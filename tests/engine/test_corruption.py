@@ -293,7 +293,7 @@ CHECKS = {
     "attachment": Check(
         (
             Edit(
-                "cerata.engine.log:Log.attachment",
+                "cerata.engine.events:chosen",
                 "and hash_bytes(data) == attachment.hash",
                 "",
             ),

@@ -29,6 +29,7 @@ from random import Random
 from typing import Any
 
 import msgspec
+import numpy as np
 
 from cerata.engine.errors import NotFound, ProjectionFailed
 from cerata.engine.events import (
@@ -59,7 +60,7 @@ from cerata.engine.events import (
 from cerata.engine.integrity import hash_bytes
 from cerata.engine.log import Log
 from cerata.memory.fact_values import Entity
-from cerata.memory.values import TimelinePage
+from cerata.memory.values import Frame, TimelinePage
 from cerata.memory.view import View
 from cerata.projections.fact_text import FactTextProjection
 from cerata.projections.facts import FactsProjection
@@ -70,6 +71,7 @@ from cerata.projections.links import LinksProjection
 from cerata.projections.registry import Registry
 from cerata.projections.row_fold import MakeOwn
 from cerata.projections.timeline import Position
+from cerata.projections.vectors import VectorsProjection
 from cerata.replay.fold import Fold, replay
 from cerata.retrieval.query import query
 
@@ -146,7 +148,13 @@ def _draft(source: Random, first: int, place: int) -> Draft:
     scope = OTHER_SCOPE if source.random() < 0.3 else DEFAULT_SCOPE
     body = _body(source, first, place)
     data = [body.embedding] if isinstance(body, PutFrame | PutEmbedding) else []
-    vectors = tuple(_vector(found.space)[1] for found in data if found is not None)
+    vectors = tuple(
+        held
+        for found in data
+        if found is not None
+        for made, held in (_vector(found.space, number) for number in range(5))
+        if made == found
+    )
     blobs = (_BLOB,) if isinstance(body, PutFrame) and body.blob is not None else ()
     return Draft(body, scope, attachments=(*blobs, *vectors))
 
@@ -154,8 +162,9 @@ def _draft(source: Random, first: int, place: int) -> Draft:
 _BLOB = b"\x00\x01 bytes"
 
 
-def _vector(space: str) -> tuple[Embedding, bytes]:
-    data = bytes(struct.pack("<8f", *hash_bytes(space.encode())[:8]))
+def _vector(space: str, number: int) -> tuple[Embedding, bytes]:
+    drawn = hash_bytes(f"{space} {number}".encode())[:8]
+    data = bytes(struct.pack("<8f", *(one - 128 for one in drawn)))
     return Embedding(space, "f4", 8, Attachment(hash_bytes(data), len(data))), data
 
 
@@ -176,7 +185,8 @@ def _body(source: Random, first: int, place: int) -> EventBody:
     if draw < 0.65:
         return SupersedeFrame(old=ref(), new=ref())
     if draw < 0.70:
-        return PutEmbedding(frame=ref(), embedding=_vector("later")[0])
+        space, number = source.choice(("later", "small")), source.randrange(5)
+        return PutEmbedding(frame=ref(), embedding=_vector(space, number)[0])
     if draw < 0.73:
         return PutTag(tag=f"t{first}-{place}", at=first)
     if draw < 0.79:
@@ -253,7 +263,7 @@ def _put(source: Random, ref: Callable[[], int]) -> PutFrame:
         ),
         created=maybe(source.choice((-7, 12, 1_700_000_001_000_000))),
         content_hash=maybe(source.choice((b"a" * 16, b"b" * 16))),
-        embedding=maybe(_vector(source.choice(("small", "large")))[0], 0.2),
+        embedding=maybe(_vector(source.choice(("small", "large")), source.randrange(5))[0], 0.2),
     )
 
 
@@ -325,7 +335,25 @@ def _said(view: View, step: int) -> object:
         [(event.seq, event.type) for event in view.log()],
         view.tags(),
         _said_of_facts(view),
+        [_nearest(view, space, every) for space in ("small", "large", "later")],
     ]
+
+
+def _nearest(view: View, space: str, every: Sequence[Frame]) -> object:
+    """What a view says of the vectors in a space."""
+    asked = np.linspace(-1, 1, 8)
+    questions: list[tuple[Any, dict[str, Any]]] = [(asked, {}), ("index", {"embedding": asked})]
+    try:
+        return [
+            [
+                [hit.to_dict() for hit in view.search(query, space=space, k=4, where=where, **more)]
+                for query, more in questions
+                for where in (None, FILTERS[1])
+            ],
+            [str(view.embedding(frame, space)) for frame in every],
+        ]
+    except NotFound as error:
+        return str(error)
 
 
 def _said_of_facts(view: View) -> object:
@@ -417,6 +445,7 @@ _BUILT_IN = tuple(
         FactsProjection,
         FactTextProjection,
         LinksProjection,
+        VectorsProjection,
     )
 )
 

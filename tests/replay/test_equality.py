@@ -62,11 +62,11 @@ def test_every_read_of_a_view_is_compared() -> None:
 
 
 NOT_COMPARED = {
-    *("scope", "now_us", "valid_at_us"),  # what a view is made of
+    *("scope", "now_us", "valid_at_us", "embedder"),  # what a view is made of
     *("view", "over", "within", "on", "base", "layers", "gathered", "earlier"),  # views of views
     *("existing", "seen", "blob", "shown", "events", "own"),  # what reads are made of
     *("facts_at", "fact_text", "fact_seq", "fact_in", "valid_instant"),
-    *("labelling", "is_current", "logged"),
+    *("labelling", "is_current", "logged", "vectors", "stored_vectors"),
     *("head", "log_id"),  # the log's own
     *("draw_facts", "draw_graph"),  # pictures of what is read
     "projection",  # read through the fold, which it passes on to

@@ -1,0 +1,131 @@
+"""The nearest vectors to a query: a pure function of the query and what a view lets in.
+
+Owns the choice of candidates and the order of the best. The first are found by the signs alone, in
+48 bytes a vector of 384 numbers (M. Charikar, Similarity Estimation Techniques from Rounding
+Algorithms, STOC 2002: signs of random projections; here of the numbers themselves), then scored by
+the vectors. Products of matrices give other last bits with other numbers of rows, so they only
+decide who can be among the best; these are ordered by sums that are made in one fixed order.
+"""
+
+from collections.abc import Callable
+from typing import Final, Literal, NamedTuple, TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+
+from .columns import F64, I64, Mask
+from .vector_columns import Matrix, sign_words
+from .vector_table import Space, distances
+
+Metric: TypeAlias = Literal["cosine", "dot"]
+Query: TypeAlias = npt.NDArray[np.float32]
+Fetch: TypeAlias = Callable[[I64], Matrix]
+"""Returns the vectors in rows of a space, one a row."""
+
+ALL_ROWS_MAX: Final = 2048
+"""Up to so many rows are all scored."""
+
+CANDIDATES_MIN: Final = 1024
+CANDIDATES_MAX: Final = 8192
+CANDIDATES_SHARE: Final = 50
+"""Of more rows one in so many is scored, within these bounds."""
+
+MARGIN: Final = 1e-4
+"""What may be among the best by float32 sums: these err by less than 1e-5 of the lengths."""
+
+SCORE_DIGITS: Final = 9
+
+
+class Nearest(NamedTuple):
+    """Rows of a space, best first, and their scores."""
+
+    rows: I64
+    scores: F64
+
+
+def nearest(
+    space: Space,
+    allowed: Mask,
+    query: npt.NDArray[np.float32],
+    k: int,
+    metric: Metric,
+    fetch: Fetch,
+) -> Nearest:
+    """Return the best ``k`` of the rows that a mask over the first rows of a space allows.
+
+    ``query`` has the space's dimension. Scores are cosines, or inner products, rounded to 9
+    digits; ties go to the older frame. Cost: 6 words a row, and the vectors of the candidates.
+    """
+    rows = candidates(space, np.flatnonzero(allowed), query, k)
+    if not len(rows):
+        return Nearest(rows, np.empty(0))
+    vectors = fetch(rows)
+    close = _close(vectors, query, k, metric)
+    rows, vectors = rows[close], vectors[close]
+    scores = exact_scores(vectors, query, metric)
+    frames = space.frames[rows]
+    order = np.lexsort((frames, -scores))[:k]
+    return Nearest(rows[order], scores[order])
+
+
+def candidates(space: Space, rows: I64, query: Query, k: int) -> I64:
+    """Return the rows to be scored, ascending: those whose signs differ least, the older first."""
+    count = len(rows)
+    if count <= max(ALL_ROWS_MAX, k):
+        return rows
+    wanted = max(k, min(max(count // CANDIDATES_SHARE, CANDIDATES_MIN), CANDIDATES_MAX))
+    is_prefix = count == int(rows[-1]) + 1
+    differing = distances(space, slice(count) if is_prefix else rows, sign_words(query[None])[0])
+    ends = np.cumsum(np.bincount(differing))
+    limit = int(ends.searchsorted(wanted))
+    below = int(ends[limit - 1]) if limit else 0
+    at_limit = np.flatnonzero(differing == limit)[: wanted - below]
+    nearer = np.flatnonzero(differing < limit)
+    found: I64 = rows[np.sort(np.concatenate([nearer, at_limit]))]
+    return found
+
+
+def _close(vectors: Matrix, query: Query, k: int, metric: Metric) -> I64 | slice:
+    """Return which vectors can be among the best ``k``, by sums in float32."""
+    if len(vectors) <= k:
+        return slice(None)
+    whole = vectors.astype(np.float32, copy=False)
+    with np.errstate(over="ignore", invalid="ignore"):
+        scores = whole @ query
+        squares = np.einsum("ij,ij->i", whole, whole)
+        lengths = np.sqrt(squares, dtype=np.float32)
+        length = float(np.sqrt(np.dot(query, query)))
+    if not (np.isfinite(scores).all() and np.isfinite(lengths).all() and np.isfinite(length)):
+        # Too large for float32 sums: all are ordered by float64.
+        return slice(None)
+    margin = MARGIN
+    if metric == "cosine":
+        scores = scores / np.maximum(lengths * np.float32(length), np.finfo(np.float32).tiny)
+    else:
+        margin *= length * float(lengths.max())
+    least = np.partition(scores, len(scores) - k)[len(scores) - k]
+    return np.flatnonzero(scores >= least - margin)
+
+
+def exact_scores(vectors: Matrix, query: Query, metric: Metric) -> F64:
+    """Return the scores of vectors in float64: the same bits whatever their number and order."""
+    wide, asked = vectors.astype(np.float64), query.astype(np.float64)[None]
+    scores = _halved(wide * asked)
+    if metric == "cosine":
+        lengths = np.sqrt(_halved(wide * wide)) * np.sqrt(_halved(asked * asked))
+        scores = np.divide(scores, lengths, out=np.zeros_like(scores), where=lengths > 0)
+    return np.round(scores, SCORE_DIGITS) + 0.0
+
+
+def _halved(products: F64) -> F64:
+    """Return the sum of each row: its second half onto its first, until one number is left."""
+    size = 1 << (products.shape[1] - 1).bit_length()
+    if size > products.shape[1]:
+        padded = np.zeros((len(products), size))
+        padded[:, : products.shape[1]] = products
+        products = padded
+    while size > 1:
+        size //= 2
+        products = products[:, :size] + products[:, size:]
+    found: F64 = products[:, 0]
+    return found

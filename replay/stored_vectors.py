@@ -1,0 +1,97 @@
+"""The vectors of one space: read from where the log keeps them, verified, and kept if they fit.
+
+Owns what is kept of them in memory, and which frame each is of. Leaves out which are nearest.
+"""
+
+import threading
+from typing import Final
+
+import numpy as np
+
+from cerata.engine.errors import Corrupt
+from cerata.engine.log import Log
+from cerata.projections.columns import I64, NO_ROW, U32, Column, Mask
+from cerata.projections.frame_table import Frames
+from cerata.projections.hash_index import hashes64
+from cerata.projections.vector_columns import Key, Matrix, matrix_of
+from cerata.projections.vector_table import Space
+
+KEPT_SIZE_MAX: Final = 512 << 20
+"""A space of more bytes is read anew for each question, a row at a time."""
+
+_STEP_ROWS: Final = 4096
+
+
+class StoredVectors:
+    """The vectors of one space of a log; any thread may read them."""
+
+    def __init__(self, log: Log, key: Key) -> None:
+        self._log = log
+        self._key = key
+        self._mutex = threading.Lock()
+        self._kept = matrix_of(b"", key)
+        self._count = 0
+        self._frame_rows = Column(np.uint32)
+
+    def rows(self, space: Space, wanted: I64) -> Matrix:
+        """Return the vectors in rows of the space, which ascend; (len(wanted), dimension).
+
+        Cost: the first time a read of the whole space and a hash of each vector; then that of
+        what came since. Of a space over 512 MiB a read and a hash of each row that is wanted.
+
+        Raises:
+            Corrupt: one of them is damaged.
+        """
+        if len(space.seqs) * self._kept.itemsize * self._key[2] > KEPT_SIZE_MAX:
+            return self._read(space, wanted)
+        if self._count < len(space.seqs):
+            self._keep(space)
+        return self._kept[wanted]
+
+    def _keep(self, space: Space) -> None:
+        with self._mutex:
+            total, count = len(space.seqs), self._count
+            if total > len(self._kept):
+                room = max(total, count * 3 // 2)
+                kept = np.empty((room, self._key[2]), self._kept.dtype)
+                kept[:count] = self._kept[:count]
+                self._kept = kept
+            for start in range(count, total, _STEP_ROWS):
+                end = min(start + _STEP_ROWS, total)
+                self._kept[start:end] = self._read(space, np.arange(start, end))
+                self._count = end
+
+    def _read(self, space: Space, wanted: I64) -> Matrix:
+        data = self._log.embeddings(self._key, space.seqs[wanted])
+        same = hashes64([row.tobytes() for row in data]) == space.checks[wanted]
+        if not bool(same.all()):
+            seq = int(space.seqs[wanted[~same][0]])
+            raise Corrupt(
+                f"The vector of event {seq:,} is damaged",
+                where=self._log.path,
+                remedy="Run 'cerata verify' to see what is affected.",
+            )
+        return matrix_of(data.reshape(-1), self._key)
+
+    def of_frames(self, space: Space, frames: Frames, mask: Mask, n: int) -> Mask:
+        """Return which rows by event n are the vector then of a frame that a mask lets pass.
+
+        ``mask`` has an item for each frame by n. Cost: a look at each row.
+        """
+        held = space.held(n)
+        rows = self._rows_of_frames(space, frames, len(held))
+        held &= rows < len(mask)
+        held[held] = mask[rows[held]]
+        return held
+
+    def _rows_of_frames(self, space: Space, frames: Frames, count: int) -> U32:
+        """Return the row of each vector's frame, or `NO_ROW` where that is none."""
+        if len(self._frame_rows) < count:
+            with self._mutex:
+                start = len(self._frame_rows)
+                named = space.frames[start:count].astype(np.int64)
+                rows = frames.ids.searchsorted(named)
+                inside = rows < len(frames.ids)
+                inside[inside] = frames.ids[rows[inside]] == named[inside]
+                self._frame_rows.extend(np.where(inside, rows, NO_ROW))
+        return self._frame_rows.view()[:count]

@@ -1,0 +1,375 @@
+"""The vectors lane: the nearest, exactly, whatever was deleted, filtered, replaced or is past."""
+
+from collections.abc import Sequence
+from pathlib import Path
+from random import Random
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pytest
+
+import cerata
+from cerata import Filter, Hit, Store
+from cerata.engine.events import PutEmbedding, PutFrame
+from cerata.memory.spaces import vectors
+from cerata.projections import nearest as nearest_module
+from cerata.retrieval.embedders.identity import EmbedderIdentity
+
+from ..embedders import Hashing
+
+Vector = npt.NDArray[np.float32]
+DIMENSION = 24
+
+
+def drawn(source: Random, count: int = 1, dimension: int = DIMENSION) -> Vector:
+    numbers = [source.choice((-1, -0.5, 0, 0.25, 1)) for _ in range(count * dimension)]
+    return np.array(numbers, np.float32).reshape(count, dimension)
+
+
+def embed(store: Store, frame: int, vector: Vector, space: str = "s") -> int:
+    [made] = vectors([vector], 1, space)
+    assert made is not None
+    embedding, data = made
+    return store.append(
+        cerata.Draft(PutEmbedding(frame=frame, embedding=embedding), attachments=(data,))
+    ).seqs[0]
+
+
+def cosine(one: npt.NDArray[Any], other: npt.NDArray[Any]) -> float:
+    wide, asked = one.astype(float), other.astype(float)
+    lengths = float(np.linalg.norm(wide)) * float(np.linalg.norm(asked))
+    return 0.0 if not lengths else float(wide @ asked) / lengths
+
+
+def said(hits: Sequence[Hit]) -> list[tuple[int, float]]:
+    return [(hit.id, hit.score) for hit in hits]
+
+
+class Model:
+    """Every vector by frame, and what is current."""
+
+    def __init__(self) -> None:
+        self.vectors: dict[int, Vector] = {}
+        self.gone: set[int] = set()
+        self.tags: dict[int, str] = {}
+
+    def search(self, query: Vector, k: int, tag: str | None = None) -> list[tuple[int, float]]:
+        every = [
+            (round(cosine(vector, query), 9) + 0.0, frame)
+            for frame, vector in self.vectors.items()
+            if frame not in self.gone and tag in (None, self.tags[frame])
+        ]
+        every.sort(key=lambda item: (-item[0], item[1]))
+        return [(frame, score) for score, frame in every[:k]]
+
+    def copy(self) -> "Model":
+        other = Model()
+        other.vectors, other.gone = dict(self.vectors), set(self.gone)
+        other.tags = dict(self.tags)
+        return other
+
+
+def histories(store: Store, source: Random, acts: int) -> dict[int, Model]:
+    """Put, embed anew, delete and supersede at random; return what there is after each act."""
+    model, found = Model(), dict[int, Model]()
+    for _ in range(acts):
+        alive = [frame for frame in model.vectors if frame not in model.gone]
+        act = source.choice(("put", "put", "plain", "embed", "delete", "supersede"))
+        if act == "put" or not alive:
+            tag, [vector] = source.choice("ab"), drawn(source)
+            frame = store.put_frame("text", tags=[tag], embedding=vector, space="s").id
+            model.vectors[frame], model.tags[frame] = vector, tag
+        elif act == "plain":
+            frame = store.put_frame("no vector", tags=["a"]).id
+            if source.random() < 0.5:
+                [vector] = drawn(source)
+                embed(store, frame, vector)
+                model.vectors[frame], model.tags[frame] = vector, "a"
+        elif act == "embed":
+            frame, [vector] = source.choice(alive), drawn(source)
+            embed(store, frame, vector)
+            model.vectors[frame] = vector
+        else:
+            frame = source.choice(alive)
+            if act == "delete":
+                store.delete(frame)
+            else:
+                store.supersede(frame, "instead")
+            model.gone.add(frame)
+        found[store.head.seq] = model.copy()
+    return found
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_the_nearest_are_those_of_a_plain_model_as_of_every_event(
+    seed: int, tmp_path: Path
+) -> None:
+    """With deletes, new vectors for old frames and filters; and after a checkpoint and a replay."""
+    source, path = Random(seed), tmp_path / "memory.cera"
+    with cerata.open(path) as store:
+        found = histories(store, source, 60)
+        queries = drawn(source, 3)
+        store.checkpoint()
+    for mode in ("rw", "r"):
+        with cerata.open(path, mode=mode) as store:
+            for seq, model in found.items():
+                view = store.at(seq)
+                for query in queries:
+                    assert said(view.search(query, k=7)) == model.search(query, 7)
+                    tagged = view.search(query, k=5, where=Filter(tags=["a"]))
+                    assert said(tagged) == model.search(query, 5, "a")
+            assert store.verify().ok
+
+
+def test_signs_find_the_candidates_of_many_and_their_past(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Independent numbers are the hardest case; and what is found is what was found then."""
+    source = np.random.default_rng(3)
+    matrix = source.standard_normal((3_000, 64)).astype(np.float32)
+    queries = source.standard_normal((20, 64)).astype(np.float32)
+    monkeypatch.setattr(nearest_module, "ALL_ROWS_MAX", 100)
+    monkeypatch.setattr(nearest_module, "CANDIDATES_MIN", 900)
+    with cerata.open(":memory:") as store, cerata.open(":memory:") as early:
+        for start in range(0, 3_000, 500):
+            part = matrix[start : start + 500]
+            store.put_frames(["text"] * 500, embeddings=part, space="s")
+            if start < 1_500:
+                early.put_frames(["text"] * 500, embeddings=part, space="s")
+        kept = few = 0
+        for query in queries:
+            scores = [(round(cosine(row, query), 9), -place) for place, row in enumerate(matrix, 1)]
+            best = {-place for _, place in sorted(scores, reverse=True)[:10]}
+            kept += len(best & {hit.id for hit in store.search(query)})
+            with monkeypatch.context() as fewer:
+                fewer.setattr(nearest_module, "CANDIDATES_MIN", 60)
+                few += len(best & {hit.id for hit in store.search(query)})
+            assert said(store.at(1_500).search(query)) == said(early.search(query))
+        assert few < 0.7 * 200 < 0.9 * 200 <= kept
+
+
+def test_equal_vectors_come_by_age_however_many(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The order of equals must not hang on blocks of a product, nor on which were candidates."""
+    monkeypatch.setattr(nearest_module, "ALL_ROWS_MAX", 10)
+    monkeypatch.setattr(nearest_module, "CANDIDATES_MIN", 30)
+    with cerata.open(":memory:") as store:
+        store.put_frames(["same"] * 200, embeddings=np.ones((200, 5)), space="s")
+        store.put_frame("other", embedding=-np.ones(5), space="s")
+        assert [hit.id for hit in store.search(np.ones(5), k=12)] == list(range(1, 13))
+        assert {hit.score for hit in store.search(np.ones(5), k=12)} == {1.0}
+        assert len(store.search(np.ones(5), k=500)) == 201
+        assert [hit.score for hit in store.search(np.zeros(5), k=2)] == [0.0, 0.0]
+
+
+def test_numbers_too_large_for_float32_sums_are_ordered_all_the_same() -> None:
+    large = np.full(40, 3e38, np.float32)
+    rows = np.stack([large * sign for sign in (1, -1, 0.5)] * 9)
+    with cerata.open(":memory:") as store:
+        store.put_frames(["x"] * 27, embeddings=rows, space="s")
+        found = store.search(large, k=10)
+        assert [hit.score for hit in found] == [1.0] * 10
+        assert [hit.id for hit in found][:4] == [1, 3, 4, 6]
+
+
+def test_inner_products_where_the_space_says_so() -> None:
+    space = EmbedderIdentity("e", "1", 2, metric="dot").space
+    with cerata.open(":memory:") as store:
+        store.put_frames(["a", "b"], embeddings=[[1, 0], [3, 3]], space=space)
+        assert said(store.search(np.array([2.0, 0.0]))) == [(2, 6.0), (1, 2.0)]
+
+
+def test_int8_spaces_are_searched_as_they_were_stored() -> None:
+    rows = np.array([[127, 0, -3], [0, 127, 5], [90, 90, 0]], np.int8)
+    query = np.array([1.0, 0.5, 0.0], np.float32)
+    with cerata.open(":memory:") as store:
+        store.put_frames(["a", "b", "c"], embeddings=rows, space="s")
+        expected = sorted(((round(cosine(row, query), 9), -at) for at, row in enumerate(rows, 1)))
+        assert said(store.search(query)) == [(-at, score) for score, at in reversed(expected)]
+        vector = store.embedding(2)
+        assert vector is not None
+        assert vector.dtype.str == "|i1"
+        assert vector.tolist() == rows[1].tolist()
+
+
+# --- which space ---------------------------------------------------------------------------------
+
+
+def test_spaces_do_not_mix() -> None:
+    with cerata.open(":memory:") as store:
+        one = store.put_frame("a", embedding=[1, 0], space="one").id
+        two = store.put_frame("b", embedding=[1, 0], space="two").id
+        embed(store, one, np.array([0, 1], np.float32), "two")
+        store.put_frame("c", embedding=[1, 0, 0], space="three")
+        with pytest.raises(cerata.InvalidInput, match="2 spaces have vectors of 2 dimensions"):
+            store.search(np.array([1, 0]))
+        assert said(store.search(np.array([1, 0]), space="one")) == [(one, 1.0)]
+        assert said(store.search(np.array([1, 0]), space="two")) == [(two, 1.0), (one, 0.0)]
+        assert len(store.search(np.array([1, 0, 0]))) == 1
+        with pytest.raises(cerata.InvalidInput, match="has vectors in 2 spaces"):
+            store.embedding(one)
+        found = store.embedding(one, "two")
+        assert found is not None
+        assert found.tolist() == [0, 1]
+        assert store.embedding(store.put_frame("d").id) is None
+
+
+@pytest.mark.parametrize(
+    ("query", "more", "error", "what"),
+    [
+        (np.zeros((2, 2)), {}, cerata.InvalidInput, "shape"),
+        (np.array([]), {}, cerata.InvalidInput, "shape"),
+        (np.array([1.0, np.nan]), {}, cerata.InvalidInput, "not finite"),
+        (np.array(["a", "b"]), {}, cerata.InvalidInput, "shape"),
+        (np.ones(3), {}, cerata.InvalidInput, "3 dimensions"),
+        (np.ones(2), {"space": "none"}, cerata.NotFound, "'none'"),
+        (np.ones(2), {"embedding": np.ones(2)}, cerata.InvalidInput, "words are asked for"),
+        (np.ones(2), {"mode": "text"}, cerata.InvalidInput, "words are asked for"),
+        ("words", {"mode": "vector"}, cerata.InvalidInput, "no vector"),
+        ("words", {"mode": "both"}, cerata.InvalidInput, "'both'"),
+        ("words", {"space": "s"}, cerata.InvalidInput, "no vector"),
+    ],
+)
+def test_what_is_no_vector_is_refused_with_what_is_there(
+    query: Any, more: dict[str, Any], error: type[Exception], what: str
+) -> None:
+    with cerata.open(":memory:") as store:
+        store.put_frame("a", embedding=[1, 0], space="s")
+        with pytest.raises(error, match=what):
+            store.search(query, **more)
+
+
+def test_a_memory_without_vectors_says_so() -> None:
+    with cerata.open(":memory:") as store:
+        store.put_frame("a")
+        with pytest.raises(cerata.NotFound, match="no vectors"):
+            store.search(np.ones(2))
+
+
+def test_a_hit_of_the_vectors_explains_itself() -> None:
+    with cerata.open(":memory:") as store:
+        tea = store.put_frame("green tea", tags=["a"], embedding=[1, 0], space="s").id
+        store.put_frame("tea", tags=["b"], embedding=[0.5, 1], space="s")
+        gone = store.put_frame("a cup", tags=["a"], embedding=[1, 0], space="s")
+        store.delete(gone)
+        [hit] = store.search("tea", embedding=[1, 0], where=Filter(tags=["a"]))
+        found = store.explain(hit)
+        words, vectors = (one for one in found.lanes if one.added)
+        assert (hit.id, words.lane, vectors.lane) == (tea, "text", "vectors")
+        assert (vectors.rank, vectors.score, vectors.found) == (1, 1.0, 1)
+        assert found.score == round(words.added + vectors.added, 9)
+        assert "1 deleted" in str(found)
+        with store.transaction():
+            store.put_frame("new", embedding=[1, 0], space="s")
+            [_, _, last] = store.search(np.array([1, 0]))
+            assert store.explain(last).lanes[0].found == 3
+
+
+# --- with words ----------------------------------------------------------------------------------
+
+
+def test_words_and_vectors_are_two_lanes_of_one_search() -> None:
+    with cerata.open(":memory:") as store:
+        tea = store.put_frame("green tea", embedding=[1, 0], space="s").id
+        cup = store.put_frame("a cup of something", embedding=[0.9, 0.1], space="s").id
+        far = store.put_frame("trains", embedding=[-1, 0], space="s").id
+        both = store.search("tea", embedding=[1, 0])
+        assert [(hit.id, hit.lanes) for hit in both] == [
+            (tea, ("text", "vectors")),
+            (cup, ("vectors",)),
+            (far, ("vectors",)),
+        ]
+        assert [hit.id for hit in store.search("tea", embedding=[1, 0], mode="text")] == [tea]
+        only = store.search("tea", embedding=[1, 0], mode="vector", k=2)
+        assert [(hit.id, hit.lanes) for hit in only] == [(tea, ("vectors",)), (cup, ("vectors",))]
+        assert "cup" in store.recall("tea", embedding=[1, 0]).text
+
+
+def test_what_a_question_demands_holds_for_what_vectors_find() -> None:
+    with cerata.open(":memory:") as store:
+        a = store.put_frame("red tea", tags=["x"], embedding=[1, 0], space="s").id
+        store.put_frame("blue tea", tags=["y"], embedding=[1, 0], space="s")
+        for asked in ('tea "red"', cerata.query("tea NOT blue"), cerata.query("tea tag:x")):
+            assert [hit.id for hit in store.search(asked, embedding=[1, 0])] == [a]
+            assert [hit.id for hit in store.search(asked, embedding=[1, 0], mode="vector")] == [a]
+
+
+# --- transactions, scopes, damage ----------------------------------------------------------------
+
+
+def test_what_a_transaction_gathered_is_searched_too() -> None:
+    with cerata.open(":memory:") as store:
+        old = store.put_frame("old", embedding=[1, 0], space="s").id
+        moved = store.put_frame("moved", embedding=[0.9, 0.1], space="s").id
+        gone = store.put_frame("gone", embedding=[1, 0], space="s").id
+        with store.transaction() as transaction:
+            new = store.put_frame("new", embedding=[1, 0], space="s").id
+            embed(store, moved, np.array([-1, 0], np.float32))
+            store.delete(gone)
+            inside = said(store.search(np.array([1, 0])))
+            assert inside == [(old, 1.0), (new, 1.0), (moved, -1.0)]
+            vector = store.embedding(moved)
+            assert vector is not None
+            assert vector.tolist() == [-1, 0]
+        assert transaction.receipt is not None
+        ids = {new: transaction.receipt.ids[0]}
+        assert said(store.search(np.array([1, 0]))) == [
+            (ids.get(frame, frame), score) for frame, score in inside
+        ]
+
+
+def test_a_scope_hides_vectors_as_it_hides_frames(tmp_path: Path) -> None:
+    path = tmp_path / "memory.cera"
+    for tenant in ("alice", "bob"):
+        with cerata.open(path, scope={"tenant": tenant}) as store:
+            store.put_frame(tenant, embedding=[1, 0], space="s")
+    with cerata.open(path, scope={"tenant": "bob"}) as store:
+        assert [hit.text for hit in store.search(np.array([1, 0]))] == ["bob"]
+
+
+def test_a_changed_vector_is_noticed_and_never_ranked(tmp_path: Path) -> None:
+    path, rows = tmp_path / "memory.cera", np.random.default_rng(1).random((300, 200), np.float32)
+    with cerata.open(path, ring_bytes=1 << 16) as store:
+        store.put_frames([f"text {row}" for row in range(300)], embeddings=rows, space="s")
+        store.checkpoint()
+    data, changed = path.read_bytes(), np.float32(-1).tobytes()
+    at = data.index(rows[7].tobytes())
+    path.write_bytes(data[:at] + changed + data[at + 4 :])
+    with cerata.open(path, mode="r") as store:
+        with pytest.raises(cerata.Corrupt, match="event 8 is damaged"):
+            store.search(rows[0])
+        assert len(store.search("text", k=300)) == 300
+        assert not store.verify().ok
+
+
+def test_erased_or_unknown_frames_have_no_row() -> None:
+    """The fold never fails: a vector for what is no frame is passed over by every search."""
+    with cerata.open(":memory:") as store:
+        store.put_frame("a", embedding=[1, 0], space="s")
+        with pytest.raises(cerata.NotFound):
+            embed(store, 99, np.array([1, 0], np.float32))
+        assert isinstance(store._log.event(1).body, PutFrame)
+        assert len(store.search(np.array([1, 0]))) == 1
+
+
+# --- with an embedder ----------------------------------------------------------------------------
+
+
+def test_a_store_with_an_embedder_makes_the_questions_vectors() -> None:
+    embedder = Hashing()
+    with cerata.open(":memory:", embedder=embedder) as store:
+        assert store.search("tea") == []
+        with pytest.raises(cerata.NotFound):
+            store.search("tea", mode="vector")
+        first = store.put_frame("green tea").id
+        then = store.head
+        store.put_frame("a train")
+        assert [hit.lanes for hit in store.search("tea", k=1)] == [("text", "vectors")]
+        assert [hit.lanes for hit in store.search("tea", k=1, mode="text")] == [("text",)]
+        [best, _] = store.search("green tea", mode="vector")
+        assert (best.id, best.score) == (first, 1.0)
+        assert [hit.lanes for hit in store.at(then).search("tea")] == [("text", "vectors")]
+        assert store.recall("tea").lanes == ("text", "facts", "vectors")
+        asked = len(embedder.asked)
+        store.search(cerata.query("tea"))
+        assert len(embedder.asked) == asked
+        with pytest.raises(cerata.InvalidInput, match="no vector"):
+            store.search("tea", space="another")
