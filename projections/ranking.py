@@ -166,10 +166,12 @@ class FulltextView:
         return Matching(self._occurrences, self._vocabulary, filters).found(tree)
 
     def words(self, query: str | Query, row: int) -> list[WordScore]:
-        """Return what each word of a query adds to a row's score, in the order of the sum."""
+        """Return what each word of a query adds to a row's score, that which adds most first."""
         tree = plain(query) if isinstance(query, str) else query
         matching = Matching(self._occurrences, self._vocabulary)
-        return [self._word(name, group, row) for name, group in matching.named_groups(tree)]
+        found = [self._word(name, group, row) for name, group in matching.named_groups(tree)]
+        # Not in the order of the vocabulary, which knows words of later events.
+        return sorted(found, key=lambda one: (-round(one.added, SCORE_DECIMALS), one.word))
 
     def _word(self, name: str, group: Group, row: int) -> WordScore:
         idf = self._idf(int(np.count_nonzero(self._alive[group.rows])))

@@ -120,7 +120,7 @@ def test_each_lane_says_its_rank_and_what_it_added(store: Store) -> None:
 
 def test_words_are_as_they_were_asked_for_with_what_they_are_worth(store: Store) -> None:
     """Two documents have Alice's name, so its idf is that of two of three."""
-    [alice, table] = explained(store, "Alice's TABLES?", profile="words")[4].words
+    [table, alice] = explained(store, "Alice's TABLES?", profile="words")[4].words
     assert (alice.word, alice.count, table.word, table.count) == ("alice", 1, "tables", 1)
     assert round(alice.idf, 6) == 0.470004
     assert round(table.idf, 6) == 0.980829
@@ -184,8 +184,8 @@ def test_printing_an_explanation_says_it_in_a_few_lines(store: Store) -> None:
         "#1 scores 0.032787 = text 0.016393 + facts 0.016393",
         "  factual question (where), profile balanced 1, ranks fused: weight / (60 + rank)",
         "  text   rank 1 of 2, score 1.481, weight 1",
-        "         alice   0.667 = idf 0.470 x 1.419 (count 3)",
         "         spring  0.814 = idf 0.981 x 0.830 (count 1)",
+        "         alice   0.667 = idf 0.470 x 1.419 (count 3)",
         "         not in it: live",
         "         left out of 4 candidates: 1 deleted, 1 superseded",
         "  facts  rank 1 of 2, score 1.365, weight 1",
