@@ -207,7 +207,7 @@ def test_in_a_transaction_no_text_is_embedded_twice(store: Store, embedder: Hash
 
 
 def test_a_repetition_under_a_key_asks_no_embedder(tmp_path: Path, embedder: Hashing) -> None:
-    """Not even after the text was forgotten by another call's key, or by whoever has none."""
+    """Not even where the text has no vector, or none of this embedder."""
     path = tmp_path / "a.cera"
     with cerata.open(path) as store:
         first = store.put_frame("wax", key="k")
@@ -220,8 +220,10 @@ def test_a_repetition_under_a_key_asks_no_embedder(tmp_path: Path, embedder: Has
         with pytest.raises(cerata.IdempotencyConflict):
             store.put_frame("other", key="k")
         assert embedder.asked == ["tablet"]
-    with cerata.open(path, embedder=Hashing("2")) as store:
+    other = Hashing("2")
+    with cerata.open(path, embedder=other) as store:
         assert not store.put_frames(["tablet"], key="l").added
+    assert other.asked == []
 
 
 def test_a_vector_that_the_caller_gave_is_part_of_what_a_key_stands_for(store: Store) -> None:
@@ -230,14 +232,33 @@ def test_a_vector_that_the_caller_gave_is_part_of_what_a_key_stands_for(store: S
         store.put_frame("wax", key="k")
 
 
-def test_a_block_that_is_run_again_asks_no_embedder(store: Store, embedder: Hashing) -> None:
-    for is_first in (True, False):
-        with store.transaction(key="k") as transaction:
-            store.put_frame("wax")
-            store.remember("tablet")
-        assert transaction.receipt is not None
-        assert transaction.receipt.added is is_first
-    assert embedder.asked == ["wax", "tablet"]
+def test_a_block_that_is_run_again_asks_no_embedder(tmp_path: Path) -> None:
+    """Not even one whose vectors the log has none of."""
+    path, embedders = tmp_path / "a.cera", (Hashing("1"), Hashing("2"))
+    for embedder, asked in zip(embedders, (["wax", "tablet"], []), strict=True):
+        with cerata.open(path, embedder=embedder) as store:
+            with store.transaction(key="k") as transaction:
+                store.put_frame("wax")
+                store.remember("tablet")
+            assert transaction.receipt is not None
+            assert transaction.receipt.added is bool(asked)
+            assert embedder.asked == asked
+
+
+def test_a_block_goes_on_after_a_call_that_was_not_embedded(
+    store: Store, embedder: Hashing
+) -> None:
+    """Nothing of that call is gathered."""
+    with store.transaction() as transaction:
+        store.put_frame("wax")
+        embedder.says = RuntimeError("busy")
+        with pytest.raises(EmbedderFailed):
+            store.put_frames(["tablet", "stylus"])
+        embedder.says = None
+        store.put_frame("stylus")
+    assert transaction.receipt is not None
+    assert transaction.receipt.ids == (1, 2)
+    assert vectors_of(store) == expected("wax", "stylus")
 
 
 # --- failures ------------------------------------------------------------------------------------
