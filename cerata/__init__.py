@@ -43,6 +43,7 @@ if TYPE_CHECKING:
     )
     from cerata.engine.events import Draft, Event, EventBody, event, upcaster
     from cerata.engine.head import Head
+    from cerata.memory.access import Access
     from cerata.memory.asserting import Assertion
     from cerata.memory.believing import Reason, Why
     from cerata.memory.difference import Change, Diff
@@ -86,6 +87,7 @@ if TYPE_CHECKING:
     from cerata.retrieval.query import query
 
 __all__ = [
+    "Access",
     "Allen",
     "Assertion",
     "CallableEmbedder",
@@ -194,6 +196,7 @@ _HOMES = {
     "cerata.engine.head": ("Head",),
     "cerata.memory.difference": ("Change", "Diff"),
     "cerata.memory.drafting": ("content_hash",),
+    "cerata.memory.access": ("Access",),
     "cerata.memory.asserting": ("Assertion",),
     "cerata.memory.fact_changes": ("FactChange",),
     "cerata.memory.fact_search": ("FactHit",),

@@ -3,6 +3,7 @@
 from typing import Final
 
 from cerata.engine.events import (
+    AccessFrames,
     AssertFact,
     DeleteFrame,
     Erased,
@@ -16,6 +17,7 @@ from cerata.engine.events import (
     PutFrame,
     PutPredicate,
     PutTag,
+    RecallContext,
     RetractFact,
     SplitEntity,
     SupersedeFrame,
@@ -42,6 +44,8 @@ ACTS: Final = {
     "splitEntity": "split",
     "unsplitEntity": "unsplit",
     "extractFacts": "extract",
+    "recall": "recall",
+    "access": "use",
 }
 """What people call the kinds of events; others are called what they are on disk."""
 
@@ -62,6 +66,11 @@ def describe(event: Event) -> str:
     if isinstance(body, ExtractFacts):
         by = f"{body.extractor} {body.extractor_version}"
         return f"{counted(body.count, 'fact')} in #{body.frame} by {by}"
+    if isinstance(body, RecallContext):
+        facts = f", {counted(len(body.facts), 'fact')}" if body.facts else ""
+        return f"{counted(len(body.frames), 'frame')}{facts} for {body.query}"
+    if isinstance(body, AccessFrames):
+        return ", ".join(f"#{frame}" for frame in body.frames)
     return _describe_fact(body)
 
 

@@ -94,7 +94,7 @@ def run_verify(options: Namespace, output: Output) -> int:
                 f"{counted(found.log.events, 'event')}, every hash recomputed",
             )
         )
-        output.line(f"    {names} equal their replay")
+        output.paragraph(Text(f"{names} equal their replay"), indent=4, lines=4)
     else:
         output.line("'cerata doctor' says what to do.", style="dim")
     output.result(found.to_dict())

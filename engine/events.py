@@ -355,6 +355,51 @@ class UnlinkFacts(EventBody, frozen=True, kw_only=True):
     link: int
 
 
+@event(
+    "recall",
+    references={
+        "frames": "putFrame",
+        "facts": "assertFact",
+        "omitted": "putFrame",
+        "omitted_facts": "assertFact",
+    },
+)
+class RecallContext(EventBody, frozen=True, kw_only=True):
+    """A context was shown to a model: what was asked as of which event, and what it had.
+
+    ``query`` is as asked; of the full language the tree, written out. ``tokenizer``, ``profile``
+    and ``profile_version`` say by what it was made; ``where``, the filter as JSON, ``form`` and the
+    two budgets how. ``frames`` and ``facts`` were shown; what was ``omitted`` was found and did not
+    fit. ``context`` is H of the text in UTF-8. ``mode`` and ``space`` are those of a search by
+    vectors, and ``vector`` the question's: float32, little-endian.
+    """
+
+    query: str
+    basis: int
+    tokenizer: str
+    profile: str
+    profile_version: int
+    max_tokens: int
+    entry_tokens: int
+    form: str
+    context: bytes
+    where: str | None = None
+    mode: str = "hybrid"
+    space: str | None = None
+    vector: bytes | None = None
+    frames: tuple[int, ...] = ()
+    facts: tuple[int, ...] = ()
+    omitted: tuple[int, ...] = ()
+    omitted_facts: tuple[int, ...] = ()
+
+
+@event("access", references={"frames": "putFrame"})
+class AccessFrames(EventBody, frozen=True, kw_only=True):
+    """Frames were used: opened, cited, or whatever the caller counts as that."""
+
+    frames: tuple[int, ...]
+
+
 @event("gap")
 class Gap(EventBody, frozen=True, kw_only=True):
     """Stands for an event that was lost, so that later ids stay; ``repair`` writes it."""

@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
-from cerata.engine.errors import InvalidInput
+from cerata.engine.errors import InvalidInput, ReadOnly
+from cerata.engine.events import RecallContext
 from cerata.projections.filters import Filter
 from cerata.projections.query import Query
 from cerata.projections.vector_columns import Matrix
@@ -19,6 +20,7 @@ from cerata.retrieval.context import ENTRY_TOKENS_MAX, Entry, Form, check_budget
 from cerata.retrieval.profiles import Profile, profile_of
 from cerata.retrieval.span import best_span
 
+from .access import recall_of
 from .drafting import SPAN, is_unicode
 from .explanation import Explanation
 from .fact_search import source_of_fact, told_fact
@@ -155,6 +157,7 @@ class Questions(ABC):
         where: Filter | None = None,
         profile: str | Profile | None = None,
         form: Form = "text",
+        record: bool = False,
     ) -> Context:
         """Return the best entries for a question that fit ``max_tokens``, with their sources.
 
@@ -166,10 +169,12 @@ class Questions(ABC):
         context says so: those that ``where`` and the query's own filters let pass and no NOT
         excludes. Bytes are shown as their ``search_text``, or as how many there are. ``profile``
         is as for `search`, and ``lanes`` of the context says which ran; so are ``embedding``,
-        ``space`` and ``mode``.
+        ``space`` and ``mode``. With ``record``, of a store, an event says what was shown, by which
+        `access` counts.
 
         Raises:
-            InvalidInput: as `search`; or a budget is not positive.
+            InvalidInput: as `search`; or a budget is not positive. ReadOnly: ``record``, and what
+            is asked does not write.
         """
         view = self.view()
         _check_query(query)
@@ -204,7 +209,7 @@ class Questions(ABC):
             form=form,
         )
         shown = {number for item in filled.items for number in (item.id, *item.joined)}
-        return Context(
+        context = Context(
             text=filled.text,
             tokens=filled.tokens,
             max_tokens=max_tokens,
@@ -217,6 +222,17 @@ class Questions(ABC):
             fallback=is_fallback,
             lanes=tuple(search.weights),
             profile=search.profile.label,
+        )
+        if not record:
+            return context
+        ids = [fact.id for fact in facts]
+        said = recall_of(search, context, ids, entry_tokens=entry_tokens, form=form)
+        return self._recorded(context, said)
+
+    def _recorded(self, context: Context, said: RecallContext) -> Context:
+        """Return a context once the event is written that says that it was shown."""
+        raise ReadOnly(
+            "A view does not write", remedy="Recall from the store, or without record=True."
         )
 
     def source_of(self, frame: Frame) -> str:

@@ -18,6 +18,7 @@ from cerata.projections.tags import Tags, tenant_key
 from cerata.projections.timeline import Position, TimelineOrder
 from cerata.projections.times import to_datetime, to_microseconds
 
+from .access import Access, access_of
 from .asking import Questions
 from .believing import Beliefs
 from .drafting import check_content_hash, check_number, is_unicode
@@ -198,6 +199,18 @@ class Reads(Questions, Beliefs, GraphReads, LinkReads, PictureReads):
         if not is_unicode(uri):
             return []
         return self.view().layers.current(lambda layer: layer.frames.find_uri(uri, layer.n))
+
+    def access(self, frame: FrameId) -> Access:
+        """Return how often recorded recalls showed a frame, and how often it was used.
+
+        Counted is what was recorded within the view's scope. Cost: a pass over the counts of all
+        frames that were ever shown or used; after a write, a copy of them too.
+
+        Raises:
+            NotFound: no frame with this id at this basis, or it is outside the scope.
+        """
+        view = self.view()
+        return access_of(view, view.existing(frame))
 
     # --- the log, tags, and users' own projections -----------------------------------------------
 

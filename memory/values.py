@@ -230,6 +230,8 @@ class Context:
     """What counted: the encoding, and the package and version that has it."""
     lanes: tuple[str, ...] = ()
     profile: str = ""
+    recorded: int | None = None
+    """The event that says that it was shown; None where that was not asked for."""
 
     @property
     def summary(self) -> str:
@@ -265,6 +267,7 @@ class Context:
             "fallback": self.fallback,
             "lanes": list(self.lanes),
             "profile": self.profile,
+            "recorded": self.recorded,
         }
 
 

@@ -6,17 +6,20 @@ documents (`ingest`).
 
 from abc import abstractmethod
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from cerata.engine.errors import InvalidInput
 from cerata.engine.events import (
+    AccessFrames,
     DeleteFrame,
     Draft,
     EventBody,
     JsonValue,
     PutTag,
+    RecallContext,
     ScopeValue,
     SupersedeFrame,
 )
@@ -26,7 +29,7 @@ from .embedding import Embeds
 from .gaining import FactGains
 from .linking import LinkWrites
 from .spaces import Vector, Vectors, vectors
-from .values import FrameId, Receipt, frame_id
+from .values import Context, FrameId, Receipt, frame_id
 from .view import Basis, View
 
 if TYPE_CHECKING:
@@ -269,6 +272,27 @@ class Writes(FactGains, LinkWrites, Embeds):
         seq = view.basis
         self._called(scope, "tag", name, at if isinstance(at, str | datetime) else seq)
         return self.write([Draft(PutTag(tag=name, at=seq), scope)])
+
+    def record_access(self, *frames: FrameId) -> Receipt:
+        """Say that frames were used: opened, cited, or whatever you count; `access` counts it.
+
+        Durable on return.
+
+        Raises:
+            NotFound: no such frame. InvalidInput: no frame was given.
+        """
+        if not frames:
+            raise InvalidInput("No frame was given", remedy="Name those that were used.")
+        numbers = tuple(dict.fromkeys(map(frame_id, frames)))
+        scope = full_scope(None, self._scope)
+        self._called(scope, "record_access", numbers)
+        return self.write([Draft(AccessFrames(frames=numbers), scope)])
+
+    def _recorded(self, context: Context, said: RecallContext) -> Context:
+        scope = full_scope(None, self._scope)
+        self._called(scope, "recall", said)
+        receipt = self.write([Draft(said, scope)])
+        return replace(context, recorded=receipt.seqs[0])
 
     def append(
         self, *events: EventBody | Draft, expect: int | None = None, key: str | None = None

@@ -12,6 +12,7 @@ from typing import Final, cast
 from cerata.engine.errors import InvalidInput, NotFound
 from cerata.engine.events import EventBody
 
+from .accesses import Accesses
 from .fact_text import FactTextProjection
 from .facts import FactsProjection
 from .frames import FramesProjection
@@ -33,6 +34,7 @@ BUILT_IN: Final[Mapping[str, Make]] = {
     LinksProjection.name: LinksProjection,
     VectorsProjection.name: VectorsProjection,
     Tags.name: lambda: row_fold(Tags),
+    Accesses.name: lambda: row_fold(Accesses),
 }
 """Every projection that any store has, in the order in which they are saved."""
 

@@ -59,7 +59,8 @@ def test_verify_says_ok_and_what_was_checked(run: Run, notes: Path) -> None:
     assert code == 0
     assert out == (
         "ok: 2 events, every hash recomputed\n"
-        "    facts, facttext, frames, fulltext, links, tags, vectors equal their replay\n"
+        "    access, facts, facttext, frames, fulltext, links, tags, vectors equal their\n"
+        "    replay\n"
     )
 
 
@@ -272,7 +273,7 @@ def test_the_tour_holds_on_other_peoples_files(run: Run, notes: Path) -> None:
     assert said["kill"]["acknowledged"] >= 200
     assert said["kill"]["missing"] == 0
     assert said["correct"]["now"] != said["correct"]["before"]
-    every = {"facts", "facttext", "frames", "fulltext", "links", "tags", "vectors"}
+    every = {"access", "facts", "facttext", "frames", "fulltext", "links", "tags", "vectors"}
     assert set(said["rebuild"]["digests"]) == every
     assert len(said["next"]) == 3
 

@@ -34,6 +34,7 @@ import numpy as np
 from cerata.engine.errors import NotFound, ProjectionFailed
 from cerata.engine.events import (
     DEFAULT_SCOPE,
+    AccessFrames,
     AssertFact,
     Attachment,
     DeleteFrame,
@@ -49,6 +50,7 @@ from cerata.engine.events import (
     PutFrame,
     PutPredicate,
     PutTag,
+    RecallContext,
     RetractFact,
     SplitEntity,
     SupersedeFrame,
@@ -191,12 +193,32 @@ def _body(source: Random, first: int, place: int) -> EventBody:
         return PutTag(tag=f"t{first}-{place}", at=first)
     if draw < 0.79:
         return _about_facts(source, ref)
-    if draw < 0.81:
+    if draw < 0.80:
         return Gap(reason="lost")
+    if draw < 0.81:
+        return _about_access(source, ref)
     if draw < 0.85:
         data = msgspec.msgpack.encode({"tag": "x", "cents": 1})
         return UnknownBody(kind=source.choice(("rare", "testSpent")), kind_version=9, data=data)
     return Spent(tag=source.choice(WORDS), cents=source.choice((-2, -1, 1, 1, 2, 2)))
+
+
+def _about_access(source: Random, ref: Callable[[], int]) -> EventBody:
+    if source.random() < 0.5:
+        return AccessFrames(frames=(ref(), ref()))
+    return RecallContext(
+        query="the index",
+        basis=1,
+        tokenizer="words",
+        profile="balanced",
+        profile_version=1,
+        max_tokens=100,
+        entry_tokens=50,
+        form="text",
+        context=b"h" * 32,
+        frames=(ref(), ref()),
+        omitted=(ref(),),
+    )
 
 
 def _about_facts(source: Random, ref: Callable[[], int]) -> EventBody:
@@ -303,6 +325,7 @@ def _said(view: View, step: int) -> object:
         ],
         [(frame.to_dict(), view.source_of(frame)) for frame in every],
         [_tried(view.frame, number) for number in range(0, view.basis + 2, step)],
+        [_tried(view.access, number) for number in range(0, view.basis + 2, step)],
         [(view.content(one).hex(), view.children(one), view.chunks(one)) for one in every],
         [[version.to_dict() for version in view.history(one)] for one in every],
         [view.find_content(found * 16) for found in (b"a", b"b")],
