@@ -57,12 +57,13 @@ def entity_of(one: Assertion) -> Entity:
     return one.object
 
 
+DURABLE: Final = "PRAGMA journal_mode=WAL; PRAGMA synchronous=FULL; PRAGMA cache_size=-2000000;"
+
+
 def connected(path: str) -> sqlite3.Connection:
     """Return a database as durable as a memory is, with a cache that holds all of it."""
     database = sqlite3.connect(path)
-    database.executescript(
-        "PRAGMA journal_mode=WAL; PRAGMA synchronous=FULL; PRAGMA cache_size=-2000000;"
-    )
+    database.executescript(DURABLE)
     return database
 
 

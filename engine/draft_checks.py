@@ -216,7 +216,8 @@ def check_attachments(draft: Draft) -> None:
     if isinstance(body, UnknownBody):
         return
     there = {(hash_bytes(data), len(data)): data for data in given}
-    named = {(one.hash, one.size) for one in _attachments_in(body)}
+    values = _naming(body)
+    named = {(one.hash, one.size) for value in values for one in _attachments_in(value)}
     if missing := len(named - there.keys()):
         raise InvalidInput(
             f"{missing} of the {len(named)} attachments that the body names by hash and size "
@@ -228,8 +229,7 @@ def check_attachments(draft: Draft) -> None:
             f"{unnamed} of the {len(there)} attachments are named by nothing in the body",
             remedy="Put Attachment(BLAKE3-256 of the bytes, their size) into the body.",
         )
-    for name in body.__struct_fields__:
-        value: object = getattr(body, name)
+    for value in values:
         if isinstance(value, Embedding) and value.dtype == "f4":
             numbers = np.frombuffer(there[value.data.hash, value.data.size], "<f4")
             if not np.isfinite(numbers).all():
@@ -237,6 +237,13 @@ def check_attachments(draft: Draft) -> None:
                     "An embedding has a number that is not finite",
                     remedy="Give what its embedder returned, without NaN and infinity.",
                 )
+
+
+def _naming(body: EventBody) -> list[object]:
+    """Return the fields of a body that can name attachments; of a frame there are two."""
+    if isinstance(body, PutFrame):
+        return [body.blob, body.embedding]
+    return [getattr(body, name) for name in body.__struct_fields__]
 
 
 def _attachments_in(value: object) -> Iterator[Attachment]:

@@ -48,7 +48,7 @@ PAGES_SIZE = 2 * PAGE_SIZE
 _TURN_OFFSET = PAGE_SIZE - PAGE_CHECK_SIZE
 _TURN_STOP = PAGE_SIZE + PAGE_FIELDS_SIZE
 _TURN_SIZE = _TURN_STOP - _TURN_OFFSET
-_STRUCTURES_KEPT_MAX = 64
+_STRUCTURES_KEPT_MAX = 256
 _JOIN_SIZE_MAX = 8 << 20
 """Pieces up to this many bytes are copied together and written by one call."""
 
@@ -240,7 +240,7 @@ class LogFile:
         return body
 
     def segment(self, offset: int, length: int) -> Segment:
-        """Return a segment or spill, its index decoded; the last 64 are kept."""
+        """Return a segment or spill, its index decoded; the last 256 are kept."""
         found = self._segments.get((offset, length))
         if found is None:
             found = Segment(self.file, self.key, offset, length)
@@ -249,7 +249,7 @@ class LogFile:
         return found
 
     def manifest(self, ref: Ref) -> tuple[Ref, ...]:
-        """Return a manifest page's references; the last 64 pages are kept."""
+        """Return a manifest page's references; the last 256 pages are kept."""
         found = self._manifests.get(ref)
         if found is None:
             body = self.read_extent(ref, ExtentKind.MANIFEST)

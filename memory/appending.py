@@ -35,7 +35,7 @@ from .layer import DOCUMENT_KIND
 from .link_rules import LinkRules
 from .reading import Reads
 from .references import References
-from .spaces import Spaces
+from .spaces import Shape, Spaces
 from .tagging import Tagging
 from .transaction import MAKERS, Transaction
 from .values import Receipt
@@ -56,6 +56,8 @@ class Appends(Reads):
         self._embedder = embedder
         self._fold = Fold(log, registry)
         self._transaction: ContextVar[Transaction | None] = ContextVar("transaction", default=None)
+        # Of spaces that have vectors in the log.
+        self._shapes: dict[str, Shape] = {}
 
     def refresh(self) -> Head:
         """Take in what other processes wrote, as every read does, and return the head."""
@@ -223,6 +225,9 @@ class Appends(Reads):
             arguments = arguments_hash(asked(drafts))
         tagging, spaces, rules = Tagging(drafts), Spaces(drafts), FactRules(drafts)
         checks: list[Validate] = []
+        if self._shapes.items() >= spaces.shapes.items():
+            # What the log has of a space once, it has for good.
+            spaces = Spaces(())
         is_checked = references or references.causes or tagging or spaces or rules
         known = self._log.refresh().seq if is_checked else 0
         references.check_causes(self._log, self._scope, known)
@@ -259,6 +264,8 @@ class Appends(Reads):
             known=known,
             payloads=payloads,
         )
+        if not appended.replayed:
+            self._shapes.update(spaces.shapes)
         self._fold.save_if_due()
         return self._receipt(drafts, appended)
 

@@ -34,6 +34,10 @@ LANE_HITS: Final = 1_000
 """Hits of a lane that are fused with those of another, so that more of them begin with fewer."""
 
 
+NEAREST_HITS: Final = 256
+"""The same of the vectors, whose order costs a sum in float64 for each."""
+
+
 @dataclass(frozen=True)
 class Search:
     """One question to one view. Immutable: what its lanes found is worked out once."""
@@ -181,8 +185,8 @@ class Search:
         """Return the frames that are nearest to the question's vector."""
         if self.vector is None or VECTORS not in self.weights:
             return Lane(VECTORS, [], [])
-        # Of one lane alone no more are shown; of several, more of them begin with fewer.
-        k = self.k if len(self.weights) == 1 else max(self.k, LANE_HITS)
+        # Of one lane alone no more are shown.
+        k = self.k if len(self.weights) == 1 else max(self.k, NEAREST_HITS)
         return self.vector.lane(k, self._meant)
 
     @cached_property

@@ -108,11 +108,11 @@ class Spaces:
     def __init__(
         self, drafts: Sequence[Draft], shapes: MutableMapping[str, Shape] | None = None
     ) -> None:
-        self._shapes: MutableMapping[str, Shape] = {} if shapes is None else shapes
+        self.shapes: MutableMapping[str, Shape] = {} if shapes is None else shapes
         self._check(draft.body for draft in drafts)
 
     def __bool__(self) -> bool:
-        return bool(self._shapes)
+        return bool(self.shapes)
 
     def check(self, log: Log, frames: Frames, n: int) -> None:
         """Refuse vectors that are unlike the first one of their space by event ``n``.
@@ -120,7 +120,7 @@ class Spaces:
         Raises:
             InvalidInput: with the space, and both shapes.
         """
-        first = [frames.first_embedding(space) for space in self._shapes]
+        first = [frames.first_embedding(space) for space in self.shapes]
         self._check(log.event(seq).body for seq in first if seq is not None and seq <= n)
 
     def check_delta(self, delta: Sequence[Event]) -> None:
@@ -133,7 +133,7 @@ class Spaces:
             if not isinstance(embedding, Embedding):
                 continue
             shape = embedding.dtype, embedding.dimension
-            other = self._shapes.setdefault(embedding.space, shape)
+            other = self.shapes.setdefault(embedding.space, shape)
             if other != shape:
                 raise InvalidInput(
                     f"The space {embedding.space!r} has vectors of {shape[1]:,} dimensions "

@@ -15,7 +15,7 @@ from cerata.engine.errors import InvalidInput, NotFound
 from cerata.engine.events import Embedding, PutEmbedding, PutFrame, chosen
 from cerata.projections.columns import F64, I64, Mask
 from cerata.projections.nearest import Query as Asked
-from cerata.projections.nearest import exact_scores, nearest
+from cerata.projections.nearest import exact_scores, lengths_of, nearest
 from cerata.projections.vector_columns import Key, Matrix, matrix_of
 from cerata.projections.vectors import key_of
 from cerata.retrieval.embedders.embedder import embed_texts
@@ -68,7 +68,13 @@ class VectorQuery:
             return Lane(LANE, best.ids, best.scores)
         seen = layers.among([*over], among)
         matrix = matrix_of(b"".join(over[frame] for frame in seen), self.key)
-        found = [*zip(seen, exact_scores(matrix, self.query, metric).tolist(), strict=True)]
+        found = [
+            *zip(
+                seen,
+                exact_scores(matrix, lengths_of(matrix), self.query, metric).tolist(),
+                strict=True,
+            )
+        ]
         found += zip(best.ids.tolist(), best.scores.tolist(), strict=True)
         found.sort(key=lambda item: (-item[1], layers.moment(item[0])))
         return Lane(LANE, [frame for frame, _ in found[:k]], [score for _, score in found[:k]])
@@ -153,7 +159,7 @@ def vector_of(view: "View", frame: int, space: str | None) -> Matrix | None:
         stored = view.vectors.find(key[0], view.basis)
         row = None if stored is None or stored.key != key else stored.row_of(frame, view.basis)
         if stored is not None and row is not None:
-            found[key] = view.stored_vectors(key).rows(stored, np.array([row]))[0]
+            found[key] = view.stored_vectors(key).rows(stored, np.array([row]))[0][0]
     if len(found) > 1:
         names = ", ".join(repr(key[0]) for key in found)
         raise InvalidInput(

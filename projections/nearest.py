@@ -19,8 +19,8 @@ from .vector_table import Space, distances
 
 Metric: TypeAlias = Literal["cosine", "dot"]
 Query: TypeAlias = npt.NDArray[np.float32]
-Fetch: TypeAlias = Callable[[I64], Matrix]
-"""Returns the vectors in rows of a space, one a row."""
+Fetch: TypeAlias = Callable[[I64], tuple[Matrix, F64]]
+"""Returns the vectors in rows of a space, one a row, and their lengths as of `lengths_of`."""
 
 ALL_ROWS_MAX: Final = 2048
 """Up to so many rows are all scored."""
@@ -59,10 +59,10 @@ def nearest(
     rows = candidates(space, np.flatnonzero(allowed), query, k)
     if not len(rows):
         return Nearest(rows, np.empty(0))
-    vectors = fetch(rows)
-    close = _close(vectors, query, k, metric)
-    rows, vectors = rows[close], vectors[close]
-    scores = exact_scores(vectors, query, metric)
+    vectors, lengths = fetch(rows)
+    close = _close(vectors, lengths, query, k, metric)
+    rows = rows[close]
+    scores = exact_scores(vectors[close], lengths[close], query, metric)
     frames = space.frames[rows]
     order = np.lexsort((frames, -scores))[:k]
     return Nearest(rows[order], scores[order])
@@ -85,47 +85,47 @@ def candidates(space: Space, rows: I64, query: Query, k: int) -> I64:
     return found
 
 
-def _close(vectors: Matrix, query: Query, k: int, metric: Metric) -> I64 | slice:
+def _close(vectors: Matrix, lengths: F64, query: Query, k: int, metric: Metric) -> I64 | slice:
     """Return which vectors can be among the best ``k``, by sums in float32."""
     if len(vectors) <= k:
         return slice(None)
-    whole = vectors.astype(np.float32, copy=False)
     with np.errstate(over="ignore", invalid="ignore"):
-        scores = whole @ query
-        squares = np.einsum("ij,ij->i", whole, whole)
-        lengths = np.sqrt(squares, dtype=np.float32)
-        length = float(np.sqrt(np.dot(query, query)))
-    if not (np.isfinite(scores).all() and np.isfinite(lengths).all() and np.isfinite(length)):
+        scores = (vectors.astype(np.float32, copy=False) @ query).astype(np.float64)
+    if not np.isfinite(scores).all():
         # Too large for float32 sums: all are ordered by float64.
         return slice(None)
-    margin = MARGIN
+    length, margin = float(lengths_of(query[None])[0]), MARGIN
     if metric == "cosine":
-        scores = scores / np.maximum(lengths * np.float32(length), np.finfo(np.float32).tiny)
+        np.divide(scores, lengths * length, out=scores, where=lengths * length > 0)
     else:
         margin *= length * float(lengths.max())
     least = np.partition(scores, len(scores) - k)[len(scores) - k]
     return np.flatnonzero(scores >= least - margin)
 
 
-def exact_scores(vectors: Matrix, query: Query, metric: Metric) -> F64:
+def exact_scores(vectors: Matrix, lengths: F64, query: Query, metric: Metric) -> F64:
     """Return the scores of vectors in float64: the same bits whatever their number and order."""
-    wide, asked = vectors.astype(np.float64), query.astype(np.float64)[None]
-    scores = _halved(wide * asked)
+    scores = _halved(vectors.astype(np.float64) * query.astype(np.float64))
     if metric == "cosine":
-        lengths = np.sqrt(_halved(wide * wide)) * np.sqrt(_halved(asked * asked))
+        lengths = lengths * lengths_of(query[None])
         scores = np.divide(scores, lengths, out=np.zeros_like(scores), where=lengths > 0)
     return np.round(scores, SCORE_DIGITS) + 0.0
 
 
+def lengths_of(vectors: Matrix) -> F64:
+    """Return the Euclidean lengths of vectors in float64, by sums in the one fixed order."""
+    wide = vectors.astype(np.float64)
+    return np.sqrt(_halved(wide * wide))
+
+
 def _halved(products: F64) -> F64:
-    """Return the sum of each row: its second half onto its first, until one number is left."""
-    size = 1 << (products.shape[1] - 1).bit_length()
-    if size > products.shape[1]:
-        padded = np.zeros((len(products), size))
-        padded[:, : products.shape[1]] = products
-        products = padded
+    """Return the sum of each row: its second half onto its first, until one number is left.
+
+    What is beyond the largest power of two comes onto the first numbers before. Changes its input.
+    """
+    size = 1 << (products.shape[1].bit_length() - 1)
+    products[:, : products.shape[1] - size] += products[:, size:]
     while size > 1:
         size //= 2
-        products = products[:, :size] + products[:, size:]
-    found: F64 = products[:, 0]
-    return found
+        products[:, :size] += products[:, size : 2 * size]
+    return products[:, 0].copy()

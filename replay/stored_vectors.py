@@ -10,9 +10,10 @@ import numpy as np
 
 from cerata.engine.errors import Corrupt
 from cerata.engine.log import Log
-from cerata.projections.columns import I64, NO_ROW, U32, Column, Mask
+from cerata.projections.columns import F64, I64, NO_ROW, U32, Column, Mask
 from cerata.projections.frame_table import Frames
 from cerata.projections.hash_index import hashes64
+from cerata.projections.nearest import lengths_of
 from cerata.projections.vector_columns import Key, Matrix, matrix_of
 from cerata.projections.vector_table import Space
 
@@ -30,11 +31,13 @@ class StoredVectors:
         self._key = key
         self._mutex = threading.Lock()
         self._kept = matrix_of(b"", key)
-        self._count = 0
+        self._lengths = Column(np.float64)
         self._frame_rows = Column(np.uint32)
 
-    def rows(self, space: Space, wanted: I64) -> Matrix:
-        """Return the vectors in rows of the space, which ascend; (len(wanted), dimension).
+    def rows(self, space: Space, wanted: I64) -> tuple[Matrix, F64]:
+        """Return the vectors in rows of the space, which ascend, and their lengths.
+
+        Shapes: (len(wanted), dimension) and (len(wanted),).
 
         Cost: the first time a read of the whole space and a hash of each vector; then that of
         what came since. Of a space over 512 MiB a read and a hash of each row that is wanted.
@@ -43,14 +46,15 @@ class StoredVectors:
             Corrupt: one of them is damaged.
         """
         if len(space.seqs) * self._kept.itemsize * self._key[2] > KEPT_SIZE_MAX:
-            return self._read(space, wanted)
-        if self._count < len(space.seqs):
+            vectors = self._read(space, wanted)
+            return vectors, lengths_of(vectors)
+        if len(self._lengths) < len(space.seqs):
             self._keep(space)
-        return self._kept[wanted]
+        return self._kept[wanted], self._lengths.view()[wanted]
 
     def _keep(self, space: Space) -> None:
         with self._mutex:
-            total, count = len(space.seqs), self._count
+            total, count = len(space.seqs), len(self._lengths)
             if total > len(self._kept):
                 room = max(total, count * 3 // 2)
                 kept = np.empty((room, self._key[2]), self._kept.dtype)
@@ -58,8 +62,8 @@ class StoredVectors:
                 self._kept = kept
             for start in range(count, total, _STEP_ROWS):
                 end = min(start + _STEP_ROWS, total)
-                self._kept[start:end] = self._read(space, np.arange(start, end))
-                self._count = end
+                self._kept[start:end] = vectors = self._read(space, np.arange(start, end))
+                self._lengths.extend(lengths_of(vectors))
 
     def _read(self, space: Space, wanted: I64) -> Matrix:
         data = self._log.embeddings(self._key, space.seqs[wanted])

@@ -25,6 +25,8 @@ _SEEN_SIZE: Final = 16
 
 _ELLIPSIS = "…"
 _GAP = "\n\n"
+_SEAM_TOKENS: Final = 8
+"""More than two texts can save by standing together: a gap joins the last word of one at most."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -147,15 +149,22 @@ def fill(
     counter = counter or tokenizer()
     shown: list[_Shown] = []
     written = ""
-    most = min(entry_tokens, max_tokens)
+    most, taken = min(entry_tokens, max_tokens), 0
     for entry in entries:
         tried = _with(shown, _Writing(entry, form, most, counter), span_of)
+        if shown and len(tried) > len(shown):
+            # Counting all of it again is dear, and most of what is tried does not fit by far.
+            least = taken + counter.count(tried[-1].written) - _SEAM_TOKENS
+            if least > max_tokens:
+                continue
         text = _GAP.join(one.written for one in tried)
-        if counter.count(text) <= max_tokens:
-            shown, written = tried, text
+        tokens = counter.count(text)
+        if tokens <= max_tokens:
+            shown, written, taken = tried, text, tokens
         elif not shown:
             shown = tried
             written = text[: counter.cut(text, max_tokens)]
+            taken = max_tokens
     items = tuple(one.item for one in shown)
     return Filled(items, written, counter.count(written), counter.name)
 

@@ -7,6 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import cerata
+from cerata.retrieval import context
 from cerata.retrieval.context import ENTRY_TOKENS_MAX, Entry, Form, fill
 from cerata.retrieval.tokens import Tokenizer, Utf8Tokenizer, tokenizer
 
@@ -139,3 +140,48 @@ def test_a_budget_of_nothing_is_refused(budget: int) -> None:
         fill([], budget, at_start)
     with pytest.raises(cerata.InvalidInput, match="A budget of"):
         fill([], 10, at_start, entry_tokens=budget)
+
+
+@given(
+    entries=st.lists(
+        st.builds(
+            Entry,
+            st.integers(1, 99),
+            st.text("#[]· é!\n.", min_size=1, max_size=8),
+            st.text("ab .!)…\n\t日ー1#[", max_size=60),
+        ),
+        max_size=12,
+    ),
+    max_tokens=st.integers(1, 90),
+)
+def test_what_cannot_fit_is_passed_over_without_counting_all_again(
+    entries: list[Entry], max_tokens: int
+) -> None:
+    """A context counted its whole text for each of a hundred hits: most of what it took."""
+    filled = fill(entries, max_tokens, lambda text: (0, len(text)))
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(context, "_SEAM_TOKENS", 10**9)
+        assert fill(entries, max_tokens, lambda text: (0, len(text))) == filled
+
+
+class Counting(Utf8Tokenizer):
+    """Counts how many characters it was asked to count."""
+
+    def __init__(self) -> None:
+        self.characters = 0
+
+    def count(self, text: str) -> int:
+        self.characters += len(text)
+        return super().count(text)
+
+
+def test_a_full_context_counts_little_more() -> None:
+    entries = [Entry(number, f"#{number}", "word " * 60) for number in range(1, 101)]
+    counted = dict[int, int]()
+    for seam in (8, 10**9):
+        counter = Counting()
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(context, "_SEAM_TOKENS", seam)
+            fill(entries, 4_000, lambda text: (0, len(text)), counter=counter)
+        counted[seam] = counter.characters
+    assert 3 * counted[8] < counted[10**9]

