@@ -247,14 +247,8 @@ class Reader:
         source, base = segment, segment.own_first(number)
         if row.spill is not None:
             source, base = self._spill(row.spill.offset, row.spill.length), 0
-        events = source.events(base + low, base + stop, attachments=False)
         batch = Batch(batch_first, row.count, row.recorded, row.clock, (), row.spill)
-        if not source.has_attachments:
-            for index, event in enumerate(events, start=low):
-                yield wire_event(batch, index, event)
-            return
-        for index, event in enumerate(events, start=low):
-            yield wire_event(batch, index, event, partial(source.attachments, base + index))
+        yield from _events_in(source, base, batch, low, stop)
 
     def _batch_events(self, batch: Batch, first: int, last: int) -> Iterator[Event]:
         low, stop = first - batch.first_seq, last - batch.first_seq + 1
@@ -263,8 +257,7 @@ class Reader:
                 yield wire_event(batch, index, event)
             return
         spill = self._spill(batch.spill.offset, batch.spill.length)
-        for index, event in enumerate(spill.events(low, stop, attachments=False), start=low):
-            yield wire_event(batch, index, event, partial(spill.attachments, index))
+        yield from _events_in(spill, 0, batch, low, stop)
 
     def _segment(self, ref: Ref) -> Segment:
         """Return a segment that holds as many events as its reference says."""
@@ -292,6 +285,18 @@ def leaves_of(batch: Batch, events: Sequence[WireEvent]) -> list[bytes]:
         commitment = wire.payload if salt is None else commitment_of(salt, wire.payload)
         leaves.append(leaf_of(_encode(header), commitment))
     return leaves
+
+
+def _events_in(source: Segment, base: int, batch: Batch, low: int, stop: int) -> Iterator[Event]:
+    """Yield events ``low`` to before ``stop`` of a batch whose first is own event ``base``.
+
+    Their attachments are read when they are asked for.
+    """
+    events = source.events(base + low, base + stop, attachments=False)
+    for index, event in enumerate(events, start=low):
+        # Most events have none, and a way to them is an object more for each.
+        held = partial(source.attachments, base + index) if source.has_attachments else None
+        yield wire_event(batch, index, event, held)
 
 
 def _vector_of(event: WireEvent, key: ColumnKey) -> U8:
