@@ -65,6 +65,7 @@ class Questions(ABC):
         profile: str | Profile | None = None,
         include_superseded: bool = False,
         include_deleted: bool = False,
+        approximate: bool = False,
     ) -> list[Hit]:
         """Return the best ``k`` frames for a question, best first.
 
@@ -84,7 +85,8 @@ class Questions(ABC):
         embedder makes it itself. A query that is an array is a vector alone. ``mode`` is "hybrid"
         for all lanes, or leaves only those that go by words ("text") or by vectors ("vector").
         What stands in double quotes, a filter or a NOT in the query holds for frames that are
-        found by their vectors, too.
+        found by their vectors, too. ``approximate`` lets a graph choose what is compared (extra
+        hnsw), which is quicker among very many and may miss some: the lane then says so.
 
         Raises:
             InvalidInput: the query is neither text, a query nor a vector, k is not positive, there
@@ -107,7 +109,7 @@ class Questions(ABC):
             include_superseded,
             include_deleted,
             mode=mode,
-            vector=vector_query(view, query, embedding, space, mode),
+            vector=vector_query(view, query, embedding, space, mode, approximate=approximate),
         ).hits
 
     def embedding(self, frame: FrameId, space: str | None = None) -> Matrix | None:
@@ -158,6 +160,7 @@ class Questions(ABC):
         profile: str | Profile | None = None,
         form: Form = "text",
         record: bool = False,
+        approximate: bool = False,
     ) -> Context:
         """Return the best entries for a question that fit ``max_tokens``, with their sources.
 
@@ -179,7 +182,7 @@ class Questions(ABC):
         view = self.view()
         _check_query(query)
         check_budget(max_tokens)
-        vector = vector_query(view, query, embedding, space, mode)
+        vector = vector_query(view, query, embedding, space, mode, approximate=approximate)
         search = Search(
             view, query, _CONTEXT_HITS, profile_of(profile), where, mode=mode, vector=vector
         )
@@ -220,7 +223,7 @@ class Questions(ABC):
             now=view.now,
             log_id=view.log_id,
             fallback=is_fallback,
-            lanes=tuple(search.weights),
+            lanes=search.shown_lanes(search.weights),
             profile=search.profile.label,
         )
         if not record:

@@ -5,6 +5,7 @@ Leaves out ranking (`cerata.projections.ranking`, `fact_search`), and how lanes 
 (`cerata.retrieval.fusion`).
 """
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Final
@@ -24,8 +25,8 @@ from .explanation import Explanation, LaneShare
 from .fact_search import FactHit, scored_frames, search_named
 from .layers import both, end_to_end
 from .values import Hit
+from .vector_search import APPROXIMATE, Mode, VectorQuery
 from .vector_search import LANE as VECTORS
-from .vector_search import Mode, VectorQuery
 
 if TYPE_CHECKING:
     from .view import View
@@ -117,7 +118,12 @@ class Search:
         """The best ``k`` frames of all lanes; of one lane alone, by that lane's own scores."""
         method = self.profile.method
         fused = fuse(self.lanes, self.k, method=method, weights=self.weights)
-        return [Hit(one.id, one.score, one.lanes, self) for one in fused]
+        return [Hit(one.id, one.score, self.shown_lanes(one.lanes), self) for one in fused]
+
+    def shown_lanes(self, names: Iterable[str]) -> tuple[str, ...]:
+        """Return the names of lanes as a result has them, which says of one if it approximates."""
+        is_approximate = self.vector is not None and self.vector.approximate
+        return tuple(APPROXIMATE if one == VECTORS and is_approximate else one for one in names)
 
     def explain(self, hit: Hit) -> Explanation:
         """Return why a hit of this search has its score.

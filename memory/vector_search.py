@@ -30,6 +30,8 @@ if TYPE_CHECKING:
 
 
 LANE: Final = "vectors"
+APPROXIMATE: Final = "vectors (hnsw)"
+"""What the lane is called in a result where a graph chose what was compared."""
 
 Mode: TypeAlias = Literal["hybrid", "text", "vector"]
 """What a search goes by: all there is, words, or vectors."""
@@ -38,8 +40,12 @@ Mode: TypeAlias = Literal["hybrid", "text", "vector"]
 class VectorQuery:
     """A vector that a view is asked for, and the space that it is of."""
 
-    def __init__(self, view: "View", vector: object, space: str | None) -> None:
+    def __init__(
+        self, view: "View", vector: object, space: str | None, *, approximate: bool = False
+    ) -> None:
         """``vector`` has numbers of any kind; ``space`` may be left out where only one fits.
+
+        With ``approximate`` a graph chooses what is compared.
 
         Raises:
             InvalidInput: it is no vector, no space has its dimension, or several have.
@@ -48,6 +54,7 @@ class VectorQuery:
         self._view = view
         self.query = _checked(vector)
         self.key = _key_for(view, len(self.query), space)
+        self.approximate = approximate
 
     def lane(self, k: int, among: Mask | None) -> Lane:
         """Return the ``k`` nearest frames.
@@ -100,7 +107,10 @@ class VectorQuery:
             mask[gone] = False
         stored = view.stored_vectors(self.key)
         allowed = stored.of_frames(space, base.frames, mask, view.basis)
-        best = nearest(space, allowed, self.query, k, metric, partial(stored.rows, space))
+        fetch, propose = partial(stored.rows, space), None
+        if self.approximate:
+            propose = partial(stored.graph(metric).proposed, space, lambda rows: fetch(rows)[0])
+        best = nearest(space, allowed, self.query, k, metric, fetch, propose)
         return _Best(space.frames[best.rows].astype(np.int64), best.scores)
 
 
@@ -110,7 +120,13 @@ class _Best(NamedTuple):
 
 
 def vector_query(
-    view: "View", query: object, embedding: Vector | None, space: str | None, mode: Mode
+    view: "View",
+    query: object,
+    embedding: Vector | None,
+    space: str | None,
+    mode: Mode,
+    *,
+    approximate: bool,
 ) -> VectorQuery | None:
     """Return the vector to search by, if there is one.
 
@@ -126,7 +142,8 @@ def vector_query(
             f"The mode is {mode!r:.60}", remedy=f"It is one of {', '.join(get_args(Mode))}."
         )
     if embedding is not None:
-        return None if mode == "text" else VectorQuery(view, embedding, space)
+        found = None if mode == "text" else embedding
+        return found if found is None else VectorQuery(view, found, space, approximate=approximate)
     embedder = view.embedder
     is_text = isinstance(query, str) and bool(query.strip())
     if embedder is None or not is_text or space not in (None, embedder.identity.space):
@@ -139,7 +156,8 @@ def vector_query(
     own = embedder.identity.space
     if mode == "text" or (mode == "hybrid" and own not in (key[0] for key in _keys(view))):
         return None
-    return VectorQuery(view, embed_texts(embedder, [str(query)])[0], own)
+    vector = embed_texts(embedder, [str(query)])[0]
+    return VectorQuery(view, vector, own, approximate=approximate)
 
 
 def vector_of(view: "View", frame: int, space: str | None) -> Matrix | None:

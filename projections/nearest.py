@@ -22,6 +22,9 @@ Query: TypeAlias = npt.NDArray[np.float32]
 Fetch: TypeAlias = Callable[[I64], tuple[Matrix, F64]]
 """Returns the vectors in rows of a space, one a row, and their lengths as of `lengths_of`."""
 
+Propose: TypeAlias = Callable[[Mask, Query, int], I64]
+"""Returns rows among those allowed, ascending, of which the best are to be found."""
+
 ALL_ROWS_MAX: Final = 2048
 """Up to so many rows are all scored."""
 
@@ -46,17 +49,22 @@ class Nearest(NamedTuple):
 def nearest(
     space: Space,
     allowed: Mask,
-    query: npt.NDArray[np.float32],
+    query: Query,
     k: int,
     metric: Metric,
     fetch: Fetch,
+    propose: Propose | None = None,
 ) -> Nearest:
     """Return the best ``k`` of the rows that a mask over the first rows of a space allows.
 
-    ``query`` has the space's dimension. Scores are cosines, or inner products, rounded to 9
-    digits; ties go to the older frame. Cost: 6 words a row, and the vectors of the candidates.
+    ``query`` has the space's dimension; ``propose`` chooses what is scored, else the signs do.
+    Scores are cosines, or inner products, rounded to 9 digits; ties go to the older frame. Cost: 6
+    words a row of 384 numbers, and the vectors of the candidates.
     """
-    rows = candidates(space, np.flatnonzero(allowed), query, k)
+    if propose is None:
+        rows = candidates(space, np.flatnonzero(allowed), query, k)
+    else:
+        rows = propose(allowed, query, k)
     if not len(rows):
         return Nearest(rows, np.empty(0))
     vectors, lengths = fetch(rows)

@@ -13,9 +13,11 @@ from cerata.engine.log import Log
 from cerata.projections.columns import F64, I64, NO_ROW, U32, Column, Mask
 from cerata.projections.frame_table import Frames
 from cerata.projections.hash_index import hashes64
-from cerata.projections.nearest import lengths_of
+from cerata.projections.nearest import Metric, lengths_of
 from cerata.projections.vector_columns import Key, Matrix, matrix_of
 from cerata.projections.vector_table import Space
+
+from .hnsw import Graph
 
 KEPT_SIZE_MAX: Final = 512 << 20
 """A space of more bytes is read anew for each question, a row at a time."""
@@ -33,6 +35,7 @@ class StoredVectors:
         self._kept = matrix_of(b"", key)
         self._lengths = Column(np.float64)
         self._frame_rows = Column(np.uint32)
+        self._graph: Graph | None = None
 
     def rows(self, space: Space, wanted: I64) -> tuple[Matrix, F64]:
         """Return the vectors in rows of the space, which ascend, and their lengths.
@@ -76,6 +79,17 @@ class StoredVectors:
                 remedy="Run 'cerata verify' to see what is affected.",
             )
         return matrix_of(data.reshape(-1), self._key)
+
+    def graph(self, metric: Metric) -> Graph:
+        """Return the graph over the space, made when it is first asked for.
+
+        Raises:
+            Unsupported: without the extra hnsw.
+        """
+        with self._mutex:
+            if self._graph is None:
+                self._graph = Graph(metric, self._key[2])
+            return self._graph
 
     def of_frames(self, space: Space, frames: Frames, mask: Mask, n: int) -> Mask:
         """Return which rows by event n are the vector then of a frame that a mask lets pass.

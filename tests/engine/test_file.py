@@ -268,13 +268,13 @@ def test_an_extent_is_what_its_reference_says(
 
 
 def test_structures_that_do_not_change_are_read_once() -> None:
-    """And the last 64 of each are kept, so that a log of any length needs no more memory."""
+    """And the last 256 of each are kept, so that a log of any length needs no more memory."""
     plain = Plain()
     flip = plain.flip()
     chain, tree = plain.toc.chain, plain.toc.tree
     draft = SegmentDraft([], chain, tree)
     segments: list[Ref] = []
-    for _ in range(66):
+    for _ in range(258):
         body = draft.encode(plain.log_file.key, flip.offset)
         segments.append(flip.add(ExtentKind.SEGMENT, body))
     manifests = [flip.add_manifest([ref, *segments[:3]]) for ref in segments]
@@ -287,12 +287,12 @@ def test_structures_that_do_not_change_are_read_once() -> None:
     for read, refs in ((segment, segments), (plain.log_file.manifest, manifests)):
         first = read(refs[0])
         assert read(refs[0]) is first
-        for ref in refs[1:64]:
+        for ref in refs[1:256]:
             read(ref)
         assert read(refs[0]) is first
-        read(refs[64])
-        last = read(refs[65])
-        assert read(refs[65]) is last
+        read(refs[256])
+        last = read(refs[257])
+        assert read(refs[257]) is last
         assert read(refs[0]) is not first
     assert plain.log_file.manifest(manifests[7]) == (segments[7], *segments[:3])
 

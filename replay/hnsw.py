@@ -1,0 +1,88 @@
+"""A graph over the vectors of a space, for who asks for it: quicker among many, and approximate.
+
+Owns building it with hnswlib (Y. Malkov and D. Yashunin, Efficient and robust approximate nearest
+neighbor search using Hierarchical Navigable Small World graphs, TPAMI 2020): in one thread, row by
+row, from a fixed seed, so that the same rows give the same graph. It is made when it is first asked
+for, lives in memory, and is never loaded from a file. What it proposes is ordered exactly, like all
+else.
+"""
+
+import threading
+from collections.abc import Callable
+from typing import Any, Final
+
+import numpy as np
+
+from cerata.engine.errors import Unsupported
+from cerata.projections.columns import I64, Mask
+from cerata.projections.nearest import Metric, Query, candidates
+from cerata.projections.vector_columns import Matrix
+from cerata.projections.vector_table import Space
+
+EDGES: Final = 16
+"""M of the paper: links of a vector on each level."""
+
+EFFORT_BUILDING: Final = 200
+"""Candidates looked at for the links of each new vector, efConstruction of the paper."""
+
+EFFORT_ASKING: Final = 128
+"""Candidates looked at for a question at least, ef of the paper."""
+
+_SEED: Final = 100
+
+
+class Graph:
+    """The graph of one space; any thread may ask it."""
+
+    def __init__(self, metric: Metric, dimension: int) -> None:
+        """Raises `Unsupported` without the extra hnsw."""
+        try:
+            import hnswlib
+        except ImportError as error:
+            raise Unsupported(
+                "An approximate search needs hnswlib",
+                remedy="Run: pip install 'cerata[hnsw]'; or leave approximate out.",
+            ) from error
+        index: Any = hnswlib.Index
+        self._index = index(space="cosine" if metric == "cosine" else "ip", dim=dimension)
+        self._index.init_index(
+            max_elements=1, M=EDGES, ef_construction=EFFORT_BUILDING, random_seed=_SEED
+        )
+        self._mutex = threading.Lock()
+        self._count = 0
+
+    def proposed(
+        self, space: Space, read: Callable[[I64], Matrix], allowed: Mask, query: Query, k: int
+    ) -> I64:
+        """Return rows of the space that are likely the nearest that a mask allows, ascending.
+
+        Where it finds fewer than it should, as under a narrow filter, the signs choose. Cost: the
+        first time about 1 ms a vector; then O(log n), and a call of Python for each vector that it
+        passes where not all are allowed.
+        """
+        rows = np.flatnonzero(allowed)
+        wanted = max(EFFORT_ASKING, 2 * k)
+        if len(rows) <= wanted:
+            return rows
+        with self._mutex:
+            self._grow(space, read)
+            self._index.set_ef(2 * wanted)
+            let_in = None
+            if len(rows) < self._count:
+                let_in = frozenset[int](rows.tolist()).__contains__
+            try:
+                found, _ = self._index.knn_query(query, k=wanted, num_threads=1, filter=let_in)
+            except RuntimeError:
+                return candidates(space, rows, query, k)
+        return np.sort(found[0].astype(np.int64))
+
+    def _grow(self, space: Space, read: Callable[[I64], Matrix]) -> None:
+        """Add the rows that came since, in their order."""
+        total = len(space.seqs)
+        if self._count >= total:
+            return
+        self._index.resize_index(total)
+        for start in range(self._count, total, 4096):
+            rows = np.arange(start, min(start + 4096, total))
+            self._index.add_items(read(rows).astype(np.float32), rows, num_threads=1)
+            self._count = int(rows[-1]) + 1
