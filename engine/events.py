@@ -492,6 +492,10 @@ class once(Generic[ValueType]):  # noqa: N801
         return value
 
 
+Held: TypeAlias = Callable[[int], Sequence[bytes]]
+"""Returns the attachments of an event that have a size, in their order."""
+
+
 class Event(msgspec.Struct, frozen=True, dict=True):
     """One event read back from the log.
 
@@ -515,8 +519,8 @@ class Event(msgspec.Struct, frozen=True, dict=True):
         Raises:
             NotFound: the event has no such attachment. Corrupt: its bytes are damaged.
         """
-        held: Callable[[], Sequence[bytes]] | None = vars(self).get("held")
-        candidates = () if held is None else held()
+        held: Held | None = vars(self).get("held")
+        candidates = () if held is None else held(attachment.size)
         return chosen(candidates, attachment, self.seq)
 
     @property

@@ -7,7 +7,7 @@ others write.
 
 from bisect import bisect_left
 from collections import OrderedDict
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from functools import partial
 from typing import cast
 
@@ -17,7 +17,7 @@ import numpy as np
 from .codec import Batch, WireEvent
 from .draft_checks import DTYPE_SIZES
 from .errors import Corrupt, NotFound
-from .events import Event, EventHeader
+from .events import Event, EventHeader, Held
 from .file import LogFile
 from .format.page import HeaderPage
 from .format.toc import Ref, Toc
@@ -295,7 +295,7 @@ def _events_in(source: Segment, base: int, batch: Batch, low: int, stop: int) ->
     events = source.events(base + low, base + stop, attachments=False)
     for index, event in enumerate(events, start=low):
         # Most events have none, and a way to them is an object more for each.
-        held = partial(source.attachments, base + index) if source.has_attachments else None
+        held = partial(source.attachments_of, base + index) if source.has_attachments else None
         yield wire_event(batch, index, event, held)
 
 
@@ -307,9 +307,11 @@ def _vector_of(event: WireEvent, key: ColumnKey) -> U8:
     raise Corrupt(f"An event has no vector of {key[0]!r}", remedy="Run 'cerata verify'.")
 
 
-def wire_event(
-    batch: Batch, index: int, wire: WireEvent, held: Callable[[], Sequence[bytes]] | None = None
-) -> Event:
+def _of_size(attachments: Sequence[bytes], size: int) -> list[bytes]:
+    return [data for data in attachments if len(data) == size]
+
+
+def wire_event(batch: Batch, index: int, wire: WireEvent, held: Held | None = None) -> Event:
     """Return the event that stands at ``index`` of a batch; ``held`` gives its attachments."""
     header = EventHeader(
         batch.first_seq + index,
@@ -327,5 +329,5 @@ def wire_event(
     if held is not None:
         vars(event)["held"] = held
     elif wire.attachments:
-        vars(event)["held"] = partial(getattr, wire, "attachments")
+        vars(event)["held"] = partial(_of_size, wire.attachments)
     return event

@@ -181,9 +181,18 @@ class Segment:
 
     def attachments(self, own: int) -> list[bytes]:
         """Return the attachments of own event ``own`` in their order."""
+        return [self._read_ahead(at, size) for at, size in self._places_of(own)]
+
+    def attachments_of(self, own: int, wanted: int) -> list[bytes]:
+        """Return those that have ``wanted`` bytes: a vector is read without the blob beside it."""
+        places = self._places_of(own)
+        return [self._read_ahead(at, size) for at, size in places if size == wanted]
+
+    def _places_of(self, own: int) -> list[tuple[int, int]]:
+        """Return where the attachments of an own event stand, and their sizes."""
         low = bisect.bisect_left(self._attachment_events, own)
         high = bisect.bisect_right(self._attachment_events, own, low)
-        return [self._read_ahead(at, size) for at, size in self._attachment_places[low:high]]
+        return self._attachment_places[low:high]
 
     def _read_ahead(self, at: int, size: int) -> bytes:
         """Read an attachment; with small ones those after it, mostly asked for next."""

@@ -8,6 +8,7 @@ import pytest
 from cerata.engine import Attachment, Draft, Embedding, Environment, Log, PutFrame
 from cerata.engine.errors import Corrupt, NotFound
 from cerata.engine.integrity import hash_bytes
+from cerata.engine.segment import Segment
 
 DIMENSION = 16
 KEY = ("s", "f4", DIMENSION)
@@ -64,6 +65,30 @@ def test_an_event_without_such_a_vector_is_an_error(log: Log) -> None:
     ):
         with pytest.raises(Corrupt, match="no vector"):
             log.embeddings(key, np.array([seq]))
+
+
+def test_a_vector_is_read_without_the_blob_beside_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Folding vectors read every file that was put with one, whole."""
+    blob, data = bytes(3 << 20), ROWS[0].tobytes()
+    named = Embedding("s", "f4", DIMENSION, Attachment(hash_bytes(data), len(data)))
+    body = PutFrame(blob=Attachment(hash_bytes(blob), len(blob)), embedding=named)
+    with Log.open("a", environment=Environment.in_memory(), ring_bytes=1 << 16) as log:
+        log.append([Draft(body, attachments=(blob, data))])
+        log.seal()
+        read: list[int] = []
+        plain = Segment._read
+
+        def counted(self: Segment, at: int, size: int) -> bytes:
+            read.append(size)
+            return plain(self, at, size)
+
+        monkeypatch.setattr(Segment, "_read", counted)
+        [event] = log.read()
+        assert event.attached(named.data) == data
+        assert max(read) < 1 << 20
+        assert body.blob is not None
+        assert event.attached(body.blob) == blob
+        assert max(read) == len(blob)
 
 
 def test_events_without_attachments_hold_no_way_to_them() -> None:
