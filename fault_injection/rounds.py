@@ -12,7 +12,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from cerata.engine.errors import Closed
+from cerata.engine.errors import CerataError, Closed
 from cerata.engine.log import Log
 from cerata.engine.verify import verify_log
 
@@ -68,13 +68,17 @@ def _round(path: str, head: int, tally: RoundTally) -> int:
     where = f"round {tally.rounds}"
     if codes != [0, 0]:
         tally.problems.append(f"{where}: a writer or its child failed")
-    with Log.open(path, ring_bytes=RING_SIZE, lock_timeout=0) as log:
-        if not log.report.alone or log.report.cut_bytes:
-            tally.problems.append(f"{where}: a lock is held, or a tail was cut: {log.report}")
-        names = [name for name, _, _ in batches_of(list(log.read(head + 1)))]
-        if tally.rounds % LIVES == 0 and verify_log(log).problems:
-            tally.problems.append(f"{where}: verify: {verify_log(log).problems}")
-        now = log.head.seq
+    try:
+        with Log.open(path, ring_bytes=RING_SIZE, lock_timeout=0) as log:
+            if not log.report.alone or log.report.cut_bytes:
+                tally.problems.append(f"{where}: a lock is held, or a tail was cut: {log.report}")
+            names = [name for name, _, _ in batches_of(list(log.read(head + 1)))]
+            if tally.rounds % LIVES == 0 and verify_log(log).problems:
+                tally.problems.append(f"{where}: verify: {verify_log(log).problems}")
+            now = log.head.seq
+    except CerataError as error:
+        tally.problems.append(f"{where}: what they left cannot be read: {error}")
+        return head
     for writer in ("a", "b"):
         own = [name for name in names if name.startswith(f"{writer}.")]
         expected = [f"{writer}.{number}" for number in range(2 * _BATCHES)]

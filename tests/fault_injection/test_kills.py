@@ -4,6 +4,8 @@ import sys
 
 import pytest
 
+from cerata.engine.errors import Corrupt
+from cerata.fault_injection import rounds
 from cerata.fault_injection.kills import kill
 from cerata.fault_injection.planting import Edit, Plant
 from cerata.fault_injection.plants import BY_NAME
@@ -36,6 +38,18 @@ def test_writers_and_their_children_meet_in_peace() -> None:
     sys.stdout.write(f"\n{tally}\n")
     assert tally.problems == []
     assert tally.batches == 15 * 14
+
+
+def test_a_file_that_cannot_be_read_after_a_round_is_a_problem(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Two that write by one handle may leave one: the search died of it instead of telling."""
+
+    def damaged(_: object) -> list[object]:
+        raise Corrupt("Events were lost")
+
+    monkeypatch.setattr(rounds, "batches_of", damaged)
+    assert meet(3).problems == ["round 1: what they left cannot be read: Events were lost."]
 
 
 def test_a_child_that_keeps_its_parents_handle_is_caught() -> None:
