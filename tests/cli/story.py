@@ -18,6 +18,8 @@ from cerata import Entity
 from cerata.cli import main
 from cerata.engine.environment import Environment
 
+from ..clocks import StandingClock
+
 WORKLOAD = '''
 import cerata
 from cerata.fault_injection.testing import Workload, operation
@@ -37,22 +39,6 @@ class Pairs(Workload):
 
 START_US = 1_772_355_600_000_000  # 2026-03-01 09:00 UTC
 DOCUMENT = "# Bridge\n\n## When\nThe harbour bridge opens in May.\n\n## Who\nAnna builds it.\n"
-
-
-class Clock:
-    """A clock that stands still during a command and then moves on by a minute."""
-
-    def __init__(self) -> None:
-        self.time_us = START_US
-
-    def now_us(self) -> int:
-        return self.time_us
-
-    def monotonic(self) -> float:
-        return self.time_us / 1e6
-
-    def sleep(self, seconds: float) -> None:
-        self.time_us += round(seconds * 1e6)
 
 
 def _change(folder: Path, environment: Environment) -> None:
@@ -272,7 +258,7 @@ def tell(
     (notes / "food.txt").write_text("Lunch is soup.\n")
     (notes / "picture.png").write_bytes(b"\x89PNG")
     (notes / ".git").mkdir()
-    clock, random = Clock(), Random(seed)
+    clock, random = StandingClock(START_US), Random(seed)
     environment = Environment(clock=clock, random_bytes=random.randbytes)
     for step in STORY:
         if not isinstance(step, Step):
@@ -281,6 +267,7 @@ def tell(
         code = main([*step.arguments, *more], environment)
         said = capsys.readouterr()
         yield Answer(step, code, said.out, said.err)
+        # It stands still during a command.
         clock.time_us += 60_000_000
 
 

@@ -44,6 +44,8 @@ from cerata.engine.format.extent import ExtentKind
 from cerata.engine.format.toc import LedgerEntry, SavedProjection, Toc, encode_ledger
 from cerata.engine.integrity import commitment_of, hash_bytes
 
+from ..clocks import StandingClock
+
 GOLDEN = Path(__file__).parent / "golden"
 PATH = "specimen.cera"
 RING_SIZE = 64 << 10
@@ -51,21 +53,15 @@ START_US = 1_700_000_000_000_000
 SCOPE: Scope = (("tenant", "acme"), ("user_id", "u1"), ("portfolio_id", 7), ("trial", True))
 
 
-class TickingClock:
+class TickingClock(StandingClock):
     """A clock that goes on by one second whenever it is asked."""
 
     def __init__(self) -> None:
-        self.time_us = START_US - 1_000_000
+        super().__init__(START_US - 1_000_000)
 
     def now_us(self) -> int:
         self.time_us += 1_000_000
-        return self.time_us
-
-    def monotonic(self) -> float:
-        return self.time_us / 1e6
-
-    def sleep(self, seconds: float) -> None:
-        self.time_us += int(seconds * 1e6)
+        return super().now_us()
 
 
 def counted_bytes() -> Callable[[int], bytes]:

@@ -14,8 +14,9 @@ import cerata
 from cerata import Store
 from cerata.engine.environment import Environment
 
+from ..clocks import StandingClock
 from .fact_acts import KINDS, Act, perform
-from .fact_world import STEP_US, StandingClock, environment
+from .fact_world import STEP_US, environment
 
 PRELUDE: Sequence[Sequence[Act]] = [
     [("functional", 0, 1, 0, 0)],

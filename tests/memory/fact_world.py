@@ -9,6 +9,7 @@ from cerata.engine.memory import MemoryStorage
 from cerata.memory.fact_values import FactObject
 from cerata.memory.link_values import LinkKindName
 
+from ..clocks import StandingClock
 from ..projections.fact_model import ModelEvent
 
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
@@ -45,25 +46,9 @@ LINK_KINDS: tuple[LinkKindName, ...] = (
 )
 
 
-class StandingClock:
-    """A clock that goes on when it is told to, and by a microsecond for each thing waited for."""
-
-    def __init__(self) -> None:
-        self.time_us = START_US
-
-    def now_us(self) -> int:
-        return self.time_us
-
-    def monotonic(self) -> float:
-        return self.time_us / 1e6
-
-    def sleep(self, seconds: float) -> None:
-        self.time_us += max(1, int(seconds * 1e6))
-
-
 def environment() -> tuple[Environment, StandingClock]:
     """Return an environment in memory whose clock stands still."""
-    clock = StandingClock()
+    clock = StandingClock(START_US)
     return Environment(storage=MemoryStorage(), clock=clock), clock
 
 

@@ -1,18 +1,9 @@
 """Facts in plain English: what is understood, what is left alone, and where it stands."""
 
-from collections.abc import Iterator
-
 import pytest
 
-import cerata
 from cerata import Store
 from cerata.memory.english_facts import EnglishFacts
-
-
-@pytest.fixture
-def store() -> Iterator[Store]:
-    with cerata.open(":memory:") as opened:
-        yield opened
 
 
 def said(text: str) -> list[tuple[str, str | None]]:

@@ -1,10 +1,7 @@
 """Who is who: entities, their names, merges and splits."""
 
-from collections.abc import Iterator
-
 import pytest
 
-import cerata
 from cerata import Conflict, Entity, NotFound, Store
 
 from .fact_answers import said
@@ -13,10 +10,9 @@ PARIS, ROME = Entity("paris"), Entity("rome")
 
 
 @pytest.fixture
-def store() -> Iterator[Store]:
-    with cerata.open(":memory:") as opened:
-        opened.declare_predicate("lives in", functional=True)
-        yield opened
+def store(store: Store) -> Store:
+    store.declare_predicate("lives in", functional=True)
+    return store
 
 
 class TestWho:

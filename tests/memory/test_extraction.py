@@ -1,6 +1,5 @@
 """Extraction: what an extractor found is in the log, once, and nobody runs it to read it."""
 
-from collections.abc import Iterator
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -12,13 +11,6 @@ from cerata.engine.events import AssertFact, ExtractFacts, PutFrame
 from cerata.memory.english_facts import EnglishFacts
 
 from .extractors import TEXT, Model, first_word, raising
-
-
-@pytest.fixture
-def store() -> Iterator[Store]:
-    with cerata.open(":memory:") as opened:
-        yield opened
-
 
 # --- what is recorded ----------------------------------------------------------------------------
 

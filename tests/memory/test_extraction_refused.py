@@ -11,13 +11,6 @@ from cerata import Candidate, ExtractorFailed, Filter, InvalidInput, NotFound, R
 
 from .extractors import TEXT, Model, first_word
 
-
-@pytest.fixture
-def store() -> Iterator[Store]:
-    with cerata.open(":memory:") as opened:
-        yield opened
-
-
 WRONG: dict[str, tuple[Any, str]] = {
     "no candidate": (("anna", "lives in", "paris"), "gave a tuple, not a Candidate"),
     "beyond": (Candidate("a", "is", "b", 0, 100), r"bytes \[0, 100\), which are no part"),

@@ -13,18 +13,6 @@ from cerata import Entity, InvalidInput, Store
 from .json_lines import TEXT, line
 
 
-@pytest.fixture
-def store() -> Iterator[Store]:
-    with cerata.open(":memory:") as opened:
-        yield opened
-
-
-@pytest.fixture
-def copy() -> Iterator[Store]:
-    with cerata.open(":memory:") as opened:
-        yield opened
-
-
 def test_ids_and_known_times_are_the_copys_own(store: Store, copy: Store) -> None:
     store.put_frame("something else first")
     fact = store.assert_fact("ann", "likes", "tea", valid_from="2020-01-01")

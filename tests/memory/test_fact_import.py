@@ -17,18 +17,6 @@ from cerata.memory.fact_import import BATCH_LINES
 from .json_lines import line
 
 
-@pytest.fixture
-def store() -> Iterator[Store]:
-    with cerata.open(":memory:") as opened:
-        yield opened
-
-
-@pytest.fixture
-def copy() -> Iterator[Store]:
-    with cerata.open(":memory:") as opened:
-        yield opened
-
-
 def test_the_same_lines_again_add_nothing(store: Store, copy: Store) -> None:
     for name in ("ann", "bob"):
         store.assert_fact(name, "likes", "tea")

@@ -1,6 +1,5 @@
 """Lines of facts one by one: what is none is named and refused, and what little one needs."""
 
-from collections.abc import Iterator
 from io import BytesIO, StringIO
 from typing import Any
 
@@ -12,19 +11,6 @@ from cerata.memory import fact_lines
 from cerata.memory.fact_lines import LINE_SIZE_MAX
 
 from .json_lines import TEXT, line
-
-
-@pytest.fixture
-def store() -> Iterator[Store]:
-    with cerata.open(":memory:") as opened:
-        yield opened
-
-
-@pytest.fixture
-def copy() -> Iterator[Store]:
-    with cerata.open(":memory:") as opened:
-        yield opened
-
 
 DEEP = "[" * 100_000
 BAD: dict[str, tuple[str | bytes, str]] = {

@@ -1,7 +1,6 @@
 """Facts read back: from a checkpoint, by views that are held, from threads, and many at once."""
 
 import datetime as dt
-from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
@@ -14,10 +13,9 @@ from ..timing import seconds
 
 
 @pytest.fixture
-def store() -> Iterator[Store]:
-    with cerata.open(":memory:") as opened:
-        opened.declare_predicate("lives in", functional=True)
-        yield opened
+def store(store: Store) -> Store:
+    store.declare_predicate("lives in", functional=True)
+    return store
 
 
 def test_a_checkpoint_gives_every_read_back(tmp_path: Path) -> None:

@@ -1,7 +1,6 @@
 """Facts through a store: asserted, ended, corrected, contradicted."""
 
 import datetime as dt
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -11,17 +10,17 @@ import cerata
 from cerata import Allen, Assertion, Conflict, Entity, InvalidInput, NotFound, Period, Store
 from cerata.engine.memory import MemoryStorage
 
+from ..clocks import StandingClock
 from .fact_answers import said
-from .fact_world import StandingClock
+from .fact_world import START_US
 
 PARIS, ROME, OSLO = Entity("paris"), Entity("rome"), Entity("oslo")
 
 
 @pytest.fixture
-def store() -> Iterator[Store]:
-    with cerata.open(":memory:") as opened:
-        opened.declare_predicate("lives in", functional=True)
-        yield opened
+def store(store: Store) -> Store:
+    store.declare_predicate("lives in", functional=True)
+    return store
 
 
 class TestClocks:
@@ -47,7 +46,7 @@ class TestClocks:
         assert store.facts("a", valid_at="now") == [fact]
 
     def test_now_is_never_before_the_last_event_though_the_clock_goes_back(self) -> None:
-        clock = StandingClock()
+        clock = StandingClock(START_US)
         environment = cerata.Environment(clock=clock, storage=MemoryStorage())
         with cerata.open("m", environment=environment) as store:
             store.assert_fact("a", "is", 1)

@@ -6,7 +6,7 @@ import struct
 import subprocess
 import sys
 import zlib
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from datetime import UTC, datetime
 from itertools import combinations, pairwise
 from pathlib import Path
@@ -32,12 +32,6 @@ from .fact_questions import times_in
 from .fact_world import events_of
 
 DAY_US = 86_400_000_000
-
-
-@pytest.fixture
-def store() -> Iterator[Store]:
-    with cerata.open(":memory:") as opened:
-        yield opened
 
 
 # --- regions -------------------------------------------------------------------------------------
