@@ -260,6 +260,7 @@ def test_a_verify_that_unpacks_a_block_for_each_event_is_seen(
         ("graph_bench", "two hops from an object"),
         ("fulltext_bench", "hash of all answers"),
         ("recovery_bench", "(random salts)"),
+        ("vectors_bench", "recall of the best 10"),
     ],
 )
 def test_benchmarks_run(checkout: Path, module: str, last: str) -> None:
