@@ -9,7 +9,7 @@ import threading
 from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager, suppress
 from dataclasses import dataclass, replace
-from typing import Final
+from typing import Final, TypeVar
 
 from cerata.engine.errors import (
     Corrupt,
@@ -51,6 +51,8 @@ _CHUNKS_TOGETHER: Final = 32
 _OWN_KEPT_MAX: Final = 8
 """States of users' own projections that are kept for whoever asks again."""
 
+ProjectionType = TypeVar("ProjectionType", bound=Projection)
+
 Progress = Callable[[str, int, int], None]
 """Called with what is being done, how many events are done, and how many there are."""
 
@@ -70,7 +72,8 @@ class Fold:
     """The projections of one open log. Any thread may ask; one folds at a time.
 
     ``last`` ends the log early: the fold is then that of the log as it was at that event.
-    Without ``use_checkpoints`` every state comes from the events alone.
+    Without ``use_checkpoints`` every state comes from the events alone. What folds raises `Corrupt`
+    where the log is damaged before the event that is asked for.
     """
 
     def __init__(
@@ -101,124 +104,73 @@ class Fold:
     # --- reading ---------------------------------------------------------------------------------
 
     def frames(self, through: int | None = None) -> Frames:
-        """Return frames folded at least through an event, by default the log's head.
-
-        Raises:
-            Corrupt: the log is damaged before that event.
-        """
+        """Return frames folded at least through an event, by default the log's head."""
         with self._mutex:
-            projection = self.folded(FramesProjection.name, through)
-            assert isinstance(projection, FramesProjection)
-            return projection.snapshot()
+            return self._folded_as(FramesProjection, through).snapshot()
 
     def fulltext(self, through: int | None = None) -> Fulltext:
-        """Return the full text folded at least through an event, by default the log's head.
-
-        Raises:
-            Corrupt: the log is damaged before that event.
-        """
+        """Return the full text folded at least through an event, by default the log's head."""
         with self._mutex:
-            projection = self.folded(FulltextProjection.name, through)
-            assert isinstance(projection, FulltextProjection)
-            return projection.snapshot()
+            return self._folded_as(FulltextProjection, through).snapshot()
 
     def fact_text(self, through: int | None = None) -> FactText:
-        """Return the text of facts folded at least through an event, by default the log's head.
-
-        Raises:
-            Corrupt: the log is damaged before that event.
-        """
+        """Return the text of facts folded at least through an event, by default the log's head."""
         with self._mutex:
-            return self._fact_text(through).fact_text()
+            return self._folded_as(FactTextProjection, through).fact_text()
 
     def fact_text_over(self, seq: int, events: Sequence[FoldedEvent]) -> FactText:
         """Return the text of the facts of event ``seq`` with events over it that are in no log yet.
 
-        Cost: a copy of it, and folding the events.
+        Cost, here and below: a copy of what is folded, and folding the events.
         """
-        with self._mutex:
-            base = self._fact_text(seq).chunk(0, seq)
-        upper = FactTextProjection()
-        if seq:
-            upper.load(base)
-        upper.apply(events)
-        return upper.fact_text()
-
-    def _fact_text(self, through: int | None) -> FactTextProjection:
-        projection = self.folded(FactTextProjection.name, through)
-        assert isinstance(projection, FactTextProjection)
-        return projection
+        return self._over(FactTextProjection, seq, events).fact_text()
 
     def facts(self, through: int | None = None) -> Facts:
-        """Return facts folded at least through an event, by default the log's head.
-
-        Raises:
-            Corrupt: the log is damaged before that event.
-        """
+        """Return facts folded at least through an event, by default the log's head."""
         facts = self._last_facts
         if facts is None or through is None or facts.seq < through:
             with self._mutex:
-                facts = self._last_facts = self._facts(through).snapshot()
+                facts = self._last_facts = self._folded_as(FactsProjection, through).snapshot()
         return facts
 
     def facts_over(self, seq: int, events: Sequence[FoldedEvent]) -> Facts:
-        """Return the facts of event ``seq`` with events over them that are in no log yet.
-
-        Cost: a copy of the facts, and folding the events.
-        """
-        with self._mutex:
-            base = self._facts(seq).chunk(0, seq)
-        upper = FactsProjection()
-        if seq:
-            upper.load(base)
-        upper.apply(events)
-        return upper.snapshot()
-
-    def _facts(self, through: int | None) -> FactsProjection:
-        projection = self.folded(FactsProjection.name, through)
-        assert isinstance(projection, FactsProjection)
-        return projection
+        """Return the facts of event ``seq`` with events over them that are in no log yet."""
+        return self._over(FactsProjection, seq, events).snapshot()
 
     def links(self, through: int | None = None) -> Links:
-        """Return links folded at least through an event, by default the log's head.
-
-        Raises:
-            Corrupt: the log is damaged before that event.
-        """
+        """Return links folded at least through an event, by default the log's head."""
         links = self._last_links
         if links is None or through is None or links.seq < through:
             with self._mutex:
-                links = self._last_links = self._links(through).snapshot()
+                links = self._last_links = self._folded_as(LinksProjection, through).snapshot()
         return links
 
     def links_over(self, seq: int, events: Sequence[FoldedEvent]) -> Links:
-        """Return the links of event ``seq`` with events over them that are in no log yet.
+        """Return the links of event ``seq`` with events over them that are in no log yet."""
+        return self._over(LinksProjection, seq, events).snapshot()
 
-        Cost: a copy of the links, and folding the events.
-        """
+    def vectors(self, through: int | None = None) -> Vectors:
+        """Return vectors folded at least through an event, by default the log's head."""
         with self._mutex:
-            base = self._links(seq).chunk(0, seq)
-        upper = LinksProjection()
+            return self._folded_as(VectorsProjection, through).snapshot()
+
+    def _folded_as(self, kind: type[ProjectionType], through: int | None) -> ProjectionType:
+        """Return a built-in projection folded at least through an event."""
+        projection = self.folded(kind.name, through)
+        assert isinstance(projection, kind)
+        return projection
+
+    def _over(
+        self, kind: type[ProjectionType], seq: int, events: Sequence[FoldedEvent]
+    ) -> ProjectionType:
+        """Return a copy of a built-in projection at event ``seq``, with events folded over it."""
+        with self._mutex:
+            base = self._folded_as(kind, seq).chunk(0, seq)
+        upper = kind()
         if seq:
             upper.load(base)
         upper.apply(events)
-        return upper.snapshot()
-
-    def _links(self, through: int | None) -> LinksProjection:
-        projection = self.folded(LinksProjection.name, through)
-        assert isinstance(projection, LinksProjection)
-        return projection
-
-    def vectors(self, through: int | None = None) -> Vectors:
-        """Return vectors folded at least through an event, by default the log's head.
-
-        Raises:
-            Corrupt: the log is damaged before that event.
-        """
-        with self._mutex:
-            projection = self.folded(VectorsProjection.name, through)
-            assert isinstance(projection, VectorsProjection)
-            return projection.snapshot()
+        return upper
 
     def stored_vectors(self, key: Key) -> StoredVectors:
         """Return the vectors of a space, as they are kept for all views."""
