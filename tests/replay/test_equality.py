@@ -15,7 +15,7 @@ from cerata.projections.frames import FramesProjection
 from cerata.projections.projection import FoldedEvent
 from cerata.retrieval.query import query
 
-from . import equality
+from . import answers, equality
 from .equality import Tally, Unequal, compare
 from .spending import Spending
 
@@ -56,7 +56,7 @@ def test_every_read_of_a_view_is_compared() -> None:
     """A read that is added to views is added to the comparison."""
     every = {name for part in View.__mro__ for name in vars(part) if not name.startswith("_")}
     reads = every - NOT_COMPARED
-    source = Path(equality.__file__).read_text(encoding="utf-8")
+    source = Path(answers.__file__).read_text(encoding="utf-8")
     assert {name for name in reads if f"view.{name}" not in source} == set()
     assert len(reads) > 12
 
@@ -143,16 +143,16 @@ HASHED = """
 from random import Random
 from cerata.projections.registry import Registry
 from cerata.replay.fold import replay
-from tests.replay import equality
+from tests.replay import drawn
 from tests.replay.spending import Spending
 
 class SetOrdered(Spending):
     def apply(self, events):
         for tag in {one.body.tag for one in events}:
-            self.rows["last"] = equality.WORDS.index(tag)
+            self.rows["last"] = drawn.WORDS.index(tag)
 
 for seed in range(3):
-    with equality.written(equality.history(Random(seed), 40)) as log:
+    with drawn.written(drawn.history(Random(seed), 40)) as log:
         print(sorted(replay(log, 40, Registry([SetOrdered])).digests().items()))
 """
 

@@ -1,0 +1,218 @@
+"""All that a view says, by every read, as one text that can be compared."""
+
+import json
+from collections.abc import Callable, Iterator, Sequence
+from datetime import UTC, datetime, timedelta
+from itertools import islice
+from typing import Any
+
+import numpy as np
+
+from cerata.engine.errors import NotFound, ProjectionFailed
+from cerata.engine.log import Log
+from cerata.memory.fact_values import Entity
+from cerata.memory.values import Frame, TimelinePage
+from cerata.memory.view import View
+from cerata.projections.filters import Filter
+from cerata.projections.registry import BUILT_IN
+from cerata.projections.tags import Tags
+from cerata.projections.timeline import Position
+from cerata.replay.fold import Fold
+from cerata.retrieval.query import query
+
+from .drawn import OTHER_SCOPE
+
+PLAIN = (
+    "index memory",
+    "the recall of HNSW in 東京",
+    '"memory index" cafe x1',
+    "京",
+    "of the",
+    "red",
+)
+FULL = tuple(
+    map(
+        query,
+        (
+            '"index memory" OR (re* AND NOT the)',
+            "title:index tags:red",
+            "tag:red kind:note index",
+            "h?sw OR metadata.n:>=2",
+        ),
+    )
+)
+QUERIES = (*PLAIN, *FULL)
+FILTERS = (
+    Filter(kind="note"),
+    Filter(tags=["red"]) | ~Filter(role="user"),
+    Filter(metadata={"n": (">=", 2)}, uri_prefix="file:"),
+    Filter(track="main") | Filter(labels=["red"]),
+)
+
+
+def answers(log: Log, fold: Fold, n: int, step: int = 1) -> str:
+    """Return everything that a view at n says, as text; of a single frame at each ``step``-th."""
+    views = [View(log, fold, n), View(log, fold, n, OTHER_SCOPE)]
+    said = [_said(view, step) for view in views]
+    return json.dumps([*said, _tabled(fold, n), _own(fold, n)], default=str)
+
+
+def _said(view: View, step: int) -> object:
+    every = list(view.frames(**EVERYTHING))[::step]
+    return [
+        (view.basis, str(view.now), view.count(), len(view)),
+        [
+            [frame.to_dict() for frame in islice(view.frames(where=where), 0, None, step)]
+            for where in (None, *FILTERS)
+        ],
+        [(frame.to_dict(), view.source_of(frame)) for frame in every],
+        [_tried(view.frame, number) for number in range(0, view.basis + 2, step)],
+        [_tried(view.access, number) for number in range(0, view.basis + 2, step)],
+        [(view.content(one).hex(), view.children(one), view.chunks(one)) for one in every],
+        [[version.to_dict() for version in view.history(one)] for one in every],
+        [view.find_content(found * 16) for found in (b"a", b"b")],
+        [
+            repr(view.find_stored(found * 16, chunk_count=count, space=space))
+            for found in (b"a", b"b")
+            for count in (None, 1, 2)
+            for space in (None, "small")
+        ],
+        [view.find_uri(uri) for uri in ("file:a", "http:c")],
+        [
+            [hit.to_dict() for hit in view.search(asked, k=k, where=where, **closed)]
+            for asked in QUERIES
+            for k, where, closed in ((3, None, {}), (50, FILTERS[1], {}), (50, None, CLOSED))
+        ],
+        [view.explain(hit).to_dict() for asked in QUERIES[::3] for hit in view.search(asked, k=3)],
+        [view.highlights("the index of memory", asked) for asked in QUERIES],
+        [view.recall(asked, max_tokens=200).to_dict() for asked in QUERIES[::4]],
+        [
+            (
+                [(one.id, str(one.time)) for one in page.entries],
+                [one.to_dict() for one in page.entries[::step]],
+                page.next,
+            )
+            for by in ("content", "recorded")
+            for where in (None, FILTERS[1])
+            for newest in (True, False)
+            for page in _pages(view, 7 * step, by=by, where=where, newest_first=newest)
+        ],
+        [(event.seq, event.type) for event in view.log()],
+        view.tags(),
+        _said_of_facts(view),
+        [_nearest(view, space, every) for space in ("small", "large", "later")],
+    ]
+
+
+def _nearest(view: View, space: str, every: Sequence[Frame]) -> object:
+    """What a view says of the vectors in a space."""
+    asked = np.linspace(-1, 1, 8)
+    questions: list[tuple[Any, dict[str, Any]]] = [(asked, {}), ("index", {"embedding": asked})]
+    try:
+        return [
+            [
+                [hit.to_dict() for hit in view.search(query, space=space, k=4, where=where, **more)]
+                for query, more in questions
+                for where in (None, FILTERS[1])
+            ],
+            [str(view.embedding(frame, space)) for frame in every],
+        ]
+    except NotFound as error:
+        return str(error)
+
+
+def _said_of_facts(view: View) -> object:
+    """What a view says of facts and entities."""
+    at_seven = view.true_at(EPOCH + timedelta(microseconds=7))
+    return [
+        [
+            [fact.to_dict() for fact in facts(*bound, include_retracted=retracted)]
+            for facts in (view.facts, at_seven.facts)
+            for bound in BOUND
+            for retracted in (False, True)
+        ],
+        [_tried(view.fact, number) for number in range(view.basis + 2)],
+        [[one.to_dict() for one in view.evidence(fact)] for fact in view.facts()],
+        [
+            [hit.to_dict() for hit in view.search_facts(question, k=4, valid_at=instant)]
+            for instant in (None, EPOCH + timedelta(microseconds=7))
+            for question in ("is ann eve", "annie likes", "what has bob got")
+        ],
+        [[fact.to_dict() for fact in view.fact_history(name)] for name in ("ann", "eve")],
+        [one.to_dict() for one in view.conflicts()],
+        [one.to_dict() for one in view.links(include_unlinked=True)],
+        [_tried(view.why, number) for number in range(0, view.basis + 2, 3)],
+        [one.to_dict() for one in view.entities()],
+        [_tried(view.entity, name) for name in ("ann", "eve", "zoe")],
+        [view.resolve(name) for name in ("ANN", "annie", "zoe")],
+        [one.to_dict() for one in view.neighbours("ann")],
+        [one.to_dict() for one in view.walk(["ann", "bob"], hops=3)],
+        [one.to_dict() for one in view.paths("ann", "bob")],
+        [one.to_dict() for one in view.cooccurring("ann")],
+        [list(view.export_facts(history=history)) for history in (False, True)],
+        [one.to_dict() for one in view.neighbours("ann")],
+        [one.to_dict() for one in view.walk(["ann", "bob"], hops=3)],
+        [one.to_dict() for one in view.paths("ann", "bob")],
+        [one.to_dict() for one in view.cooccurring("ann")],
+    ]
+
+
+EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+BOUND: tuple[tuple[Any, ...], ...] = (
+    (),
+    ("ann",),
+    (None, "is"),
+    ("ann", "is"),
+    (None, None, Entity("ann")),
+    ("bob", None, 3),
+    ("bob", "is", Entity("ann")),
+)
+
+
+CLOSED: dict[str, Any] = {"include_superseded": True, "include_deleted": True}
+EVERYTHING: dict[str, Any] = {**CLOSED, "include_chunks": True}
+
+
+def _pages(view: View, limit: int, **asked: Any) -> Iterator[TimelinePage]:
+    """Yield the pages of a timeline of everything, one after the other."""
+    after: Position | None = None
+    while True:
+        page = view.timeline(limit=limit, after=after, **EVERYTHING, **asked)
+        yield page
+        after = page.next
+        if after is None:
+            return
+
+
+def _tried(read: Callable[[Any], Any], number: object) -> object:
+    try:
+        return read(number).to_dict()
+    except NotFound as error:
+        return str(error)
+
+
+def _tabled(fold: Fold, n: int) -> object:
+    """What only the frames' table says."""
+    table = fold.frames(n)
+    ids = table.ids[: table.rows_at(n)].tolist()
+    return [
+        sorted((int(kind), count) for kind, count in table.oddities(n).items()),
+        [table.embedded(n, space).tolist() for space in (None, "small", "later")],
+        [(repr(table.closing_of(one, n)), table.supersedes_of(one, n)) for one in ids],
+    ]
+
+
+_FOLDED = frozenset(BUILT_IN) - {Tags.name}
+"""What has readers of its own; the rest are rows."""
+
+
+def _own(fold: Fold, n: int) -> object:
+    found: list[object] = []
+    for name in fold.registry.names:
+        if name in _FOLDED:
+            continue
+        try:
+            found.append(list(fold.own(name, n).rows.items()))
+        except ProjectionFailed as error:
+            found.append(str(error))
+    return found
