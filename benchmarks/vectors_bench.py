@@ -28,6 +28,7 @@ import cerata
 from cerata import Store
 from cerata.engine.events import PutFrame
 from cerata.projections.nearest import exact_scores, lengths_of
+from cerata.projections.vectors import VectorsProjection
 from cerata.retrieval.embedders.quantising import quantised
 
 from .beside_sqlite import DURABLE, percentiles, report, report_machine, timed
@@ -167,6 +168,9 @@ def asking(folder: Path, questions: Sequence[str], asked: Matrix, vectors: Matri
         live = times(store.at("HEAD").search)
         past = times(half.search)
         report("as of half of it, over a view of the newest", f"{ratio_of(past, live):.2f}")
+        folded = store._fold.folded(VectorsProjection.name)  # pyright: ignore[reportPrivateUsage]
+        assert isinstance(folded, VectorsProjection)
+        report("in memory, but for its numbers", f"{folded.size_bytes / len(vectors):.0f} a vector")
         context = timed([partial(_recall, store, *pair) for pair in pairs])[1:]
         report("a context of 1,500 tokens", percentiles(context))
         found = recall(vectors, asked, lambda one: _nearest(store, one))
