@@ -14,8 +14,7 @@ from cerata.memory.fact_values import Entity
 from cerata.memory.values import Frame, TimelinePage
 from cerata.memory.view import View
 from cerata.projections.filters import Filter
-from cerata.projections.registry import BUILT_IN
-from cerata.projections.tags import Tags
+from cerata.projections.row_fold import RowFold
 from cerata.projections.timeline import Position
 from cerata.replay.fold import Fold
 from cerata.retrieval.query import query
@@ -202,14 +201,11 @@ def _tabled(fold: Fold, n: int) -> object:
     ]
 
 
-_FOLDED = frozenset(BUILT_IN) - {Tags.name}
-"""What has readers of its own; the rest are rows."""
-
-
 def _own(fold: Fold, n: int) -> object:
     found: list[object] = []
     for name in fold.registry.names:
-        if name in _FOLDED:
+        if not isinstance(fold.registry.make(name), RowFold):
+            # It has readers of its own.
             continue
         try:
             found.append(list(fold.own(name, n).rows.items()))
