@@ -5,7 +5,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from .columns import I64, U16, U64, Mask, rows_up_to
+from .columns import I64, U16, U32, U64, Mask, rows_up_to
 from .vector_columns import Key, SpaceRows, VectorColumns
 
 
@@ -71,11 +71,13 @@ def _space(rows: SpaceRows) -> Space:
     )
 
 
-def distances(space: Space, rows: I64 | slice, query: U64) -> U16:
+def distances(space: Space, rows: I64 | slice, query: U64) -> U16 | U32:
     """Return in how many signs rows differ from a query's, whose words are given."""
     words = zip(space.words, query, strict=True)
     first, *others = (np.bitwise_count(column[rows] ^ word) for column, word in words)
-    found: U16 = first.astype(np.uint16)
+    # All of 65,536 signs may differ, one more than 16 bits hold.
+    is_short = space.key[2] <= np.iinfo(np.uint16).max
+    found: U16 | U32 = first.astype(np.uint16 if is_short else np.uint32)
     for count in others:
         found += count
     return found

@@ -12,6 +12,7 @@ import pytest
 import cerata
 from cerata import Filter, Hit, Store
 from cerata.engine.events import PutEmbedding, PutFrame
+from cerata.engine.limits import EMBEDDING_DIMENSION_MAX
 from cerata.memory.spaces import vectors
 from cerata.projections import nearest as nearest_module
 from cerata.retrieval.embedders.identity import EmbedderIdentity
@@ -168,6 +169,31 @@ def test_numbers_too_large_for_float32_sums_are_ordered_all_the_same() -> None:
         found = store.search(large, k=10)
         assert [hit.score for hit in found] == [1.0] * 10
         assert [hit.id for hit in found][:4] == [1, 3, 4, 6]
+
+
+def test_numbers_too_small_for_float32_products_are_ordered_all_the_same() -> None:
+    """Their products are 0 in float32, which would put the nearest behind what is only near."""
+    with cerata.open(":memory:") as store:
+        nearest = store.put_frame("a", embedding=[1e-25, 0], space="s").id
+        store.put_frame("b", embedding=[1, 1], space="s")
+        store.put_frame("c", embedding=[0, 0], space="s")
+        every = said(store.search(np.array([1e-25, 0]), k=3))
+        assert every[0] == (nearest, 1.0)
+        for k in (1, 2):
+            assert said(store.search(np.array([1e-25, 0]), k=k)) == every[:k]
+
+
+def test_opposite_in_every_sign_is_farthest_at_the_highest_dimension(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """65,536 differing signs are one more than 16 bits count."""
+    monkeypatch.setattr(nearest_module, "ALL_ROWS_MAX", 2)
+    monkeypatch.setattr(nearest_module, "CANDIDATES_MIN", 1)
+    rows = np.ones((3, EMBEDDING_DIMENSION_MAX), np.float32)
+    rows[0], rows[1, :10] = -1, -1
+    with cerata.open(":memory:") as store:
+        store.put_frames(["x"] * 3, embeddings=rows, space="s")
+        assert said(store.search(rows[2], k=1)) == [(3, 1.0)]
 
 
 def test_inner_products_where_the_space_says_so() -> None:
