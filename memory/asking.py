@@ -266,7 +266,7 @@ def _vector_alone(
             "The query is a vector, and words are asked for",
             remedy="Pass the question as the query and its vector as embedding=.",
         )
-    return "", query, "vector"
+    return "", query, "vector" if mode == "hybrid" else mode
 
 
 def _clipped(name: str, short: str) -> str:

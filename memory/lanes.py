@@ -15,7 +15,7 @@ import numpy as np
 from cerata.engine.errors import Unsupported
 from cerata.projections.columns import Mask
 from cerata.projections.filters import Filter
-from cerata.projections.query import Query
+from cerata.projections.query import AnyWord, Query, plain
 from cerata.projections.ranking import SCORE_DECIMALS
 from cerata.retrieval.classifier import Classified, classify
 from cerata.retrieval.fusion import Lane, Method, fuse, worth
@@ -59,10 +59,16 @@ class Search:
         query = self.query
         return Classified("factual", "") if isinstance(query, Query) else classify(query)
 
+    @cached_property
+    def _quoted(self) -> Query | None:
+        """The query of a question in plain language that has words in quotes, else None."""
+        tree = self.query if isinstance(self.query, Query) else plain(self.query)
+        return None if tree is self.query or isinstance(tree, AnyWord) else tree
+
     @property
     def _able(self) -> tuple[str, ...]:
         """The lanes that can run: facts are of whom plain language names, without quotes."""
-        is_plain = not isinstance(self.query, Query) and '"' not in self.query
+        is_plain = not isinstance(self.query, Query) and self._quoted is None
         words = ("text", "facts") if is_plain else ("text",)
         vectors = () if self.vector is None else (VECTORS,)
         return vectors if self.mode == "vector" else (*words, *vectors)
@@ -205,12 +211,12 @@ class Search:
         layers, among, query = self.view.layers, self.among, self.query
         if isinstance(query, Query):
             passing = end_to_end(layers.let_in(query))
-        elif '"' in query:
-            passing = np.zeros(sum(layer.rows for layer in layers.all), np.bool_)
-            every = layers.ranking.search(query, k=len(passing) or 1, filters=layers.mask_of)
-            passing[every.rows] = True
         else:
-            return among
+            quoted = self._quoted
+            found = None if quoted is None else layers.ranking.passing(quoted, layers.mask_of)
+            if found is None:
+                return among
+            passing = found
         if among is None:
             among = end_to_end(both(layers.active, layers.searched))
         return passing & among

@@ -52,7 +52,7 @@ def vectors(
             f"The space {space!r} came {'without' if given is None else 'with'} an embedding",
             remedy="Name the space after its embedder: embedding=vector, space='all-MiniLM-L6-v2'.",
         )
-    matrix = _matrix(given)
+    matrix = numbers_of(given)
     if matrix.ndim != 2 or len(matrix) != count:
         raise InvalidInput(
             f"Embeddings have the shape {matrix.shape}; {count:,} vectors are wanted",
@@ -80,8 +80,12 @@ def vectors(
     ]
 
 
-def _matrix(given: Vectors) -> npt.NDArray[Any]:
-    """Return vectors as int8 or float32; the shape is not looked at."""
+def numbers_of(given: Vectors | Vector) -> npt.NDArray[Any]:
+    """Return vectors as int8 or float32; the shape is not looked at, nor whether all is finite.
+
+    Raises:
+        InvalidInput: they are masked, or no numbers.
+    """
     parts = given if isinstance(given, list | tuple) else ()
     if any(isinstance(part, np.ma.MaskedArray) for part in (given, *parts)):
         # Whose masked values have some number underneath, which is nobody's.

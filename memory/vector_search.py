@@ -6,10 +6,9 @@ Owns which space is asked, and what a transaction has gathered of it; which vect
 
 from collections.abc import Iterator, Sequence
 from functools import partial
-from typing import TYPE_CHECKING, Any, Final, Literal, NamedTuple, TypeAlias, get_args
+from typing import TYPE_CHECKING, Final, Literal, NamedTuple, TypeAlias, get_args
 
 import numpy as np
-import numpy.typing as npt
 
 from cerata.engine.errors import InvalidInput, NotFound
 from cerata.engine.events import Embedding, PutEmbedding, PutFrame, chosen
@@ -23,7 +22,7 @@ from cerata.retrieval.embedders.identity import Metric, metric_of
 from cerata.retrieval.fusion import Lane
 
 from .layers import both, end_to_end
-from .spaces import Vector
+from .spaces import Vector, numbers_of
 
 if TYPE_CHECKING:
     from .view import View
@@ -41,7 +40,7 @@ class VectorQuery:
     """A vector that a view is asked for, and the space that it is of."""
 
     def __init__(
-        self, view: "View", vector: object, space: str | None, *, approximate: bool = False
+        self, view: "View", vector: Vector, space: str | None, *, approximate: bool = False
     ) -> None:
         """``vector`` has numbers of any kind; ``space`` may be left out where only one fits.
 
@@ -186,15 +185,11 @@ def vector_of(view: "View", frame: int, space: str | None) -> Matrix | None:
     return next(iter(found.values()), None)
 
 
-def _checked(vector: object) -> Asked:
+def _checked(vector: Vector) -> Asked:
     """Return a query as float32. Raises `InvalidInput`."""
-    try:
-        query: npt.NDArray[Any] = np.asarray(vector)
-        numbers = query.astype(np.float32) if query.dtype.kind in "fiu" else None
-    except (ValueError, TypeError) as error:
-        raise InvalidInput(f"The vector is none: {error}", remedy=_REMEDY) from error
-    if numbers is None or numbers.ndim != 1 or not len(numbers):
-        raise InvalidInput(f"A vector cannot have the shape {query.shape}", remedy=_REMEDY)
+    numbers = numbers_of(vector).astype(np.float32)
+    if numbers.ndim != 1 or not len(numbers):
+        raise InvalidInput(f"A vector cannot have the shape {numbers.shape}", remedy=_REMEDY)
     if not np.isfinite(numbers).all():
         raise InvalidInput("The vector has a number that is not finite", remedy=_REMEDY)
     return numbers

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from pathlib import Path
 from random import Random
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 import numpy.typing as npt
@@ -14,6 +14,7 @@ from cerata import Filter, Hit, Store
 from cerata.engine.events import PutEmbedding, PutFrame
 from cerata.engine.limits import EMBEDDING_DIMENSION_MAX
 from cerata.memory.spaces import vectors
+from cerata.memory.vector_search import Mode
 from cerata.projections import nearest as nearest_module
 from cerata.retrieval.embedders.identity import EmbedderIdentity
 
@@ -238,22 +239,27 @@ def test_spaces_do_not_mix() -> None:
         assert store.embedding(store.put_frame("d").id) is None
 
 
-@pytest.mark.parametrize(
-    ("query", "more", "error", "what"),
-    [
-        (np.zeros((2, 2)), {}, cerata.InvalidInput, "shape"),
-        (np.array([]), {}, cerata.InvalidInput, "shape"),
-        (np.array([1.0, np.nan]), {}, cerata.InvalidInput, "not finite"),
-        (np.array(["a", "b"]), {}, cerata.InvalidInput, "shape"),
-        (np.ones(3), {}, cerata.InvalidInput, "3 dimensions"),
-        (np.ones(2), {"space": "none"}, cerata.NotFound, "'none'"),
-        (np.ones(2), {"embedding": np.ones(2)}, cerata.InvalidInput, "words are asked for"),
-        (np.ones(2), {"mode": "text"}, cerata.InvalidInput, "words are asked for"),
-        ("words", {"mode": "vector"}, cerata.InvalidInput, "no vector"),
-        ("words", {"mode": "both"}, cerata.InvalidInput, "'both'"),
-        ("words", {"space": "s"}, cerata.InvalidInput, "no vector"),
-    ],
-)
+REFUSED: list[tuple[Any, dict[str, Any], type[Exception], str]] = [
+    (np.zeros((2, 2)), {}, cerata.InvalidInput, "shape"),
+    (np.array([]), {}, cerata.InvalidInput, "shape"),
+    (np.array([1.0, np.nan]), {}, cerata.InvalidInput, "not finite"),
+    (np.array(["a", "b"]), {}, cerata.InvalidInput, "<U1"),
+    (np.ones(3), {}, cerata.InvalidInput, "3 dimensions"),
+    (np.ones(2), {"space": "none"}, cerata.NotFound, "'none'"),
+    (np.ones(2), {"embedding": np.ones(2)}, cerata.InvalidInput, "words are asked for"),
+    (np.ones(2), {"mode": "text"}, cerata.InvalidInput, "words are asked for"),
+    (np.ones(2), {"mode": "both"}, cerata.InvalidInput, "'both'"),
+    (np.array([1e300, 0]), {}, cerata.InvalidInput, "not finite"),
+    ("words", {"embedding": np.ma.array([1, 2])}, cerata.InvalidInput, "masked"),
+    ("words", {"embedding": [1, None]}, cerata.InvalidInput, "object"),
+    ("words", {"embedding": [1, [2]]}, cerata.InvalidInput, "unequal"),
+    ("words", {"mode": "vector"}, cerata.InvalidInput, "no vector"),
+    ("words", {"mode": "both"}, cerata.InvalidInput, "'both'"),
+    ("words", {"space": "s"}, cerata.InvalidInput, "no vector"),
+]
+
+
+@pytest.mark.parametrize(("query", "more", "error", "what"), REFUSED)
 def test_what_is_no_vector_is_refused_with_what_is_there(
     query: Any, more: dict[str, Any], error: type[Exception], what: str
 ) -> None:
@@ -316,6 +322,29 @@ def test_what_a_question_demands_holds_for_what_vectors_find() -> None:
         for asked in ('tea "red"', cerata.query("tea NOT blue"), cerata.query("tea tag:x")):
             assert [hit.id for hit in store.search(asked, embedding=[1, 0])] == [a]
             assert [hit.id for hit in store.search(asked, embedding=[1, 0], mode="vector")] == [a]
+
+
+def test_words_in_quotes_hold_for_what_was_superseded_too() -> None:
+    """Of what may be returned, current or not, vectors find what has the words."""
+    with cerata.open(":memory:") as store:
+        red = store.put_frame("red tea", embedding=[1, 0], space="s").id
+        store.supersede(red, "blue tea")
+        store.put_frame("a pot", embedding=[1, 0], space="s")
+        for mode, lanes in (("hybrid", ("text", "vectors")), ("vector", ("vectors",))):
+            found = store.search(
+                'tea "red"', embedding=[1, 0], mode=cast("Mode", mode), include_superseded=True
+            )
+            assert [(hit.id, hit.lanes) for hit in found] == [(red, lanes)]
+
+
+@pytest.mark.parametrize("question", ['a 5" pot', 'a pot ""'])
+def test_a_quote_that_quotes_nothing_demands_nothing(question: str) -> None:
+    with cerata.open(":memory:") as store:
+        tea = store.put_frame("green tea", embedding=[1, 0], space="s").id
+        pot = store.put_frame("a pot of Ann's", embedding=[-1, 0], space="s").id
+        store.assert_fact("pot", "holds", "tea", evidence=[tea])
+        found = {hit.id: hit.lanes for hit in store.search(question, embedding=[1, 0])}
+        assert found == {tea: ("facts", "vectors"), pot: ("text", "vectors")}
 
 
 # --- transactions, scopes, damage ----------------------------------------------------------------
