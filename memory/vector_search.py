@@ -104,7 +104,7 @@ class VectorQuery:
         if gone:
             mask = mask.copy()
             mask[gone] = False
-        stored = view.stored_vectors(self.key)
+        stored = view.stored_vectors(space)
         allowed = stored.of_frames(space, base.frames, mask, view.basis)
         fetch, propose = partial(stored.rows, space), None
         if self.approximate:
@@ -176,7 +176,7 @@ def vector_of(view: "View", frame: int, space: str | None) -> Matrix | None:
         stored = view.vectors.find(key[0], view.basis)
         row = None if stored is None or stored.key != key else stored.row_of(frame, view.basis)
         if stored is not None and row is not None:
-            found[key] = view.stored_vectors(key).rows(stored, np.array([row]))[0][0]
+            found[key] = view.stored_vectors(stored).vector(stored, row)
     if len(found) > 1:
         names = ", ".join(repr(key[0]) for key in found)
         raise InvalidInput(

@@ -22,8 +22,7 @@ from cerata.projections.projection import FoldedEvent
 from cerata.projections.row_fold import OwnProjection
 from cerata.projections.scopes import is_within
 from cerata.projections.times import to_datetime, to_microseconds
-from cerata.projections.vector_columns import Key
-from cerata.projections.vector_table import Vectors
+from cerata.projections.vector_table import Space, Vectors
 from cerata.replay.fold import Fold
 from cerata.replay.stored_vectors import StoredVectors
 from cerata.retrieval.embedders.embedder import Embedder
@@ -202,9 +201,9 @@ class View(Reads):
         """The vectors of the log; what a transaction gathered is in its drafts."""
         return self._fold.vectors(self.basis)
 
-    def stored_vectors(self, key: Key) -> StoredVectors:
+    def stored_vectors(self, space: Space) -> StoredVectors:
         """Return the numbers of a space's vectors, as they are kept for all views."""
-        return self._fold.stored_vectors(key)
+        return self._fold.stored_vectors(space)
 
     def _lifted(self, gathered: Gathered) -> list[FoldedEvent]:
         return [lifted_after(self.basis, event) for event in gathered.all_events()]

@@ -27,6 +27,8 @@ STILL: Final = np.iinfo(np.int64).max
 
 _WORD_BITS: Final = 64
 
+STEP_NUMBERS: Final = 1 << 21
+"""Numbers of vectors that are read at once: 8 MiB of float32, some 5,000 rows of 384."""
 
 Matrix: TypeAlias = npt.NDArray[np.float32 | np.int8]
 """Vectors of one space, one a row."""

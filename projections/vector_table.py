@@ -1,6 +1,5 @@
 """Vectors as of any event: the reader over the columns that `vectors` folds."""
 
-from collections.abc import Iterable
 from typing import NamedTuple
 
 import numpy as np
@@ -24,9 +23,22 @@ class Space(NamedTuple):
     words: tuple[U64, ...]
     rows: SpaceRows
 
+    def by(self, n: int) -> "Space":
+        """Return the space with its rows by event n alone."""
+        count = rows_up_to(self.seqs, n)
+        if count == len(self.seqs):
+            return self
+        return self._replace(
+            seqs=self.seqs[:count],
+            frames=self.frames[:count],
+            checks=self.checks[:count],
+            until=self.until[:count],
+            words=tuple(column[:count] for column in self.words),
+        )
+
     def held(self, n: int) -> Mask:
-        """Return which of the rows by event n are their frame's vector then."""
-        found: Mask = self.until[: rows_up_to(self.seqs, n)] > n
+        """Return which of the rows, all by event n, are their frame's vector then."""
+        found: Mask = self.until > n
         return found
 
     def row_of(self, frame: int, n: int) -> int | None:
@@ -51,12 +63,11 @@ class Vectors:
         return [one for one in self._spaces if len(one.seqs) and one.seqs[0] <= n]
 
     def find(self, name: str, n: int) -> Space | None:
-        """Return a space by its name; where vectors of two shapes bear it, that of the first."""
-        return _first(one for one in self.spaces(n) if one.key[0] == name)
+        """Return a space by its name, with its rows by event n.
 
-
-def _first(spaces: Iterable[Space]) -> Space | None:
-    return next(iter(spaces), None)
+        Where vectors of two shapes bear the name, that of the first.
+        """
+        return next((one.by(n) for one in self.spaces(n) if one.key[0] == name), None)
 
 
 def _space(rows: SpaceRows) -> Space:

@@ -35,7 +35,7 @@ from cerata.projections.ranking import Fulltext
 from cerata.projections.registry import Registry, projection_key
 from cerata.projections.row_fold import OwnProjection, RowFold
 from cerata.projections.vector_columns import Key
-from cerata.projections.vector_table import Vectors
+from cerata.projections.vector_table import Space, Vectors
 from cerata.projections.vectors import VectorsProjection
 
 from .checkpoint import Plan, chunk_refs, plan_checkpoint, publish, read_chunk
@@ -172,10 +172,14 @@ class Fold:
         upper.apply(events)
         return upper
 
-    def stored_vectors(self, key: Key) -> StoredVectors:
+    def stored_vectors(self, space: Space) -> StoredVectors:
         """Return the vectors of a space, as they are kept for all views."""
         with self._mutex:
-            return self._stored.setdefault(key, StoredVectors(self._log, key))
+            found = self._stored.get(space.key)
+            if found is None or found.source is not space.rows:
+                # After a rebuild the rows may be others; a view from before it has the old ones.
+                found = self._stored[space.key] = StoredVectors(self._log, space.rows)
+            return found
 
     def own(self, name: str, seq: int) -> OwnProjection:
         """Return a user's own projection as it was at event ``seq``; its rows do not change.

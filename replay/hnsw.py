@@ -16,7 +16,7 @@ import numpy as np
 from cerata.engine.errors import Unsupported
 from cerata.projections.columns import I64, Mask
 from cerata.projections.nearest import Metric, Query, candidates
-from cerata.projections.vector_columns import Matrix
+from cerata.projections.vector_columns import STEP_NUMBERS, Matrix
 from cerata.projections.vector_table import Space
 
 EDGES: Final = 16
@@ -82,7 +82,8 @@ class Graph:
         if self._count >= total:
             return
         self._index.resize_index(total)
-        for start in range(self._count, total, 4096):
-            rows = np.arange(start, min(start + 4096, total))
+        step = max(STEP_NUMBERS // space.key[2], 1)
+        for start in range(self._count, total, step):
+            rows = np.arange(start, min(start + step, total))
             self._index.add_items(read(rows).astype(np.float32), rows, num_threads=1)
             self._count = int(rows[-1]) + 1

@@ -14,7 +14,7 @@ from cerata.projections.columns import F64, I64, NO_ROW, U32, Column, Mask
 from cerata.projections.frame_table import Frames
 from cerata.projections.hash_index import hashes64
 from cerata.projections.nearest import Metric, lengths_of
-from cerata.projections.vector_columns import Key, Matrix, matrix_of
+from cerata.projections.vector_columns import STEP_NUMBERS, Matrix, SpaceRows, matrix_of
 from cerata.projections.vector_table import Space
 
 from .hnsw import Graph
@@ -22,15 +22,17 @@ from .hnsw import Graph
 KEPT_SIZE_MAX: Final = 512 << 20
 """A space of more bytes is read anew for each question, a row at a time."""
 
-_STEP_ROWS: Final = 4096
-
 
 class StoredVectors:
-    """The vectors of one space of a log; any thread may read them."""
+    """The vectors of one space of a log; any thread may read them.
 
-    def __init__(self, log: Log, key: Key) -> None:
+    - Rows are those of ``source``: another fold of the same events has vectors of its own kept.
+    """
+
+    def __init__(self, log: Log, source: SpaceRows) -> None:
         self._log = log
-        self._key = key
+        self.source = source
+        self._key = key = source.key
         self._mutex = threading.Lock()
         self._kept = matrix_of(b"", key)
         self._lengths = Column(np.float64)
@@ -55,6 +57,18 @@ class StoredVectors:
             self._keep(space)
         return self._kept[wanted], self._lengths.view()[wanted]
 
+    def vector(self, space: Space, row: int) -> Matrix:
+        """Return one vector, (dimension,). Cost: where none are kept a read and a hash of it alone.
+
+        Raises:
+            Corrupt: it is damaged.
+        """
+        if row < len(self._lengths):
+            found: Matrix = self._kept[row].copy()
+        else:
+            found = self._read(space, np.array([row]))[0]
+        return found
+
     def _keep(self, space: Space) -> None:
         with self._mutex:
             total, count = len(space.seqs), len(self._lengths)
@@ -63,8 +77,9 @@ class StoredVectors:
                 kept = np.empty((room, self._key[2]), self._kept.dtype)
                 kept[:count] = self._kept[:count]
                 self._kept = kept
-            for start in range(count, total, _STEP_ROWS):
-                end = min(start + _STEP_ROWS, total)
+            step = max(STEP_NUMBERS // self._key[2], 1)
+            for start in range(count, total, step):
+                end = min(start + step, total)
                 self._kept[start:end] = vectors = self._read(space, np.arange(start, end))
                 self._lengths.extend(lengths_of(vectors))
 
@@ -92,7 +107,7 @@ class StoredVectors:
             return self._graph
 
     def of_frames(self, space: Space, frames: Frames, mask: Mask, n: int) -> Mask:
-        """Return which rows by event n are the vector then of a frame that a mask lets pass.
+        """Return which rows, all by event n, are the vector then of a frame that a mask lets pass.
 
         ``mask`` has an item for each frame by n. Cost: a look at each row.
         """

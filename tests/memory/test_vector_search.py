@@ -16,6 +16,10 @@ from cerata.engine.limits import EMBEDDING_DIMENSION_MAX
 from cerata.memory.spaces import vectors
 from cerata.memory.vector_search import Mode
 from cerata.projections import nearest as nearest_module
+from cerata.projections.columns import decode_columns, encode_columns
+from cerata.projections.vector_columns import Matrix
+from cerata.projections.vectors import VectorsProjection
+from cerata.replay import stored_vectors
 from cerata.retrieval.embedders.identity import EmbedderIdentity
 
 from ..embedders import Hashing
@@ -393,6 +397,65 @@ def test_a_changed_vector_is_noticed_and_never_ranked(tmp_path: Path) -> None:
             store.search(rows[0])
         assert len(store.search("text", k=300)) == 300
         assert not store.verify().ok
+
+
+def test_a_changed_vector_is_in_the_way_of_nothing_before_it(tmp_path: Path) -> None:
+    """Nor is it of another frame's, which is read alone."""
+    path, rows = tmp_path / "memory.cera", np.random.default_rng(1).random((300, 200), np.float32)
+    with cerata.open(path, ring_bytes=1 << 16) as store:
+        for start in range(0, 300, 50):
+            part = rows[start : start + 50]
+            store.put_frames(["text"] * 50, embeddings=part, space="s")
+        then = said(store.at(200).search(rows[0]))
+        store.checkpoint()
+    whole, changed = rows[250].tobytes(), np.float32(-1).tobytes() + rows[250].tobytes()[4:]
+    path.write_bytes(path.read_bytes().replace(whole, changed))
+    for salvage in (False, True):
+        with cerata.open(path, mode="r", salvage=salvage) as store:
+            assert said(store.at(200).search(rows[0])) == then
+            found = store.embedding(300)
+            assert found is not None
+            assert found.tolist() == rows[299].tolist()
+            for read in (lambda: store.embedding(251), lambda: store.search(rows[0])):
+                with pytest.raises(cerata.Corrupt, match="event 251 is damaged"):
+                    read()
+
+
+def test_long_vectors_are_read_a_few_at_a_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Their lengths are summed in float64: thousands of rows at once would take gigabytes."""
+    measured: list[int] = []
+
+    def measure(vectors: Matrix) -> npt.NDArray[np.float64]:
+        measured.append(vectors.size)
+        return nearest_module.lengths_of(vectors)
+
+    monkeypatch.setattr(stored_vectors, "lengths_of", measure)
+    monkeypatch.setattr(stored_vectors, "STEP_NUMBERS", 2_000)
+    with cerata.open(":memory:") as store:
+        store.put_frames(["x"] * 5, embeddings=np.eye(5, 1_000), space="s")
+        store.put_frame("x", embedding=np.ones(3_000), space="t")
+        assert len(store.search(np.ones(1_000))) == 5
+        assert len(store.search(np.ones(3_000))) == 1
+    assert measured == [2_000, 2_000, 1_000, 3_000]
+
+
+def test_what_is_kept_of_vectors_is_of_the_rows_that_a_view_reads() -> None:
+    """After a rebuild rows may be others; a view from before it keeps to those that it had."""
+    with cerata.open(":memory:") as store:
+        one, two = store.put_frame("one", tags=["a"]).id, store.put_frame("two").id
+        embed(store, one, np.array([1, 0], np.float32))
+        embed(store, two, np.array([0, 1], np.float32))
+        columns = decode_columns(store._fold.folded("vectors").chunk(0))
+        read = {name: columns.like(name, columns._columns[name]) for name in columns.names()}
+        read["vectors.frame"] = read["vectors.frame"][::-1]
+        wrong = VectorsProjection()
+        wrong.load(encode_columns(read))
+        store._fold.replace(wrong)
+        before, where = store.at("HEAD"), Filter(tags=["a"])
+        for _ in range(2):
+            assert said(before.search(np.array([1, 0]), where=where)) == [(one, 0.0)]
+            store.rebuild("vectors")
+            assert said(store.search(np.array([1, 0]), where=where)) == [(one, 1.0)]
 
 
 def test_erased_or_unknown_frames_have_no_row() -> None:

@@ -53,7 +53,7 @@ def test_a_question_reads_no_vector_a_second_time(many: Store) -> None:
     """The first reads and hashes all of them; measured 100 and more."""
     asked = query()
     many.search(asked)
-    stored = many._fold.stored_vectors(("s", "f4", DIMENSION))
+    stored = many._fold._stored["s", "f4", DIMENSION]
     assert len(stored._lengths) == COUNT
     later = seconds(lambda: many.search(asked), 5)
     many._fold._stored.clear()
