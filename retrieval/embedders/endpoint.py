@@ -151,7 +151,7 @@ class EndpointEmbedder:
                 return self._read(response)
         except urllib.error.HTTPError as error:
             with error:
-                said = _without(key, _said(error))
+                said = _said(error, key)
             failed = self._failed(f"answered {error.code}{said}", _REMEDIES.get(error.code))
             if error.code not in TRIED_AGAIN:
                 raise failed from error
@@ -273,7 +273,7 @@ def _in_order(answer: _Answer, count: int) -> list[list[float]]:
     return [vectors[index] for index in range(count)]
 
 
-def _said(error: urllib.error.HTTPError) -> str:
+def _said(error: urllib.error.HTTPError, key: str | None) -> str:
     """Return what a server says of an error: OpenAI's message, else how the answer begins."""
     try:
         text = error.read(1 << 16).decode(errors="replace")
@@ -281,7 +281,8 @@ def _said(error: urllib.error.HTTPError) -> str:
         return ""
     with suppress(msgspec.DecodeError, RecursionError):
         text = msgspec.json.decode(text, type=_Refusal).error.message
-    line = " ".join(text.split())
+    # Before it is cut, which would leave a part of the key that nothing finds.
+    line = " ".join(_without(key, text).split())
     return f": {line[:_SAID_CHARACTERS_MAX]}" if line else ""
 
 

@@ -210,6 +210,14 @@ def test_a_key_is_in_no_message_and_no_representation(server: Server) -> None:
     assert repr(asking.embedder) == "<EndpointEmbedder m@1/2/cosine>"
 
 
+def test_a_key_is_not_shown_where_a_message_is_cut(server: Server) -> None:
+    """It was blotted out after the cut, and what had been cut in two stayed."""
+    asking = Asking(server.url, key=KEY)
+    for before in range(175, 201):
+        server.answers = [(401, {}, f"{'x' * before} {KEY}".encode())]
+        assert KEY[:3] not in str(refused(asking))
+
+
 @pytest.mark.parametrize(
     "changed",
     [
