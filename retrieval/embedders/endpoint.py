@@ -49,8 +49,8 @@ class EndpointEmbedder:
     With ``shorten=True`` the dimension is asked for, as some models can be.
 
     Raises:
-        InvalidInput: a URL that is not of http or https, or has a password; a key that no header
-        can hold; an identity that cannot be; a number below its least.
+        InvalidInput: a URL that is not of http or https, cannot be read, or has a password; a key
+        that no header can hold; an identity that cannot be; a number below its least.
     """
 
     def __init__(
@@ -216,10 +216,25 @@ _REMEDIES: Final = {
 
 
 def _checked_url(url: object) -> str:
-    parts = urllib.parse.urlsplit(url) if isinstance(url, str) else None
-    if parts is None or parts.scheme not in ("http", "https") or not parts.hostname:
+    """Return a URL that can be asked; of one that cannot nothing is shown, since it may have a key.
+
+    Raises:
+        InvalidInput: it is not of http or https, cannot be read, or has a name or password.
+    """
+    if not (isinstance(url, str) and url.isascii() and url.isprintable() and " " not in url):
         raise InvalidInput(
-            f"The endpoint {url!r:.100} is no URL of http or https",
+            "The endpoint's URL is not one word of printable ASCII",
+            remedy="Write other characters as %20 and the like, and hosts as xn--….",
+        )
+    parts = None
+    with suppress(ValueError):
+        found = urllib.parse.urlsplit(url)
+        # A port that cannot be one raises when it is read.
+        if found.scheme in ("http", "https") and found.hostname and found.port != 0:
+            parts = found
+    if parts is None:
+        raise InvalidInput(
+            "The endpoint is no URL of http or https",
             remedy="Such as 'http://localhost:8080/v1/embeddings'.",
         )
     if parts.username is not None or parts.password is not None:

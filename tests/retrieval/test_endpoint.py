@@ -227,10 +227,13 @@ def test_a_key_is_not_shown_where_a_message_is_cut(server: Server) -> None:
         {"key": KEY, "key_variable": "X"},
         {"url": f"http://{KEY}@localhost/v1"},
         {"url": f"http://user:{KEY}@localhost/v1"},
+        {"url": f"ftp://user:{KEY}@localhost/v1"},
+        {"url": f"localhost/v1?api-key={KEY}"},
+        {"url": f"http://localhost/v1 ?api-key={KEY}"},
     ],
 )
 def test_a_key_that_is_refused_is_not_shown(changed: dict[str, str]) -> None:
-    with pytest.raises(InvalidInput, match=re.compile("key|password")) as caught:
+    with pytest.raises(InvalidInput, match=re.compile("key|password|URL")) as caught:
         Asking(**{"url": "http://localhost/v1", **changed})
     assert KEY not in str(caught.value)
 
@@ -241,6 +244,13 @@ def test_a_key_that_is_refused_is_not_shown(changed: dict[str, str]) -> None:
         {"url": "file:///etc/passwd"},
         {"url": "localhost:8080/v1"},
         {"url": "http://"},
+        {"url": "http://[::1/v1"},
+        {"url": "http://localhost:port/v1"},
+        {"url": "http://localhost:0/v1"},
+        {"url": "http://localhost:65536/v1"},
+        {"url": "http://localhost/v1 embeddings"},
+        {"url": "http://localhost/\n"},
+        {"url": "http://localhost/é"},
         {"url": None},
         {"timeout": 0},
         {"timeout": float("inf")},
@@ -253,5 +263,6 @@ def test_a_key_that_is_refused_is_not_shown(changed: dict[str, str]) -> None:
     ],
 )
 def test_what_cannot_be_asked_is_refused_when_it_is_made(changed: dict[str, Any]) -> None:
+    """Of a URL too: it raised another error, or was tried five times, at the first text."""
     with pytest.raises(InvalidInput):
         Asking(**{"url": "http://localhost/v1", **changed})
