@@ -36,6 +36,7 @@ WAIT_SECONDS_MAX: Final = 60.0
 """The longest wait between two tries, also where the server asks for a longer one."""
 
 ANSWER_BYTES_MAX: Final = 256 << 20
+_PIECE_BYTES: Final = 64 << 10
 _SAID_CHARACTERS_MAX: Final = 200
 
 
@@ -44,8 +45,9 @@ class EndpointEmbedder:
 
     ``revision`` is what you call the model's present state: give another one when the service
     changes it. ``key`` is sent as a bearer token; ``key_variable`` names an environment variable
-    that has it. A request waits ``timeout`` seconds at most for each step of the answer, and is
-    tried ``tries`` times where that may help: after 0.5 s, 1 s, 2 s, or what ``Retry-After`` says.
+    that has it. A request waits ``timeout`` seconds at most for an answer to begin, and as long for
+    it to end; it is tried ``tries`` times where that may help: after 0.5 s, 1 s, 2 s, or what
+    ``Retry-After`` says.
     With ``shorten=True`` the dimension is asked for, as some models can be.
 
     Raises:
@@ -163,13 +165,22 @@ class EndpointEmbedder:
             raise _Passing(self._failed(f"{said}: {_without(key, str(reason))}")) from error
 
     def _read(self, response: http.client.HTTPResponse) -> bytes:
-        answer = response.read(ANSWER_BYTES_MAX + 1)
-        if len(answer) > ANSWER_BYTES_MAX:
-            raise self._failed(f"answered with over {ANSWER_BYTES_MAX >> 20} MiB")
-        if response.length:
-            # What is still missing, of which a read of so many bytes at most says nothing.
-            raise http.client.IncompleteRead(answer, response.length)
-        return answer
+        """Return a whole answer; it must end within a time-out of its beginning."""
+        answer, size = bytearray(), response.length
+        end = time.monotonic() + self._timeout
+        while size is None or len(answer) < size:
+            # As it comes: the socket's time-out is of each piece, and a drip never runs into it.
+            piece = response.read1(_PIECE_BYTES)
+            answer += piece
+            if len(answer) > ANSWER_BYTES_MAX:
+                raise self._failed(f"answered with over {ANSWER_BYTES_MAX:,} bytes")
+            if not piece:
+                break
+            if time.monotonic() > end:
+                raise TimeoutError
+        if size is not None and len(answer) < size:
+            raise http.client.IncompleteRead(bytes(answer), size - len(answer))
+        return bytes(answer)
 
     def _read_key(self) -> str | None:
         if self._key_variable is None:

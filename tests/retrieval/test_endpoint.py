@@ -6,6 +6,7 @@ import socket
 import threading
 import traceback
 from collections.abc import Iterator
+from contextlib import suppress
 from http.server import BaseHTTPRequestHandler
 from typing import Any
 
@@ -13,8 +14,9 @@ import pytest
 
 import cerata
 from cerata import EmbedderFailed, EndpointEmbedder, InvalidInput
+from cerata.retrieval.embedders import endpoint
 
-from ..embedding_server import Server, without_proxies
+from ..embedding_server import Server, embeddings, without_proxies
 
 KEY = "sk-secret-0123456789"
 
@@ -88,7 +90,7 @@ def test_a_key_is_sent_as_a_bearer_token(server: Server, monkeypatch: pytest.Mon
 # --- what is tried again -------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("status", [408, 429, 500, 502, 503, 504])
+@pytest.mark.parametrize("status", [408, 425, 429, 500, 502, 503, 504])
 def test_what_may_pass_is_tried_again(server: Server, status: int) -> None:
     """After waits that double."""
     server.answers = [(status, {}, b"busy")] * 3
@@ -137,6 +139,72 @@ def test_no_answer_in_time_is_tried_again(server: Server) -> None:
     error = refused(asking)
     released.set()
     assert "did not answer in time" in str(error)
+    assert asking.waits == [0.5]
+
+
+def test_an_answer_that_drips_is_not_waited_for(server: Server) -> None:
+    """Each byte came in time, and the whole would have taken for ever."""
+    released = threading.Event()
+
+    def drip(handler: BaseHTTPRequestHandler) -> None:
+        handler.send_response(200)
+        handler.end_headers()
+        handler.close_connection = True
+        with suppress(OSError):
+            # Until the other side is gone; 5 s if it never goes.
+            for _ in range(250):
+                handler.wfile.write(b" ")
+                if released.wait(0.02):
+                    return
+
+    server.answers = [drip]
+    asking = Asking(server.url, timeout=0.2)
+    assert asking.embed("wax") == [[3.0, 1.0]]
+    released.set()
+    assert asking.waits == [0.5]
+    assert len(server.asked) == 2
+
+
+def test_an_answer_that_is_too_large_is_not_kept(
+    server: Server, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Whether it says so before or not; it is not asked for again."""
+    monkeypatch.setattr(endpoint, "ANSWER_BYTES_MAX", 1_000)
+
+    def pour(handler: BaseHTTPRequestHandler) -> None:
+        handler.send_response(200)
+        handler.end_headers()
+        handler.close_connection = True
+        with suppress(OSError):
+            for _ in range(10_000):
+                handler.wfile.write(b" " * 1_000)
+
+    server.answers = [(200, {}, b" " * 1_001), pour, (200, {}, b" " * 1_000)]
+    asking = Asking(server.url)
+    for said in ("over 1,000 bytes", "over 1,000 bytes", "no embeddings"):
+        assert said in str(refused(asking))
+    assert len(server.asked) == 3
+
+
+def test_an_answer_may_come_in_chunks(server: Server) -> None:
+    """As from a server that does not know its size before."""
+
+    def chunked(handler: BaseHTTPRequestHandler) -> None:
+        handler.protocol_version = "HTTP/1.1"
+        handler.send_response(200)
+        handler.send_header("Transfer-Encoding", "chunked")
+        handler.end_headers()
+        handler.close_connection = True
+        data = embeddings(server.asked[-1]["input"])
+        for at in range(0, len(data), 7):
+            piece = data[at : at + 7]
+            handler.wfile.write(b"%x\r\n%b\r\n" % (len(piece), piece))
+        # Of the first answer the end is missing.
+        handler.wfile.write(b"0\r\n\r\n" if len(server.asked) > 1 else b"7\r\n")
+
+    server.answers = [chunked, chunked]
+    asking = Asking(server.url)
+    assert asking.embed("wax") == [[3.0, 1.0]]
     assert asking.waits == [0.5]
 
 
