@@ -121,14 +121,15 @@ def checked_vectors(identity: EmbedderIdentity, count: int, given: object) -> Ma
         EmbedderFailed: another shape, no numbers, or one that is not finite as float32.
     """
     try:
-        # What is too large becomes infinite, which is refused.
-        with np.errstate(over="ignore"):
-            matrix = np.asarray(given)
-            if matrix.dtype.kind not in "fiu":
-                raise _failed(identity, f"gave {matrix.dtype}, and no numbers")
-            matrix = matrix.astype(np.float32)
-    except ValueError as error:
+        matrix = np.asarray(given)
+    except Exception as error:
+        # What was given converts itself, and raises what it likes: a tensor on a graphics card.
         raise _failed(identity, f"gave what are no vectors: {error}") from error
+    if matrix.dtype.kind not in "fiu":
+        raise _failed(identity, f"gave {matrix.dtype}, and no numbers")
+    # What is too large becomes infinite, which is refused.
+    with np.errstate(over="ignore"):
+        matrix = matrix.astype(np.float32)
     wanted = (count, identity.dimension)
     if matrix.shape != wanted:
         raise _failed(identity, f"gave vectors of the shape {matrix.shape}, not {wanted}")
@@ -145,7 +146,8 @@ def embed_texts(embedder: Embedder, texts: Sequence[str]) -> Matrix:
     """
     identity = embedder.identity
     try:
-        given = embedder.embed(texts)
+        # A list of its own: one that changes it must not change which text a vector is of.
+        given = embedder.embed(list(texts))
     except (EmbedderFailed, Unsupported):
         # The second where a part of it is not installed, and says how to.
         raise

@@ -4,6 +4,7 @@ import re
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -13,7 +14,7 @@ from cerata import CallableEmbedder, EmbedderFailed
 from cerata.retrieval.embedders.embedder import embed_texts
 from cerata.retrieval.embedders.quantising import quantised
 
-from ..embedders import Hashing
+from ..embedders import Hashing, words_hashed
 
 TEXTS = ["wax", "tablet of wax", "wax"]
 
@@ -116,6 +117,44 @@ def test_an_embedder_of_ones_own_is_looked_at_too() -> None:
     one.says = np.zeros((3, 7), np.float32)
     with pytest.raises(EmbedderFailed, match=r"shape \(3, 7\), not \(3, 8\)"):
         embed_texts(one, TEXTS)
+
+
+class OnGraphicsCard:
+    """In the place of a tensor, which numpy cannot read there."""
+
+    def __array__(self, *_: object, **__: object) -> Any:
+        raise TypeError("can't convert cuda:0 device type tensor to numpy")
+
+
+def test_an_answer_that_cannot_be_read_is_a_failure_of_the_embedder() -> None:
+    """The error of whoever made the tensor came through as it was."""
+    one = Hashing()
+    one.says = OnGraphicsCard()
+    with pytest.raises(EmbedderFailed, match="no vectors: can't convert cuda"):
+        embed_texts(one, TEXTS)
+
+    def function(_texts: list[str]) -> Any:
+        return OnGraphicsCard()
+
+    with pytest.raises(EmbedderFailed, match="no vectors: can't convert cuda"):
+        embedder(function).embed(TEXTS)
+
+
+def test_an_embedder_may_change_the_list_that_it_is_given() -> None:
+    """It is its own: else a text would not be known by what it was."""
+
+    class Prefixing(Hashing):
+        def embed(self, texts: Any) -> npt.NDArray[np.float32]:
+            for at, text in enumerate(texts):
+                texts[at] = f"document: {text}"
+            return super().embed(texts)
+
+    given = ["wax", "tablet"]
+    found = embed_texts(Prefixing(), given)
+    assert given == ["wax", "tablet"]
+    assert found.tolist() == [words_hashed(f"document: {text}") for text in given]
+    with cerata.open(":memory:", embedder=Prefixing()) as store:
+        assert store.put_frames(given).ids == (1, 2)
 
 
 # --- int8 ----------------------------------------------------------------------------------------
