@@ -153,12 +153,15 @@ class Embeds(Appends):
     ) -> Sequence[Draft]:
         """Return drafts with the vectors of their texts; ``vectors`` are those of the call.
 
-        A repetition of what was done under a key asks no embedder, since it writes nothing.
+        A repetition of what was done under a key asks no embedder, since it writes nothing; nor
+        does a batch that is too large, which is refused.
 
         Raises:
             EmbedderFailed: and nothing was written. ReadOnly: before it was asked.
         """
         if vectors is None or not any(map(_lacks_vector, drafts)):
+            return drafts
+        if self.next_place() - 1 + len(drafts) > BATCH_EVENTS_MAX:
             return drafts
         self._check_writable()
         transaction = self._transaction.get()

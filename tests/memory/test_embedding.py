@@ -11,6 +11,7 @@ import pytest
 import cerata
 from cerata import CallableEmbedder, EmbedderFailed, InvalidInput, Store
 from cerata.engine.events import Embedding, PutEmbedding, PutFrame
+from cerata.engine.limits import BATCH_EVENTS_MAX
 from cerata.retrieval.embedders.quantising import quantised
 
 from ..embedders import DIMENSION, Hashing, words_hashed
@@ -314,6 +315,19 @@ def test_a_long_document_goes_on_where_its_embedder_failed() -> None:
         assert len(store.chunks(document)) == 600
         # The one call of 50 texts that came back before the batch failed.
         assert len(asked) - len(set(asked)) == 50
+
+
+def test_a_batch_that_is_too_large_asks_no_embedder(store: Store, embedder: Hashing) -> None:
+    """It was refused after the model had worked through all of it."""
+    texts = [f"text {number}" for number in range(BATCH_EVENTS_MAX + 1)]
+    with pytest.raises(InvalidInput, match="over the limit of 10,000"):
+        store.put_frames(texts)
+    with store.transaction():
+        store.put_frame("wax")
+        with pytest.raises(InvalidInput, match="would pass 10,000"):
+            store.put_frames(texts[:BATCH_EVENTS_MAX])
+    assert embedder.asked == ["wax"]
+    assert store.head.seq == 1
 
 
 def test_a_store_that_only_reads_asks_no_embedder(tmp_path: Path, embedder: Hashing) -> None:
