@@ -16,7 +16,6 @@ from cerata.engine.integrity import hash_bytes
 from cerata.engine.log import Log
 from cerata.projections.columns import Mask
 from cerata.projections.frame_table import Frames
-from cerata.projections.scopes import is_within
 from cerata.retrieval.embedders.embedder import Embedder, embed_texts
 from cerata.retrieval.embedders.identity import EmbedderIdentity
 from cerata.retrieval.embedders.quantising import quantised
@@ -122,9 +121,9 @@ class Stored:
 
     def __init__(self, view: View, identity: EmbedderIdentity) -> None:
         self._log: Log = view.layers.log
+        self._layer = view.base
         self._frames: Frames = view.base.frames
         self._n = view.basis
-        self._scope = view.scope
         self._identity = identity
 
     def find(self, text: str, body: PutFrame) -> StoredVector | None:
@@ -134,22 +133,25 @@ class Stored:
         """
         hashes = {content_hash(text), body.content_hash or b""} - {b""}
         for hashed in sorted(hashes):
-            for frame in self._frames.with_content(hashed, self._n):
-                if self._has_vector(frame) and self._says(frame, text):
+            for row in self._frames.content_rows(hashed, self._n):
+                if not self._embedded[row]:
+                    continue
+                frame = int(self._frames.ids[row])
+                if self._says(frame, text):
                     return self.of_frame(frame)
         return None
 
     def _says(self, frame: int, text: str) -> bool:
-        """Tell whether a frame within the scope is of this text."""
-        event = self._log.event(frame)
-        if self._scope is not None and not is_within(event.scope, self._scope):
-            return False
-        return isinstance(event.body, PutFrame) and embedded_text(event.body) == text
+        body = self._log.event(frame).body
+        return isinstance(body, PutFrame) and embedded_text(body) == text
 
     @cached_property
     def _embedded(self) -> Mask:
-        """Which rows have a vector in the space: worked out once, and not for each frame."""
-        return self._frames.embedded(self._n, self._identity.space)
+        """Which rows have a vector and are within the scope: once, and not for each frame.
+
+        Of other scopes no event is read: a common text may have many.
+        """
+        return self._layer.visible & self._frames.embedded(self._n, self._identity.space)
 
     def _has_vector(self, frame: int) -> bool:
         row = self._frames.row_of(frame)

@@ -229,15 +229,12 @@ class Frames:
         """Return the frames current at n whose content hash starts with these 16 bytes."""
         return [
             int(self.ids[row])
-            for row in self._content_rows(content_hash, n)
+            for row in self.content_rows(content_hash, n)
             if self._is_open(row, n)
         ]
 
-    def with_content(self, content_hash: bytes, n: int) -> list[int]:
-        """Return the frames put by n with this content hash, closed ones too, in order."""
-        return [int(self.ids[row]) for row in self._content_rows(content_hash, n)]
-
-    def _content_rows(self, content_hash: bytes, n: int) -> list[int]:
+    def content_rows(self, content_hash: bytes, n: int) -> list[int]:
+        """Return the rows at n of frames with this content hash, closed ones too, in order."""
         high, low = (int(half[0]) for half in hash_halves([content_hash]))
         rows = self._columns.content_index.find(self._content[: self.rows_at(n)], high)
         return [

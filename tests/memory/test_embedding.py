@@ -10,7 +10,7 @@ import pytest
 
 import cerata
 from cerata import CallableEmbedder, EmbedderFailed, InvalidInput, Store
-from cerata.engine.events import Embedding, PutEmbedding, PutFrame
+from cerata.engine.events import Embedding, Event, PutEmbedding, PutFrame
 from cerata.engine.limits import BATCH_EVENTS_MAX
 from cerata.retrieval.embedders.quantising import quantised
 
@@ -168,6 +168,27 @@ def test_what_another_tenant_embedded_is_not_looked_at(tmp_path: Path) -> None:
         with cerata.open(path, scope={"tenant": tenant}, embedder=embedder) as store:
             store.put_frame("wax")
     assert embedder.asked == ["wax", "wax"]
+
+
+def test_of_what_other_tenants_have_no_event_is_read(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A look-up read every "ok" of every tenant, in 10 us each, before it found its own."""
+    path, embedder, read = tmp_path / "a.cera", Hashing(), list[int]()
+    with cerata.open(path, scope={"tenant": "a"}, embedder=embedder) as store:
+        store.put_frames(["ok"] * 1_000)
+    with cerata.open(path, scope={"tenant": "b"}, embedder=embedder) as store:
+        store.put_frame("ok")
+        event = store._log.event
+
+        def reading(seq: int) -> Event:
+            read.append(seq)
+            return event(seq)
+
+        monkeypatch.setattr(store._log, "event", reading)
+        store.put_frame("ok")
+    assert embedder.asked == ["ok", "ok"]
+    assert set(read) == {1_001}
 
 
 def test_another_revision_is_another_space(tmp_path: Path) -> None:
