@@ -27,7 +27,10 @@ WORD_CHARACTERS_MAX: Final = 100
 """A longer word is one unknown piece, as in the published tokenizer."""
 
 _KNOWN_WORDS_MAX: Final = 100_000
-"""Words whose pieces are kept: about 16 MB; a language has fewer that are common."""
+"""Words whose pieces are kept: about 16 MB; a language has fewer that are common. None of them is
+longer than a word may be."""
+
+_BLANK: Final = " \t\n\r"
 
 _CHINESE: Final = (
     *((0x4E00, 0x9FFF), (0x3400, 0x4DBF), (0x20000, 0x2A6DF), (0x2A700, 0x2B73F)),
@@ -54,14 +57,17 @@ class WordPiece:
         """
         numbers = [self._first]
         room = tokens_max - 1
-        # Each piece stands for one character at least, or for one word that is too long.
-        for word in text[: tokens_max * WORD_CHARACTERS_MAX].translate(self._folds).split():
+        # Enough for words of any length that is read, and some blanks among them.
+        part = text.lstrip(_BLANK)[: tokens_max * WORD_CHARACTERS_MAX]
+        for word in part.translate(self._folds).split():
             numbers += self._pieces(word)
             if len(numbers) >= room:
                 break
         return [*numbers[:room], self._last]
 
     def _pieces(self, word: str) -> tuple[int, ...]:
+        if len(word) > WORD_CHARACTERS_MAX:
+            return (self._unknown,)
         found = self._known.get(word)
         if found is None:
             found = tuple(self._cut(word))
@@ -71,8 +77,6 @@ class WordPiece:
 
     def _cut(self, word: str) -> list[int]:
         """Return the longest piece that the word begins with, then that of the rest, and so on."""
-        if len(word) > WORD_CHARACTERS_MAX:
-            return [self._unknown]
         numbers: list[int] = []
         start = 0
         while start < len(word):

@@ -85,6 +85,19 @@ def test_a_huge_text_costs_what_is_looked_at() -> None:
     assert min(seconds(text) for _ in range(5)) < 20 * min(seconds(part) for _ in range(5))
 
 
+def test_a_text_may_begin_with_any_number_of_blanks() -> None:
+    """Of one that began with 25,600 of them nothing was read."""
+    assert pieces(" \n" * 50_000 + "wax") == ["[CLS]", "wax", "[SEP]"]
+
+
+def test_words_that_are_too_long_are_not_kept() -> None:
+    """Each was, up to 25,600 characters of it: 2.5 GB of a log of hexadecimal numbers."""
+    small = WordPiece({piece: number for number, piece in enumerate(PIECES)})
+    for size in range(95, 106):
+        small.encode("a" * size, 256)
+    assert sorted(map(len, small._known)) == [95, 96, 97, 98, 99, 100]
+
+
 def test_another_vocabulary_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     """Its numbers would mean other words."""
     monkeypatch.setattr(wordpiece, "VOCABULARY_SHA256", "0" * 64)
