@@ -1,8 +1,8 @@
 """The vectors of texts: found in the log where a text has one already, else made.
 
 The log is the cache, addressed by content: nothing is kept beside it, and what another process or
-an earlier version embedded is found too. Owns what of a frame is embedded, and the look-up. Leaves
-out when it is done (`embedding`).
+an earlier version embedded is found too; a document's parts, by their document. Owns what of a
+frame is embedded, and the look-up. Leaves out when it is done (`embedding`).
 """
 
 from collections.abc import Iterable, Iterator, Sequence
@@ -56,7 +56,7 @@ class TextVectors:
         """Return drafts with the vectors of the frames that they put without one.
 
         Raises:
-            EmbedderFailed: with nothing written, and nothing of these drafts remembered.
+            EmbedderFailed: with nothing written.
         """
         bodies = (draft.body for draft in drafts)
         self.prepare(

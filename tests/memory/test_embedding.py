@@ -212,6 +212,14 @@ def test_a_new_version_of_a_document_embeds_only_what_is_new(
     assert embedder.asked == [parts[3]]
 
 
+def test_parts_are_known_by_their_document(store: Store, embedder: Hashing) -> None:
+    """They have no content hash: under another URI they are embedded again."""
+    text = "".join(f"# Part {part}\n" + f"words of {part} " * 60 + "\n" for part in range(3))
+    for uri, asked in (("a.md", 3), ("a.md", 3), ("b.md", 6)):
+        store.remember(text, uri=uri)
+        assert len(embedder.asked) == asked
+
+
 def test_in_a_transaction_no_text_is_embedded_twice(store: Store, embedder: Hashing) -> None:
     store.put_frame("wax")
     with store.transaction() as transaction:
