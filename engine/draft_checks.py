@@ -18,6 +18,7 @@ import numpy as np
 from .errors import InvalidInput
 from .events import (
     DEFAULT_SCOPE,
+    TOKENS_SUFFIX,
     AssertFact,
     Attachment,
     Draft,
@@ -27,6 +28,7 @@ from .events import (
     PutTag,
     Scope,
     UnknownBody,
+    is_token_space,
     named_by,
 )
 from .integrity import hash_bytes
@@ -40,6 +42,8 @@ from .limits import (
     NESTING_MAX,
     SCOPE_NAMES_MAX,
     STRING_SIZE_MAX,
+    TOKEN_DIMENSION_MAX,
+    TOKEN_VECTORS_MAX,
 )
 
 DTYPE_SIZES = {"f4": 4, "i1": 1}
@@ -77,6 +81,18 @@ def check_body(body: EventBody) -> None:
             _check_nested(body.metadata, "metadata", 1, _JSON)
         if body.embedding is not None:
             _check_embedding(body.embedding)
+            if is_token_space(body.embedding.space):
+                raise InvalidInput(
+                    f"{body.embedding.space!r} is a space of token vectors",
+                    remedy="Put them as the token_embedding.",
+                )
+        if body.token_embedding is not None:
+            _check_embedding(body.token_embedding)
+            if not is_token_space(body.token_embedding.space):
+                raise InvalidInput(
+                    f"{body.token_embedding.space!r} is no space of token vectors",
+                    remedy=f"The names of these end with {TOKENS_SUFFIX}.",
+                )
         return
     if isinstance(body, AssertFact):
         # Its other fields are flat, and decoding them tells their types.
@@ -185,11 +201,41 @@ def _check_embedding(embedding: object) -> None:
             f"An embedding of {embedding.dimension:,} dimensions; "
             f"1 to {EMBEDDING_DIMENSION_MAX:,} can be stored"
         )
-    if embedding.data.size != item_size * embedding.dimension:
+    if is_token_space(embedding.space):
+        _check_tokens(embedding)
+    elif embedding.data.size != item_size * embedding.dimension:
         raise InvalidInput(
             f"The embedding's {embedding.data.size:,} bytes are not "
             f"{embedding.dimension:,} values of {item_size} bytes"
         )
+
+
+def _check_tokens(embedding: Embedding) -> None:
+    if embedding.dtype != "i1" or embedding.dimension > TOKEN_DIMENSION_MAX:
+        raise InvalidInput(
+            f"Token vectors of {embedding.dimension:,} dimensions ({embedding.dtype}); "
+            f"1 to {TOKEN_DIMENSION_MAX:,} (i1) can be stored"
+        )
+    if not vector_count(embedding):
+        raise InvalidInput(
+            f"The {embedding.data.size:,} bytes of an embedding are not 1 to "
+            f"{TOKEN_VECTORS_MAX:,} token vectors of {embedding.dimension:,} dimensions"
+        )
+
+
+def vector_count(embedding: Embedding) -> int:
+    """Return how many vectors an embedding is; 0 for one of a size, type or dimension that is none.
+
+    It is 1, but in a space of token vectors.
+    """
+    dimension, size = embedding.dimension, embedding.data.size
+    if is_token_space(embedding.space):
+        if embedding.dtype != "i1" or not 0 < dimension <= TOKEN_DIMENSION_MAX:
+            return 0
+        count, rest = divmod(size, dimension)
+        return count if not rest and 0 < count <= TOKEN_VECTORS_MAX else 0
+    row_size = DTYPE_SIZES.get(embedding.dtype, 0) * dimension
+    return int(0 < row_size == size and dimension <= EMBEDDING_DIMENSION_MAX)
 
 
 def check_attachments(draft: Draft) -> None:
@@ -197,7 +243,7 @@ def check_attachments(draft: Draft) -> None:
     given, body = draft.attachments, draft.body
     if not given and (
         isinstance(body, AssertFact)
-        or (isinstance(body, PutFrame) and body.blob is None and body.embedding is None)
+        or (isinstance(body, PutFrame) and body.blob is None and not body.embeddings)
         or _is_flat(type(body))
     ):
         return
@@ -240,9 +286,9 @@ def check_attachments(draft: Draft) -> None:
 
 
 def _naming(body: EventBody) -> list[object]:
-    """Return the fields of a body that can name attachments; of a frame there are two."""
+    """Return the fields of a body that can name attachments; of a frame there are three."""
     if isinstance(body, PutFrame):
-        return [body.blob, body.embedding]
+        return [body.blob, *body.embeddings]
     return [getattr(body, name) for name in body.__struct_fields__]
 
 

@@ -25,7 +25,7 @@ version goes up, and an `upcaster` lifts what is stored in the old one as it is 
 
 from collections.abc import Callable, Mapping, Sequence
 from types import GenericAlias
-from typing import Any, ClassVar, Generic, NamedTuple, TypeAlias, TypeVar, cast
+from typing import Any, ClassVar, Final, Generic, NamedTuple, TypeAlias, TypeVar, cast
 
 import msgspec
 
@@ -54,8 +54,20 @@ class Attachment(msgspec.Struct, frozen=True, gc=False, array_like=True):
     size: int
 
 
+TOKENS_SUFFIX: Final = "/maxsim/i1"
+"""How the name of a space of token vectors ends, and of no other. On disk: never change it."""
+
+
+def is_token_space(space: str) -> bool:
+    """Tell whether an embedding in a space is a matrix: a vector for each token of a text."""
+    return space.endswith(TOKENS_SUFFIX)
+
+
 class Embedding(msgspec.Struct, frozen=True, gc=False, array_like=True):
-    """A vector in a space: ``dtype`` is ``f4`` or ``i1``, little-endian, ``dimension`` values."""
+    """A vector in a space: ``dtype`` is ``f4`` or ``i1``, little-endian, ``dimension`` values.
+
+    In a space of token vectors it is as many of them, end to end, as its bytes hold.
+    """
 
     space: str
     dtype: str
@@ -199,6 +211,13 @@ class PutFrame(EventBody, frozen=True, kw_only=True):
     search_text: str | None = None
     content_hash: bytes | None = None
     embedding: Embedding | None = None
+    token_embedding: Embedding | None = None
+
+    @property
+    def embeddings(self) -> tuple[Embedding, ...]:
+        """What there is of a vector, and of a vector for each token."""
+        both = self.embedding, self.token_embedding
+        return tuple(one for one in both if one is not None)
 
 
 @event("deleteFrame", references={"frame": "putFrame"})
@@ -218,10 +237,15 @@ class SupersedeFrame(EventBody, frozen=True, kw_only=True):
 
 @event("putEmbedding", references={"frame": "putFrame"})
 class PutEmbedding(EventBody, frozen=True, kw_only=True):
-    """A vector for a frame that is already there, as re-embedding makes them."""
+    """A vector for a frame that is already there, as re-embedding makes them, or its tokens'."""
 
     frame: int
     embedding: Embedding
+
+    @property
+    def embeddings(self) -> tuple[Embedding, ...]:
+        """As of a `PutFrame`: what it has of them."""
+        return (self.embedding,)
 
 
 @event("putTag")

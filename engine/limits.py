@@ -20,6 +20,12 @@ STRING_SIZE_MAX = 16 << 20
 """Most bytes of UTF-8 in one string."""
 
 EMBEDDING_DIMENSION_MAX = 65_536
+TOKEN_DIMENSION_MAX = 1024
+"""Of token vectors: sums of so many products of two int8 are at most 2**24, so exact in float32."""
+
+TOKEN_VECTORS_MAX = 8192
+"""Most token vectors of one frame."""
+
 NESTING_MAX = 64
 BATCH_EVENTS_MAX = 10_000
 EVENT_ATTACHMENTS_MAX = 64

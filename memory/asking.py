@@ -14,6 +14,7 @@ import numpy.typing as npt
 from cerata.engine.errors import InvalidInput, ReadOnly
 from cerata.engine.events import RecallContext
 from cerata.projections.filters import Filter
+from cerata.projections.maxsim import Tokens
 from cerata.projections.query import Query
 from cerata.projections.vector_columns import Matrix
 from cerata.retrieval.context import ENTRY_TOKENS_MAX, Entry, Form, check_budget, fill
@@ -27,6 +28,7 @@ from .fact_search import source_of_fact, told_fact
 from .lanes import Search
 from .layers import both
 from .spaces import Vector
+from .token_search import tokens_of
 from .values import Context, Frame, FrameId, Hit
 from .vector_search import Mode, vector_of, vector_query
 
@@ -124,6 +126,18 @@ class Questions(ABC):
         """
         view = self.view()
         return vector_of(view, view.existing(frame), space)
+
+    def token_embedding(self, frame: FrameId, space: str | None = None) -> Tokens | None:
+        """Return a frame's token vectors, (tokens, dimension) int8, in a space; None without any.
+
+        The space may be left out where the frame has token vectors in one alone.
+
+        Raises:
+            NotFound: no frame with this id at this basis, or it is outside the scope.
+            InvalidInput: it has some in several spaces. Corrupt: they are damaged.
+        """
+        view = self.view()
+        return tokens_of(view, view.existing(frame), space)
 
     def explain(self, hit: Hit) -> Explanation:
         """Return why a hit has its score, as of the view that found it; printing it reads well.

@@ -183,6 +183,7 @@ def frame_draft(
     chunk_index: int | None = None,
     chunk_count: int | None = None,
     embedding: tuple[Embedding, bytes] | None = None,
+    tokens: tuple[Embedding, bytes] | None = None,
 ) -> Draft:
     """Return the event that puts a frame with these fields.
 
@@ -209,8 +210,7 @@ def frame_draft(
             f"Content must be str or bytes, not {type(content).__name__}",
             remedy="To remember a file, pass a pathlib.Path to remember().",
         )
-    if embedding is not None:
-        attachments = (*attachments, embedding[1])
+    attachments = (*attachments, *(one[1] for one in (embedding, tokens) if one is not None))
     body = msgspec.structs.replace(
         fields,
         text=text,
@@ -219,6 +219,7 @@ def frame_draft(
         chunk_count=chunk_count,
         content_hash=hashed,
         embedding=None if embedding is None else embedding[0],
+        token_embedding=None if tokens is None else tokens[0],
     )
     return Draft(body, scope, attachments=attachments)
 

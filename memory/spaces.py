@@ -21,6 +21,7 @@ from cerata.engine.events import (
     EventBody,
     PutEmbedding,
     PutFrame,
+    is_token_space,
 )
 from cerata.engine.integrity import hash_bytes
 from cerata.engine.limits import EMBEDDING_DIMENSION_MAX
@@ -51,6 +52,11 @@ def vectors(
         raise InvalidInput(
             f"The space {space!r} came {'without' if given is None else 'with'} an embedding",
             remedy="Name the space after its embedder: embedding=vector, space='all-MiniLM-L6-v2'.",
+        )
+    if is_token_space(space):
+        raise InvalidInput(
+            f"{space!r} is a space of token vectors",
+            remedy="Give them as token_embedding=, with tokens_space=.",
         )
     matrix = numbers_of(given)
     if matrix.ndim != 2 or len(matrix) != count:
@@ -133,14 +139,17 @@ class Spaces:
 
     def _check(self, bodies: Iterable[EventBody | Erased]) -> None:
         for body in bodies:
-            embedding = body.embedding if isinstance(body, PutFrame | PutEmbedding) else None
-            if not isinstance(embedding, Embedding):
-                continue
-            shape = embedding.dtype, embedding.dimension
-            other = self.shapes.setdefault(embedding.space, shape)
-            if other != shape:
-                raise InvalidInput(
-                    f"The space {embedding.space!r} has vectors of {shape[1]:,} dimensions "
-                    f"({shape[0]}) and of {other[1]:,} ({other[0]})",
-                    remedy="Another embedder needs a space of another name.",
-                )
+            for embedding in body.embeddings if isinstance(body, PutFrame | PutEmbedding) else ():
+                self._check_shape(embedding)
+
+    def _check_shape(self, embedding: object) -> None:
+        if not isinstance(embedding, Embedding):
+            return
+        shape = embedding.dtype, embedding.dimension
+        other = self.shapes.setdefault(embedding.space, shape)
+        if other != shape:
+            raise InvalidInput(
+                f"The space {embedding.space!r} has vectors of {shape[1]:,} dimensions "
+                f"({shape[0]}) and of {other[1]:,} ({other[0]})",
+                remedy="Another embedder needs a space of another name.",
+            )

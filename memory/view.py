@@ -24,6 +24,7 @@ from cerata.projections.scopes import is_within
 from cerata.projections.times import to_datetime, to_microseconds
 from cerata.projections.vector_table import Space, Vectors
 from cerata.replay.fold import Fold
+from cerata.replay.stored_tokens import StoredTokens
 from cerata.replay.stored_vectors import StoredVectors
 from cerata.retrieval.embedders.embedder import Embedder
 
@@ -204,6 +205,10 @@ class View(Reads):
     def stored_vectors(self, space: Space) -> StoredVectors:
         """Return the numbers of a space's vectors, as they are kept for all views."""
         return self._fold.stored_vectors(space)
+
+    def stored_tokens(self, space: Space) -> StoredTokens:
+        """Return the token vectors of a space, as they are kept for all views."""
+        return self._fold.stored_tokens(space)
 
     def _lifted(self, gathered: Gathered) -> list[FoldedEvent]:
         return [lifted_after(self.basis, event) for event in gathered.all_events()]

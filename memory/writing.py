@@ -29,6 +29,7 @@ from .embedding import Embeds
 from .gaining import FactGains
 from .linking import LinkWrites
 from .spaces import Vector, Vectors, vectors
+from .token_vectors import stored_matrices
 from .values import Context, FrameId, Receipt, frame_id
 from .view import Basis, View
 
@@ -63,6 +64,8 @@ class Writes(FactGains, LinkWrites, Embeds):
         scope: Mapping[str, ScopeValue] | None = None,
         embedding: Vector | None = None,
         space: str | None = None,
+        token_embedding: Vectors | None = None,
+        tokens_space: str | None = None,
         key: str | None = None,
     ) -> Receipt:
         """Put one frame as it is: no splitting, no deduplication. Durable on return.
@@ -70,8 +73,10 @@ class Writes(FactGains, LinkWrites, Embeds):
         Its content hash goes with it, so that `find_content` and `find_stored` find it.
         A str is searched by its words; of bytes only ``search_text``, title and tags are.
         ``embedding`` is its vector, recorded with it, and ``space`` the name of what made it: all
-        vectors of a space have one dimension. Without it the store's embedder makes one, if there
-        is one (docs/embedders.md). ``key`` makes the call idempotent.
+        vectors of a space have one dimension. ``token_embedding``, (tokens, dimension), has a
+        vector for each token, stored as int8, and ``tokens_space`` names its maker. Without them
+        the store's embedder makes what it can (docs/embedders.md). ``key`` makes the call
+        idempotent.
 
         Raises:
             InvalidInput: a value that cannot be stored. NotFound: no such parent.
@@ -93,7 +98,9 @@ class Writes(FactGains, LinkWrites, Embeds):
         )
         stamped = full_scope(scope, self._scope)
         [vector] = vectors(None if embedding is None else [embedding], 1, space)
-        drafts = [frame_draft(content, fields, stamped, embedding=vector)]
+        given = None if token_embedding is None else [token_embedding]
+        [tokens] = stored_matrices(given, 1, tokens_space)
+        drafts = [frame_draft(content, fields, stamped, embedding=vector, tokens=tokens)]
         self._called(stamped, "put_frame", drafts=drafts)
         return self._put(drafts, key)
 
@@ -104,6 +111,8 @@ class Writes(FactGains, LinkWrites, Embeds):
         metadata: Sequence[Mapping[str, JsonValue]] | None = None,
         embeddings: Vectors | None = None,
         space: str | None = None,
+        token_embeddings: Sequence[Vectors] | None = None,
+        tokens_space: str | None = None,
         kind: str = "text",
         tags: Sequence[str] = (),
         scope: Mapping[str, ScopeValue] | None = None,
@@ -112,8 +121,8 @@ class Writes(FactGains, LinkWrites, Embeds):
         """Put many frames as one batch: all of them or none. Durable on return.
 
         ``metadata`` has one mapping a text, ``embeddings`` one row, which ``space`` names the
-        maker of; without them the store's embedder makes them, if there is one. At most 10,000
-        texts.
+        maker of, and ``token_embeddings`` one matrix, which ``tokens_space`` does; without them the
+        store's embedder makes what it can. At most 10,000 texts.
         """
         texts = listed("texts", texts)
         if metadata is not None and len(metadata := listed("metadata", metadata)) != len(texts):
@@ -124,9 +133,10 @@ class Writes(FactGains, LinkWrites, Embeds):
         if metadata is not None:
             each = [frame_fields(kind=kind, tags=tags, metadata=own) for own in metadata]
         rows = vectors(embeddings, len(texts), space)
+        matrices = stored_matrices(token_embeddings, len(texts), tokens_space)
         drafts = [
-            frame_draft(text, own, stamped, embedding=row)
-            for text, own, row in zip(texts, each, rows, strict=True)
+            frame_draft(text, own, stamped, embedding=row, tokens=matrix)
+            for text, own, row, matrix in zip(texts, each, rows, matrices, strict=True)
         ]
         self._called(stamped, "put_frames", drafts=drafts)
         return self._put(drafts, key)

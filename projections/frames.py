@@ -59,7 +59,7 @@ class FramesProjection(ScopedFold[FrameColumns]):
     """Folds putFrame, deleteFrame, supersedeFrame and putEmbedding into columns."""
 
     name: ClassVar[str] = "frames"
-    version: ClassVar[int] = 2
+    version: ClassVar[int] = 3
 
     def __init__(self) -> None:
         super().__init__(FrameColumns())
@@ -109,6 +109,8 @@ class FramesProjection(ScopedFold[FrameColumns]):
                 columns.attributes.add(row, seq, self._without_strange_dates(body, seq))
             if body.embedding is not None:
                 columns.embed(row, seq, body.embedding.space)
+            if body.token_embedding is not None:
+                columns.embed(row, seq, body.token_embedding.space)
         kinds = [None if body is _UNREADABLE else body.kind for body in bodies]
         parents = [0 if body.parent is None else _held_reference(body.parent) for body in bodies]
         content, content_low = hash_halves([body.content_hash for body in bodies])

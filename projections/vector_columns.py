@@ -3,6 +3,7 @@
 Owns the rows of each space, in order of seq, and their place in digests and chunks. The vectors
 themselves stay in the log, whose segments hold those of a space as one column; here are 64 bits of
 their hash, so that what is read from there can be verified, and a bit for the sign of each number.
+The vectors of a text's tokens are one row, whose signs are those of their sum.
 """
 
 from collections.abc import Sequence
@@ -12,6 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from cerata.engine.draft_checks import DTYPE_SIZES
+from cerata.engine.events import is_token_space
 from cerata.engine.limits import EMBEDDING_DIMENSION_MAX
 
 from .columns import I64, U8, U64, AnyColumn, AnyGrowing, Column, Columns, require
@@ -50,6 +52,19 @@ def sign_words(vectors: Matrix) -> U64:
     words = np.zeros((len(vectors), -(-vectors.shape[1] // _WORD_BITS) * 8), np.uint8)
     words[:, : bits.shape[1]] = bits
     return words.view("<u8").astype(np.uint64, copy=False)
+
+
+def _pooled(data: Sequence[bytes], key: Key) -> Matrix:
+    """Return a vector for each of a space's rows: of token vectors their sum, which is exact."""
+    if not is_token_space(key[0]):
+        return matrix_of(b"".join(data), key)
+    return np.stack([pooled(matrix_of(one, key)) for one in data])
+
+
+def pooled(tokens: Matrix) -> Matrix:
+    """Return the sum of token vectors: (tokens, dimension) int8 to (dimension,) float32, exact."""
+    summed: Matrix = tokens.sum(axis=0, dtype=np.int64).astype(np.float32)
+    return summed
 
 
 class NewVector(NamedTuple):
@@ -141,7 +156,6 @@ class VectorColumns:
         self.frame, self.check = Column(np.uint64), Column(np.uint64)
         self.table = Table(
             "vectors",
-            strict=True,
             seq=self.seq,
             space=self.space,
             frame=self.frame,
@@ -164,7 +178,7 @@ class VectorColumns:
         for code in sorted(grown):
             rows = self.spaces[code - 1]
             own = [one.data for one, its in zip(vectors, codes, strict=True) if its == code]
-            rows.sign(sign_words(matrix_of(b"".join(own), rows.key)))
+            rows.sign(sign_words(_pooled(own, rows.key)))
             rows.replace_one_by_one(grown[code])
 
     def _code(self, key: Key, seq: int) -> int:

@@ -1,7 +1,8 @@
 """The fold that knows vectors: which frames have one, in which space, and the signs of it.
 
 Owns which events it handles. A vector comes with its frame or later; a later one in the same space
-takes its place. Whether its frame is current is `frames`' to say, and ranking is `nearest`'s.
+takes its place. The vectors of a text's tokens are one row together. Whether its frame is current
+is `frames`' to say; ranking is `nearest`'s, and by tokens `maxsim`'s.
 
 Rules of the fold, which never fails on a valid log: what was erased, names a frame that comes after
 it, or whose vector is not there or no vector at all, has no row.
@@ -12,10 +13,9 @@ from typing import ClassVar
 
 import numpy as np
 
-from cerata.engine.draft_checks import DTYPE_SIZES
+from cerata.engine.draft_checks import vector_count
 from cerata.engine.errors import Corrupt, NotFound
-from cerata.engine.events import Embedding, Event, PutEmbedding, PutFrame
-from cerata.engine.limits import EMBEDDING_DIMENSION_MAX
+from cerata.engine.events import Embedding, Event, PutEmbedding, PutFrame, is_token_space
 
 from .column_fold import ColumnFold
 from .projection import FoldedEvent
@@ -29,7 +29,7 @@ class VectorsProjection(ColumnFold[VectorColumns]):
     """Folds the vectors of frames into columns."""
 
     name: ClassVar[str] = "vectors"
-    version: ClassVar[int] = 1
+    version: ClassVar[int] = 2
 
     def __init__(self) -> None:
         super().__init__(VectorColumns())
@@ -59,32 +59,41 @@ class VectorsProjection(ColumnFold[VectorColumns]):
             if event.type not in _TYPES:
                 continue
             body = event.body
-            if not isinstance(body, PutFrame | PutEmbedding) or body.embedding is None:
+            if not isinstance(body, PutFrame | PutEmbedding):
                 continue
             frame = body.frame if isinstance(body, PutEmbedding) else event.seq
             if not 0 < frame <= event.seq:
                 continue
-            try:
-                data = _held(event, body.embedding)
-            except Corrupt as error:
-                raise _Unreadable(place, error) from error
-            if data is not None:
-                check = int.from_bytes(body.embedding.data.hash[:8], "little")
-                found.append(NewVector(event.seq, frame, key_of(body.embedding), check, data))
+            for embedding in body.embeddings:
+                if isinstance(body, PutFrame) and _is_misplaced(embedding, body):
+                    continue
+                try:
+                    data = _held(event, embedding)
+                except Corrupt as error:
+                    raise _Unreadable(place, error) from error
+                if data is not None:
+                    check = int.from_bytes(embedding.data.hash[:8], "little")
+                    found.append(NewVector(event.seq, frame, key_of(embedding), check, data))
         if found:
             self._columns.append(found)
 
 
+def _is_misplaced(embedding: Embedding, body: PutFrame) -> bool:
+    """Tell whether one is where the other belongs, so that a frame has one row in a space."""
+    return is_token_space(embedding.space) != (embedding is body.token_embedding)
+
+
 def _held(event: FoldedEvent, embedding: Embedding) -> bytes | None:
-    """Return the bytes of a vector, which only an event of the log has; None where it is none.
+    """Return the bytes of a vector, or of a text's, one a token; None where it is none.
+
+    Only events of the log have any.
 
     Raises:
         Corrupt: they are damaged.
     """
     if not isinstance(event, Event):
         raise TypeError(f"{type(event).__name__} {event.seq} has no attachments to fold")
-    size = DTYPE_SIZES.get(embedding.dtype, 0) * embedding.dimension
-    if not (0 < size == embedding.data.size and embedding.dimension <= EMBEDDING_DIMENSION_MAX):
+    if not vector_count(embedding):
         return None
     try:
         data = event.attached(embedding.data)

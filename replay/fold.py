@@ -40,6 +40,7 @@ from cerata.projections.vectors import VectorsProjection
 
 from .checkpoint import Plan, chunk_refs, plan_checkpoint, publish, read_chunk
 from .events import apply_events, batches, hole, next_stop
+from .stored_tokens import StoredTokens
 from .stored_vectors import StoredVectors
 
 _EVENTS_PER_MS: Final = 40
@@ -99,6 +100,7 @@ class Fold:
         self._last_facts: Facts | None = None
         self._last_links: Links | None = None
         self._stored: dict[Key, StoredVectors] = {}
+        self._stored_tokens: dict[Key, StoredTokens] = {}
         self.reports: dict[str, FoldReport] = {}
 
     # --- reading ---------------------------------------------------------------------------------
@@ -179,6 +181,14 @@ class Fold:
             if found is None or found.source is not space.rows:
                 # After a rebuild the rows may be others; a view from before it has the old ones.
                 found = self._stored[space.key] = StoredVectors(self._log, space.rows)
+            return found
+
+    def stored_tokens(self, space: Space) -> StoredTokens:
+        """Return the token vectors of a space, as they are kept for all views."""
+        with self._mutex:
+            found = self._stored_tokens.get(space.key)
+            if found is None or found.source is not space.rows:
+                found = self._stored_tokens[space.key] = StoredTokens(self._log, space.rows)
             return found
 
     def own(self, name: str, seq: int) -> OwnProjection:

@@ -23,8 +23,8 @@ KEPT_SIZE_MAX: Final = 512 << 20
 """A space of more bytes is read anew for each question, a row at a time."""
 
 
-class StoredVectors:
-    """The vectors of one space of a log; any thread may read them.
+class StoredSpace:
+    """One space of a log, and which frame each of its rows is of; any thread may read it.
 
     - Rows are those of ``source``: another fold of the same events has vectors of its own kept.
     """
@@ -32,11 +32,41 @@ class StoredVectors:
     def __init__(self, log: Log, source: SpaceRows) -> None:
         self._log = log
         self.source = source
-        self._key = key = source.key
+        self._key = source.key
         self._mutex = threading.Lock()
-        self._kept = matrix_of(b"", key)
-        self._lengths = Column(np.float64)
         self._frame_rows = Column(np.uint32)
+
+    def of_frames(self, space: Space, frames: Frames, mask: Mask, n: int) -> Mask:
+        """Return which rows, all by event n, are the vector then of a frame that a mask lets pass.
+
+        ``mask`` has an item for each frame by n. Cost: a look at each row.
+        """
+        held = space.held(n)
+        rows = self._rows_of_frames(space, frames, len(held))
+        held &= rows < len(mask)
+        held[held] = mask[rows[held]]
+        return held
+
+    def _rows_of_frames(self, space: Space, frames: Frames, count: int) -> U32:
+        """Return the row of each vector's frame, or `NO_ROW` where that is none."""
+        if len(self._frame_rows) < count:
+            with self._mutex:
+                start = len(self._frame_rows)
+                named = space.frames[start:count].astype(np.int64)
+                rows = frames.ids.searchsorted(named)
+                inside = rows < len(frames.ids)
+                inside[inside] = frames.ids[rows[inside]] == named[inside]
+                self._frame_rows.extend(np.where(inside, rows, NO_ROW))
+        return self._frame_rows.view()[:count]
+
+
+class StoredVectors(StoredSpace):
+    """The vectors of one space of a log; any thread may read them."""
+
+    def __init__(self, log: Log, source: SpaceRows) -> None:
+        super().__init__(log, source)
+        self._kept = matrix_of(b"", source.key)
+        self._lengths = Column(np.float64)
         self._graph: Graph | None = None
 
     def rows(self, space: Space, wanted: I64) -> tuple[Matrix, F64]:
@@ -105,26 +135,3 @@ class StoredVectors:
             if self._graph is None:
                 self._graph = Graph(metric, self._key[2])
             return self._graph
-
-    def of_frames(self, space: Space, frames: Frames, mask: Mask, n: int) -> Mask:
-        """Return which rows, all by event n, are the vector then of a frame that a mask lets pass.
-
-        ``mask`` has an item for each frame by n. Cost: a look at each row.
-        """
-        held = space.held(n)
-        rows = self._rows_of_frames(space, frames, len(held))
-        held &= rows < len(mask)
-        held[held] = mask[rows[held]]
-        return held
-
-    def _rows_of_frames(self, space: Space, frames: Frames, count: int) -> U32:
-        """Return the row of each vector's frame, or `NO_ROW` where that is none."""
-        if len(self._frame_rows) < count:
-            with self._mutex:
-                start = len(self._frame_rows)
-                named = space.frames[start:count].astype(np.int64)
-                rows = frames.ids.searchsorted(named)
-                inside = rows < len(frames.ids)
-                inside[inside] = frames.ids[rows[inside]] == named[inside]
-                self._frame_rows.extend(np.where(inside, rows, NO_ROW))
-        return self._frame_rows.view()[:count]

@@ -29,7 +29,15 @@ OUR_OWN = {
         "over",
     ),
     *("own", "seen", "shown", "write", "fact_seq", "valid_instant", "earlier"),
-    *("fact_in", "is_current", "logged", "stored_vectors", "text_vectors", "with_vectors"),
+    *(
+        "fact_in",
+        "is_current",
+        "logged",
+        "stored_tokens",
+        "stored_vectors",
+        "text_vectors",
+        "with_vectors",
+    ),
 }
 """What the rooms say to each other through a store or a view; no user needs it."""
 

@@ -4,28 +4,32 @@ A space's name is the identity of its embedder::
 
     all-MiniLM-L6-v2@1.0.0/384/cosine        name@revision/dimension/metric
     all-MiniLM-L6-v2@1.0.0/384/cosine/i1     the same vectors, quantised to int8
+    colbertv2@1/128/maxsim/i1                a vector for each token, compared by MaxSim
 
 So another revision, dimension, metric or kind of number is another space, and none are mixed.
 A space may also have any other name that a caller gave it.
 """
 
 import re
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Final, Literal, TypeAlias, get_args
 
 from cerata.engine.errors import InvalidInput
-from cerata.engine.limits import EMBEDDING_DIMENSION_MAX, NAME_SIZE_MAX
+from cerata.engine.limits import EMBEDDING_DIMENSION_MAX, NAME_SIZE_MAX, TOKEN_DIMENSION_MAX
+from cerata.projections import nearest
 
-Metric: TypeAlias = Literal["cosine", "dot"]
-"""How two vectors of a space are compared."""
+Metric: TypeAlias = Literal["cosine", "dot", "maxsim"]
+"""How what a space has of two texts is compared: two vectors, or those of their tokens."""
 
 VectorType: TypeAlias = Literal["f4", "i1"]
 """What the numbers of a stored vector are: float32, or int8 quantised before they are stored."""
 
 _SPACE: Final = re.compile(
     r"(?P<name>[^@]+)@(?P<revision>[^@/]+)/(?P<dimension>[1-9][0-9]{0,4})/"
-    r"(?P<metric>cosine|dot)(?:/(?P<dtype>i1))?"
+    r"(?P<metric>cosine|dot|maxsim)(?:/(?P<dtype>i1))?"
 )
+_METRICS: Final[Mapping[str, Metric]] = {one: one for one in get_args(Metric)}
 _REMEDY: Final = "Such as EmbedderIdentity('all-MiniLM-L6-v2', '1.0.0', 384)."
 
 
@@ -37,6 +41,7 @@ class EmbedderIdentity:
       characters are not ``/`` either: whatever would make other vectors changes it.
     - No two identities have the same `space`.
     - What is quantised to int8 is compared by cosine, since how long it was is not kept.
+    - Token vectors are int8 and have at most 1,024 dimensions, so that MaxSim is exact.
 
     >>> EmbedderIdentity("all-MiniLM-L6-v2", "1.0.0", 384).space
     'all-MiniLM-L6-v2@1.0.0/384/cosine'
@@ -71,7 +76,13 @@ class EmbedderIdentity:
                 raise InvalidInput(
                     f"An embedder's {what} is {value!r:.60}", remedy=f"It is one of {allowed}."
                 )
-        if self.dtype == "i1" and self.metric != "cosine":
+        if self.metric == "maxsim":
+            if self.dtype != "i1" or self.dimension > TOKEN_DIMENSION_MAX:
+                raise InvalidInput(
+                    f"Token vectors of {self.dimension:,} dimensions ({self.dtype})",
+                    remedy=f"Use dtype='i1' and at most {TOKEN_DIMENSION_MAX:,} dimensions.",
+                )
+        elif self.dtype == "i1" and self.metric != "cosine":
             raise InvalidInput(
                 "An embedder's int8 vectors are compared by cosine: their lengths are not kept",
                 remedy="Use dtype='f4' with metric='dot'.",
@@ -113,18 +124,18 @@ def parse_space(space: str) -> EmbedderIdentity | None:
             found["name"],
             found["revision"],
             int(found["dimension"]),
-            "dot" if found["metric"] == "dot" else "cosine",
+            _METRICS[found["metric"]],
             "f4" if found["dtype"] is None else "i1",
         )
     except InvalidInput:
         return None
 
 
-def metric_of(space: str) -> Metric:
-    """Return how vectors of a space are compared: by cosine where its name does not say.
+def metric_of(space: str) -> nearest.Metric:
+    """Return how two vectors of a space are compared: by cosine where its name does not say.
 
     >>> metric_of("clip@2/512/dot"), metric_of("mine")
     ('dot', 'cosine')
     """
     identity = parse_space(space)
-    return "cosine" if identity is None else identity.metric
+    return "dot" if identity is not None and identity.metric == "dot" else "cosine"

@@ -1,12 +1,17 @@
-"""From float32 to int8: a vector's largest number becomes 127, and the rest follow.
+"""From float32 to int8: of a vector its largest number, of a token vector its length becomes 127.
 
 Symmetric and per vector: q = round(x · 127 / max|x|), halves to even, so that -128 never occurs
 and a vector keeps its direction to about 1 part in 254 of its largest number. How long it was is
 not kept; cosines are all that such a space is compared by. A vector of zeros stays one.
+
+Token vectors are compared by inner products alone, so all have one scale: q = round(x · 127 / |x|).
 """
 
 import numpy as np
 import numpy.typing as npt
+
+from cerata.projections.maxsim import TOKEN_SCALE, Tokens
+from cerata.projections.nearest import lengths_of
 
 from .embedder import Matrix
 
@@ -24,4 +29,16 @@ def quantised(vectors: Matrix) -> npt.NDArray[np.int8]:
     largest = np.abs(wide).max(axis=1, keepdims=True, initial=0.0)
     largest[largest == 0.0] = 1.0
     whole: npt.NDArray[np.int8] = np.rint(wide * _LARGEST / largest).astype(np.int8)
+    return whole
+
+
+def quantised_tokens(vectors: npt.NDArray[np.float32]) -> Tokens:
+    """Return token vectors as int8 of length 127, (tokens, dimension); the same on every machine.
+
+    >>> quantised_tokens(np.array([[3.0, -4.0], [0.0, 0.0]], np.float32)).tolist()
+    [[76, -102], [0, 0]]
+    """
+    lengths = lengths_of(vectors)[:, None]
+    lengths[lengths == 0.0] = 1.0
+    whole: Tokens = np.rint(vectors.astype(np.float64) * TOKEN_SCALE / lengths).astype(np.int8)
     return whole

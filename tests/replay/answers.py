@@ -19,7 +19,7 @@ from cerata.projections.timeline import Position
 from cerata.replay.fold import Fold
 from cerata.retrieval.query import query
 
-from .drawn import OTHER_SCOPE
+from .drawn import OTHER_SCOPE, TOKENS
 
 PLAIN = (
     "index memory",
@@ -100,6 +100,7 @@ def _said(view: View, step: int) -> object:
         view.tags(),
         _said_of_facts(view),
         [_nearest(view, space, every) for space in ("small", "large", "later")],
+        [str(view.token_embedding(frame, TOKENS)) for frame in every],
     ]
 
 
@@ -196,7 +197,7 @@ def _tabled(fold: Fold, n: int) -> object:
     ids = table.ids[: table.rows_at(n)].tolist()
     return [
         sorted((int(kind), count) for kind, count in table.oddities(n).items()),
-        [table.embedded(n, space).tolist() for space in (None, "small", "later")],
+        [table.embedded(n, space).tolist() for space in (None, "small", TOKENS)],
         [(repr(table.closing_of(one, n)), table.supersedes_of(one, n)) for one in ids],
     ]
 

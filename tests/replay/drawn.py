@@ -36,6 +36,7 @@ from cerata.engine.events import (
     UnlinkFacts,
     UnmergeEntities,
     UnsplitEntity,
+    is_token_space,
 )
 from cerata.engine.integrity import hash_bytes
 from cerata.engine.log import Log
@@ -44,6 +45,9 @@ from ..format.specimen import counted_bytes, environment, erased_payloads
 from .spending import Spent
 
 OTHER_SCOPE = (("tenant", "default"), ("session_id", "s1"))
+TOKENS = "m@1/8/maxsim/i1"
+"""The space of token vectors."""
+
 WORDS = (
     "index",
     "indexes",
@@ -82,11 +86,10 @@ def history(source: Random, events: int) -> list[Batch]:
 def _draft(source: Random, first: int, place: int) -> Draft:
     scope = OTHER_SCOPE if source.random() < 0.3 else DEFAULT_SCOPE
     body = _body(source, first, place)
-    data = [body.embedding] if isinstance(body, PutFrame | PutEmbedding) else []
+    data = body.embeddings if isinstance(body, PutFrame | PutEmbedding) else ()
     vectors = tuple(
         held
         for found in data
-        if found is not None
         for made, held in (_vector(found.space, number) for number in range(5))
         if made == found
     )
@@ -98,7 +101,11 @@ _BLOB = b"\x00\x01 bytes"
 
 
 def _vector(space: str, number: int) -> tuple[Embedding, bytes]:
-    drawn = hash_bytes(f"{space} {number}".encode())[:8]
+    hashed = hash_bytes(f"{space} {number}".encode())
+    if is_token_space(space):
+        tokens = hashed[: 8 * (1 + number % 3)]
+        return Embedding(space, "i1", 8, Attachment(hash_bytes(tokens), len(tokens))), tokens
+    drawn = hashed[:8]
     data = bytes(struct.pack("<8f", *(one - 128 for one in drawn)))
     return Embedding(space, "f4", 8, Attachment(hash_bytes(data), len(data))), data
 
@@ -120,7 +127,7 @@ def _body(source: Random, first: int, place: int) -> EventBody:
     if draw < 0.65:
         return SupersedeFrame(old=ref(), new=ref())
     if draw < 0.70:
-        space, number = source.choice(("later", "small")), source.randrange(5)
+        space, number = source.choice(("later", "small", TOKENS)), source.randrange(5)
         return PutEmbedding(frame=ref(), embedding=_vector(space, number)[0])
     if draw < 0.73:
         return PutTag(tag=f"t{first}-{place}", at=first)
@@ -219,6 +226,7 @@ def _put(source: Random, ref: Callable[[], int]) -> PutFrame:
         created=maybe(source.choice((-7, 12, 1_700_000_001_000_000))),
         content_hash=maybe(source.choice((b"a" * 16, b"b" * 16))),
         embedding=maybe(_vector(source.choice(("small", "large")), source.randrange(5))[0], 0.2),
+        token_embedding=maybe(_vector(TOKENS, source.randrange(5))[0], 0.2),
     )
 
 

@@ -66,7 +66,7 @@ NOT_COMPARED = {
     *("view", "over", "within", "on", "base", "layers", "gathered", "earlier"),  # views of views
     *("existing", "seen", "blob", "shown", "events", "own"),  # what reads are made of
     *("facts_at", "fact_text", "fact_seq", "fact_in", "valid_instant"),
-    *("labelling", "is_current", "logged", "vectors", "stored_vectors"),
+    *("labelling", "is_current", "logged", "vectors", "stored_vectors", "stored_tokens"),
     *("head", "log_id"),  # the log's own
     *("draw_facts", "draw_graph"),  # pictures of what is read
     "projection",  # read through the fold, which it passes on to

@@ -7,6 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import cerata
+from cerata.engine.events import is_token_space
 from cerata.retrieval.embedders.identity import (
     EmbedderIdentity,
     Metric,
@@ -16,7 +17,9 @@ from cerata.retrieval.embedders.identity import (
 )
 
 PARTS = st.text(max_size=12) | st.text("ab1/@. ", max_size=6)
-SPACES = st.text(max_size=40) | st.from_regex(r"[ab@/]{1,4}@[ab@/]{1,3}/[0-9]{1,6}/(cosine|dot)")
+SPACES = st.text(max_size=40) | st.from_regex(
+    r"[ab@/]{1,4}@[ab@/]{1,3}/[0-9]{1,6}/(cosine|dot|maxsim)(/i1)?"
+)
 
 
 def identity(**changed: Any) -> EmbedderIdentity:
@@ -29,6 +32,7 @@ def test_a_space_is_named_after_what_made_it() -> None:
     assert identity().space == "m@1/3/cosine"
     assert identity(metric="dot").space == "m@1/3/dot"
     assert identity(dtype="i1").space == "m@1/3/cosine/i1"
+    assert identity(metric="maxsim", dtype="i1").space == "m@1/3/maxsim/i1"
     assert identity(name="a/b", metric="dot").space == "a/b@1/3/dot"
 
 
@@ -49,10 +53,14 @@ def test_a_space_reads_back_as_the_identity(
         assert not 0 < dimension <= 65_536 or any(
             not part.strip() or part != part.strip() or "@" in part or not part.isprintable()
             for part in (name, revision)
-        ) or "/" in revision or (metric, dtype) == ("dot", "i1")  # fmt: skip
+        ) or "/" in revision or (metric, dtype) == ("dot", "i1") or (
+            metric == "maxsim" and (dtype != "i1" or dimension > 1_024)
+        )  # fmt: skip
         return
     assert parse_space(made.space) == made
-    assert metric_of(made.space) == metric
+    assert is_token_space(made.space) == (metric == "maxsim")
+    if metric != "maxsim":
+        assert metric_of(made.space) == metric
 
 
 @given(SPACES)

@@ -1,0 +1,97 @@
+"""Late interaction in a view: the lane "late", and the order of the best by their tokens.
+
+Owns what a question's token vectors are, and who makes them; what they are compared by is
+`cerata.projections.maxsim`'s.
+"""
+
+from collections.abc import Sequence
+from functools import partial
+from typing import TYPE_CHECKING, ClassVar, Final, cast
+
+import numpy as np
+
+from cerata.projections.columns import Mask
+from cerata.projections.maxsim import Tokens, maxsim, nearest_by_tokens, token_scores
+from cerata.projections.nearest import Nearest
+from cerata.projections.vector_columns import Key, matrix_of
+from cerata.projections.vector_table import Space
+from cerata.replay.stored_tokens import StoredTokens
+
+from .space_search import SpaceQuery, gathered, key_for, key_of_frame, stored_row
+from .spaces import Vectors
+from .token_vectors import token_matrix
+
+if TYPE_CHECKING:
+    from .view import View
+
+LANE: Final = "late"
+
+
+class TokenQuery(SpaceQuery):
+    """The token vectors that a view is asked for, and the space that they are of.
+
+    Scores are MaxSim over 127²: of vectors of length 1 the sum of the best cosines. Cost of a
+    search: the signs of all frames, and the token vectors of at most 8,192 of them.
+    """
+
+    name: ClassVar[str] = LANE
+
+    def __init__(self, view: "View", tokens: Vectors, space: str | None) -> None:
+        """``space`` may be left out where only one fits.
+
+        Raises:
+            InvalidInput: they are none, no space has their dimension, or several have.
+            NotFound: there is no such space by the view's basis.
+        """
+        self.tokens = token_matrix(tokens)
+        super().__init__(view, key_for(view, self.tokens.shape[1], space, tokens=True))
+
+    def _kept(self, space: Space) -> StoredTokens:
+        return self._view.stored_tokens(space)
+
+    def _nearest(self, space: Space, allowed: Mask, k: int) -> Nearest:
+        return nearest_by_tokens(
+            space, allowed, self.tokens, k, partial(self._kept(space).rows, space)
+        )
+
+    def _scores(self, data: Sequence[bytes]) -> list[float]:
+        return self._scored([_tokens_in(one, self.key) for one in data])
+
+    def _scored(self, frames: Sequence[Tokens]) -> list[float]:
+        scores: list[float] = token_scores(maxsim(frames, self.tokens)).tolist()
+        return scores
+
+    def scores_of(self, frames: Sequence[int]) -> dict[int, float]:
+        """Return the scores of those frames that have token vectors in the space.
+
+        Raises:
+            Corrupt: the token vectors of one are damaged.
+        """
+        found = {frame: tokens_at(self._view, self.key, frame) for frame in frames}
+        there = {frame: tokens for frame, tokens in found.items() if tokens is not None}
+        return dict(zip(there, self._scored([*there.values()]), strict=True))
+
+
+def tokens_of(view: "View", frame: int, space: str | None) -> Tokens | None:
+    """Return a frame's token vectors in a space, by default the only one; None without any.
+
+    Raises:
+        InvalidInput: it has some in several spaces, and none was named.
+    """
+    key = key_of_frame(view, frame, space, tokens=True)
+    return None if key is None else tokens_at(view, key, frame)
+
+
+def tokens_at(view: "View", key: Key, frame: int) -> Tokens | None:
+    """Return a frame's token vectors in a space, or None. Raises `Corrupt`."""
+    data = gathered(view, key).get(frame)
+    if data is not None:
+        return _tokens_in(data, key)
+    stored = stored_row(view, key, frame)
+    if stored is None:
+        return None
+    return view.stored_tokens(stored.space).rows(stored.space, np.array([stored.row]))[0]
+
+
+def _tokens_in(data: bytes, key: Key) -> Tokens:
+    return cast("Tokens", matrix_of(data, key))
