@@ -31,7 +31,7 @@ from .drafting import (
     within_scope,
 )
 from .fact_rules import Ended, FactRules
-from .layer import DOCUMENT_KIND
+from .layer import DOCUMENT_KIND, Layer
 from .link_rules import LinkRules
 from .reading import Reads
 from .references import References
@@ -56,6 +56,8 @@ class Appends(Reads):
         self._embedder = embedder
         self._fold = Fold(log, registry)
         self._transaction: ContextVar[Transaction | None] = ContextVar("transaction", default=None)
+        # What was worked out for the newest view serves the next, while nothing is appended.
+        self._latest: tuple[int, Layer] | None = None
         # Of spaces that have vectors in the log.
         self._shapes: dict[str, Shape] = {}
 

@@ -31,11 +31,11 @@ from .vector_search import LANE as VECTORS
 if TYPE_CHECKING:
     from .view import View
 
-LANE_HITS: Final = 1_000
+LANE_HITS: Final = 256
 """Hits of a lane that are fused with those of another, so that more of them begin with fewer."""
 
 
-NEAREST_HITS: Final = 256
+NEAREST_HITS: Final = 128
 """The same of the vectors, whose order costs a sum in float64 for each."""
 
 
@@ -218,13 +218,13 @@ class Search:
                 return among
             passing = found
         if among is None:
-            among = end_to_end(both(layers.active, layers.searched))
+            among = layers.sought
         return passing & among
 
     def _facts(self) -> Lane:
         """Return the frames that facts of whom the question names were read in."""
         layers, found, among = self.view.layers, scored_frames(self.named), self.among
         if found and among is None:
-            among = end_to_end(both(layers.active, layers.searched))
+            among = layers.sought
         ids = [] if among is None else layers.among(list(found), among)
         return Lane("facts", ids, [found[one] for one in ids])

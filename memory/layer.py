@@ -15,7 +15,7 @@ from cerata.engine.events import Scope
 from cerata.projections.columns import I64, Mask
 from cerata.projections.filters import Filter
 from cerata.projections.frame_table import Frames
-from cerata.projections.ranking import Fulltext
+from cerata.projections.ranking import Fulltext, FulltextView
 from cerata.projections.scopes import is_within
 
 DOCUMENT_KIND = "document"
@@ -84,12 +84,40 @@ class Layer:
             return np.ones(self.rows, np.bool_)
         return self.frames.mask(Filter(scope=dict(wanted)), self.n)
 
+    def open(self, *, include_superseded: bool = False, include_deleted: bool = False) -> Mask:
+        """Return the rows within the scope that are current, and those closed that are wanted."""
+        alive = self.frames.alive(
+            self.n, include_superseded=include_superseded, include_deleted=include_deleted
+        )
+        return self.visible & alive
+
+    @cached_property
+    def current(self) -> Mask:
+        """Rows within the scope that are current."""
+        return _shared(self.open())
+
     @cached_property
     def searched(self) -> Mask:
         """Rows that a search looks at: a split document is found by its chunks."""
-        return self.frames.mask(~Filter(kind=DOCUMENT_KIND), self.n)
+        return _shared(self.frames.mask(~Filter(kind=DOCUMENT_KIND), self.n))
+
+    @cached_property
+    def sought(self) -> Mask:
+        """Rows that a search finds, unless it says otherwise: they are current and looked at."""
+        return _shared(self.current & self.searched)
+
+    @cached_property
+    def ranking(self) -> FulltextView:
+        """The ranking, with the statistics of what a search finds."""
+        return self.fulltext.view(self.sought)
 
     @cached_property
     def is_chunk(self) -> Mask:
         """Rows that are parts of documents."""
         return self.frames.chunk_mask(self.n)
+
+
+def _shared(mask: Mask) -> Mask:
+    """Return a mask that all who read a layer share: nobody may write to it."""
+    mask.flags.writeable = False
+    return mask

@@ -161,7 +161,16 @@ class Layers:
     @cached_property
     def active(self) -> tuple[Mask, ...]:
         """Rows within the scope that are current, by layer."""
+        if self.gathered is None:
+            return (self.base.current,)
         return self._open(include_superseded=False, include_deleted=False)
+
+    @cached_property
+    def sought(self) -> Mask:
+        """Rows of the ranking that a search finds, unless it says otherwise."""
+        if self.gathered is None:
+            return self.base.sought
+        return end_to_end(both(self.active, self.searched))
 
     def admitted(
         self,
@@ -194,10 +203,7 @@ class Layers:
 
     def _open(self, *, include_superseded: bool, include_deleted: bool) -> tuple[Mask, ...]:
         masks = tuple(
-            layer.visible
-            & layer.frames.alive(
-                layer.n, include_superseded=include_superseded, include_deleted=include_deleted
-            )
+            layer.open(include_superseded=include_superseded, include_deleted=include_deleted)
             for layer in self.all
         )
         if self.gathered is not None:
@@ -262,10 +268,10 @@ class Layers:
     @cached_property
     def ranking(self) -> FulltextView:
         """The ranking, with the statistics of what is current; its rows are all layers'."""
-        fulltext = self.base.fulltext
-        if self.gathered is not None:
-            fulltext = self.gathered.folds.fulltext_over(fulltext, self.base.rows)
-        return fulltext.view(end_to_end(both(self.active, self.searched)))
+        if self.gathered is None:
+            return self.base.ranking
+        over = self.gathered.folds.fulltext_over(self.base.fulltext, self.base.rows)
+        return over.view(self.sought)
 
     def rank_row(self, frame: int) -> int | None:
         """Return the row of the ranking that has a frame which is there and within the scope."""

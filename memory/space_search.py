@@ -20,7 +20,6 @@ from cerata.projections.vectors import key_of
 from cerata.replay.stored_vectors import StoredSpace
 from cerata.retrieval.fusion import Lane
 
-from .layers import both, end_to_end
 
 if TYPE_CHECKING:
     from .view import View
@@ -59,7 +58,7 @@ class SpaceQuery(ABC):
         """
         layers = self._view.layers
         if among is None:
-            among = end_to_end(both(layers.active, layers.searched))
+            among = layers.sought
         over = gathered(self._view, self.key)
         best = self._stored(k, among[: layers.base.rows], [*over])
         if not over:

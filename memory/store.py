@@ -33,6 +33,7 @@ from cerata.replay.fold import replay as replayed
 from cerata.retrieval.embedders.embedder import Embedder, check_embedder
 
 from .drafting import full_scope
+from .layer import Layer
 from .values import Context, Receipt
 from .view import Basis, View
 from .writing import Writes
@@ -262,8 +263,12 @@ class Store(Writes):
 
     def _newest(self) -> View:
         now = self._log.environment.clock.now_us()
-        head = self._log.refresh().seq
-        return View(self._log, self._fold, head, self._scope, now, embedder=self._embedder)
+        head, fold, latest = self._log.refresh().seq, self._fold, self._latest
+        if latest is None or latest[0] != fold.replaced or latest[1].n != head:
+            self._latest = latest = fold.replaced, Layer(fold, head, self._scope)
+        return View(
+            self._log, fold, head, self._scope, now, embedder=self._embedder, _base=latest[1]
+        )
 
     def info(self, at: Basis | None = None) -> dict[str, JsonValue]:
         """Return what is in the file and where it stands, as plain values; folds frames.

@@ -3,8 +3,8 @@
 Owns the choice of candidates and the order of the best. The first are found by the signs alone, in
 48 bytes a vector of 384 numbers (M. Charikar, Similarity Estimation Techniques from Rounding
 Algorithms, STOC 2002: signs of random projections; here of the numbers themselves), then scored by
-the vectors. Products of matrices give other last bits with other numbers of rows, so they only
-decide who can be among the best; these are ordered by sums that are made in one fixed order.
+the vectors. Products as a processor makes them give other last bits on another, so they only decide
+who can be among the best; what these score is the sum in one fixed order.
 """
 
 from collections.abc import Callable
@@ -41,6 +41,14 @@ PRODUCT_MIN: Final = 1e-25
 
 SCORE_DIGITS: Final = 9
 
+SUM_ERROR: Final = 2.0**-50
+"""Bounds how far two sums of n products of float32 may be apart: by n times it of the lengths.
+
+Each is off by n · 2^-53 of the sum of magnitudes at most (N. Higham, *Accuracy and Stability of
+Numerical Algorithms*, 2002, section 4.2), which by Cauchy and Schwarz the lengths bound; the rest
+is for the lengths' own error, and the division's.
+"""
+
 
 class Nearest(NamedTuple):
     """Rows of a space, best first, and their scores."""
@@ -71,9 +79,10 @@ def nearest(
     if not len(rows):
         return Nearest(rows, np.empty(0))
     vectors, lengths = fetch(rows)
-    close = _close(vectors, lengths, query, k, metric)
+    products = lengths * lengths_of(query[None])
+    close = _close(vectors, products, query, k, metric)
     rows = rows[close]
-    scores = exact_scores(vectors[close], lengths[close], query, metric)
+    scores = _scores(vectors[close], products[close], query, metric)
     frames = space.frames[rows]
     order = np.lexsort((frames, -scores))[:k]
     return Nearest(rows[order], scores[order])
@@ -104,32 +113,58 @@ def candidate_count(count: int, k: int) -> int:
     return min(count, max(k, wanted))
 
 
-def _close(vectors: Matrix, lengths: F64, query: Query, k: int, metric: Metric) -> I64 | slice:
-    """Return which vectors can be among the best ``k``, by sums in float32."""
+def _close(vectors: Matrix, products: F64, query: Query, k: int, metric: Metric) -> I64 | slice:
+    """Return which vectors can be among the best ``k``, by sums in float32.
+
+    ``products`` are those of their lengths and the query's.
+    """
     if len(vectors) <= k:
         return slice(None)
     with np.errstate(over="ignore", invalid="ignore"):
-        scores = (vectors.astype(np.float32, copy=False) @ query).astype(np.float64)
-    length, margin = float(lengths_of(query[None])[0]), MARGIN
-    products = lengths * length
+        scores = np.vecdot(vectors.astype(np.float32, copy=False), query).astype(np.float64)
+    margin = MARGIN
     if not np.isfinite(scores).all() or bool(((products > 0) & (products < PRODUCT_MIN)).any()):
         # Too large or too small for float32 sums: all are ordered by float64.
         return slice(None)
     if metric == "cosine":
         np.divide(scores, products, out=scores, where=products > 0)
     else:
-        margin *= length * float(lengths.max())
+        margin *= float(products.max())
     least = np.partition(scores, len(scores) - k)[len(scores) - k]
     return np.flatnonzero(scores >= least - margin)
 
 
 def exact_scores(vectors: Matrix, lengths: F64, query: Query, metric: Metric) -> F64:
-    """Return the scores of vectors in float64: the same bits whatever their number and order."""
-    scores = _halved(vectors.astype(np.float64) * query.astype(np.float64))
+    """Return the scores of vectors: the same bits whatever their number and order."""
+    return _scores(vectors, lengths * lengths_of(query[None]), query, metric)
+
+
+def _scores(vectors: Matrix, products: F64, query: Query, metric: Metric) -> F64:
+    """Return the scores; ``products`` are those of the vectors' lengths and the query's.
+
+    They are sums in the one fixed order, rounded. A product is as near to these as the bound says;
+    only where the two ends round to two numbers the sum itself is taken.
+    """
+    wide, asked = vectors.astype(np.float64), query.astype(np.float64)
+    scores: F64 = np.vecdot(wide, asked)
+    bound = np.full_like(scores, SUM_ERROR * len(query))
     if metric == "cosine":
-        lengths = lengths * lengths_of(query[None])
-        scores = np.divide(scores, lengths, out=np.zeros_like(scores), where=lengths > 0)
-    return np.round(scores, SCORE_DIGITS) + 0.0
+        scores = _over(scores, products)
+    else:
+        bound *= products
+    rounded = np.round(scores - bound, SCORE_DIGITS)
+    unsure = np.flatnonzero(rounded != np.round(scores + bound, SCORE_DIGITS))
+    if len(unsure):
+        sums = _halved(wide[unsure] * asked)
+        sums = sums if metric == "dot" else _over(sums, products[unsure])
+        rounded[unsure] = np.round(sums, SCORE_DIGITS)
+    return rounded + 0.0
+
+
+def _over(scores: F64, products: F64) -> F64:
+    """Return cosines; that of a vector of length 0 is 0."""
+    found: F64 = np.divide(scores, products, out=np.zeros_like(scores), where=products > 0)
+    return found
 
 
 def lengths_of(vectors: Matrix) -> F64:

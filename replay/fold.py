@@ -102,6 +102,8 @@ class Fold:
         self._stored: dict[Key, StoredVectors] = {}
         self._stored_tokens: dict[Key, StoredTokens] = {}
         self.reports: dict[str, FoldReport] = {}
+        self.replaced: int = 0
+        """How often a projection that was folded elsewhere took the place of one."""
 
     # --- reading ---------------------------------------------------------------------------------
 
@@ -461,6 +463,7 @@ class Fold:
     def replace(self, fresh: Projection) -> None:
         """Let a projection that was folded elsewhere serve from here on."""
         self._projections[fresh.name] = fresh
+        self.replaced += 1
         self._last_facts = self._last_links = None
         self._restored.add(fresh.name)
         self._failed.discard(fresh.name)

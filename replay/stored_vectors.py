@@ -85,7 +85,7 @@ class StoredVectors(StoredSpace):
             return vectors, lengths_of(vectors)
         if len(self._lengths) < len(space.seqs):
             self._keep(space)
-        return self._kept[wanted], self._lengths.view()[wanted]
+        return self._kept.take(wanted, axis=0), self._lengths.view().take(wanted)
 
     def vector(self, space: Space, row: int) -> Matrix:
         """Return one vector, (dimension,). Cost: where none are kept a read and a hash of it alone.
