@@ -395,7 +395,8 @@ class RecallContext(EventBody, frozen=True, kw_only=True):
     and ``profile_version`` say by what it was made; ``where``, the filter as JSON, ``form`` and the
     two budgets how. ``frames`` and ``facts`` were shown; what was ``omitted`` was found and did not
     fit. ``context`` is H of the text in UTF-8. ``mode`` and ``space`` are those of a search by
-    vectors, and ``vector`` the question's: float32, little-endian.
+    vectors, and ``vector`` the question's: float32, little-endian. ``tokens`` are its token vectors
+    in ``tokens_space``, int8, by which with ``rerank`` the best were put in order.
     """
 
     query: str
@@ -411,6 +412,9 @@ class RecallContext(EventBody, frozen=True, kw_only=True):
     mode: str = "hybrid"
     space: str | None = None
     vector: bytes | None = None
+    tokens_space: str | None = None
+    tokens: bytes | None = None
+    rerank: bool = False
     frames: tuple[int, ...] = ()
     facts: tuple[int, ...] = ()
     omitted: tuple[int, ...] = ()

@@ -73,7 +73,7 @@ def recall_of(
     """
     is_fact = set(facts)
     shown = [one for item in context.items for one in (item.id, *item.joined)]
-    query, where, vector = search.query, search.where, search.vector
+    query, where, vector, tokens = search.query, search.where, search.vector, search.tokens
     return RecallContext(
         query=repr(query) if isinstance(query, Query) else query,
         basis=context.basis,
@@ -88,6 +88,9 @@ def recall_of(
         mode=search.mode,
         space=None if vector is None else vector.key[0],
         vector=None if vector is None else vector.query.astype("<f4").tobytes(),
+        tokens_space=None if tokens is None else tokens.key[0],
+        tokens=None if tokens is None else tokens.tokens.tobytes(),
+        rerank=search.is_reranked,
         frames=tuple(one for one in shown if one not in is_fact),
         facts=tuple(one for one in shown if one in is_fact),
         omitted=tuple(one for one in context.omitted if one not in is_fact),

@@ -27,10 +27,11 @@ from .explanation import Explanation
 from .fact_search import source_of_fact, told_fact
 from .lanes import Search
 from .layers import both
-from .spaces import Vector
-from .token_search import tokens_of
+from .space_search import Mode
+from .spaces import Vector, Vectors
+from .token_search import token_query, tokens_of
 from .values import Context, Frame, FrameId, Hit
-from .vector_search import Mode, vector_of, vector_query
+from .vector_search import vector_of, vector_query
 
 if TYPE_CHECKING:
     from .view import View
@@ -68,6 +69,9 @@ class Questions(ABC):
         include_superseded: bool = False,
         include_deleted: bool = False,
         approximate: bool = False,
+        token_embedding: Vectors | None = None,
+        tokens_space: str | None = None,
+        rerank: bool | None = None,
     ) -> list[Hit]:
         """Return the best ``k`` frames for a question, best first.
 
@@ -90,9 +94,14 @@ class Questions(ABC):
         found by their vectors, too. ``approximate`` lets a graph choose what is compared (extra
         hnsw), which is quicker among very many and may miss some: the lane then says so.
 
+        ``token_embedding``, (tokens, dimension), has a vector for each token of the question, and
+        ``tokens_space`` names whose: the frames in which each finds its like are a lane, "late".
+        With ``rerank`` the best 50 of all lanes are put in order by them, where they have token
+        vectors; the scores stay, and `explain` says what moved. None leaves it to the profile.
+
         Raises:
             InvalidInput: the query is neither text, a query nor a vector, k is not positive, there
-                is no such profile or mode, or no vector to search by.
+                is no such profile or mode, or no vector to search or rerank by.
             NotFound: there is no such space. EmbedderFailed: it could not embed the question.
             Unsupported: none of the profile's lanes can run here.
         """
@@ -102,6 +111,7 @@ class Questions(ABC):
         if isinstance(k, bool) or not isinstance(k, int) or k <= 0:
             raise InvalidInput(f"k is {k!r}", remedy="Ask for 1 or more.")
         view, wanted = self.view(), profile_of(profile)
+        tokens = token_query(view, token_embedding, tokens_space, mode, rerank)
         return Search(
             view,
             query,
@@ -111,7 +121,11 @@ class Questions(ABC):
             include_superseded,
             include_deleted,
             mode=mode,
-            vector=vector_query(view, query, embedding, space, mode, approximate=approximate),
+            vector=vector_query(
+                view, query, embedding, space, mode, tokens, approximate=approximate
+            ),
+            tokens=tokens,
+            rerank=rerank,
         ).hits
 
     def embedding(self, frame: FrameId, space: str | None = None) -> Matrix | None:
@@ -175,6 +189,9 @@ class Questions(ABC):
         form: Form = "text",
         record: bool = False,
         approximate: bool = False,
+        token_embedding: Vectors | None = None,
+        tokens_space: str | None = None,
+        rerank: bool | None = None,
     ) -> Context:
         """Return the best entries for a question that fit ``max_tokens``, with their sources.
 
@@ -186,8 +203,8 @@ class Questions(ABC):
         context says so: those that ``where`` and the query's own filters let pass and no NOT
         excludes. Bytes are shown as their ``search_text``, or as how many there are. ``profile``
         is as for `search`, and ``lanes`` of the context says which ran; so are ``embedding``,
-        ``space`` and ``mode``. With ``record``, of a store, an event says what was shown, by which
-        `access` counts.
+        ``space``, ``mode``, ``token_embedding``, ``tokens_space`` and ``rerank``. With ``record``,
+        of a store, an event says what was shown, by which `access` counts.
 
         Raises:
             InvalidInput: as `search`; or a budget is not positive. ReadOnly: ``record``, and what
@@ -196,9 +213,19 @@ class Questions(ABC):
         view = self.view()
         _check_query(query)
         check_budget(max_tokens)
-        vector = vector_query(view, query, embedding, space, mode, approximate=approximate)
+        tokens = token_query(view, token_embedding, tokens_space, mode, rerank)
         search = Search(
-            view, query, _CONTEXT_HITS, profile_of(profile), where, mode=mode, vector=vector
+            view,
+            query,
+            _CONTEXT_HITS,
+            profile_of(profile),
+            where,
+            mode=mode,
+            vector=vector_query(
+                view, query, embedding, space, mode, tokens, approximate=approximate
+            ),
+            tokens=tokens,
+            rerank=rerank,
         )
         told = search.named[: max_tokens // _TOKENS_A_FACT] if where is None else []
         facts = [hit.fact for hit in told]
@@ -237,7 +264,7 @@ class Questions(ABC):
             now=view.now,
             log_id=view.log_id,
             fallback=is_fallback,
-            lanes=search.shown_lanes(search.weights),
+            lanes=search.ran,
             profile=search.profile.label,
         )
         if not record:

@@ -83,6 +83,21 @@ class LaneShare:
 
 
 @dataclass(frozen=True, slots=True)
+class Reranked:
+    """How a hit's tokens moved it among the best: its ranks, and the score that they go by."""
+
+    before: int
+    after: int
+    score: float
+
+    def to_dict(self) -> dict[str, JsonValue]:
+        return {"before": self.before, "after": self.after, "score": self.score}
+
+    def __str__(self) -> str:
+        return f"rank {self.before:,} before, {self.after:,} by its tokens: {self.score:.3f}"
+
+
+@dataclass(frozen=True, slots=True)
 class Explanation:
     """Why a hit has its score: what each lane added, and each word to the lane of the text.
 
@@ -91,6 +106,8 @@ class Explanation:
     - ``method`` is None where one lane alone was asked or found anything: its scores are the hits'.
     - ``question`` is the kind of the question, and the words of it that say so.
     - ``facts`` are those that are read in the frame, of whom the question names: their ids.
+    - ``reranked`` says how its tokens moved it; None where they were not asked for, or are not
+      there. They change no score.
     """
 
     id: int
@@ -101,6 +118,7 @@ class Explanation:
     lanes: tuple[LaneShare, ...]
     words: tuple[WordScore, ...]
     facts: tuple[int, ...]
+    reranked: Reranked | None = None
 
     def to_dict(self) -> dict[str, JsonValue]:
         return {
@@ -112,6 +130,7 @@ class Explanation:
             "lanes": [lane.to_dict() for lane in self.lanes],
             "words": [word.to_dict() for word in self.words],
             "facts": list(self.facts),
+            "reranked": None if self.reranked is None else self.reranked.to_dict(),
         }
 
     def __str__(self) -> str:
@@ -122,6 +141,8 @@ class Explanation:
         how = "" if self.method is None else f", {_FORMULAS[self.method]}"
         yield f"#{self.id} scores {self._sum()}"
         yield f"  {self.question.kind} question{cue}, profile {self.profile.label}{how}"
+        if self.reranked is not None:
+            yield f"  {self.reranked}"
         width = max(len(one.lane) for one in self.lanes)
         for share in self.lanes:
             yield f"  {share.lane:{width}}  {self._place(share)}"

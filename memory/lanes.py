@@ -18,14 +18,18 @@ from cerata.projections.filters import Filter
 from cerata.projections.query import AnyWord, Query, plain
 from cerata.projections.ranking import SCORE_DECIMALS
 from cerata.retrieval.classifier import Classified, classify
-from cerata.retrieval.fusion import Lane, Method, fuse, worth
+from cerata.retrieval.fusion import Fused, Lane, Method, fuse, worth
 from cerata.retrieval.profiles import Profile
+from cerata.retrieval.reranking import RERANK_HITS, reranked
 
-from .explanation import Explanation, LaneShare
+from .explanation import Explanation, LaneShare, Reranked
 from .fact_search import FactHit, scored_frames, search_named
 from .layers import both, end_to_end
+from .space_search import Mode, SpaceQuery
+from .token_search import LANE as LATE
+from .token_search import RERANKED, TokenQuery
 from .values import Hit
-from .vector_search import APPROXIMATE, Mode, VectorQuery
+from .vector_search import APPROXIMATE, VectorQuery
 from .vector_search import LANE as VECTORS
 
 if TYPE_CHECKING:
@@ -36,7 +40,7 @@ LANE_HITS: Final = 256
 
 
 NEAREST_HITS: Final = 128
-"""The same of the vectors, whose order costs a sum in float64 for each."""
+"""The same of vectors and tokens, whose order costs a sum in float64 for each."""
 
 
 @dataclass(frozen=True)
@@ -52,6 +56,9 @@ class Search:
     include_deleted: bool = False
     mode: Mode = "hybrid"
     vector: VectorQuery | None = None
+    tokens: TokenQuery | None = None
+    rerank: bool | None = None
+    """Whether the best are put in order by their tokens; None leaves it to the profile."""
 
     @cached_property
     def kind(self) -> Classified:
@@ -70,8 +77,9 @@ class Search:
         """The lanes that can run: facts are of whom plain language names, without quotes."""
         is_plain = not isinstance(self.query, Query) and self._quoted is None
         words = ("text", "facts") if is_plain else ("text",)
-        vectors = () if self.vector is None else (VECTORS,)
-        return vectors if self.mode == "vector" else (*words, *vectors)
+        asked = {VECTORS: self.vector, LATE: self.tokens}
+        vectors = tuple(lane for lane, query in asked.items() if query is not None)
+        return {"text": words, "vector": vectors}.get(self.mode, (*words, *vectors))
 
     @cached_property
     def weights(self) -> dict[str, float]:
@@ -114,19 +122,58 @@ class Search:
     @cached_property
     def lanes(self) -> tuple[Lane, ...]:
         """What each lane found; one that found nothing is left out, but for the text."""
-        others = [lane for lane in (self._facts(), self._vectors()) if len(lane.ids)]
+        every = (
+            self._facts(),
+            self._nearest(VECTORS, self.vector),
+            self._nearest(LATE, self.tokens),
+        )
+        others = [lane for lane in every if len(lane.ids)]
         if "text" not in self.weights:
             return tuple(others)
-        return self._text(max(self.k, LANE_HITS) if others else self.k), *others
+        return self._text(max(self._depth, LANE_HITS) if others else self._depth), *others
+
+    @property
+    def _depth(self) -> int:
+        """How many are fused: more than are asked for, where these are chosen by another order."""
+        return max(self.k, RERANK_HITS) if self.is_reranked else self.k
+
+    @property
+    def is_reranked(self) -> bool:
+        """Whether the best are put in order by their tokens."""
+        wanted = self.mode != "text" and self.profile.rerank if self.rerank is None else self.rerank
+        return wanted and self.tokens is not None
+
+    @cached_property
+    def _fused(self) -> list[Fused]:
+        """The best of all lanes; of one lane alone, by that lane's own scores."""
+        return fuse(self.lanes, self._depth, method=self.profile.method, weights=self.weights)
+
+    @cached_property
+    def _late_scores(self) -> dict[int, float]:
+        """The scores by which the best are put in order, where they have token vectors."""
+        if self.tokens is None or not self.is_reranked:
+            return {}
+        return self.tokens.scores_of([one.id for one in self._fused[:RERANK_HITS]])
+
+    @cached_property
+    def _order(self) -> list[int]:
+        """The ids of what was fused, in the order in which they are shown."""
+        return reranked([one.id for one in self._fused], self._late_scores)
 
     @cached_property
     def hits(self) -> list[Hit]:
-        """The best ``k`` frames of all lanes; of one lane alone, by that lane's own scores."""
-        method = self.profile.method
-        fused = fuse(self.lanes, self.k, method=method, weights=self.weights)
-        return [Hit(one.id, one.score, self.shown_lanes(one.lanes), self) for one in fused]
+        """The best ``k`` frames."""
+        found = {one.id: one for one in self._fused}
+        shown = [found[frame] for frame in self._order[: self.k]]
+        return [Hit(one.id, one.score, self._named_as(one.lanes), self) for one in shown]
 
-    def shown_lanes(self, names: Iterable[str]) -> tuple[str, ...]:
+    @property
+    def ran(self) -> tuple[str, ...]:
+        """What was asked: the lanes that ran, and what put their best in order."""
+        lanes = self._named_as(self.weights)
+        return (*lanes, RERANKED) if self.is_reranked else lanes
+
+    def _named_as(self, names: Iterable[str]) -> tuple[str, ...]:
         """Return the names of lanes as a result has them, which says of one if it approximates."""
         is_approximate = self.vector is not None and self.vector.approximate
         return tuple(APPROXIMATE if one == VECTORS and is_approximate else one for one in names)
@@ -153,7 +200,15 @@ class Search:
             lanes=tuple(shares),
             words=() if row is None else tuple(layers.ranking.words(self.query, row)),
             facts=tuple(one.fact.id for one in self.named if hit.id in scored_frames([one])),
+            reranked=self._reranked(hit.id),
         )
+
+    def _reranked(self, frame: int) -> Reranked | None:
+        """Return what the tokens of a frame changed; None where its place was not in question."""
+        if frame not in self._late_scores:
+            return None
+        before = [one.id for one in self._fused].index(frame) + 1
+        return Reranked(before, self._order.index(frame) + 1, self._late_scores[frame])
 
     def _share(self, lane: Lane, weight: float, frame: int, method: Method | None) -> LaneShare:
         """Return what a lane added to a frame; of one lane alone, its own score."""
@@ -183,6 +238,8 @@ class Search:
         layers = self.view.layers
         if lane == VECTORS and self.vector is not None:
             return self.vector.candidates
+        if lane == LATE and self.tokens is not None:
+            return self.tokens.candidates
         if lane == "facts":
             return layers.rank_mask(scored_frames(self.named))
         return layers.ranking.found(self.query, layers.mask_of)
@@ -193,13 +250,13 @@ class Search:
         ranked = layers.ranking.search(self.query, k=k, among=self.among, filters=layers.mask_of)
         return Lane("text", layers.ids_at(ranked.rows), ranked.scores)
 
-    def _vectors(self) -> Lane:
-        """Return the frames that are nearest to the question's vector."""
-        if self.vector is None or VECTORS not in self.weights:
-            return Lane(VECTORS, [], [])
+    def _nearest(self, name: str, query: SpaceQuery | None) -> Lane:
+        """Return the frames that are nearest to the question's vector, or to its tokens'."""
+        if query is None or name not in self.weights:
+            return Lane(name, [], [])
         # Of one lane alone no more are shown.
-        k = self.k if len(self.weights) == 1 else max(self.k, NEAREST_HITS)
-        return self.vector.lane(k, self._meant)
+        k = self._depth if len(self.weights) == 1 else max(self._depth, NEAREST_HITS)
+        return query.lane(k, self._meant)
 
     @cached_property
     def _meant(self) -> Mask | None:

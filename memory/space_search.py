@@ -6,7 +6,7 @@ log. What is compared, and how, is `vector_search`'s and `token_search`'s.
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING, ClassVar, NamedTuple
+from typing import TYPE_CHECKING, ClassVar, Literal, NamedTuple, TypeAlias, get_args
 
 import numpy as np
 
@@ -23,6 +23,18 @@ from cerata.retrieval.fusion import Lane
 
 if TYPE_CHECKING:
     from .view import View
+
+
+Mode: TypeAlias = Literal["hybrid", "text", "vector"]
+"""What a search goes by: all there is, words, or vectors."""
+
+
+def check_mode(mode: object) -> None:
+    """Refuse what is no mode: `InvalidInput`."""
+    if mode not in get_args(Mode):
+        raise InvalidInput(
+            f"The mode is {mode!r:.60}", remedy=f"It is one of {', '.join(get_args(Mode))}."
+        )
 
 
 class SpaceQuery(ABC):

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, ClassVar, Final, cast
 
 import numpy as np
 
+from cerata.engine.errors import InvalidInput
 from cerata.projections.columns import Mask
 from cerata.projections.maxsim import Tokens, maxsim, nearest_by_tokens, token_scores
 from cerata.projections.nearest import Nearest
@@ -17,7 +18,7 @@ from cerata.projections.vector_columns import Key, matrix_of
 from cerata.projections.vector_table import Space
 from cerata.replay.stored_tokens import StoredTokens
 
-from .space_search import SpaceQuery, gathered, key_for, key_of_frame, stored_row
+from .space_search import Mode, SpaceQuery, check_mode, gathered, key_for, key_of_frame, stored_row
 from .spaces import Vectors
 from .token_vectors import token_matrix
 
@@ -25,6 +26,8 @@ if TYPE_CHECKING:
     from .view import View
 
 LANE: Final = "late"
+RERANKED: Final = "late (rerank)"
+"""What is among a result's lanes where token vectors put the best of them in order."""
 
 
 class TokenQuery(SpaceQuery):
@@ -70,6 +73,28 @@ class TokenQuery(SpaceQuery):
         found = {frame: tokens_at(self._view, self.key, frame) for frame in frames}
         there = {frame: tokens for frame, tokens in found.items() if tokens is not None}
         return dict(zip(there, self._scored([*there.values()]), strict=True))
+
+
+def token_query(
+    view: "View", tokens: Vectors | None, space: str | None, mode: Mode, rerank: object
+) -> TokenQuery | None:
+    """Return the token vectors to search or rerank by, if there are any.
+
+    Raises:
+        InvalidInput: the mode is none, the token vectors are none, or a space was named, or a
+            reranking asked for, without any. NotFound: there is no such space.
+    """
+    check_mode(mode)
+    if not (rerank is None or isinstance(rerank, bool)):
+        raise InvalidInput(f"rerank is {rerank!r:.60}", remedy="Give True, False or None.")
+    if tokens is None:
+        if rerank or space is not None:
+            raise InvalidInput(
+                f"There are no token vectors to {'rerank' if rerank else 'search'} by",
+                remedy="Pass the question's as token_embedding=.",
+            )
+        return None
+    return TokenQuery(view, tokens, space) if mode != "text" or rerank else None
 
 
 def tokens_of(view: "View", frame: int, space: str | None) -> Tokens | None:

@@ -6,7 +6,7 @@ Owns what a question's vector is, and who makes it; which vectors are nearest is
 
 from collections.abc import Sequence
 from functools import partial
-from typing import TYPE_CHECKING, ClassVar, Final, Literal, TypeAlias, get_args
+from typing import TYPE_CHECKING, ClassVar, Final
 
 import numpy as np
 
@@ -20,8 +20,9 @@ from cerata.replay.stored_vectors import StoredVectors
 from cerata.retrieval.embedders.embedder import embed_texts
 from cerata.retrieval.embedders.identity import metric_of
 
-from .space_search import SpaceQuery, gathered, key_for, key_of_frame, keys_of, stored_row
+from .space_search import Mode, SpaceQuery, gathered, key_for, key_of_frame, keys_of, stored_row
 from .spaces import Vector, numbers_of
+from .token_search import TokenQuery
 
 if TYPE_CHECKING:
     from .view import View
@@ -30,9 +31,6 @@ if TYPE_CHECKING:
 LANE: Final = "vectors"
 APPROXIMATE: Final = "vectors (hnsw)"
 """What the lane is called in a result where a graph chose what was compared."""
-
-Mode: TypeAlias = Literal["hybrid", "text", "vector"]
-"""What a search goes by: all there is, words, or vectors."""
 
 
 class VectorQuery(SpaceQuery):
@@ -84,6 +82,7 @@ def vector_query(
     embedding: Vector | None,
     space: str | None,
     mode: Mode,
+    tokens: TokenQuery | None,
     *,
     approximate: bool,
 ) -> VectorQuery | None:
@@ -93,29 +92,25 @@ def vector_query(
     made any vector in the view.
 
     Raises:
-        InvalidInput: the mode is none, it needs a vector and there is none, or the vector is none.
+        InvalidInput: the mode needs a vector and there is none, or the vector is none.
         NotFound: there is no such space. EmbedderFailed: it could not embed the question.
     """
-    if mode not in get_args(Mode):
-        raise InvalidInput(
-            f"The mode is {mode!r:.60}", remedy=f"It is one of {', '.join(get_args(Mode))}."
-        )
     if embedding is not None:
         found = None if mode == "text" else embedding
         return found if found is None else VectorQuery(view, found, space, approximate=approximate)
     embedder = view.embedder
     is_text = isinstance(query, str) and bool(query.strip())
     if embedder is None or not is_text or space not in (None, embedder.identity.space):
-        if mode == "vector" or space is not None:
+        if (mode == "vector" and tokens is None) or space is not None:
             raise InvalidInput(
                 "There is no vector to search by",
                 remedy="Pass the question's vector as embedding=, or open with its embedder.",
             )
         return None
     own = embedder.identity.space
-    if mode == "text" or (
-        mode == "hybrid" and own not in (key[0] for key in keys_of(view, tokens=False))
-    ):
+    is_needed = mode == "vector" and tokens is None
+    is_there = own in (key[0] for key in keys_of(view, tokens=False))
+    if mode == "text" or not (is_needed or is_there):
         return None
     vector = embed_texts(embedder, [str(query)])[0]
     return VectorQuery(view, vector, own, approximate=approximate)

@@ -17,7 +17,7 @@ from cerata.engine.events import JsonValue
 from .classifier import KINDS, QuestionKind
 from .fusion import Method
 
-LANES: Final = ("text", "facts", "vectors")
+LANES: Final = ("text", "facts", "vectors", "late")
 """The lanes there are, in the order in which they are summed."""
 
 Weight: TypeAlias = float | Mapping[str, float]
@@ -30,19 +30,21 @@ class Profile:
 
     ``weights`` names the lanes that run; a lane of weight 0 does not run for such questions. Every
     kind of question has a lane that runs. ``method`` is "rrf", "minmax" or "zscore"; see
-    `cerata.retrieval.fusion`.
+    `cerata.retrieval.fusion`. With ``rerank`` the best are put in order by their tokens, where
+    there are token vectors; see `cerata.retrieval.reranking`.
 
     Raises:
         InvalidInput: a name, number or method is none that there is.
 
     >>> Profile("notes", 1, {"text": 1, "vectors": {**dict.fromkeys(KINDS, 1), "factual": 0}})
-    Profile(name='notes', version=1, weights=..., method='rrf')
+    Profile(name='notes', version=1, weights=..., method='rrf', rerank=False)
     """
 
     name: str
     version: int
     weights: Mapping[str, Weight] = field(hash=False)
     method: Method = "rrf"
+    rerank: bool = False
 
     def __post_init__(self) -> None:
         if not isinstance(self.name, str) or not self.name.strip():
@@ -51,6 +53,8 @@ class Profile:
             raise self._wrong(f"Its version is {self.version!r}", "Count from 1.")
         if self.method not in get_args(Method):
             raise self._wrong(*unknown("method", self.method, get_args(Method)))
+        if not isinstance(self.rerank, bool):
+            raise self._wrong(f"Its rerank is {self.rerank!r:.60}", "Give True or False.")
         for lane, weight in self.weights.items():
             if lane not in LANES:
                 raise self._wrong(*unknown("lane", lane, LANES))
@@ -97,6 +101,7 @@ class Profile:
             "name": self.name,
             "version": self.version,
             "method": self.method,
+            "rerank": self.rerank,
             "weights": {kind: {**self.weights_for(kind)} for kind in KINDS},
         }
 
@@ -112,11 +117,12 @@ def _by_kind(factual: float, semantic: float, temporal: float, exploratory: floa
 
 BALANCED: Final = Profile(
     "balanced",
-    1,
+    2,
     {
         "text": _by_kind(1.0, 0.7, 1.0, 1.0),
         "facts": _by_kind(1.0, 0.7, 1.0, 0.7),
         "vectors": _by_kind(0.7, 1.0, 0.7, 1.0),
+        "late": _by_kind(1.0, 1.0, 1.0, 1.0),
     },
 )
 """The default: ranks alone, words first where a thing is asked for, vectors where a reason is.
@@ -130,7 +136,9 @@ PROFILES: Final[Mapping[str, Profile]] = {
         # Words alone: scores are BM25.
         Profile("words", 1, {"text": 1.0}),
         # For short turns of a dialogue: by how much one is better counts, and vectors come first.
-        Profile("chat", 1, {"text": 0.3, "facts": 0.3, "vectors": 0.7}, method="zscore"),
+        Profile(
+            "chat", 2, {"text": 0.3, "facts": 0.3, "vectors": 0.7, "late": 0.7}, method="zscore"
+        ),
     )
 }
 """The profiles that come with Cerata, by name."""

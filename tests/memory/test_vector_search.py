@@ -13,8 +13,8 @@ import cerata
 from cerata import Filter, Hit, Store
 from cerata.engine.events import PutEmbedding, PutFrame
 from cerata.engine.limits import EMBEDDING_DIMENSION_MAX
+from cerata.memory.space_search import Mode
 from cerata.memory.spaces import vectors
-from cerata.memory.vector_search import Mode
 from cerata.projections import nearest as nearest_module
 from cerata.projections.columns import decode_columns, encode_columns
 from cerata.projections.vector_columns import Matrix

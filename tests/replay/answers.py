@@ -11,6 +11,7 @@ import numpy as np
 from cerata.engine.errors import NotFound, ProjectionFailed
 from cerata.engine.log import Log
 from cerata.memory.fact_values import Entity
+from cerata.memory.space_search import Mode
 from cerata.memory.values import Frame, TimelinePage
 from cerata.memory.view import View
 from cerata.projections.filters import Filter
@@ -100,7 +101,7 @@ def _said(view: View, step: int) -> object:
         view.tags(),
         _said_of_facts(view),
         [_nearest(view, space, every) for space in ("small", "large", "later")],
-        [str(view.token_embedding(frame, TOKENS)) for frame in every],
+        _late(view, every),
     ]
 
 
@@ -119,6 +120,26 @@ def _nearest(view: View, space: str, every: Sequence[Frame]) -> object:
         ]
     except NotFound as error:
         return str(error)
+
+
+def _late(view: View, every: Sequence[Frame]) -> object:
+    """What a view says of token vectors."""
+    asked = np.linspace(-1, 1, 24).reshape(3, 8)
+    questions: list[tuple[str, Mode]] = [("", "vector"), ("index", "hybrid")]
+    try:
+        hits = [
+            view.search(query, token_embedding=asked, k=4, where=where, mode=mode, rerank=rerank)
+            for query, mode in questions
+            for where in (None, FILTERS[1])
+            for rerank in (False, True)
+        ]
+    except NotFound as error:
+        return str(error)
+    return [
+        [[hit.to_dict() for hit in found] for found in hits],
+        [view.explain(hit).to_dict() for found in hits for hit in found[:1]],
+        [str(view.token_embedding(frame, TOKENS)) for frame in every],
+    ]
 
 
 def _said_of_facts(view: View) -> object:

@@ -21,6 +21,7 @@ def test_a_profile_says_which_lanes_run_for_a_question_in_their_order() -> None:
         "name": "mine",
         "version": 3,
         "method": "rrf",
+        "rerank": False,
         "weights": {
             "factual": {"text": 2.0},
             "semantic": both,
