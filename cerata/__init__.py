@@ -77,12 +77,13 @@ if TYPE_CHECKING:
     from cerata.projections.intervals import Allen
     from cerata.projections.rows import RowProjection
     from cerata.projections.timeline import Position
-    from cerata.retrieval.context import ContextItem
+    from cerata.retrieval.context import ContextItem, Omission
     from cerata.retrieval.embedders.embedder import CallableEmbedder, Embedder
     from cerata.retrieval.embedders.endpoint import EndpointEmbedder
     from cerata.retrieval.embedders.identity import EmbedderIdentity
     from cerata.retrieval.embedders.minilm import MiniLMEmbedder
     from cerata.retrieval.embedders.sentence_transformers import SentenceTransformersEmbedder
+    from cerata.retrieval.policies import ContextPolicy
     from cerata.retrieval.profiles import Profile
     from cerata.retrieval.query import query
 
@@ -98,6 +99,7 @@ __all__ = [
     "Conflict",
     "Context",
     "ContextItem",
+    "ContextPolicy",
     "Contradiction",
     "Cooccurrence",
     "Corrupt",
@@ -138,6 +140,7 @@ __all__ = [
     "MiniLMEmbedder",
     "Neighbour",
     "NotFound",
+    "Omission",
     "OutcomeUnknown",
     "Period",
     "Position",
@@ -234,12 +237,13 @@ _HOMES = {
     "cerata.projections.intervals": ("Allen",),
     "cerata.projections.rows": ("RowProjection",),
     "cerata.projections.timeline": ("Position",),
-    "cerata.retrieval.context": ("ContextItem",),
+    "cerata.retrieval.context": ("ContextItem", "Omission"),
     "cerata.retrieval.embedders.embedder": ("CallableEmbedder", "Embedder"),
     "cerata.retrieval.embedders.endpoint": ("EndpointEmbedder",),
     "cerata.retrieval.embedders.identity": ("EmbedderIdentity",),
     "cerata.retrieval.embedders.minilm": ("MiniLMEmbedder",),
     "cerata.retrieval.embedders.sentence_transformers": ("SentenceTransformersEmbedder",),
+    "cerata.retrieval.policies": ("ContextPolicy",),
     "cerata.retrieval.profiles": ("Profile",),
     "cerata.retrieval.query": ("query",),
 }

@@ -394,9 +394,11 @@ class RecallContext(EventBody, frozen=True, kw_only=True):
     ``query`` is as asked; of the full language the tree, written out. ``tokenizer``, ``profile``
     and ``profile_version`` say by what it was made; ``where``, the filter as JSON, ``form`` and the
     two budgets how. ``frames`` and ``facts`` were shown; what was ``omitted`` was found and did not
-    fit. ``context`` is H of the text in UTF-8. ``mode`` and ``space`` are those of a search by
-    vectors, and ``vector`` the question's: float32, little-endian. ``tokens`` are its token vectors
-    in ``tokens_space``, int8, by which with ``rerank`` the best were put in order.
+    fit. ``context`` is H of the text in UTF-8. ``policy``, ``policy_version``, ``order`` and
+    ``framing`` say how it was told; None where it was before there were policies. ``mode`` and
+    ``space`` are those of a search by vectors, and ``vector`` the question's: float32,
+    little-endian. ``tokens`` are its token vectors in ``tokens_space``, int8, by which with
+    ``rerank`` the best were put in order.
     """
 
     query: str
@@ -408,6 +410,10 @@ class RecallContext(EventBody, frozen=True, kw_only=True):
     entry_tokens: int
     form: str
     context: bytes
+    policy: str | None = None
+    policy_version: int | None = None
+    order: str = "score"
+    framing: bool = False
     where: str | None = None
     mode: str = "hybrid"
     space: str | None = None

@@ -4,7 +4,7 @@ Owns the event that a recall writes, and the counts of a frame as a view sees th
 ranking: what is shown more is not for that more worth showing.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import datetime
 from typing import TYPE_CHECKING
@@ -13,16 +13,16 @@ import msgspec
 
 from cerata.engine.events import JsonValue, RecallContext
 from cerata.engine.integrity import hash_bytes
-from cerata.projections.accesses import NEVER, Accesses
+from cerata.projections.accesses import NEVER, Accesses, Counts
 from cerata.projections.query import Query
-from cerata.projections.scopes import is_within, read_scope
-from cerata.projections.times import to_datetime
-from cerata.retrieval.context import Form
+from cerata.projections.scopes import is_within
+from cerata.projections.times import to_datetime, to_microseconds
+from cerata.retrieval.strength import Use, days_between
 
-from .lanes import Search
-from .values import Context
+from .values import Frame
 
 if TYPE_CHECKING:
+    from .recalling import Recalled
     from .view import View
 
 
@@ -50,28 +50,48 @@ class Access:
 
 
 def access_of(view: "View", frame: int) -> Access:
-    """Return the counts of a frame. Cost: a pass over the rows of the projection ``access``."""
-    shown, last_shown, used, last_used = NEVER
-    for (one, scope), row in view.own(Accesses.name).rows.items():
-        if one != frame or (view.scope and not is_within(read_scope(scope), view.scope)):
-            continue
-        shown, last_shown = shown + row[0], max(last_shown, row[1])
-        used, last_used = used + row[2], max(last_used, row[3])
+    """Return the counts of a frame. Cost: O(1); once for each event that counts, all rows."""
+    shown, last_shown, used, last_used = _counts_of(view, frame)
     return Access(frame, shown, _time(last_shown), used, _time(last_used))
+
+
+def uses_of(view: "View", frames: Iterable[Frame]) -> dict[int, Use]:
+    """Return how often frames were used, in days before the view's last event was recorded.
+
+    Not before the clock's time: the same basis then gives the same answer at any time.
+    """
+    now = view.head.recorded
+    found: dict[int, Use] = {}
+    for frame in frames:
+        _, _, used, last_used = _counts_of(view, frame.id)
+        age = days_between(to_microseconds(frame.created), now)
+        found[frame.id] = Use(age, used, days_between(last_used, now))
+    return found
+
+
+def _counts_of(view: "View", frame: int) -> Counts:
+    """Return the counts of a frame over the scopes within the view's."""
+    own = view.own(Accesses.name)
+    assert isinstance(own, Accesses)
+    shown, last_shown, used, last_used = NEVER
+    for scope, row in own.by_frame.get(frame, ()):
+        if view.scope is None or is_within(scope, view.scope):
+            shown, last_shown = shown + row[0], max(last_shown, row[1])
+            used, last_used = used + row[2], max(last_used, row[3])
+    return shown, last_shown, used, last_used
 
 
 def _time(recorded: int) -> datetime | None:
     return to_datetime(recorded) if recorded else None
 
 
-def recall_of(
-    search: Search, context: Context, facts: Sequence[int], *, entry_tokens: int, form: Form
-) -> RecallContext:
-    """Return the event that says that a context was shown; ``facts`` are those that it chose from.
+def recall_of(recalled: "Recalled") -> RecallContext:
+    """Return the event that says that a context was shown.
 
     Of the frames and facts that it has, the ids; those of chunks that joined another, too.
     """
-    is_fact = set(facts)
+    search, telling, context = recalled.search, recalled.telling, recalled.context
+    is_fact = set(recalled.facts)
     shown = [one for item in context.items for one in (item.id, *item.joined)]
     query, where, vector, tokens = search.query, search.where, search.vector, search.tokens
     return RecallContext(
@@ -81,9 +101,13 @@ def recall_of(
         profile=search.profile.name,
         profile_version=search.profile.version,
         max_tokens=context.max_tokens,
-        entry_tokens=entry_tokens,
-        form=form,
+        entry_tokens=telling.entry_tokens,
+        form=telling.form,
         context=hash_bytes(context.text.encode()),
+        policy=telling.policy.name,
+        policy_version=telling.policy.version,
+        order=telling.order,
+        framing=recalled.is_framed,
         where=None if where is None else msgspec.json.encode(where.to_dict()).decode(),
         mode=search.mode,
         space=None if vector is None else vector.key[0],

@@ -5,7 +5,6 @@ there without a question (`reading`), ranking, and how a context is filled (`cer
 """
 
 from abc import ABC, abstractmethod
-from itertools import islice
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -17,16 +16,16 @@ from cerata.projections.filters import Filter
 from cerata.projections.maxsim import Tokens
 from cerata.projections.query import Query
 from cerata.projections.vector_columns import Matrix
-from cerata.retrieval.context import ENTRY_TOKENS_MAX, Entry, Form, check_budget, fill
+from cerata.retrieval.context import ENTRY_TOKENS_MAX, Order, Telling
+from cerata.retrieval.entries import Form
+from cerata.retrieval.policies import ContextPolicy, policy_of
 from cerata.retrieval.profiles import Profile, profile_of
-from cerata.retrieval.span import best_span
 
 from .access import recall_of
-from .drafting import SPAN, is_unicode
+from .drafting import is_unicode
 from .explanation import Explanation
-from .fact_search import source_of_fact, told_fact
 from .lanes import Search
-from .layers import both
+from .recalling import CONTEXT_HITS, recalled
 from .space_search import Mode
 from .spaces import Vector, Vectors
 from .token_search import token_query, tokens_of
@@ -35,12 +34,6 @@ from .vector_search import vector_of, vector_query
 
 if TYPE_CHECKING:
     from .view import View
-
-_TOKENS_A_FACT = 150
-"""A context has a fact of what the question names for each so many tokens of its budget."""
-
-_CONTEXT_HITS = 100
-"""Hits that a context chooses from."""
 
 _NAME_SIZE = 120
 """Most characters of a title or a place in a source."""
@@ -187,6 +180,9 @@ class Questions(ABC):
         where: Filter | None = None,
         profile: str | Profile | None = None,
         form: Form = "text",
+        policy: str | ContextPolicy | None = None,
+        order: Order = "score",
+        framing: bool = False,
         record: bool = False,
         approximate: bool = False,
         token_embedding: Vectors | None = None,
@@ -196,9 +192,13 @@ class Questions(ABC):
         """Return the best entries for a question that fit ``max_tokens``, with their sources.
 
         What is known of the entities that the question names comes first, a fact for each 150
-        tokens of the budget at most, with the frames that say so. One entry takes at most
-        ``entry_tokens``, around its best span; neighbouring chunks of a document join. ``form`` is
-        "text" or "markdown", marks counted. Tokens are those of ``cl100k_base``; see
+        tokens of the budget at most, with the frames that say so. What fits whole is told before
+        anything is cut, and nothing twice; an entry takes at most ``entry_tokens``; neighbouring
+        chunks of a document join. ``policy``, a name or a `ContextPolicy`, says which entries are
+        told by their gist or in one line, ``omissions`` of the context what is left out and why.
+        ``order`` is "score", or "time" for the earliest first. ``framing`` begins with words to the
+        model: to state only what stands there, and to name the source. ``form`` is "text" or
+        "markdown". All of it is counted, in tokens of ``cl100k_base``; see
         `cerata.retrieval.tokens`. Where nothing matches, the newest frames stand in, and the
         context says so: those that ``where`` and the query's own filters let pass and no NOT
         excludes. Bytes are shown as their ``search_text``, or as how many there are. ``profile``
@@ -207,17 +207,17 @@ class Questions(ABC):
         of a store, an event says what was shown, by which `access` counts.
 
         Raises:
-            InvalidInput: as `search`; or a budget is not positive. ReadOnly: ``record``, and what
-            is asked does not write.
+            InvalidInput: as `search`; or a budget is not positive, or there is no such policy, form
+            or order. ReadOnly: ``record``, and what is asked does not write.
         """
+        telling = Telling(max_tokens, entry_tokens, form, order, policy_of(policy))
         view = self.view()
         _check_query(query)
-        check_budget(max_tokens)
         tokens = token_query(view, token_embedding, tokens_space, mode, rerank)
         search = Search(
             view,
             query,
-            _CONTEXT_HITS,
+            CONTEXT_HITS,
             profile_of(profile),
             where,
             mode=mode,
@@ -227,51 +227,8 @@ class Questions(ABC):
             tokens=tokens,
             rerank=rerank,
         )
-        told = search.named[: max_tokens // _TOKENS_A_FACT] if where is None else []
-        facts = [hit.fact for hit in told]
-        found = [hit.frame for hit in search.hits]
-        is_fallback = not found and not facts
-        if is_fallback:
-            masks = both(view.layers.admitted(where), view.layers.searched)
-            if isinstance(query, Query):
-                masks = both(masks, view.layers.let_in(query))
-            newest = islice(view.layers.newest(masks), _CONTEXT_HITS)
-            found = [view.shown(number) for number in newest]
-        texts = [_shown(frame) for frame in found]
-        entries = [
-            *(Entry(fact.id, source_of_fact(fact), told_fact(fact)) for fact in facts),
-            *(
-                Entry(frame.id, view.source_of(frame), text, *_place_of(frame))
-                for frame, text in zip(found, texts, strict=True)
-            ),
-        ]
-        filled = fill(
-            entries,
-            max_tokens,
-            lambda text: best_span(text, view.highlights(text, query)),
-            entry_tokens=entry_tokens,
-            form=form,
-        )
-        shown = {number for item in filled.items for number in (item.id, *item.joined)}
-        context = Context(
-            text=filled.text,
-            tokens=filled.tokens,
-            max_tokens=max_tokens,
-            tokenizer=filled.tokenizer,
-            items=filled.items,
-            omitted=tuple(entry.id for entry in entries if entry.id not in shown),
-            basis=view.basis,
-            now=view.now,
-            log_id=view.log_id,
-            fallback=is_fallback,
-            lanes=search.ran,
-            profile=search.profile.label,
-        )
-        if not record:
-            return context
-        ids = [fact.id for fact in facts]
-        said = recall_of(search, context, ids, entry_tokens=entry_tokens, form=form)
-        return self._recorded(context, said)
+        found = recalled(search, telling, is_framed=framing)
+        return self._recorded(found.context, recall_of(found)) if record else found.context
 
     def _recorded(self, context: Context, said: RecallContext) -> Context:
         """Return a context once the event is written that says that it was shown."""
@@ -312,23 +269,6 @@ def _vector_alone(
 
 def _clipped(name: str, short: str) -> str:
     return name if len(name) <= _NAME_SIZE else short
-
-
-def _place_of(frame: Frame) -> tuple[int | None, int]:
-    """Return the document that a chunk is of, and where in it its text starts; a turn is whole."""
-    match frame.metadata.get(SPAN):
-        case [int() as start, int() as end] if end - start == len(frame.text) and not frame.role:
-            return frame.parent, start
-        case _:
-            return None, 0
-
-
-def _shown(frame: Frame) -> str:
-    """Return what a context shows of a frame: everything that was found is shown or omitted."""
-    for text in (frame.text, frame.search_text or ""):
-        if text.strip():
-            return text
-    return f"({frame.size:,} {'byte' if frame.size == 1 else 'bytes'})"
 
 
 def _check_query(query: object) -> None:

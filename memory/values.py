@@ -10,7 +10,7 @@ from cerata.engine.errors import InvalidInput
 from cerata.engine.events import JsonValue, ScopeValue
 from cerata.engine.head import Head
 from cerata.projections.timeline import Position
-from cerata.retrieval.context import ContextItem
+from cerata.retrieval.context import ContextItem, Omission
 
 if TYPE_CHECKING:
     from .lanes import Search
@@ -209,8 +209,8 @@ class TimelinePage:
 class Context:
     """What to tell a model: the best entries within a budget of tokens, each with its source.
 
-    ``text`` takes ``tokens`` of at most ``max_tokens``; ``omitted`` are the ids that were found
-    and did not fit; ``fallback`` says that nothing matched and the newest frames stand in.
+    ``text`` takes ``tokens`` of at most ``max_tokens``; ``omissions`` say what was found and is not
+    shown, and why; ``fallback`` says that nothing matched and the newest frames stand in.
     ``basis`` and ``now`` are those of the view: `Store.at` of a context gives it again. ``lanes``
     are those that were asked, whatever they found, as ``profile``, a name and a version, says.
     Printing it gives the text and one last line that says what was shown.
@@ -220,7 +220,7 @@ class Context:
     tokens: int
     max_tokens: int
     items: tuple[ContextItem, ...]
-    omitted: tuple[int, ...]
+    omissions: tuple[Omission, ...]
     basis: int
     now: datetime
     log_id: bytes
@@ -230,8 +230,17 @@ class Context:
     """What counted: the encoding, and the package and version that has it."""
     lanes: tuple[str, ...] = ()
     profile: str = ""
+    policy: str = ""
+    """The name and version of what said how long each entry is told."""
+    framed: bool = False
+    """Whether it begins with words to the model; not where they took over half of the budget."""
     recorded: int | None = None
     """The event that says that it was shown; None where that was not asked for."""
+
+    @property
+    def omitted(self) -> tuple[int, ...]:
+        """The ids of what was found and is not shown."""
+        return tuple(one.id for one in self.omissions)
 
     @property
     def summary(self) -> str:
@@ -262,11 +271,14 @@ class Context:
             "tokenizer": self.tokenizer,
             "items": [item.to_dict() for item in self.items],
             "omitted": list(self.omitted),
+            "omissions": [one.to_dict() for one in self.omissions],
             "basis": self.basis,
             "now": self.now.isoformat(),
             "fallback": self.fallback,
             "lanes": list(self.lanes),
             "profile": self.profile,
+            "policy": self.policy,
+            "framed": self.framed,
             "recorded": self.recorded,
         }
 

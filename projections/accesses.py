@@ -4,13 +4,14 @@ Owns counts by scope and frame. A frame that an event names twice counts once. W
 has a row, too, which nobody reads: a fold of these events alone knows no frames.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from functools import cached_property
 
-from cerata.engine.events import AccessFrames, RecallContext
+from cerata.engine.events import AccessFrames, RecallContext, Scope
 
 from .projection import FoldedEvent
 from .rows import RowProjection
-from .scopes import by_name, scope_text
+from .scopes import by_name, read_scope, scope_text
 
 Counts = tuple[int, int, int, int]
 """How often a frame was shown, and when last; how often it was used, and when last.
@@ -26,6 +27,16 @@ class Accesses(RowProjection[tuple[int, str], Counts]):
 
     name = "access"
     handles = (RecallContext, AccessFrames)
+
+    @cached_property
+    def by_frame(self) -> Mapping[int, Sequence[tuple[Scope, Counts]]]:
+        """The rows of each frame, of a state that no longer changes: a view's."""
+        found: dict[int, list[tuple[Scope, Counts]]] = {}
+        scopes: dict[str, Scope] = {}
+        for (frame, text), counts in self.rows.in_no_order():
+            scope = scopes.get(text) or scopes.setdefault(text, read_scope(text))
+            found.setdefault(frame, []).append((scope, counts))
+        return found
 
     def apply(self, events: Sequence[FoldedEvent]) -> None:
         for event in events:

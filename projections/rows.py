@@ -8,7 +8,7 @@ sums depend on order and machine; keep integers, such as cents. Rows come in ord
 they were made, so that no order of insertion or hashing can enter a state.
 """
 
-from collections.abc import Collection, Iterator, Mapping, MutableMapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, MutableMapping, Sequence
 from functools import cached_property
 from typing import ClassVar, Final, Generic, TypeAlias, TypeVar, cast
 
@@ -172,6 +172,10 @@ class Rows(MutableMapping[KeyType, ValueType]):
     def encoded(self, key: bytes) -> bytes:
         """Return the encoded value of an encoded key, empty if there is none."""
         return _encoded(self._values.get(cast("KeyType", _decoded(key)), MISSING))
+
+    def in_no_order(self) -> Iterable[tuple[KeyType, ValueType]]:
+        """Return every row, for what no order can change, such as a sum; nothing is sorted."""
+        return self._values.items()
 
     def all_encoded(self) -> Iterator[tuple[bytes, bytes]]:
         """Yield every row, encoded, in no order."""

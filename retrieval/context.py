@@ -1,93 +1,41 @@
-"""Contexts: the best entries that fit a budget of tokens, each naming its source.
+"""Contexts: the entries that fit a budget of tokens, each naming its source.
 
-Owns the choice of entries and how they are written out. Pure: the same entries, budget and
-tokenizer give the same bytes. What is counted is the text as written, so the budget is exact.
+Owns the choice of entries. Pure: the same entries, policy, budget and tokenizer give the same
+bytes. What is counted is the text as written, so the budget is exact. Leaves out how one entry is
+written (`entries`), and how long each may be told (`policies`).
 """
 
-import re
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
-from typing import Final, Literal, TypeAlias
+from bisect import insort
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Final, Literal, TypeAlias, get_args
 
 from cerata.engine.errors import InvalidInput
 from cerata.engine.events import JsonValue
 
+from .duplicates import Duplicates
+from .entries import FORMS, Entry, Form, MarksOf, Writing
+from .policies import WHOLE, ContextPolicy, Tier
 from .tokens import Tokenizer, tokenizer
 
 ENTRY_TOKENS_MAX: Final = 600
 """Most tokens of one entry, its source among them, unless the caller says otherwise."""
 
-_TOKEN_SIZE_MAX: Final = 128
-"""Characters of the longest token of the encoding, a run of spaces."""
+_GAP: Final = "\n\n"
+_GATHERED: Final = 1 << 62
+"""Above every id of the log: from here on those of an open transaction are ordered."""
 
-_SEEN_SIZE: Final = 16
-"""Characters for each token that are looked at around a span: text has about four."""
-
-_ELLIPSIS = "…"
-_GAP = "\n\n"
-_SEAM_TOKENS: Final = 8
-"""More than two texts can save by standing together: a gap joins the last word of one at most."""
-
-
-@dataclass(frozen=True, slots=True)
-class Entry:
-    """Something to show: a frame's text, and where it comes from.
-
-    A chunk of a document also has ``document``, and in ``start`` the place of its text there:
-    neighbours that are both shown become one.
-    """
-
-    id: int
-    source: str
-    text: str
-    document: int | None = None
-    start: int = 0
-
-    @property
-    def end(self) -> int:
-        return self.start + len(self.text)
-
-
-Form: TypeAlias = Literal["text", "markdown"]
-"""How a context is written: each entry below its source in brackets, or quoted below a heading."""
-
-_MARKS: Final = re.compile(r"[\\`*_\[\]<]")
-
-_HEADS: Final[Mapping[Form, Callable[[str], str]]] = {
-    "text": lambda source: f"[{source}]\n",
-    # A name such as __init__.py must not come out bold.
-    "markdown": lambda source: f"### {_MARKS.sub(_escaped, source)}\n\n",
-}
-
-
-def _marked(text: str) -> str:
-    """Return a text with a backslash before each line that looks like a source."""
-    if "[#" not in text:
-        return text
-    lines = text.splitlines(keepends=True)
-    return "".join(f"\\{line}" if line.lstrip().startswith("[#") else line for line in lines)
-
-
-_BODIES: Final[Mapping[Form, Callable[[str], str]]] = {
-    # Nothing that was remembered may pass for a source, or swallow those that follow.
-    "text": _marked,
-    "markdown": lambda text: "\n".join(f"> {line}".rstrip() for line in text.splitlines()),
-}
-
-
-def _escaped(found: re.Match[str]) -> str:
-    return "\\" + found[0]
-
-
-SpanOf: TypeAlias = Callable[[str], tuple[int, int]]
-"""Gives the best span of a text: characters [start, end)."""
+Order: TypeAlias = Literal["score", "time"]
+"""How entries stand in a context: the best first, or the earliest."""
 
 
 @dataclass(frozen=True, slots=True)
 class ContextItem:
     """Something shown: the frame, its source, the text of it, ``clipped`` if not whole.
 
-    ``joined`` are the ids of neighbouring chunks whose text it also has.
+    ``joined`` are the ids of neighbouring chunks whose text it also has. ``tier`` says how it is
+    told: its text ("full"), some of its sentences ("gist"), or the best of them ("line").
     """
 
     id: int
@@ -95,6 +43,7 @@ class ContextItem:
     text: str
     clipped: bool
     joined: tuple[int, ...] = ()
+    tier: Tier = "full"
 
     def to_dict(self) -> dict[str, JsonValue]:
         return {
@@ -103,17 +52,42 @@ class ContextItem:
             "text": self.text,
             "clipped": self.clipped,
             "joined": list(self.joined),
+            "tier": self.tier,
         }
 
 
 @dataclass(frozen=True, slots=True)
+class Omission:
+    """Something that was found and is not shown, and why.
+
+    ``duplicate_of`` is what is shown and says the same; None where the budget had no room.
+    """
+
+    id: int
+    duplicate_of: int | None = None
+
+    @property
+    def reason(self) -> str:
+        """Why it is not shown, in words."""
+        return "over budget" if self.duplicate_of is None else f"duplicate of #{self.duplicate_of}"
+
+    def to_dict(self) -> dict[str, JsonValue]:
+        return {"id": self.id, "duplicate_of": self.duplicate_of, "reason": self.reason}
+
+
+@dataclass(frozen=True, slots=True)
 class Filled:
-    """What fits: the items, the text that they are written as, and its tokens."""
+    """What fits: the items, the text that they are written as, its tokens; and what does not.
+
+    ``has_lead`` says whether the text begins with the lead that was asked for.
+    """
 
     items: tuple[ContextItem, ...]
+    omissions: tuple[Omission, ...]
     text: str
     tokens: int
     tokenizer: str
+    has_lead: bool
 
 
 def check_budget(tokens: object) -> None:
@@ -122,96 +96,236 @@ def check_budget(tokens: object) -> None:
         raise InvalidInput(f"A budget of {tokens!r} tokens", remedy="Give 1 or more.")
 
 
-def fill(
-    entries: Sequence[Entry],
-    max_tokens: int,
-    span_of: SpanOf,
-    *,
-    entry_tokens: int = ENTRY_TOKENS_MAX,
-    counter: Tokenizer | None = None,
-    form: Form = "text",
-) -> Filled:
-    """Choose entries in order while they fit; each at most ``entry_tokens`` around its best span.
-
-    An entry that is too long is clipped to that; one that does not fit what is left is passed
-    over, but the best is clipped to fit whatever the budget is. A source that would take more than
-    half of an entry's room is its id alone. A neighbour of one that is shown,
-    in the same document, joins it while both fit. ``span_of`` is asked only where an entry is
-    clipped. Cost: a count of the text for each entry.
+@dataclass(frozen=True, slots=True)
+class Telling:
+    """How a context is told: its budget, how much of it an entry takes, form, order and policy.
 
     Raises:
-        InvalidInput: a budget is not positive, or the form is not known.
+        InvalidInput: a budget is not positive, or there is no such form or order.
     """
-    if form not in _HEADS:
-        raise InvalidInput(f"form is {form!r}", remedy="Write 'text' or 'markdown'.")
-    check_budget(max_tokens)
-    check_budget(entry_tokens)
-    counter = counter or tokenizer()
-    shown: list[_Shown] = []
-    written = ""
-    most, taken = min(entry_tokens, max_tokens), 0
-    for entry in entries:
-        tried = _with(shown, _Writing(entry, form, most, counter), span_of)
-        if shown and len(tried) > len(shown):
-            # Counting all of it again is dear, and most of what is tried does not fit by far.
-            least = taken + counter.count(tried[-1].written) - _SEAM_TOKENS
-            if least > max_tokens:
-                continue
-        text = _GAP.join(one.written for one in tried)
-        tokens = counter.count(text)
-        if tokens <= max_tokens:
-            shown, written, taken = tried, text, tokens
-        elif not shown:
-            shown = tried
-            written = text[: counter.cut(text, max_tokens)]
-            taken = max_tokens
-    items = tuple(one.item for one in shown)
-    return Filled(items, written, counter.count(written), counter.name)
+
+    max_tokens: int
+    entry_tokens: int = ENTRY_TOKENS_MAX
+    form: Form = "text"
+    order: Order = "score"
+    policy: ContextPolicy = WHOLE
+
+    def __post_init__(self) -> None:
+        check_budget(self.max_tokens)
+        check_budget(self.entry_tokens)
+        if self.form not in FORMS:
+            raise InvalidInput(f"form is {self.form!r}", remedy="Write 'text' or 'markdown'.")
+        if self.order not in get_args(Order):
+            raise InvalidInput(f"order is {self.order!r}", remedy="Write 'score' or 'time'.")
 
 
-class _Writing:
-    """How one entry is written: the line that names its source, its text, and what they take."""
+def fill(
+    entries: Sequence[Entry],
+    telling: Telling,
+    marks_of: MarksOf,
+    *,
+    lead: str = "",
+    counter: Tokenizer | None = None,
+) -> Filled:
+    """Choose of entries, the best first, those that fit, and write them.
 
-    def __init__(self, entry: Entry, form: Form, most: int, counter: Tokenizer) -> None:
-        self.entry = entry
-        self.most = most
-        self.counter = counter
-        self._body = _BODIES[form]
-        self.head = _HEADS[form](entry.source)
-        if 2 * counter.count(self.head) > most:
-            self.head = _HEADS[form](f"#{entry.id}")
+    1. The best is told, whatever the budget: cut around what is asked for if it must be.
+    2. Then each other, in order, as its tier lets it, if that fits; a neighbour of one that is
+       told, in the same document, joins it while both fit.
+    3. Then, in order, what was not told: if the policy shortens, by its gist, and what is still
+       not, in one line; else what is longer than an entry may be, cut.
 
-    def written(self, text: str) -> str:
-        return self.head + self._body(text)
+    So nothing is cut for want of room before all that fits whole was told. What says again what is
+    told is left out. ``lead`` stands first and is counted; where it would take more than half of
+    the budget it is left out. ``marks_of`` is asked only where an entry is cut. Cost: a count of
+    the text of each entry.
+    """
+    filling = _Filling(telling, marks_of, lead, counter or tokenizer())
+    left = [
+        (rank, entry)
+        for rank, entry in enumerate(entries)
+        if not filling.tells(rank, entry, entry.tier)
+    ]
+    for step in _SHORTER if telling.policy.shorten else _CUT:
+        left = [(rank, entry) for rank, entry in left if not filling.tells(rank, entry, step)]
+    return filling.filled(entries)
 
-    def size(self, text: str) -> int:
-        """Return the tokens that it takes with this text."""
-        return self.counter.count(self.written(text))
+
+_Step: TypeAlias = Literal["full", "gist", "line", "cut"]
+"""How an entry is tried: by a tier, or cut to what an entry may take."""
+
+_SHORTER: Final[tuple[_Step, ...]] = ("gist", "line")
+_CUT: Final[tuple[_Step, ...]] = ("cut",)
 
 
-@dataclass(frozen=True, slots=True)
-class _Shown:
-    """An entry with what joined it, and how it is written."""
+@dataclass(frozen=True)
+class _Told:
+    """An entry with what joined it, and how it is written; ``place`` orders it in the context."""
 
+    place: tuple[int, ...]
     entry: Entry
     item: ContextItem
-    writing: _Writing
+    written: str
+    counter: Tokenizer
+
+    @cached_property
+    def followed(self) -> int:
+        """The tokens that it takes with others after it.
+
+        What follows begins with a mark, after a gap of line ends: no token reaches over both, so
+        a context takes the sum over its entries.
+        """
+        return self.counter.count(self.written + _GAP)
+
+    @cached_property
+    def alone(self) -> int:
+        """The tokens that it takes at the end."""
+        return self.counter.count(self.written)
+
+
+class _Filling:
+    """What is told so far.
+
+    - ``_told`` is in the order in which it is written, and takes at most ``_room`` tokens, but
+      where the best entry's source alone takes more.
+    - ``_repeated`` is what says again what is told, and what that is; ``_long`` are the ranks of
+      what an entry has no room for.
+    """
+
+    def __init__(self, telling: Telling, marks_of: MarksOf, lead: str, counter: Tokenizer) -> None:
+        policy, most = telling.policy, telling.max_tokens
+        size = counter.count(lead + _GAP) if lead else 0
+        self._telling, self._marks_of, self._counter = telling, marks_of, counter
+        self._lead = lead if 2 * size <= most else ""
+        self._room = most - (size if self._lead else 0)
+        self._most: dict[_Step, int] = {
+            "full": telling.entry_tokens,
+            "gist": min(policy.gist_tokens, telling.entry_tokens),
+            "line": min(policy.line_tokens, telling.entry_tokens),
+            "cut": telling.entry_tokens,
+        }
+        share = policy.duplicate_share
+        self._duplicates = None if share is None else Duplicates(share)
+        self._told: list[_Told] = []
+        self._repeated: dict[int, int] = {}
+        self._long = set[int]()
+
+    def tells(self, rank: int, entry: Entry, step: _Step) -> bool:
+        """Tell an entry so, if that fits; False where it is still to be told."""
+        known = None if entry.stands_for else self._duplicates
+        same = None if known is None else known.equal_to(entry.text)
+        told = self._with(rank, entry, step) if same is None else self._told
+        if told is None:
+            return False
+        # What is close is dear to find, so it is looked for only among what would fit.
+        if known is not None and same is None:
+            same = known.close_to(entry.text)
+        if same is not None:
+            self._repeated[entry.id] = same
+            return True
+        self._told = told
+        if known is not None:
+            known.add(entry.id, entry.text)
+        return True
+
+    def _with(self, rank: int, entry: Entry, step: _Step) -> list[_Told] | None:
+        """Return what is told with one entry more: joined to a neighbour, or added; None if not."""
+        if step == "cut" and rank not in self._long:
+            return None
+        if step == "full":
+            for at, other in enumerate(self._told):
+                if not other.item.clipped and _are_neighbours(other.entry, entry):
+                    joined = self._joined(other, entry)
+                    if joined is not None:
+                        return self._fitting([*self._told[:at], joined, *self._told[at + 1 :]])
+        told = self._alone(rank, entry, step)
+        if told is None:
+            return None
+        if not self._told:
+            # The best is told whatever the budget.
+            return [told]
+        every = [*self._told]
+        insort(every, told, key=_place_of)
+        return self._fitting(every)
+
+    def _fitting(self, told: list[_Told]) -> list[_Told] | None:
+        tokens = sum(one.followed for one in told[:-1]) + told[-1].alone
+        return told if tokens <= self._room else None
 
     @property
-    def written(self) -> str:
-        return self.writing.written(self.item.text)
+    def _free(self) -> int:
+        """The tokens that are left for one entry more."""
+        return self._room - sum(one.followed for one in self._told)
+
+    def _alone(self, rank: int, entry: Entry, step: _Step) -> _Told | None:
+        """Return how an entry is told by a step; None where it would have to be cut in full."""
+        writing, text = self._writing(entry, step), entry.text.strip()
+        tier: Tier = "full"
+        is_whole = writing.fits(text)
+        if not is_whole and step in ("gist", "line"):
+            # A pass over the text is not made for what could only be cut again.
+            if self._told and self._free < writing.most:
+                return None
+            marks = self._marks_of(entry.text)
+            tier, text = step, writing.gist(marks) if step == "gist" else writing.line(marks)
+        elif not is_whole and (step == "cut" or not self._told):
+            text = writing.clipped(self._marks_of(entry.text))
+        elif not is_whole:
+            self._long.add(rank)
+            return None
+        item = ContextItem(entry.id, entry.source, text, clipped=not is_whole, tier=tier)
+        place = (rank,) if self._telling.order == "score" else (entry.time, _age(entry.id))
+        return _Told(place, entry, item, writing.written(text), self._counter)
+
+    def _joined(self, told: _Told, entry: Entry) -> _Told | None:
+        """Return two neighbours as one, what overlaps once; its source is that of the better one.
+
+        None where that is more than an entry may take.
+        """
+        best = told.entry
+        first, second = (best, entry) if best.start <= entry.start else (entry, best)
+        text = first.text + second.text[max(0, first.end - second.start) :]
+        both = replace(best, text=text, start=first.start)
+        writing, text = self._writing(both, "full"), text.strip()
+        if not writing.fits(text):
+            return None
+        item = replace(told.item, text=text, joined=(*told.item.joined, entry.id))
+        return _Told(told.place, both, item, writing.written(text), self._counter)
+
+    def _writing(self, entry: Entry, step: _Step) -> Writing:
+        most = min(self._most[step], self._room)
+        return Writing(entry, self._telling.form, most, self._counter)
+
+    def filled(self, entries: Sequence[Entry]) -> Filled:
+        """Return what is told as a text, and of the entries those that are not."""
+        counter, told = self._counter, self._told
+        text = _GAP.join(filter(None, (self._lead, *(one.written for one in told))))
+        tokens = counter.count(text)
+        if tokens > self._telling.max_tokens:
+            text = text[: counter.cut(text, self._telling.max_tokens)]
+            tokens = counter.count(text)
+        shown = {number for one in told for number in (one.item.id, *one.item.joined)}
+        return Filled(
+            items=tuple(one.item for one in told),
+            omissions=tuple(
+                Omission(one.id, self._repeated.get(one.id))
+                for one in entries
+                if one.id not in shown
+            ),
+            text=text,
+            tokens=tokens,
+            tokenizer=counter.name,
+            has_lead=bool(self._lead),
+        )
 
 
-def _with(shown: list[_Shown], writing: _Writing, span_of: SpanOf) -> list[_Shown]:
-    """Return what is shown with one entry more: joined to a neighbour if that fits, or added."""
-    entry = writing.entry
-    for at, other in enumerate(shown):
-        if other.item.clipped or not _are_neighbours(other.entry, entry):
-            continue
-        joined = _joined(other, entry)
-        if joined.writing.size(joined.item.text) <= writing.most:
-            return [*shown[:at], joined, *shown[at + 1 :]]
-    return [*shown, _alone(writing, span_of)]
+def _place_of(told: _Told) -> tuple[int, ...]:
+    return told.place
+
+
+def _age(number: int) -> int:
+    """Return what orders ids, the oldest first: those of an open transaction are −1, −2, …."""
+    return number if number > 0 else _GATHERED - number
 
 
 def _are_neighbours(one: Entry, other: Entry) -> bool:
@@ -221,54 +335,3 @@ def _are_neighbours(one: Entry, other: Entry) -> bool:
         and one.start <= other.end
         and other.start <= one.end
     )
-
-
-def _joined(shown: _Shown, entry: Entry) -> _Shown:
-    """Return two neighbours as one, what overlaps once; its source is that of the better one."""
-    best = shown.entry
-    first, second = (best, entry) if best.start <= entry.start else (entry, best)
-    text = first.text + second.text[max(0, first.end - second.start) :]
-    both = Entry(best.id, best.source, text, best.document, first.start)
-    joined = (*shown.item.joined, entry.id)
-    item = ContextItem(best.id, best.source, text.strip(), clipped=False, joined=joined)
-    return _Shown(both, item, shown.writing)
-
-
-def _alone(writing: _Writing, span_of: SpanOf) -> _Shown:
-    entry, text = writing.entry, writing.entry.text.strip()
-    # What is longer than the longest tokens could make it need not be counted.
-    is_whole = len(text) <= writing.most * _TOKEN_SIZE_MAX and writing.size(text) <= writing.most
-    if not is_whole:
-        text = _clip(writing, span_of)
-    item = ContextItem(entry.id, entry.source, text, clipped=not is_whole)
-    return _Shown(entry, item, writing)
-
-
-def _clip(writing: _Writing, span_of: SpanOf) -> str:
-    """Return an entry's text around its best span so that it fits with its source line."""
-    text, most, counter = writing.entry.text, writing.most, writing.counter
-    room = most - counter.count(writing.head)
-    if room <= 0:
-        return ""
-    start, end = span_of(text)
-    spare = max(0, room - counter.count(text[start:end])) // 2
-    # From the end backwards there is no cut: the beginning is sought by halves.
-    low, high = max(0, start - most * _SEEN_SIZE), start
-    while low < high:
-        middle = (low + high) // 2
-        if counter.count(text[middle:start]) <= spare:
-            high = middle
-        else:
-            low = middle + 1
-    lead = _ELLIPSIS if low else ""
-    piece = lead + text[low : start + most * _SEEN_SIZE].strip()
-    clipped, size = piece, counter.cut(piece, room)
-    over = writing.size(piece) - most
-    while over > 0:
-        if size <= 0:
-            return ""
-        # The marks and what stands at the seams take tokens more; each has a character at least.
-        clipped = piece[:size].rstrip() + _ELLIPSIS
-        over = writing.size(clipped) - most
-        size -= max(over, 1)
-    return clipped

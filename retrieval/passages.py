@@ -29,7 +29,7 @@ _WORD, _SENTENCE, _LINE, _BLANK, _TOP = range(5)
 """How much of a pause a break is."""
 
 _LINES = re.compile(r"[^\n]*\n|[^\n]+")
-_SENTENCE_END = re.compile(r"[.!?。！？][\"')\]»”’]*[ \t]+|[。！？]")
+SENTENCE_END = re.compile(r"[.!?。！？][\"')\]»”’]*[ \t]+|[。！？]")
 
 Stretch = tuple[int, int, tuple[str, ...]]
 """Characters [start, end) that belong together, and the headings above them."""
@@ -164,7 +164,7 @@ def _breaks(text: str, start: int, end: int) -> Iterator[tuple[int, int]]:
 
 def _within(text: str, start: int, limit: int) -> tuple[int, int]:
     """Return the last sentence's end before a limit, or that of a word, or the limit."""
-    sentence = [found.end() for found in _SENTENCE_END.finditer(text, start, limit)]
+    sentence = [found.end() for found in SENTENCE_END.finditer(text, start, limit)]
     if sentence:
         return sentence[-1], _SENTENCE
     space = text.rfind(" ", start + 1, limit)

@@ -88,7 +88,11 @@ class BpeTokenizer:
         self.name: str = f"{ENCODING} (toktok {package.__version__})"
 
     def count(self, text: str) -> int:
-        return self.count_many((text,))[0]
+        try:
+            # It counts all that it cuts: a batch of one takes thirty times as long.
+            return self._package.truncate(text, 0, ENCODING)[1]
+        except UnicodeEncodeError as error:
+            raise _not_unicode(error) from error
 
     def count_many(self, texts: Iterable[str]) -> list[int]:
         # On the calling thread: a pool of threads would not survive a fork.

@@ -85,7 +85,11 @@ def _said(view: View, step: int) -> object:
         ],
         [view.explain(hit).to_dict() for asked in QUERIES[::3] for hit in view.search(asked, k=3)],
         [view.highlights("the index of memory", asked) for asked in QUERIES],
-        [view.recall(asked, max_tokens=200).to_dict() for asked in QUERIES[::4]],
+        [
+            view.recall(asked, max_tokens=200, **told).to_dict()
+            for asked in QUERIES[::4]
+            for told in ({}, TOLD)
+        ],
         [
             (
                 [(one.id, str(one.time)) for one in page.entries],
@@ -190,6 +194,7 @@ BOUND: tuple[tuple[Any, ...], ...] = (
 )
 
 
+TOLD: dict[str, Any] = {"policy": "tiered", "order": "time", "framing": True}
 CLOSED: dict[str, Any] = {"include_superseded": True, "include_deleted": True}
 EVERYTHING: dict[str, Any] = {**CLOSED, "include_chunks": True}
 
