@@ -24,6 +24,7 @@ from .events import (
     Draft,
     Embedding,
     EventBody,
+    PutEmbedding,
     PutFrame,
     PutTag,
     Scope,
@@ -262,8 +263,8 @@ def check_attachments(draft: Draft) -> None:
     if isinstance(body, UnknownBody):
         return
     there = {(hash_bytes(data), len(data)): data for data in given}
-    values = _naming(body)
-    named = {(one.hash, one.size) for value in values for one in _attachments_in(value)}
+    embeddings = _embeddings_of(body)
+    named = {(one.hash, one.size) for one in _attachments_in(_naming(body, embeddings))}
     if missing := len(named - there.keys()):
         raise InvalidInput(
             f"{missing} of the {len(named)} attachments that the body names by hash and size "
@@ -275,8 +276,8 @@ def check_attachments(draft: Draft) -> None:
             f"{unnamed} of the {len(there)} attachments are named by nothing in the body",
             remedy="Put Attachment(BLAKE3-256 of the bytes, their size) into the body.",
         )
-    for value in values:
-        if isinstance(value, Embedding) and value.dtype == "f4":
+    for value in embeddings:
+        if value.dtype == "f4":
             numbers = np.frombuffer(there[value.data.hash, value.data.size], "<f4")
             if not np.isfinite(numbers).all():
                 raise InvalidInput(
@@ -285,10 +286,19 @@ def check_attachments(draft: Draft) -> None:
                 )
 
 
-def _naming(body: EventBody) -> list[object]:
-    """Return the fields of a body that can name attachments; of a frame there are three."""
-    if isinstance(body, PutFrame):
-        return [body.blob, *body.embeddings]
+def _embeddings_of(body: EventBody) -> Sequence[Embedding]:
+    """Return what a body has of vectors."""
+    if isinstance(body, PutFrame | PutEmbedding):
+        return body.embeddings
+    values = (getattr(body, name) for name in body.__struct_fields__)
+    return [value for value in values if isinstance(value, Embedding)]
+
+
+def _naming(body: EventBody, embeddings: Sequence[Embedding]) -> list[object]:
+    """Return what of a body can name attachments; of a frame it is known."""
+    if isinstance(body, PutFrame | PutEmbedding):
+        blob = body.blob if isinstance(body, PutFrame) else None
+        return [blob, *(one.data for one in embeddings)]
     return [getattr(body, name) for name in body.__struct_fields__]
 
 

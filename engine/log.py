@@ -405,19 +405,25 @@ class Log:
         """Write a large batch's events into an extent of their own; durable on return.
 
         The place is taken under the writer lock and written outside it, so other writers wait
-        only for the allocation. An orphan, if we die here, is trimmed or compacted later.
+        only for the allocation: the body is made for where the file ends now, and made anew under
+        the lock only if it ends elsewhere by then. An orphan, if we die here, is trimmed or
+        compacted later.
         """
         draft = SegmentDraft([Batch(0, len(prepared.events), 0, None, prepared.events)])
         # The mutex keeps `close` from giving the descriptor away while it is written to.
         with self._spill_mutex:
-            with self._hold.mutex, self._hold.writing():
-                page, log_file = self._position.page, self._position.log_file
-                offset = sectors(max(log_file.file.size(), page.data_end))
-                log_file.file.set_size(offset + extent_size(draft.size_max))
+            log_file, offset = self._next_place()
             body = draft.encode(log_file.key, offset)
+            with self._hold.mutex, self._hold.writing():
+                place = self._next_place()
+                if place != (log_file, offset):
+                    log_file, offset = place
+                    body = draft.encode(log_file.key, offset)
+                generation = self._position.page.generation + 1
+                log_file.file.set_size(offset + extent_size(len(body)))
             at = offset
             for piece in encode_extent(
-                log_file.key, offset, ExtentKind.SPILL, body, generation=page.generation + 1
+                log_file.key, offset, ExtentKind.SPILL, body, generation=generation
             ):
                 log_file.file.write_at(at, piece)
                 at += len(piece)
@@ -426,6 +432,11 @@ class Log:
             except StorageFailed as error:
                 raise self._poison.take(error) from error
         return _Spill(log_file, SpillRef(offset, len(body)))
+
+    def _next_place(self) -> tuple[LogFile, int]:
+        """Return the file, and where its next extent begins; that holds under the writer lock."""
+        page, log_file = self._position.page, self._position.log_file
+        return log_file, sectors(max(log_file.file.size(), page.data_end))
 
     def find_key(self, key: str, tenant: str) -> "KeyUse | None":
         """Return what an idempotency key was first used for in a tenant; it is durable then.

@@ -14,7 +14,7 @@ import numpy as np
 
 from .codec import Batch, WireEvent
 from .draft_checks import DTYPE_SIZES
-from .events import UNDECODABLE, Embedding, Payload
+from .events import UNDECODABLE, Attachment, Embedding, Payload
 from .format.checks import CHECK_SIZE_BLOCK, TAG_BLOCK, TAG_INDEX, check
 from .format.extent import EXTENT_HEADER_SIZE
 from .integrity import SALT_SIZE, Tree, hash_bytes
@@ -56,15 +56,6 @@ class SegmentDraft:
             ),
             key=lambda row: (row.space, row.dtype, row.dimension, row.event, row.ordinal),
         )
-
-    @property
-    def size_max(self) -> int:
-        """Bytes that the body takes at most, wherever it will stand."""
-        index, pieces = self._laid_out(bytes(32), EXTENT_HEADER_SIZE)
-        raw = len(msgspec.msgpack.encode(index))
-        # zstd's bound for incompressible input. Extents stand at sectors, so columns are padded
-        # alike in all places.
-        return sum(map(len, pieces)) + raw + raw // 128 + 512
 
     def encode(self, key: bytes, offset: int) -> bytes:
         """Return the body for an extent at file offset ``offset``."""
@@ -164,17 +155,23 @@ def _column_key(row: _Attached) -> tuple[str, str, int]:
 def columns_of(event: WireEvent) -> Iterator[tuple[tuple[str, str, int], bytes]]:
     """Pair an event's attachments with the column that each belongs to."""
     embedding = _embedding_of(event) if event.attachments else None
-    for data in event.attachments:
-        if (
-            embedding is not None
-            and len(data) == embedding.data.size
-            and hash_bytes(data) == embedding.data.hash
-        ):
+    place = None if embedding is None else _place_of(embedding.data, event.attachments)
+    for ordinal, data in enumerate(event.attachments):
+        if embedding is not None and ordinal == place:
             yield (embedding.space, embedding.dtype, embedding.dimension), data
-            # Once: a blob may have the same bytes, and a column has one row an event.
-            embedding = None
         else:
             yield _NO_COLUMN, data
+
+
+def _place_of(named: Attachment, given: Sequence[bytes]) -> int | None:
+    """Return which attachment a body names; the first, as a blob may have the same bytes.
+
+    All that it names came with it, so of one alone that has the size no hash is taken.
+    """
+    sized = [place for place, data in enumerate(given) if len(data) == named.size]
+    if len(sized) < 2:
+        return sized[0] if sized else None
+    return next((place for place in sized if hash_bytes(given[place]) == named.hash), None)
 
 
 def _embedding_of(event: WireEvent) -> Embedding | None:

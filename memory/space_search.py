@@ -20,7 +20,6 @@ from cerata.projections.vectors import key_of
 from cerata.replay.stored_vectors import StoredSpace
 from cerata.retrieval.fusion import Lane
 
-
 if TYPE_CHECKING:
     from .view import View
 
