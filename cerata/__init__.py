@@ -78,7 +78,7 @@ if TYPE_CHECKING:
     from cerata.projections.rows import RowProjection
     from cerata.projections.timeline import Position
     from cerata.retrieval.context import ContextItem, Omission
-    from cerata.retrieval.embedders.embedder import CallableEmbedder, Embedder
+    from cerata.retrieval.embedders.embedder import CallableEmbedder, Embedder, TokenEmbedder
     from cerata.retrieval.embedders.endpoint import EndpointEmbedder
     from cerata.retrieval.embedders.identity import EmbedderIdentity
     from cerata.retrieval.embedders.minilm import MiniLMEmbedder
@@ -160,6 +160,7 @@ __all__ = [
     "Store",
     "TimelineEntry",
     "TimelinePage",
+    "TokenEmbedder",
     "Transaction",
     "Unsupported",
     "View",
@@ -238,7 +239,7 @@ _HOMES = {
     "cerata.projections.rows": ("RowProjection",),
     "cerata.projections.timeline": ("Position",),
     "cerata.retrieval.context": ("ContextItem", "Omission"),
-    "cerata.retrieval.embedders.embedder": ("CallableEmbedder", "Embedder"),
+    "cerata.retrieval.embedders.embedder": ("CallableEmbedder", "Embedder", "TokenEmbedder"),
     "cerata.retrieval.embedders.endpoint": ("EndpointEmbedder",),
     "cerata.retrieval.embedders.identity": ("EmbedderIdentity",),
     "cerata.retrieval.embedders.minilm": ("MiniLMEmbedder",),

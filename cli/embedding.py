@@ -27,10 +27,14 @@ def add_verbs(adding: Adding) -> None:
         examples=(
             "embed",
             "embed --int8 --tag people",
+            "embed --tokens",
             "embed --url http://localhost/v1 --model m --revision 1 --dimension 768",
         ),
     )
     embed.add_argument("--int8", action="store_true", help="a byte for each number")
+    embed.add_argument(
+        "--tokens", action="store_true", help="of MiniLM: a vector for each token, too"
+    )
     embed.add_argument("--url", help="an endpoint's (MiniLM on this machine)")
     embed.add_argument("--model", help="with --url: the model's name")
     embed.add_argument("--revision", help="with --url: what you call its present state")
@@ -57,6 +61,9 @@ def run_embed(options: Namespace, output: Output) -> int:
             where=where_of(options), progress=lambda at, of: steps.stand("embedding", at, of)
         )
     output.line(f"{counted(done.frames, 'frame')} given a vector in {done.space}")
+    if done.tokens is not None:
+        frames = counted(done.tokens.frames, "frame")
+        output.line(f"{frames} given token vectors in {done.tokens.space}")
     if done.passed:
         output.line(f"{done.passed:,} were embedded or closed by others meanwhile", style="dim")
     output.result({"file": store.path, **done.to_dict()})
@@ -70,7 +77,9 @@ def _embedder(options: Namespace) -> Embedder:
     if options.url is None:
         if given:
             raise InvalidInput(f"--{_dashed(given[0])} is of an endpoint", remedy="Give --url.")
-        return cerata.MiniLMEmbedder(dtype=dtype)
+        return cerata.MiniLMEmbedder(dtype=dtype, token_dimension=128 if options.tokens else None)
+    if options.tokens:
+        raise InvalidInput("--tokens is of MiniLM", remedy="Leave out --url.")
     missing = [name for name in _NEEDED if name not in given]
     if missing:
         raise InvalidInput(f"--url came without --{missing[0]}", remedy=f"Give --{missing[0]}.")

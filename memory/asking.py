@@ -104,7 +104,13 @@ class Questions(ABC):
         if isinstance(k, bool) or not isinstance(k, int) or k <= 0:
             raise InvalidInput(f"k is {k!r}", remedy="Ask for 1 or more.")
         view, wanted = self.view(), profile_of(profile)
-        tokens = token_query(view, token_embedding, tokens_space, mode, rerank)
+        has_tokens = token_embedding is not None
+        vector = vector_query(
+            *(view, query, embedding, space, mode), approximate=approximate, has_tokens=has_tokens
+        )
+        tokens = token_query(
+            *(view, query, token_embedding, tokens_space, mode, wanted), rerank=rerank
+        )
         return Search(
             view,
             query,
@@ -114,9 +120,7 @@ class Questions(ABC):
             include_superseded,
             include_deleted,
             mode=mode,
-            vector=vector_query(
-                view, query, embedding, space, mode, tokens, approximate=approximate
-            ),
+            vector=vector,
             tokens=tokens,
             rerank=rerank,
         ).hits
@@ -213,17 +217,22 @@ class Questions(ABC):
         telling = Telling(max_tokens, entry_tokens, form, order, policy_of(policy))
         view = self.view()
         _check_query(query)
-        tokens = token_query(view, token_embedding, tokens_space, mode, rerank)
+        wanted = profile_of(profile)
+        has_tokens = token_embedding is not None
+        vector = vector_query(
+            *(view, query, embedding, space, mode), approximate=approximate, has_tokens=has_tokens
+        )
+        tokens = token_query(
+            *(view, query, token_embedding, tokens_space, mode, wanted), rerank=rerank
+        )
         search = Search(
             view,
             query,
             CONTEXT_HITS,
-            profile_of(profile),
+            wanted,
             where,
             mode=mode,
-            vector=vector_query(
-                view, query, embedding, space, mode, tokens, approximate=approximate
-            ),
+            vector=vector,
             tokens=tokens,
             rerank=rerank,
         )

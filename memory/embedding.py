@@ -6,7 +6,7 @@ log. Leaves out looking vectors up (`text_vectors`) and searching by them.
 """
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final
 
 import numpy as np
@@ -20,7 +20,7 @@ from cerata.retrieval.embedders.embedder import Embedder, Progress, check_batch
 
 from .appending import Appends, asked
 from .drafting import arguments_hash
-from .text_vectors import TextVectors, embedded_text, lacks_vector
+from .text_vectors import TextVectors, embedded_text, makers_of
 from .values import Receipt
 from .view import View
 
@@ -43,6 +43,8 @@ class EmbeddedFrames:
     frames: int
     asked: int
     passed: int
+    tokens: "EmbeddedFrames | None" = None
+    """The same of token vectors, where the embedder makes them."""
 
     def to_dict(self) -> dict[str, JsonValue]:
         return {
@@ -50,6 +52,7 @@ class EmbeddedFrames:
             "frames": self.frames,
             "asked": self.asked,
             "passed": self.passed,
+            "tokens": None if self.tokens is None else self.tokens.to_dict(),
         }
 
 
@@ -69,6 +72,8 @@ class Embeds(Appends):
         progress: Progress | None = None,
     ) -> EmbeddedFrames:
         """Give each current frame with a text a vector in the embedder's space, if it lacks one.
+
+        And, of an embedder that makes them, token vectors.
 
         Each ``batch`` of frames is durable before the next, so whoever was stopped calls again.
         Vectors of other spaces stay, as does what any earlier basis has (docs/embedders.md).
@@ -91,25 +96,31 @@ class Embeds(Appends):
         check_batch(batch)
         self._check_writable()
         size = min(batch, BATCH_EVENTS_MAX)
-        space = self._embedder.identity.space
-        frames = [frame for frame, _ in _unembedded(self.view(), where, space)]
-        asked_for = written = 0
+        view, makers = self.view(), makers_of(self._embedder)
+        spaces = [maker.identity.space for maker in makers]
+        lacking = [{frame for frame, _ in _unembedded(view, where, space)} for space in spaces]
+        asked_for, written = [0] * len(makers), [0] * len(makers)
+        frames = sorted(set[int]().union(*lacking))
         for first in range(0, len(frames), size):
             some = frames[first : first + size]
-            vectors = TextVectors(self._embedder)
-            written += self._embed(some, vectors, where, space)
-            asked_for += vectors.asked
+            for place, (maker, own) in enumerate(zip(makers, lacking, strict=True)):
+                vectors = TextVectors(maker)
+                written[place] += self._embed([one for one in some if one in own], vectors, where)
+                asked_for[place] += vectors.asked
             if progress is not None:
                 progress(first + len(some), len(frames))
-        return EmbeddedFrames(space, written, asked_for, len(frames) - written)
+        counts = zip(spaces, written, asked_for, lacking, strict=True)
+        done, *others = (
+            EmbeddedFrames(space, count, asked, len(own) - count)
+            for space, count, asked, own in counts
+        )
+        return replace(done, tokens=others[0]) if others else done
 
-    def _embed(
-        self, frames: Sequence[int], vectors: TextVectors, where: Filter | None, space: str
-    ) -> int:
+    def _embed(self, frames: Sequence[int], vectors: TextVectors, where: Filter | None) -> int:
         """Write the vectors of those frames that still lack one; how many they were."""
         for _ in range(_TRIES):
             view = self.view()
-            lacking = dict(_unembedded(view, where, space, frames))
+            lacking = dict(_unembedded(view, where, vectors.space, frames)) if frames else {}
             vectors.prepare(lacking.values(), view)
             drafts = [
                 vectors.of_frame(frame, body, view.layers.event(frame).scope)
@@ -137,19 +148,20 @@ class Embeds(Appends):
         drafts = self.with_vectors(drafts, self.text_vectors(), key)
         return self.write(drafts, key=key, arguments=arguments)
 
-    def text_vectors(self) -> TextVectors | None:
+    def text_vectors(self) -> Sequence[TextVectors]:
         """Return what gathers the vectors of a call, or of the open transaction, if any do."""
         if self._embedder is None:
-            return None
+            return ()
         transaction = self._transaction.get()
-        if transaction is None:
-            return TextVectors(self._embedder)
-        if transaction.vectors is None:
-            transaction.vectors = TextVectors(self._embedder)
-        return transaction.vectors
+        if transaction is not None and transaction.vectors is not None:
+            return transaction.vectors
+        made = [TextVectors(maker) for maker in makers_of(self._embedder)]
+        if transaction is not None:
+            transaction.vectors = made
+        return made
 
     def with_vectors(
-        self, drafts: Sequence[Draft], vectors: TextVectors | None, key: str | None = None
+        self, drafts: Sequence[Draft], vectors: Sequence[TextVectors], key: str | None = None
     ) -> Sequence[Draft]:
         """Return drafts with the vectors of their texts; ``vectors`` are those of the call.
 
@@ -159,7 +171,7 @@ class Embeds(Appends):
         Raises:
             EmbedderFailed: and nothing was written. ReadOnly: before it was asked.
         """
-        if vectors is None or not any(map(_lacks_vector, drafts)):
+        if not any(one.lacks(draft.body) for one in vectors for draft in drafts):
             return drafts
         if self.next_place() - 1 + len(drafts) > BATCH_EVENTS_MAX:
             return drafts
@@ -172,15 +184,12 @@ class Embeds(Appends):
         if is_done:
             return drafts
         newest = View(self._log, self._fold, self._log.refresh().seq, self._scope)
-        return vectors.of_drafts(drafts, newest)
+        for one in vectors:
+            drafts = one.of_drafts(drafts, newest)
+        return drafts
 
     def _is_used(self, key: str, scope: Scope) -> bool:
         return self._log.find_key(key, tenant_of(scope)) is not None
-
-
-def _lacks_vector(draft: Draft) -> bool:
-    body = draft.body
-    return isinstance(body, PutFrame) and lacks_vector(body)
 
 
 def _unembedded(

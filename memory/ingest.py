@@ -326,9 +326,9 @@ class Ingest:
 
     def _learn(self, view: View, replaced: Sequence[int]) -> None:
         """Take over the vectors of the version before: most of it is said again."""
-        if self._vectors is not None:
+        for vectors in self._vectors:
             for old in replaced:
-                self._vectors.learn([old, *view.chunks(old).values()], view)
+                vectors.learn([old, *view.chunks(old).values()], view)
 
     def _embedded(self, drafts: Sequence[Draft]) -> Sequence[Draft]:
         return self._store.with_vectors(drafts, self._vectors)

@@ -5,20 +5,33 @@ an earlier version embedded is found too; a document's parts, by their document.
 frame is embedded, and the look-up. Leaves out when it is done (`embedding`).
 """
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import cached_property
-from typing import TypeAlias
+from typing import Literal, NamedTuple, TypeAlias
 
 import msgspec
 
-from cerata.engine.events import Attachment, Draft, Embedding, PutEmbedding, PutFrame, Scope
+from cerata.engine.events import (
+    Attachment,
+    Draft,
+    Embedding,
+    EventBody,
+    PutEmbedding,
+    PutFrame,
+    Scope,
+)
 from cerata.engine.integrity import hash_bytes
 from cerata.engine.log import Log
 from cerata.projections.columns import Mask
 from cerata.projections.frame_table import Frames
-from cerata.retrieval.embedders.embedder import Embedder, embed_texts
+from cerata.retrieval.embedders.embedder import (
+    Embedder,
+    embed_texts,
+    embed_token_texts,
+    token_embedder,
+)
 from cerata.retrieval.embedders.identity import EmbedderIdentity
-from cerata.retrieval.embedders.quantising import quantised
+from cerata.retrieval.embedders.quantising import quantised, quantised_tokens
 
 from .drafting import content_hash
 from .view import View
@@ -38,19 +51,57 @@ def embedded_text(body: PutFrame) -> str | None:
     return text if text and text.strip() else None
 
 
-def lacks_vector(body: PutFrame) -> bool:
-    """Tell whether a frame that is about to be put has something to embed, and no vector yet."""
-    return body.embedding is None and embedded_text(body) is not None
+class Maker(NamedTuple):
+    """What an embedder makes of texts: a vector of each, or one of each of its tokens.
+
+    ``field`` is that of a `PutFrame` which has it; ``make`` returns the bytes for each text.
+    """
+
+    identity: EmbedderIdentity
+    field: Literal["embedding", "token_embedding"]
+    make: Callable[[Sequence[str]], list[bytes]]
+
+
+def makers_of(embedder: Embedder) -> tuple[Maker, ...]:
+    """Return what an embedder makes: vectors, and token vectors if it does."""
+    identity = embedder.identity
+
+    def vectors(texts: Sequence[str]) -> list[bytes]:
+        matrix = embed_texts(embedder, texts)
+        rows = quantised(matrix) if identity.dtype == "i1" else matrix.astype("<f4")
+        return [row.tobytes() for row in rows]
+
+    makers = [Maker(identity, "embedding", vectors)]
+    by_token = token_embedder(embedder)
+    if by_token is not None:
+        given = by_token
+
+        def tokens(texts: Sequence[str]) -> list[bytes]:
+            return [quantised_tokens(one).tobytes() for one in embed_token_texts(given, texts)]
+
+        makers.append(Maker(by_token.token_identity, "token_embedding", tokens))
+    return tuple(makers)
 
 
 class TextVectors:
-    """What one embedder makes of texts, each once: of one call, or of one transaction."""
+    """What one maker makes of texts, each once: of one call, or of one transaction."""
 
-    def __init__(self, embedder: Embedder) -> None:
-        self._embedder = embedder
+    def __init__(self, maker: Maker) -> None:
+        self._maker = maker
         self._known: dict[str, StoredVector] = {}
         self.asked = 0
         """How many texts the embedder was given; the others had a vector already."""
+
+    @property
+    def space(self) -> str:
+        """The space of what is made."""
+        return self._maker.identity.space
+
+    def lacks(self, body: EventBody) -> bool:
+        """Tell whether a frame that is about to be put has something to embed, and has it not."""
+        if not isinstance(body, PutFrame) or getattr(body, self._maker.field) is not None:
+            return False
+        return embedded_text(body) is not None
 
     def of_drafts(self, drafts: Sequence[Draft], view: View) -> list[Draft]:
         """Return drafts with the vectors of the frames that they put without one.
@@ -58,20 +109,18 @@ class TextVectors:
         Raises:
             EmbedderFailed: with nothing written.
         """
-        bodies = (draft.body for draft in drafts)
-        self.prepare(
-            (one for one in bodies if isinstance(one, PutFrame) and lacks_vector(one)), view
-        )
+        bodies = (draft.body for draft in drafts if self.lacks(draft.body))
+        self.prepare((one for one in bodies if isinstance(one, PutFrame)), view)
         return [self._embedded(draft) for draft in drafts]
 
     def _embedded(self, draft: Draft) -> Draft:
         body = draft.body
-        if not isinstance(body, PutFrame) or not lacks_vector(body):
+        if not isinstance(body, PutFrame) or not self.lacks(body):
             return draft
         embedding, data = self._known[embedded_text(body) or ""]
         return msgspec.structs.replace(
             draft,
-            body=msgspec.structs.replace(body, embedding=embedding),
+            body=msgspec.structs.replace(body, **{self._maker.field: embedding}),
             attachments=(*draft.attachments, data),
         )
 
@@ -87,7 +136,8 @@ class TextVectors:
             text = embedded_text(body)
             if text is not None and text not in self._known:
                 texts.setdefault(text, body)
-        stored = Stored(view, self._embedder.identity)
+        identity = self._maker.identity
+        stored = Stored(view, identity)
         for text, body in texts.items():
             found = stored.find(text, body)
             if found is not None:
@@ -95,19 +145,16 @@ class TextVectors:
         missing = [text for text in texts if text not in self._known]
         if not missing:
             return
-        identity = self._embedder.identity
-        matrix = embed_texts(self._embedder, missing)
-        rows = quantised(matrix) if identity.dtype == "i1" else matrix.astype("<f4")
+        made = self._maker.make(missing)
         self.asked += len(missing)
-        for text, row in zip(missing, rows, strict=True):
-            data = row.tobytes()
+        for text, data in zip(missing, made, strict=True):
             attachment = Attachment(hash_bytes(data), len(data))
             embedding = Embedding(identity.space, identity.dtype, identity.dimension, attachment)
             self._known[text] = embedding, data
 
     def learn(self, frames: Iterable[int], view: View) -> None:
         """Take over what frames have: a new version of a document says most of it again."""
-        stored = Stored(view, self._embedder.identity)
+        stored = Stored(view, self._maker.identity)
         for frame in frames:
             body = view.layers.event(frame).body if frame > 0 else None
             text = embedded_text(body) if isinstance(body, PutFrame) else None
@@ -163,10 +210,9 @@ class Stored:
             return None
         for seq in self._events_of(frame):
             body = self._log.event(seq).body
-            embedding = body.embedding if isinstance(body, PutFrame | PutEmbedding) else None
-            if embedding is None or not self._is_alike(embedding):
-                continue
-            return embedding, self._log.attachment(seq, embedding.data)
+            for embedding in body.embeddings if isinstance(body, PutFrame | PutEmbedding) else ():
+                if self._is_alike(embedding):
+                    return embedding, self._log.attachment(seq, embedding.data)
         return None
 
     def _events_of(self, frame: int) -> Iterator[int]:

@@ -17,8 +17,18 @@ from cerata.projections.nearest import Nearest
 from cerata.projections.vector_columns import Key, matrix_of
 from cerata.projections.vector_table import Space
 from cerata.replay.stored_tokens import StoredTokens
+from cerata.retrieval.embedders.embedder import embed_token_texts, token_embedder
+from cerata.retrieval.profiles import Profile
 
-from .space_search import Mode, SpaceQuery, check_mode, gathered, key_for, key_of_frame, stored_row
+from .space_search import (
+    Mode,
+    SpaceQuery,
+    gathered,
+    key_for,
+    key_of_frame,
+    keys_of,
+    stored_row,
+)
 from .spaces import Vectors
 from .token_vectors import token_matrix
 
@@ -76,25 +86,49 @@ class TokenQuery(SpaceQuery):
 
 
 def token_query(
-    view: "View", tokens: Vectors | None, space: str | None, mode: Mode, rerank: object
+    view: "View",
+    query: object,
+    tokens: Vectors | None,
+    space: str | None,
+    mode: Mode,
+    profile: Profile,
+    *,
+    rerank: bool | None,
 ) -> TokenQuery | None:
     """Return the token vectors to search or rerank by, if there are any.
 
+    Those which are given, or the store's embedder makes of a question in plain language where it
+    has made any in the view, and the profile or ``rerank`` asks for them.
+
     Raises:
-        InvalidInput: the mode is none, the token vectors are none, or a space was named, or a
-            reranking asked for, without any. NotFound: there is no such space.
+        InvalidInput: the token vectors are none, or a space was named, or a reranking asked for,
+            without any. NotFound: there is no such space.
+        EmbedderFailed: it could not embed the question.
     """
-    check_mode(mode)
     if not (rerank is None or isinstance(rerank, bool)):
         raise InvalidInput(f"rerank is {rerank!r:.60}", remedy="Give True, False or None.")
-    if tokens is None:
-        if rerank or space is not None:
-            raise InvalidInput(
-                f"There are no token vectors to {'rerank' if rerank else 'search'} by",
-                remedy="Pass the question's as token_embedding=.",
-            )
+    if tokens is not None:
+        return TokenQuery(view, tokens, space) if mode != "text" or rerank else None
+    is_needed = bool(rerank) or space is not None
+    is_asked = is_needed or (mode != "text" and profile.is_late)
+    found = _made(view, query, space) if is_asked else None
+    if found is None and is_needed:
+        raise InvalidInput(
+            f"There are no token vectors to {'rerank' if rerank else 'search'} by",
+            remedy="Pass the question's as token_embedding=, or open with their embedder.",
+        )
+    return found
+
+
+def _made(view: "View", query: object, space: str | None) -> TokenQuery | None:
+    """Return what the store's embedder makes of a question, if it has made any in the view."""
+    embedder = None if view.embedder is None else token_embedder(view.embedder)
+    if embedder is None or not isinstance(query, str) or not query.strip():
         return None
-    return TokenQuery(view, tokens, space) if mode != "text" or rerank else None
+    own = embedder.token_identity.space
+    if space not in (None, own) or own not in (key[0] for key in keys_of(view, tokens=True)):
+        return None
+    return TokenQuery(view, embed_token_texts(embedder, [query])[0], own)
 
 
 def tokens_of(view: "View", frame: int, space: str | None) -> Tokens | None:

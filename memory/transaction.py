@@ -39,7 +39,7 @@ class Transaction:
         self.receipt: Receipt | None = None
         self.first: KeyUse | None = None
         """What the transaction's key was first used for, if this is a repetition."""
-        self.vectors: TextVectors | None = None
+        self.vectors: Sequence[TextVectors] | None = None
         """What an embedder made of the texts of the block, where the store has one."""
         self._checks = checks
         self._find = find

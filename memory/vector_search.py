@@ -20,9 +20,17 @@ from cerata.replay.stored_vectors import StoredVectors
 from cerata.retrieval.embedders.embedder import embed_texts
 from cerata.retrieval.embedders.identity import metric_of
 
-from .space_search import Mode, SpaceQuery, gathered, key_for, key_of_frame, keys_of, stored_row
+from .space_search import (
+    Mode,
+    SpaceQuery,
+    check_mode,
+    gathered,
+    key_for,
+    key_of_frame,
+    keys_of,
+    stored_row,
+)
 from .spaces import Vector, numbers_of
-from .token_search import TokenQuery
 
 if TYPE_CHECKING:
     from .view import View
@@ -82,33 +90,34 @@ def vector_query(
     embedding: Vector | None,
     space: str | None,
     mode: Mode,
-    tokens: TokenQuery | None,
     *,
     approximate: bool,
+    has_tokens: bool,
 ) -> VectorQuery | None:
     """Return the vector to search by, if there is one.
 
     That which is given, or the store's embedder makes of a question in plain language where it has
-    made any vector in the view.
+    made any vector in the view. ``has_tokens`` says that there are token vectors to search by.
 
     Raises:
-        InvalidInput: the mode needs a vector and there is none, or the vector is none.
+        InvalidInput: the mode is none, it needs a vector and there is none, or the vector is none.
         NotFound: there is no such space. EmbedderFailed: it could not embed the question.
     """
+    check_mode(mode)
     if embedding is not None:
         found = None if mode == "text" else embedding
         return found if found is None else VectorQuery(view, found, space, approximate=approximate)
     embedder = view.embedder
     is_text = isinstance(query, str) and bool(query.strip())
     if embedder is None or not is_text or space not in (None, embedder.identity.space):
-        if (mode == "vector" and tokens is None) or space is not None:
+        if (mode == "vector" and not has_tokens) or space is not None:
             raise InvalidInput(
                 "There is no vector to search by",
                 remedy="Pass the question's vector as embedding=, or open with its embedder.",
             )
         return None
     own = embedder.identity.space
-    is_needed = mode == "vector" and tokens is None
+    is_needed = mode == "vector" and not has_tokens
     is_there = own in (key[0] for key in keys_of(view, tokens=False))
     if mode == "text" or not (is_needed or is_there):
         return None

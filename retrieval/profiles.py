@@ -86,6 +86,11 @@ class Profile:
         """The name and the version in one: ``balanced 1``."""
         return f"{self.name} {self.version}"
 
+    @property
+    def is_late(self) -> bool:
+        """Whether token vectors are asked for, for any kind of question."""
+        return self.rerank or any("late" in self.weights_for(kind) for kind in KINDS)
+
     def weights_for(self, kind: QuestionKind) -> dict[str, float]:
         """Return the lanes that run for a kind of question, in their order, and their weights."""
         found: dict[str, float] = {}

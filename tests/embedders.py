@@ -41,3 +41,25 @@ class Hashing:
             given: npt.NDArray[np.float32] = self.says
             return given
         return np.array([words_hashed(text) for text in texts], np.float32)
+
+
+class HashingTokens(Hashing):
+    """With a vector for each word, too; ``asked_tokens`` has every text that it made them of."""
+
+    def __init__(self, revision: str = "1") -> None:
+        super().__init__(revision)
+        self.token_identity = EmbedderIdentity("hashing", revision, DIMENSION, "maxsim", "i1")
+        self.asked_tokens: list[str] = []
+        self.says_tokens: Any = None
+        """What it gives or raises instead, if anything."""
+
+    def embed_tokens(self, texts: Sequence[str]) -> list[npt.NDArray[np.float32]]:
+        self.asked_tokens += texts
+        if isinstance(self.says_tokens, BaseException):
+            raise self.says_tokens
+        if self.says_tokens is not None:
+            given: list[npt.NDArray[np.float32]] = self.says_tokens
+            return given
+        return [
+            np.array([words_hashed(word) for word in text.split()], np.float32) for text in texts
+        ]

@@ -5,12 +5,13 @@ of their own.
 """
 
 from collections.abc import Callable, Sequence
-from typing import Any, Final, Protocol, TypeAlias
+from typing import Any, Final, Protocol, TypeAlias, cast
 
 import numpy as np
 import numpy.typing as npt
 
 from cerata.engine.errors import EmbedderFailed, InvalidInput, Unsupported
+from cerata.engine.limits import TOKEN_VECTORS_MAX
 
 from .identity import EmbedderIdentity, Metric, VectorType
 
@@ -43,6 +44,22 @@ class Embedder(Protocol):
 
     def embed(self, texts: Sequence[str]) -> Matrix:
         """Return a vector for each text, (len(texts), dimension) float32."""
+        ...
+
+
+class TokenEmbedder(Embedder, Protocol):
+    """An embedder that makes a vector for each token of a text, too (late interaction)."""
+
+    @property
+    def token_identity(self) -> EmbedderIdentity:
+        """Which one it is: it names the space of the token vectors, so its metric is "maxsim"."""
+        ...
+
+    def embed_tokens(self, texts: Sequence[str]) -> Sequence[Matrix]:
+        """Return for each text (tokens, dimension) float32, at least one token.
+
+        Only the directions count: each vector is stored as int8 of one length.
+        """
         ...
 
 
@@ -112,6 +129,27 @@ def check_embedder(embedder: object) -> None:
             f"A {type(embedder).__name__} is no embedder",
             remedy="Wrap a function in cerata.CallableEmbedder.",
         )
+    if identity.metric == "maxsim":
+        raise InvalidInput(
+            f"{identity.space!r} is a space of token vectors, and embed makes one a text",
+            remedy="Let it be the token_identity of one that has embed_tokens.",
+        )
+    by_token: object = getattr(embedder, "token_identity", None)
+    if by_token is not None and not (
+        isinstance(by_token, EmbedderIdentity)
+        and by_token.metric == "maxsim"
+        and callable(getattr(embedder, "embed_tokens", None))
+    ):
+        raise InvalidInput(
+            f"The token_identity of a {type(embedder).__name__} is {by_token!r:.60}",
+            remedy="It has the metric 'maxsim', and goes with embed_tokens.",
+        )
+
+
+def token_embedder(embedder: Embedder) -> TokenEmbedder | None:
+    """Return an embedder as one of token vectors, if it makes them."""
+    is_one = getattr(embedder, "token_identity", None) is not None
+    return cast("TokenEmbedder", embedder) if is_one else None
 
 
 def checked_vectors(identity: EmbedderIdentity, count: int, given: object) -> Matrix:
@@ -120,6 +158,15 @@ def checked_vectors(identity: EmbedderIdentity, count: int, given: object) -> Ma
     Raises:
         EmbedderFailed: another shape, no numbers, or one that is not finite as float32.
     """
+    matrix = _numbers(identity, given)
+    wanted = (count, identity.dimension)
+    if matrix.shape != wanted:
+        raise _failed(identity, f"gave vectors of the shape {matrix.shape}, not {wanted}")
+    return matrix
+
+
+def _numbers(identity: EmbedderIdentity, given: object) -> Matrix:
+    """Return what an embedder gave as float32, of any shape. Raises `EmbedderFailed`."""
     try:
         matrix = np.asarray(given)
     except Exception as error:
@@ -130,12 +177,31 @@ def checked_vectors(identity: EmbedderIdentity, count: int, given: object) -> Ma
     # What is too large becomes infinite, which is refused.
     with np.errstate(over="ignore"):
         matrix = matrix.astype(np.float32)
-    wanted = (count, identity.dimension)
-    if matrix.shape != wanted:
-        raise _failed(identity, f"gave vectors of the shape {matrix.shape}, not {wanted}")
     if not np.isfinite(matrix).all():
         raise _failed(identity, "gave a number that is not finite")
     return matrix
+
+
+def embed_token_texts(embedder: TokenEmbedder, texts: Sequence[str]) -> list[Matrix]:
+    """Return for each text a vector for each token, (tokens, dimension) float32; checked.
+
+    Raises:
+        EmbedderFailed: the embedder raised, or gave what are no vectors of its identity.
+    """
+    identity = embedder.token_identity
+    given = _asked(identity, embedder.embed_tokens, texts)
+    if not isinstance(given, list | tuple) or len(cast("Sequence[object]", given)) != len(texts):
+        raise _failed(identity, f"gave no list of {len(texts):,} arrays")
+    matrices = [_numbers(identity, one) for one in cast("Sequence[object]", given)]
+    for one in matrices:
+        is_right = one.ndim == 2 and one.shape[1] == identity.dimension
+        if not (is_right and 0 < len(one) <= TOKEN_VECTORS_MAX):
+            raise _failed(
+                identity,
+                f"gave token vectors of the shape {one.shape}; wanted are 1 to "
+                f"{TOKEN_VECTORS_MAX:,} of {identity.dimension}",
+            )
+    return matrices
 
 
 def embed_texts(embedder: Embedder, texts: Sequence[str]) -> Matrix:
@@ -145,16 +211,26 @@ def embed_texts(embedder: Embedder, texts: Sequence[str]) -> Matrix:
         EmbedderFailed: the embedder raised, or gave what are no vectors of its identity.
     """
     identity = embedder.identity
+    return checked_vectors(identity, len(texts), _asked(identity, embedder.embed, texts))
+
+
+def _asked(
+    identity: EmbedderIdentity, embed: Callable[[Sequence[str]], object], texts: Sequence[str]
+) -> object:
+    """Return what an embedder gives, whatever it is.
+
+    Raises:
+        EmbedderFailed: it raised.
+    """
     try:
         # A list of its own: one that changes it must not change which text a vector is of.
-        given = embedder.embed(list(texts))
+        return embed(list(texts))
     except (EmbedderFailed, Unsupported):
         # The second where a part of it is not installed, and says how to.
         raise
     except (Exception, SystemExit) as error:
         # Whatever it is, it is not ours.
         raise _failed(identity, f"raised {type(error).__name__}: {error}") from error
-    return checked_vectors(identity, len(texts), given)
 
 
 def _failed(identity: EmbedderIdentity, said: str) -> EmbedderFailed:

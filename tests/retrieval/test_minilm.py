@@ -4,6 +4,7 @@ import importlib.util
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -61,12 +62,54 @@ def test_a_vector_depends_on_its_text_alone(model: MiniLMEmbedder) -> None:
 @needs_minilm
 def test_each_token_has_a_vector_of_its_own(model: MiniLMEmbedder) -> None:
     found = model.embed_tokens(TEXTS)
-    assert [len(one) for one in found[:5]] == [7, 10, 9, 0, 254]
+    # A text without a token has the vector of the first marker.
+    assert [len(one) for one in found[:5]] == [7, 10, 9, 1, 254]
     assert np.allclose(np.linalg.norm(found[0], axis=1), 1.0, atol=1e-6)
     again = model.embed_tokens(TEXTS[:1])[0]
     assert (again == found[0]).all()
     best = (found[1] @ found[0].T).max(axis=1).mean()
     assert best > (found[1] @ found[2].T).max(axis=1).mean()
+
+
+@needs_minilm
+def test_token_vectors_have_128_dimensions_or_all() -> None:
+    """Their products are nearly those of all dimensions; and the model is run once for both."""
+    whole = MiniLMEmbedder(token_dimension=384)
+    small = MiniLMEmbedder(token_dimension=128)
+    assert small.token_identity is not None
+    assert small.token_identity.space == (
+        "all-MiniLM-L6-v2@int8-8199be6f699a-hadamard1/128/maxsim/i1"
+    )
+    every, few = np.vstack(whole.embed_tokens(TEXTS)), np.vstack(small.embed_tokens(TEXTS))
+    assert (every.shape[1], few.shape[1]) == (384, 128)
+    assert np.corrcoef((every @ every.T).ravel(), (few @ few.T).ravel())[0, 1] > 0.95
+    states, run = small._states, list[int]()
+    small._states = lambda texts: run.append(len(texts)) or states(texts)  # type: ignore[func-returns-value, method-assign]
+    vectors = small.embed(TEXTS)
+    again = small.embed_tokens(TEXTS)
+    assert run == [len(TEXTS)]
+    assert (np.vstack(again) == few).all()
+    assert (vectors == MiniLMEmbedder().embed(TEXTS)).all()
+    assert (small.embed_tokens(TEXTS[:2])[1] == again[1]).all()
+    assert run == [len(TEXTS), 2]
+
+
+@needs_minilm
+def test_a_store_finds_by_the_tokens_of_the_model() -> None:
+    with cerata.open(":memory:", embedder=MiniLMEmbedder(token_dimension=128)) as store:
+        store.put_frames(TEXTS[:3])
+        [best, *_] = store.search(TEXTS[1], k=3, rerank=True)
+        assert (best.id, best.lanes) == (2, ("text", "vectors", "late"))
+        told = store.explain(best).reranked
+        assert told is not None
+        assert told.score == pytest.approx(10, abs=0.1)
+
+
+def test_another_token_dimension_is_refused() -> None:
+    """Before anything is looked for: there are two."""
+    dimension: Any = 64
+    with pytest.raises(cerata.InvalidInput, match="token_dimension is 64"):
+        MiniLMEmbedder(token_dimension=dimension)
 
 
 @needs_minilm
