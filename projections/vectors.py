@@ -19,7 +19,7 @@ from cerata.engine.events import Embedding, Event, PutEmbedding, PutFrame, is_to
 
 from .column_fold import ColumnFold
 from .projection import FoldedEvent
-from .vector_columns import Key, NewVector, VectorColumns
+from .vector_columns import Key, NewVector, VectorColumns, matrix_of
 from .vector_table import Vectors
 
 _TYPES = frozenset((PutFrame.wire_name, PutEmbedding.wire_name))
@@ -74,7 +74,9 @@ class VectorsProjection(ColumnFold[VectorColumns]):
                 if data is not None:
                     check = int.from_bytes(embedding.data.hash[:8], "little")
                     found.append(NewVector(event.seq, frame, key_of(embedding), check, data))
-        if found:
+        if found := [
+            one for one, is_whole in zip(found, _are_whole(found), strict=True) if is_whole
+        ]:
             self._columns.append(found)
 
 
@@ -99,8 +101,23 @@ def _held(event: FoldedEvent, embedding: Embedding) -> bytes | None:
         data = event.attached(embedding.data)
     except NotFound:
         return None
-    is_whole = embedding.dtype == "i1" or bool(np.isfinite(np.frombuffer(data, "<f4")).all())
-    return data if is_whole and embedding.space else None
+    return data if embedding.space else None
+
+
+def _are_whole(vectors: Sequence[NewVector]) -> list[bool]:
+    """Return for each vector whether all of its numbers are finite, as every whole number is."""
+    whole = [True] * len(vectors)
+    by_key = dict[Key, list[int]]()
+    for place, one in enumerate(vectors):
+        by_key.setdefault(one.key, []).append(place)
+    for key, places in by_key.items():
+        if key[1] == "i1":
+            continue
+        rows = matrix_of(b"".join(vectors[place].data for place in places), key)
+        finite = np.isfinite(rows).all(axis=1)
+        for place in np.flatnonzero(~finite).tolist():
+            whole[places[place]] = False
+    return whole
 
 
 class _Unreadable(Exception):
