@@ -17,12 +17,19 @@ import zstandard
 from .codec import WireEvent
 from .draft_checks import DTYPE_SIZES
 from .errors import Corrupt
-from .events import UNDECODABLE
+from .events import UNDECODABLE, once
 from .format.checks import CHECK_SIZE_BLOCK, TAG_BLOCK, TAG_INDEX, check
 from .format.extent import EXTENT_HEADER_SIZE
 from .integrity import SALT_SIZE, Tree
 from .limits import BLOB_SIZE_MAX, BLOCK_SIZE_TARGET, SEGMENT_INDEX_SIZE_MAX
-from .segment_index import COLUMN_ALIGNMENT, SEGMENT_PREFIX, ColumnKey, SegmentIndex, codecs
+from .segment_index import (
+    COLUMN_ALIGNMENT,
+    SEGMENT_PREFIX,
+    ColumnKey,
+    ColumnRow,
+    SegmentIndex,
+    codecs,
+)
 from .storage import StorageFile
 
 _BLOCKS_KEPT_MAX = 16
@@ -90,15 +97,7 @@ class Segment:
         )
         self._causations = dict(index.causations)
         self._erased = dict(index.erased)
-        attachment_events = _column(index.attachment_events, "<u4")
-        self._check_shape(len(attachment_events))
-        self._check_columns(attachment_events)
-        ordinals = np.frombuffer(index.attachment_ordinals, "<u4")
-        order = np.lexsort((ordinals, attachment_events))
-        self._attachment_events: list[int] = attachment_events[order].tolist()
-        offsets = np.frombuffer(index.attachment_offsets, "<u8")[order].tolist()
-        sizes = np.frombuffer(index.attachment_sizes, "<u8")[order].tolist()
-        self._attachment_places: list[tuple[int, int]] = list(zip(offsets, sizes, strict=True))
+        self._check_shape()
         self._blocks: dict[int, tuple[bytes, bytes]] = {}
         # Where bytes start that were read last for attachments, and these.
         self._ahead: tuple[int, bytes] = (0, b"")
@@ -153,7 +152,7 @@ class Segment:
         types = self.index.types
         codes: list[int] = self._codes[first:stop].tolist()
         sizes: list[int] = self._sizes[first:stop].tolist()
-        with_attachments = attachments and len(self._attachment_events) > 0
+        with_attachments = attachments and self.has_attachments
         block = bisect.bisect_right(self._block_firsts, first) - 1
         block_first = self._block_firsts[block]
         data, salts = self._block(block)
@@ -177,7 +176,7 @@ class Segment:
     @property
     def has_attachments(self) -> bool:
         """Whether any event has one."""
-        return len(self._attachment_events) > 0
+        return len(self.index.attachment_events) > 0
 
     def attachments(self, own: int) -> list[bytes]:
         """Return the attachments of own event ``own`` in their order."""
@@ -190,9 +189,23 @@ class Segment:
 
     def _places_of(self, own: int) -> list[tuple[int, int]]:
         """Return where the attachments of an own event stand, and their sizes."""
-        low = bisect.bisect_left(self._attachment_events, own)
-        high = bisect.bisect_right(self._attachment_events, own, low)
-        return self._attachment_places[low:high]
+        events, places = self._attached
+        low = bisect.bisect_left(events, own)
+        high = bisect.bisect_right(events, own, low)
+        return places[low:high]
+
+    @once
+    def _attached(self) -> tuple[list[int], list[tuple[int, int]]]:
+        """The own events that have attachments, ascending, and where each of these stands.
+
+        Who reads a text of a batch whose frames have vectors needs none of them.
+        """
+        index, events = self.index, _column(self.index.attachment_events, "<u4")
+        _ = self._columns
+        order = np.lexsort((np.frombuffer(index.attachment_ordinals, "<u4"), events))
+        offsets = np.frombuffer(index.attachment_offsets, "<u8")[order].tolist()
+        sizes = np.frombuffer(index.attachment_sizes, "<u8")[order].tolist()
+        return events[order].tolist(), list(zip(offsets, sizes, strict=True))
 
     def _read_ahead(self, at: int, size: int) -> bytes:
         """Read an attachment; with small ones those after it, mostly asked for next."""
@@ -210,7 +223,7 @@ class Segment:
         Shape: (len(own), bytes a row). Cost: one read where half of a stretch is asked for or more,
         else one a row.
         """
-        column = next((one for one in self.index.columns if one.key == key), None)
+        column = next((one for one in self._columns if one.key == key), None)
         if column is None:
             raise self._corrupt(f"it has no vectors of {key[0]!r}")
         rows = slice(column.first, column.first + column.count)
@@ -274,9 +287,10 @@ class Segment:
         except zstandard.ZstdError as error:
             raise self._corrupt(f"block {number} cannot be decoded: {error}") from error
 
-    def _check_shape(self, attachments: int) -> None:
+    def _check_shape(self) -> None:
         """Refuse an index whose parts do not fit together, before any is used."""
         index = self.index
+        attachments = len(_column(index.attachment_events, "<u4"))
         count = self.own_count
         fits = (
             len(self._sizes) == count
@@ -302,8 +316,10 @@ class Segment:
         if attachments and int(sizes.max()) > BLOB_SIZE_MAX:
             raise self._corrupt("an attachment is over the limit")
 
-    def _check_columns(self, events: "np.ndarray[tuple[int], np.dtype[Any]]") -> None:
-        """Refuse a column that is not its attachments, in seq order, without a gap."""
+    @once
+    def _columns(self) -> list[ColumnRow]:
+        """The columns; one that is not its attachments, in seq order, without a gap, is refused."""
+        events = _column(self.index.attachment_events, "<u4")
         offsets = np.frombuffer(self.index.attachment_offsets, "<u8")
         sizes = np.frombuffer(self.index.attachment_sizes, "<u8")
         for column in self.index.columns:
@@ -327,6 +343,7 @@ class Segment:
                 )
             if not fits:
                 raise self._corrupt("a column does not fit")
+        return self.index.columns
 
     def _corrupt(self, what: str, offset: int | None = None) -> Corrupt:
         return Corrupt(

@@ -4,7 +4,6 @@ Owns the event that a recall writes, and the counts of a frame as a view sees th
 ranking: what is shown more is not for that more worth showing.
 """
 
-from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import datetime
 from typing import TYPE_CHECKING
@@ -16,10 +15,8 @@ from cerata.engine.integrity import hash_bytes
 from cerata.projections.accesses import NEVER, Accesses, Counts
 from cerata.projections.query import Query
 from cerata.projections.scopes import is_within
-from cerata.projections.times import to_datetime, to_microseconds
+from cerata.projections.times import to_datetime
 from cerata.retrieval.strength import Use, days_between
-
-from .values import Frame
 
 if TYPE_CHECKING:
     from .recalling import Recalled
@@ -55,18 +52,15 @@ def access_of(view: "View", frame: int) -> Access:
     return Access(frame, shown, _time(last_shown), used, _time(last_used))
 
 
-def uses_of(view: "View", frames: Iterable[Frame]) -> dict[int, Use]:
-    """Return how often frames were used, in days before the view's last event was recorded.
+def use_of(view: "View", frame: int) -> Use:
+    """Return how often a frame was used, and when, in days before the view's last event.
 
     Not before the clock's time: the same basis then gives the same answer at any time.
     """
     now = view.head.recorded
-    found: dict[int, Use] = {}
-    for frame in frames:
-        _, _, used, last_used = _counts_of(view, frame.id)
-        age = days_between(to_microseconds(frame.created), now)
-        found[frame.id] = Use(age, used, days_between(last_used, now))
-    return found
+    _, _, used, last_used = _counts_of(view, frame)
+    age = days_between(view.layers.created(frame), now)
+    return Use(age, used, days_between(last_used, now))
 
 
 def _counts_of(view: "View", frame: int) -> Counts:

@@ -156,6 +156,13 @@ class Layers:
         row = None if layer is None else layer.row_of(frame)
         return layer is not None and row is not None and bool(masks[layer.sign][row])
 
+    def created(self, frame: int) -> int:
+        """Return when a frame was made, in microseconds since 1970 UTC: as said, else recorded."""
+        row = self._row(frame)
+        if row is None:
+            return 0
+        return row.recorded if row.created is None else row.created
+
     # --- masks -----------------------------------------------------------------------------------
 
     @cached_property

@@ -203,8 +203,8 @@ class Reads(Questions, Beliefs, GraphReads, LinkReads, PictureReads):
     def access(self, frame: FrameId) -> Access:
         """Return how often recorded recalls showed a frame, and how often it was used.
 
-        Counted is what was recorded within the view's scope. Cost: a pass over the counts of all
-        frames that were ever shown or used; after a write, a copy of them too.
+        Counted is what was recorded within the view's scope. Cost: of a state that was not asked
+        yet a copy of the counts of all frames, and a pass over them; else O(1).
 
         Raises:
             NotFound: no frame with this id at this basis, or it is outside the scope.

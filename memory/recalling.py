@@ -6,24 +6,28 @@ how a budget is filled (`cerata.retrieval.context`), and the event that says it 
 (`access`).
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from itertools import islice
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from cerata.projections.query import Query
 from cerata.projections.times import to_microseconds
 from cerata.retrieval import framing
-from cerata.retrieval.context import Filled, Telling, fill
+from cerata.retrieval.context import Candidate, Filled, Telling, fill
 from cerata.retrieval.entries import Entry
-from cerata.retrieval.policies import Tier, specificity
+from cerata.retrieval.policies import ContextPolicy, Tier, specificity
 
-from .access import uses_of
+from .access import use_of
 from .drafting import SPAN
 from .fact_search import FactHit, source_of_fact, told_fact
 from .lanes import Search
 from .layers import both
 from .values import Context, Frame
+
+if TYPE_CHECKING:
+    from .view import View
 
 CONTEXT_HITS: Final = 100
 """Hits that a context chooses from."""
@@ -45,19 +49,22 @@ class Recalled:
 
 def recalled(search: Search, telling: Telling, *, is_framed: bool) -> Recalled:
     """Return the context of a search: a pure function of its view, the question and the policy."""
-    view = search.view
+    view, query = search.view, search.query
     most = telling.max_tokens // _TOKENS_A_FACT
     told = search.named[:most] if search.where is None else []
-    found = [hit.frame for hit in search.hits]
-    is_fallback = not found and not told
+    frames = [hit.id for hit in search.hits]
+    is_fallback = not frames and not told
     if is_fallback:
-        found = list(_newest(search))
-    entries = [*map(_entry_of_fact, told), *_entries_of(search, telling, found)]
+        frames = _newest(search)
+    tier_of = _tiers(search, telling.policy)
+    candidates: list[Candidate] = [
+        *((hit.fact.id, partial(_entry_of_fact, hit)) for hit in told),
+        *((frame, partial(_entry_of, view, frame, tier_of)) for frame in frames),
+    ]
     lead = ""
     if is_framed:
-        lead = framing.FOUND if not is_fallback else framing.FALLBACK if found else framing.EMPTY
-    query = search.query
-    filled = fill(entries, telling, lambda text: view.highlights(text, query), lead=lead)
+        lead = framing.FOUND if not is_fallback else framing.FALLBACK if frames else framing.EMPTY
+    filled = fill(candidates, telling, lambda text: view.highlights(text, query), lead=lead)
     context = _context(search, telling, filled, is_fallback=is_fallback)
     return Recalled(search, telling, is_framed, context, tuple(hit.fact.id for hit in told))
 
@@ -82,13 +89,21 @@ def _context(search: Search, telling: Telling, filled: Filled, *, is_fallback: b
     )
 
 
-def _newest(search: Search) -> Iterator[Frame]:
-    """Yield the newest frames that the filter and the query's own let pass, and no NOT excludes."""
+def _newest(search: Search) -> list[int]:
+    """Return the newest frames that filters, the query's own too, let pass and no NOT excludes."""
     view = search.view
     masks = both(view.layers.admitted(search.where), view.layers.searched)
     if isinstance(search.query, Query):
         masks = both(masks, view.layers.let_in(search.query))
-    return map(view.shown, islice(view.layers.newest(masks), CONTEXT_HITS))
+    return list(islice(view.layers.newest(masks), CONTEXT_HITS))
+
+
+def _tiers(search: Search, policy: ContextPolicy) -> Callable[[int], Tier]:
+    """Return what says how long a frame is told, by its age, its uses and the question."""
+    if policy.tier_days is None:
+        return lambda _: "full"
+    view, exactly = search.view, specificity(search.query)
+    return lambda frame: policy.tier(use_of(view, frame).effective_age, exactly)
 
 
 def _entry_of_fact(hit: FactHit) -> Entry:
@@ -98,28 +113,21 @@ def _entry_of_fact(hit: FactHit) -> Entry:
     return Entry(fact.id, source_of_fact(fact), told_fact(fact), time=time)
 
 
-def _entries_of(search: Search, telling: Telling, frames: Sequence[Frame]) -> Iterator[Entry]:
-    """Yield frames as entries, each told no longer than the policy lets it."""
-    view, policy = search.view, telling.policy
-    tiers: dict[int, Tier] = {}
-    if policy.tier_days is not None:
-        exactly = specificity(search.query)
-        uses = uses_of(view, frames)
-        tiers = {number: policy.tier(one.effective_age, exactly) for number, one in uses.items()}
-    for frame in frames:
-        document, start = _place_of(frame)
-        text = frame.text if frame.text.strip() else frame.search_text or ""
-        yield Entry(
-            frame.id,
-            view.source_of(frame),
-            # Everything that was found is shown or omitted, of bytes how many they are.
-            text if text.strip() else _size_of(frame),
-            document,
-            start,
-            time=to_microseconds(frame.created),
-            tier=tiers.get(frame.id, "full"),
-            stands_for=not text.strip(),
-        )
+def _entry_of(view: "View", number: int, tier_of: Callable[[int], Tier]) -> Entry:
+    frame = view.shown(number)
+    document, start = _place_of(frame)
+    text = frame.text if frame.text.strip() else frame.search_text or ""
+    return Entry(
+        number,
+        view.source_of(frame),
+        # Everything that was found is shown or omitted, of bytes how many they are.
+        text if text.strip() else _size_of(frame),
+        document,
+        start,
+        time=to_microseconds(frame.created),
+        tier=tier_of(number),
+        stands_for=not text.strip(),
+    )
 
 
 def _place_of(frame: Frame) -> tuple[int | None, int]:

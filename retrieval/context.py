@@ -6,7 +6,7 @@ written (`entries`), and how long each may be told (`policies`).
 """
 
 from bisect import insort
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Final, Literal, TypeAlias, get_args
@@ -21,6 +21,12 @@ from .tokens import Tokenizer, tokenizer
 
 ENTRY_TOKENS_MAX: Final = 600
 """Most tokens of one entry, its source among them, unless the caller says otherwise."""
+
+MISSES_MAX: Final = 20
+"""Entries in a row that did not fit what was left, after which the rest is taken not to.
+
+Each has to be read to know. Of 100 hits of 140 tokens 30 are read for a context of 1,500.
+"""
 
 _GAP: Final = "\n\n"
 _GATHERED: Final = 1 << 62
@@ -119,15 +125,19 @@ class Telling:
             raise InvalidInput(f"order is {self.order!r}", remedy="Write 'score' or 'time'.")
 
 
+Candidate: TypeAlias = tuple[int, Callable[[], Entry]]
+"""The id of something to show, and what reads it."""
+
+
 def fill(
-    entries: Sequence[Entry],
+    candidates: Sequence[Candidate],
     telling: Telling,
     marks_of: MarksOf,
     *,
     lead: str = "",
     counter: Tokenizer | None = None,
 ) -> Filled:
-    """Choose of entries, the best first, those that fit, and write them.
+    """Choose of candidates, the best first, those that fit, and write them.
 
     1. The best is told, whatever the budget: cut around what is asked for if it must be.
     2. Then each other, in order, as its tier lets it, if that fits; a neighbour of one that is
@@ -135,20 +145,22 @@ def fill(
     3. Then, in order, what was not told: if the policy shortens, by its gist, and what is still
        not, in one line; else what is longer than an entry may be, cut.
 
-    So nothing is cut for want of room before all that fits whole was told. What says again what is
-    told is left out. ``lead`` stands first and is counted; where it would take more than half of
-    the budget it is left out. ``marks_of`` is asked only where an entry is cut. Cost: a count of
-    the text of each entry.
+    So nothing is cut for want of room before what fits whole was told. What says again what is told
+    is left out. Once 20 in a row did not fit, the rest is not read: it is over budget. ``lead``
+    stands first and is counted; where it would take more than half of the budget it is left out.
+    ``marks_of`` is asked only where an entry is cut. Cost: what is read, and a count of its text.
     """
     filling = _Filling(telling, marks_of, lead, counter or tokenizer())
-    left = [
-        (rank, entry)
-        for rank, entry in enumerate(entries)
-        if not filling.tells(rank, entry, entry.tier)
-    ]
+    left: list[tuple[int, Entry]] = []
+    for rank, (_, read) in enumerate(candidates):
+        if filling.misses == MISSES_MAX:
+            break
+        entry = read()
+        if not filling.tells(rank, entry, entry.tier):
+            left.append((rank, entry))
     for step in _SHORTER if telling.policy.shorten else _CUT:
         left = [(rank, entry) for rank, entry in left if not filling.tells(rank, entry, step)]
-    return filling.filled(entries)
+    return filling.filled([number for number, _ in candidates])
 
 
 _Step: TypeAlias = Literal["full", "gist", "line", "cut"]
@@ -190,6 +202,7 @@ class _Filling:
       where the best entry's source alone takes more.
     - ``_repeated`` is what says again what is told, and what that is; ``_long`` are the ranks of
       what an entry has no room for.
+    - ``misses`` is how many in a row had room in an entry, and not in what is left.
     """
 
     def __init__(self, telling: Telling, marks_of: MarksOf, lead: str, counter: Tokenizer) -> None:
@@ -209,6 +222,7 @@ class _Filling:
         self._told: list[_Told] = []
         self._repeated: dict[int, int] = {}
         self._long = set[int]()
+        self.misses = 0
 
     def tells(self, rank: int, entry: Entry, step: _Step) -> bool:
         """Tell an entry so, if that fits; False where it is still to be told."""
@@ -223,7 +237,7 @@ class _Filling:
         if same is not None:
             self._repeated[entry.id] = same
             return True
-        self._told = told
+        self._told, self.misses = told, 0
         if known is not None:
             known.add(entry.id, entry.text)
         return True
@@ -232,7 +246,7 @@ class _Filling:
         """Return what is told with one entry more: joined to a neighbour, or added; None if not."""
         if step == "cut" and rank not in self._long:
             return None
-        if step == "full":
+        if step == "full" and entry.document is not None:
             for at, other in enumerate(self._told):
                 if not other.item.clipped and _are_neighbours(other.entry, entry):
                     joined = self._joined(other, entry)
@@ -250,7 +264,10 @@ class _Filling:
 
     def _fitting(self, told: list[_Told]) -> list[_Told] | None:
         tokens = sum(one.followed for one in told[:-1]) + told[-1].alone
-        return told if tokens <= self._room else None
+        if tokens <= self._room:
+            return told
+        self.misses += 1
+        return None
 
     @property
     def _free(self) -> int:
@@ -265,6 +282,7 @@ class _Filling:
         if not is_whole and step in ("gist", "line"):
             # A pass over the text is not made for what could only be cut again.
             if self._told and self._free < writing.most:
+                self.misses += 1
                 return None
             marks = self._marks_of(entry.text)
             tier, text = step, writing.gist(marks) if step == "gist" else writing.line(marks)
@@ -296,8 +314,8 @@ class _Filling:
         most = min(self._most[step], self._room)
         return Writing(entry, self._telling.form, most, self._counter)
 
-    def filled(self, entries: Sequence[Entry]) -> Filled:
-        """Return what is told as a text, and of the entries those that are not."""
+    def filled(self, ids: Sequence[int]) -> Filled:
+        """Return what is told as a text, and of all ids those that are not."""
         counter, told = self._counter, self._told
         text = _GAP.join(filter(None, (self._lead, *(one.written for one in told))))
         tokens = counter.count(text)
@@ -308,9 +326,7 @@ class _Filling:
         return Filled(
             items=tuple(one.item for one in told),
             omissions=tuple(
-                Omission(one.id, self._repeated.get(one.id))
-                for one in entries
-                if one.id not in shown
+                Omission(one, self._repeated.get(one)) for one in ids if one not in shown
             ),
             text=text,
             tokens=tokens,
@@ -329,9 +345,5 @@ def _age(number: int) -> int:
 
 
 def _are_neighbours(one: Entry, other: Entry) -> bool:
-    return (
-        one.document is not None
-        and one.document == other.document
-        and one.start <= other.end
-        and other.start <= one.end
-    )
+    is_same = one.document == other.document
+    return is_same and one.start <= other.end and other.start <= one.end

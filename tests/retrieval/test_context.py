@@ -9,7 +9,15 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import cerata
-from cerata.retrieval.context import ENTRY_TOKENS_MAX, Filled, Omission, Telling, fill
+from cerata.retrieval.context import (
+    ENTRY_TOKENS_MAX,
+    MISSES_MAX,
+    Candidate,
+    Filled,
+    Omission,
+    Telling,
+    fill,
+)
 from cerata.retrieval.entries import Entry, Form, MarksOf
 from cerata.retrieval.policies import ContextPolicy, Tier
 from cerata.retrieval.tokens import Tokenizer, Utf8Tokenizer, tokenizer
@@ -47,7 +55,12 @@ def filled_by(
     lead: str = "",
     **told: Any,
 ) -> Filled:
-    return fill(entries, Telling(max_tokens, **told), marks_of, counter=counter, lead=lead)
+    telling = Telling(max_tokens, **told)
+    return fill(list(map(candidate, entries)), telling, marks_of, counter=counter, lead=lead)
+
+
+def candidate(entry: Entry) -> Candidate:
+    return entry.id, lambda: entry
 
 
 COUNTERS = pytest.mark.parametrize(
@@ -352,10 +365,27 @@ class Counting(Utf8Tokenizer):
         return super().count(text)
 
 
+def test_what_is_left_is_not_read_once_twenty_in_a_row_did_not_fit() -> None:
+    """Most of what a context took was to read seventy frames for which there was no room."""
+    read: list[int] = []
+
+    def noted(entry: Entry) -> Candidate:
+        return entry.id, lambda: read.append(entry.id) or entry  # type: ignore[func-returns-value]
+
+    entries = [Entry(number, f"#{number}", f"{number} word " * 40) for number in range(1, 101)]
+    entries[7] = Entry(8, "#8", "word " * 700)
+    entries[24] = Entry(25, "#25", "small")
+    filled = fill(list(map(noted, entries)), Telling(1_000), at_start)
+    shown = [item.id for item in filled.items]
+    assert shown == [1, 2, 3, 4, 5, 6, 7, 9, 25]
+    assert read == list(range(1, 26 + MISSES_MAX))
+    assert [one.id for one in filled.omissions] == [*({*range(1, 101)} - {*shown})]
+
+
 def test_each_entry_is_counted_a_few_times_however_many_are_told() -> None:
     """A context counted all of its text for each of a hundred hits: most of what it took."""
     entries = [Entry(number, f"#{number}", f"{number} word " * 40) for number in range(100)]
     for budget in (5_000, 1_000_000):
         counter = Counting()
-        fill(entries, Telling(budget), at_start, counter=counter)
+        filled_by(entries, budget, counter=counter)
         assert counter.characters < 5 * sum(len(entry.text) for entry in entries)
