@@ -276,6 +276,13 @@ class Log:
         """
         return self._position.reader.embeddings(self.snapshot, key, seqs)
 
+    def embedding_offsets(self, key: ColumnKey, seqs: I64) -> I64:
+        """Return where in `file` the same stand, for good; −1 where they are not sealed yet.
+
+        Cost: a look at each large batch and segment. Raises: Corrupt.
+        """
+        return self._position.reader.embedding_offsets(self.snapshot, key, seqs)
+
     def chain_at(self, seq: int) -> bytes:
         """Return the chain hash after event ``seq``; cost: the events since its segment began."""
         return self._hashes_at(seq)[0]

@@ -150,30 +150,47 @@ class Reader:
 
     def embeddings(self, snapshot: Snapshot, key: ColumnKey, seqs: I64) -> U8:
         """Return the vectors that events put, which ascend, a row of bytes for each."""
-        sealed = snapshot.page.sealed_seq
         found = np.empty((len(seqs), DTYPE_SIZES[key[1]] * key[2]), np.uint8)
-        at = 0
+        for rows, source, own in self._holding(snapshot, seqs):
+            if isinstance(source, Segment):
+                found[rows] = source.embeddings(key, own)
+            else:
+                for row, event in zip(rows, own, strict=True):
+                    found[row] = _vector_of(source.events[int(event)], key)
+        return found
+
+    def embedding_offsets(self, snapshot: Snapshot, key: ColumnKey, seqs: I64) -> I64:
+        """Return where in the file the vectors of events stand, which ascend; −1 in the ring."""
+        found = np.full(len(seqs), -1, np.int64)
+        for rows, source, own in self._holding(snapshot, seqs):
+            if isinstance(source, Segment):
+                found[rows] = source.embedding_offsets(key, own)
+        return found
+
+    def _holding(
+        self, snapshot: Snapshot, seqs: I64
+    ) -> Iterator[tuple[I64, "Segment | Batch", I64]]:
+        """Yield what holds some of the events, which ascend, and the numbers that they have there.
+
+        With each the places of these among ``seqs``.
+        """
+        sealed, at, every = snapshot.page.sealed_seq, 0, np.arange(len(seqs))
         while at < len(seqs):
             seq = int(seqs[at])
             if seq <= sealed:
                 ref = self._segment_ref(self.toc(snapshot.page), seq)
                 stop = int(seqs.searchsorted(ref.last_seq, "right"))
-                self._segment_embeddings(ref, key, seqs[at:stop], found[at:stop])
+                yield from self._holding_in(ref, seqs[at:stop], every[at:stop])
             else:
                 batch = next(snapshot.tail_from(seq))
                 stop = int(seqs.searchsorted(batch.last_seq, "right"))
-                places = seqs[at:stop] - batch.first_seq
-                if batch.spill is None:
-                    for row, place in enumerate(cast("list[int]", places.tolist()), start=at):
-                        found[row] = _vector_of(batch.events[place], key)
-                else:
-                    spill = self._spill(batch.spill.offset, batch.spill.length)
-                    found[at:stop] = spill.embeddings(key, places)
+                spill = batch.spill
+                source = batch if spill is None else self._spill(spill.offset, spill.length)
+                yield every[at:stop], source, seqs[at:stop] - batch.first_seq
             at = stop
-        return found
 
-    def _segment_embeddings(self, ref: Ref, key: ColumnKey, seqs: I64, found: U8) -> None:
-        """Fill in the vectors of events of one segment and of the spills that it names."""
+    def _holding_in(self, ref: Ref, seqs: I64, every: I64) -> Iterator[tuple[I64, Segment, I64]]:
+        """Yield the same for events of one segment and of the spills that it names."""
         segment = self._segment(ref)
         events = seqs - ref.first_seq
         batches, own = segment.locate(events)
@@ -184,11 +201,10 @@ class Reader:
             if spill is not None:
                 low, high = batches.searchsorted([number, number + 1])
                 is_own[low:high] = False
-                found[low:high] = self._spill(spill.offset, spill.length).embeddings(
-                    key, events[low:high] - segment.batch_first(number)
-                )
+                source = self._spill(spill.offset, spill.length)
+                yield every[low:high], source, events[low:high] - segment.batch_first(number)
         if bool(is_own.any()):
-            found[is_own] = segment.embeddings(key, own[is_own])
+            yield every[is_own], segment, own[is_own]
 
     def chain_and_tree(self, snapshot: Snapshot, seq: int) -> tuple[bytes, Tree]:
         """Return chain hash and Merkle tree after event ``seq``; reads from its segment's start."""

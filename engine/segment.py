@@ -223,6 +223,22 @@ class Segment:
         Shape: (len(own), bytes a row). Cost: one read where half of a stretch is asked for or more,
         else one a row.
         """
+        column, places = self._rows_of(key, own)
+        size, first, last = column.row_size, int(places[0]), int(places[-1]) + 1
+        if 2 * len(places) >= last - first:
+            data = self._read(column.offset + first * size, (last - first) * size)
+            stretch = np.frombuffer(data, np.uint8).reshape(-1, size)
+            return stretch if len(places) == len(stretch) else stretch[places - first]
+        held = [self._read(column.offset + row * size, size) for row in places.tolist()]
+        return np.frombuffer(b"".join(held), np.uint8).reshape(-1, size)
+
+    def embedding_offsets(self, key: ColumnKey, own: I64) -> I64:
+        """Return the file offsets of rows of a column, those of own events ``own``, ascending."""
+        column, places = self._rows_of(key, own)
+        return self._base + column.offset + places * column.row_size
+
+    def _rows_of(self, key: ColumnKey, own: I64) -> tuple[ColumnRow, I64]:
+        """Return the column with a key, and its rows that own events have. Raises `Corrupt`."""
         column = next((one for one in self._columns if one.key == key), None)
         if column is None:
             raise self._corrupt(f"it has no vectors of {key[0]!r}")
@@ -231,13 +247,7 @@ class Segment:
         places = events.searchsorted(own)
         if int(places.max()) >= len(events) or not bool((events[places] == own).all()):
             raise self._corrupt(f"an event has no vector of {key[0]!r}")
-        size, first, last = column.row_size, int(places[0]), int(places[-1]) + 1
-        if 2 * len(places) >= last - first:
-            data = self._read(column.offset + first * size, (last - first) * size)
-            stretch = np.frombuffer(data, np.uint8).reshape(-1, size)
-            return stretch if len(places) == len(stretch) else stretch[places - first]
-        held = [self._read(column.offset + row * size, size) for row in places.tolist()]
-        return np.frombuffer(b"".join(held), np.uint8).reshape(-1, size)
+        return column, places
 
     def _read(self, at: int, size: int) -> bytes:
         """Read ``size`` bytes at ``at`` of the body; damage to the file's length is Corrupt."""

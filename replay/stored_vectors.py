@@ -10,7 +10,7 @@ import numpy as np
 
 from cerata.engine.errors import Corrupt
 from cerata.engine.log import Log
-from cerata.projections.columns import F64, I64, NO_ROW, U32, Column, Mask
+from cerata.projections.columns import F64, I64, NO_ROW, U8, U32, Column, Mask
 from cerata.projections.frame_table import Frames
 from cerata.projections.hash_index import hashes64
 from cerata.projections.nearest import Metric, lengths_of
@@ -20,7 +20,7 @@ from cerata.projections.vector_table import Space
 from .hnsw import Graph
 
 KEPT_SIZE_MAX: Final = 512 << 20
-"""A space of more bytes is read anew for each question, a row at a time."""
+"""Of a space of more bytes only where each vector stands is kept: 8 bytes a row."""
 
 
 class StoredSpace:
@@ -67,6 +67,8 @@ class StoredVectors(StoredSpace):
         super().__init__(log, source)
         self._kept = matrix_of(b"", source.key)
         self._lengths = Column(np.float64)
+        # Of a space that is not kept: where in the file rows stand, all sealed.
+        self._offsets = Column(np.int64)
         self._graph: Graph | None = None
 
     def rows(self, space: Space, wanted: I64) -> tuple[Matrix, F64]:
@@ -75,13 +77,14 @@ class StoredVectors(StoredSpace):
         Shapes: (len(wanted), dimension) and (len(wanted),).
 
         Cost: the first time a read of the whole space and a hash of each vector; then that of
-        what came since. Of a space over 512 MiB a read and a hash of each row that is wanted.
+        what came since. Of a space over 512 MiB a read and a hash of each row that is wanted, and
+        the first time a look at where all of them stand.
 
         Raises:
             Corrupt: one of them is damaged.
         """
         if len(space.seqs) * self._kept.itemsize * self._key[2] > KEPT_SIZE_MAX:
-            vectors = self._read(space, wanted)
+            vectors = self._read_by_offset(space, wanted)
             return vectors, lengths_of(vectors)
         if len(self._lengths) < len(space.seqs):
             self._keep(space)
@@ -115,6 +118,27 @@ class StoredVectors(StoredSpace):
 
     def _read(self, space: Space, wanted: I64) -> Matrix:
         data = self._log.embeddings(self._key, space.seqs[wanted])
+        return self._verified(space, wanted, data)
+
+    def _read_by_offset(self, space: Space, wanted: I64) -> Matrix:
+        """Read rows, which ascend, without a look at what else stands in their segments."""
+        if len(self._offsets) < len(space.seqs):
+            with self._mutex:
+                start = len(self._offsets)
+                found = self._log.embedding_offsets(self._key, space.seqs[start:])
+                unsealed = np.flatnonzero(found < 0)
+                self._offsets.extend(found[: unsealed[0]] if len(unsealed) else found)
+        size = self._key[2] * self._kept.itemsize
+        known = int(wanted.searchsorted(len(self._offsets)))
+        read = self._log.file.file.read_at
+        # What a file that was cut short lacks is no vector's bytes, either.
+        held = [read(at, size).ljust(size) for at in self._offsets.view()[wanted[:known]].tolist()]
+        if known < len(wanted):
+            held.append(self._log.embeddings(self._key, space.seqs[wanted[known:]]).tobytes())
+        data = np.frombuffer(b"".join(held), np.uint8)
+        return self._verified(space, wanted, data.reshape(-1, size))
+
+    def _verified(self, space: Space, wanted: I64, data: U8) -> Matrix:
         same = hashes64([row.tobytes() for row in data]) == space.checks[wanted]
         if not bool(same.all()):
             seq = int(space.seqs[wanted[~same][0]])

@@ -13,10 +13,11 @@ import cerata
 from cerata import Filter, Hit, Store
 from cerata.engine.events import PutEmbedding, PutFrame
 from cerata.engine.limits import EMBEDDING_DIMENSION_MAX
+from cerata.engine.log import Log
 from cerata.memory.space_search import Mode
 from cerata.memory.spaces import vectors
 from cerata.projections import nearest as nearest_module
-from cerata.projections.columns import decode_columns, encode_columns
+from cerata.projections.columns import I64, decode_columns, encode_columns
 from cerata.projections.vector_columns import Matrix
 from cerata.projections.vectors import VectorsProjection
 from cerata.replay import stored_vectors
@@ -419,6 +420,49 @@ def test_a_changed_vector_is_in_the_way_of_nothing_before_it(tmp_path: Path) -> 
             for read in (lambda: store.embedding(251), lambda: store.search(rows[0])):
                 with pytest.raises(cerata.Corrupt, match="event 251 is damaged"):
                     read()
+
+
+def test_of_a_space_too_large_to_keep_each_vector_is_read_where_it_stands(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Each question looked through the segments of all that it compared: ten times the time."""
+    path, source = tmp_path / "memory.cera", np.random.default_rng(2)
+    rows = source.standard_normal((330, 200)).astype(np.float32)
+    asked, looked = rows[7], list[int]()
+    embeddings = Log.embeddings
+
+    def look(log: Log, key: tuple[str, str, int], seqs: I64) -> npt.NDArray[np.uint8]:
+        looked.append(len(seqs))
+        return embeddings(log, key, seqs)
+
+    with cerata.open(path, ring_bytes=1 << 16) as store:
+        for start in range(0, 300, 50):
+            part = rows[start : start + 50]
+            store.put_frames(["text"] * 50, embeddings=part, space="s")
+        for row in rows[300:320]:
+            store.put_frame("text", embedding=row, space="s")
+        store.checkpoint()
+        # These stay in the ring.
+        store.put_frames(["text"] * 10, embeddings=rows[320:], space="s")
+        kept = [said(view.search(asked, k=400)) for view in (store, store.at(310))]
+        store._fold._stored.clear()
+        monkeypatch.setattr(stored_vectors, "KEPT_SIZE_MAX", 1)
+        monkeypatch.setattr(Log, "embeddings", look)
+        for _ in range(2):
+            assert [said(view.search(asked, k=400)) for view in (store, store.at(310))] == kept
+        assert looked == [10, 10]
+        store.checkpoint()
+        assert said(store.search(asked, k=400)) == kept[0]
+        assert said(store.search(asked, k=400)) == kept[0]
+        # What is sealed meanwhile is found there from the next question on.
+        assert looked[2:] == []
+    whole, changed = rows[250].tobytes(), np.float32(-1).tobytes() + rows[250].tobytes()[4:]
+    path.write_bytes(path.read_bytes().replace(whole, changed))
+    with (
+        cerata.open(path, mode="r") as store,
+        pytest.raises(cerata.Corrupt, match="event 251 is damaged"),
+    ):
+        store.search(asked)
 
 
 def test_long_vectors_are_read_a_few_at_a_time(monkeypatch: pytest.MonkeyPatch) -> None:
