@@ -201,7 +201,7 @@ class Segment:
         Who reads a text of a batch whose frames have vectors needs none of them.
         """
         index, events = self.index, _column(self.index.attachment_events, "<u4")
-        _ = self._columns
+        _ = self.columns
         order = np.lexsort((np.frombuffer(index.attachment_ordinals, "<u4"), events))
         offsets = np.frombuffer(index.attachment_offsets, "<u8")[order].tolist()
         sizes = np.frombuffer(index.attachment_sizes, "<u8")[order].tolist()
@@ -239,7 +239,7 @@ class Segment:
 
     def _rows_of(self, key: ColumnKey, own: I64) -> tuple[ColumnRow, I64]:
         """Return the column with a key, and its rows that own events have. Raises `Corrupt`."""
-        column = next((one for one in self._columns if one.key == key), None)
+        column = next((one for one in self.columns if one.key == key), None)
         if column is None:
             raise self._corrupt(f"it has no vectors of {key[0]!r}")
         rows = slice(column.first, column.first + column.count)
@@ -327,7 +327,7 @@ class Segment:
             raise self._corrupt("an attachment is over the limit")
 
     @once
-    def _columns(self) -> list[ColumnRow]:
+    def columns(self) -> list[ColumnRow]:
         """The columns; one that is not its attachments, in seq order, without a gap, is refused."""
         events = _column(self.index.attachment_events, "<u4")
         offsets = np.frombuffer(self.index.attachment_offsets, "<u8")

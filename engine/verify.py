@@ -230,7 +230,15 @@ class _Verifier:
         return True
 
     def _check_spill(self, log_file: LogFile, spill: SpillRef) -> None:
-        self._check_extent(log_file, Ref(spill.offset, spill.length, 0, 0), ExtentKind.SPILL)
+        if self._check_extent(log_file, Ref(spill.offset, spill.length, 0, 0), ExtentKind.SPILL):
+            self._check_columns(log_file, spill.offset, spill.length)
+
+    def _check_columns(self, log_file: LogFile, offset: int, length: int) -> None:
+        """Hold the columns of a segment or large batch against its attachments."""
+        try:
+            _ = log_file.segment(offset, length).columns
+        except Corrupt as error:
+            self._add_error(error)
 
     def _segments(self, log_file: LogFile, toc: Toc) -> Iterator[Ref]:
         """Yield the segments in order, checking the manifest pages on the way."""
@@ -289,6 +297,7 @@ class _Verifier:
             self._add_error(error)
             self._chain = self._tree = None
             return
+        self._check_columns(log_file, ref.offset, ref.length)
         for row in index.batches:
             if row.spill is not None:
                 self._check_spill(log_file, row.spill)

@@ -31,6 +31,7 @@ from cerata.engine.integrity import hash_bytes
 from cerata.engine.limits import PAGE_SIZE
 from cerata.engine.log import Log
 from cerata.engine.segment_index import ColumnRow
+from cerata.engine.verify import verify_log
 
 from .words import PATH, Disk, other, put, texts
 
@@ -368,8 +369,18 @@ def test_a_column_that_is_not_its_attachments_is_refused(wrong: dict[str, int]) 
         log.append([Draft(body, attachments=(data,))])
     with mock.patch.object(segment_draft, "ColumnRow", bent):
         log.seal()
-    with pytest.raises(Corrupt, match="a column does not fit"):
-        log.event(1)
+    # What needs no vector is read.
+    assert log.event(1).body == PutEmbedding(frame=1, embedding=vector("s", [0, 0])[0])
+    key, seqs = ("s", "f4", 2), np.array([1, 2])
+    for read in (
+        lambda: log.event(1).attached(vector("s", [0, 0])[0].data),
+        lambda: log.embeddings(key, seqs),
+        lambda: log.embedding_offsets(key, seqs),
+    ):
+        with pytest.raises(Corrupt, match="a column does not fit"):
+            read()
+    [problem] = verify_log(log).problems
+    assert problem.text == "A segment is damaged: a column does not fit"
 
 
 # --- facts ---------------------------------------------------------------------------------------
