@@ -27,7 +27,6 @@ from .space_search import (
     key_for,
     key_of_frame,
     keys_of,
-    stored_row,
 )
 from .spaces import Vectors
 from .token_vectors import token_matrix
@@ -80,8 +79,7 @@ class TokenQuery(SpaceQuery):
         Raises:
             Corrupt: the token vectors of one are damaged.
         """
-        found = {frame: tokens_at(self._view, self.key, frame) for frame in frames}
-        there = {frame: tokens for frame, tokens in found.items() if tokens is not None}
+        there = tokens_at(self._view, self.key, frames)
         return dict(zip(there, self._scored([*there.values()]), strict=True))
 
 
@@ -138,18 +136,20 @@ def tokens_of(view: "View", frame: int, space: str | None) -> Tokens | None:
         InvalidInput: it has some in several spaces, and none was named.
     """
     key = key_of_frame(view, frame, space, tokens=True)
-    return None if key is None else tokens_at(view, key, frame)
+    return None if key is None else tokens_at(view, key, [frame]).get(frame)
 
 
-def tokens_at(view: "View", key: Key, frame: int) -> Tokens | None:
-    """Return a frame's token vectors in a space, or None. Raises `Corrupt`."""
-    data = gathered(view, key).get(frame)
-    if data is not None:
-        return _tokens_in(data, key)
-    stored = stored_row(view, key, frame)
-    if stored is None:
-        return None
-    return view.stored_tokens(stored.space).rows(stored.space, np.array([stored.row]))[0]
+def tokens_at(view: "View", key: Key, frames: Sequence[int]) -> dict[int, Tokens]:
+    """Return the token vectors in a space of those frames that have any. Raises `Corrupt`."""
+    over = gathered(view, key)
+    found = {frame: _tokens_in(over[frame], key) for frame in frames if frame in over}
+    space = view.vectors.find(key[0], view.basis)
+    if space is None or space.key != key:
+        return found
+    rows = {frame: space.row_of(frame, view.basis) for frame in frames if frame not in found}
+    there = {frame: row for frame, row in rows.items() if row is not None}
+    stored = view.stored_tokens(space).rows(space, np.array([*there.values()], np.int64))
+    return {**found, **dict(zip(there, stored, strict=True))}
 
 
 def _tokens_in(data: bytes, key: Key) -> Tokens:

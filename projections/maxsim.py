@@ -19,11 +19,13 @@ import numpy as np
 import numpy.typing as npt
 
 from .columns import I64, Mask
-from .nearest import SCORE_DIGITS, Nearest, candidate_count
+from .nearest import SCORE_DIGITS, Nearest
 from .vector_table import Space
 
 Tokens: TypeAlias = npt.NDArray[np.int8]
 """Token vectors of one text, (tokens, dimension)."""
+
+F32: TypeAlias = npt.NDArray[np.float32]
 
 TokenFetch: TypeAlias = Callable[[I64], Sequence[Tokens]]
 """Returns the token vectors in rows of a space."""
@@ -31,8 +33,24 @@ TokenFetch: TypeAlias = Callable[[I64], Sequence[Tokens]]
 TOKEN_SCALE: Final = 127
 """What 1 becomes in a token vector: of vectors of length 1 a score is a sum of cosines."""
 
-_BLOCK_TOKENS: Final = 32_768
-"""Tokens that are multiplied at once: 16 MiB at 128 dimensions."""
+ALL_FRAMES_MAX: Final = 4_096
+"""Up to so many frames are all compared."""
+
+CANDIDATES_MIN: Final = 4_096
+CANDIDATES_MAX: Final = 16_384
+CANDIDATES_SHARE: Final = 20
+"""Of more frames one in so many is, within these bounds: more than of vectors, since the signs of a
+sum say less of its tokens than those of a vector say of it."""
+
+_BLOCK_TOKENS: Final = 4_096
+"""Tokens that are multiplied at once: 2 MiB at 128 dimensions, which a processor keeps near."""
+
+_QUERY_TOKENS: Final = 64
+"""Tokens of a question that are multiplied at once, so that what they make is small, too."""
+
+_PRODUCTS: Final = 1 << 17
+"""Products in one call of OpenBLAS, half of what it starts threads for: on a busy machine a
+question waits 8 ms for each time that they meet."""
 
 
 def nearest_by_tokens(
@@ -62,27 +80,44 @@ def maxsim(frames: Sequence[Tokens], query: Tokens) -> I64:
 
     Each has a token, and the query's dimension, which is at most 1,024.
     """
-    found = np.empty(len(frames), np.int64)
-    asked = query.astype(np.float32)
-    for start, end in _blocks([len(tokens) for tokens in frames]):
-        some = frames[start:end]
-        starts = np.cumsum([0, *(len(tokens) for tokens in some[:-1])])
-        products = asked @ np.concatenate(some).astype(np.float32).T
-        best = np.maximum.reduceat(products, starts, axis=1)
-        found[start:end] = best.sum(axis=0, dtype=np.float64)
+    found = np.zeros(len(frames), np.int64)
+    parts = [query[start : start + _QUERY_TOKENS] for start in range(0, len(query), _QUERY_TOKENS)]
+    ends = np.cumsum([0, *map(len, frames)])
+    blocks = list(_blocks(ends))
+    # Of one block after the other: fresh memory would cost as much as the products.
+    room = max((int(ends[end] - ends[start]) for start, end in blocks), default=0)
+    held = np.empty((room, query.shape[1]), np.float32)
+    for start, end in blocks:
+        starts = ends[start:end] - ends[start]
+        tokens = np.concatenate(frames[start:end], out=held[: int(ends[end] - ends[start])])
+        for part in parts:
+            best = np.maximum.reduceat(_products(tokens, part.astype(np.float32)), starts, axis=0)
+            found[start:end] += best.sum(axis=1, dtype=np.int64)
     return found
 
 
-def _blocks(counts: Sequence[int]) -> Iterator[tuple[int, int]]:
-    """Yield which frames are multiplied together: as many tokens as fit a block, or one frame."""
-    start = held = 0
-    for place, count in enumerate(counts):
-        if held and held + count > _BLOCK_TOKENS:
-            yield start, place
-            start, held = place, 0
-        held += count
-    if held:
-        yield start, len(counts)
+def _products(tokens: F32, query: F32) -> F32:
+    """Return the inner product of each token with each of the question's, (tokens, those)."""
+    count, dimension = tokens.shape
+    size = max(1, _PRODUCTS // query.size)
+    whole = count // size * size
+    found = np.empty((count, len(query)), np.float32)
+    pieces = tokens[:whole].reshape(-1, size, dimension)
+    np.matmul(pieces, query.T, out=found[:whole].reshape(-1, size, len(query)))
+    np.matmul(tokens[whole:], query.T, out=found[whole:])
+    return found
+
+
+def _blocks(ends: I64) -> Iterator[tuple[int, int]]:
+    """Yield which frames are multiplied together: as many tokens as fit a block, or one frame.
+
+    ``ends`` are where the tokens of each frame end, after a 0.
+    """
+    start, count = 0, len(ends) - 1
+    while start < count:
+        fitting = int(np.searchsorted(ends, int(ends[start]) + _BLOCK_TOKENS, "right")) - 1
+        yield start, max(fitting, start + 1)
+        start = max(fitting, start + 1)
 
 
 def token_candidates(space: Space, rows: I64, query: Tokens, k: int) -> I64:
@@ -90,9 +125,10 @@ def token_candidates(space: Space, rows: I64, query: Tokens, k: int) -> I64:
 
     Among equals the older first. All of them, where they are few.
     """
-    wanted = candidate_count(len(rows), k)
-    if wanted == len(rows):
+    if len(rows) <= max(ALL_FRAMES_MAX, k):
         return rows
+    wanted = min(max(len(rows) // CANDIDATES_SHARE, CANDIDATES_MIN), CANDIDATES_MAX)
+    wanted = min(max(wanted, k), len(rows))
     is_prefix = len(rows) == int(rows[-1]) + 1
     agreeing = _agreement(space, slice(len(rows)) if is_prefix else rows, query)
     limit = np.partition(agreeing, len(rows) - wanted)[len(rows) - wanted]

@@ -91,9 +91,9 @@ def nearest(
 def candidates(space: Space, rows: I64, query: Query, k: int) -> I64:
     """Return the rows to be scored, ascending: those whose signs differ least, the older first."""
     count = len(rows)
-    wanted = candidate_count(count, k)
-    if wanted == count:
+    if count <= max(ALL_ROWS_MAX, k):
         return rows
+    wanted = max(k, min(max(count // CANDIDATES_SHARE, CANDIDATES_MIN), CANDIDATES_MAX))
     is_prefix = count == int(rows[-1]) + 1
     differing = distances(space, slice(count) if is_prefix else rows, sign_words(query[None])[0])
     ends = np.cumsum(np.bincount(differing))
@@ -103,14 +103,6 @@ def candidates(space: Space, rows: I64, query: Query, k: int) -> I64:
     nearer = np.flatnonzero(differing < limit)
     found: I64 = rows[np.sort(np.concatenate([nearer, at_limit]))]
     return found
-
-
-def candidate_count(count: int, k: int) -> int:
-    """Return how many of so many rows are scored to find the best ``k``: few are all scored."""
-    if count <= max(ALL_ROWS_MAX, k):
-        return count
-    wanted = min(max(count // CANDIDATES_SHARE, CANDIDATES_MIN), CANDIDATES_MAX)
-    return min(count, max(k, wanted))
 
 
 def _close(vectors: Matrix, products: F64, query: Query, k: int, metric: Metric) -> I64 | slice:

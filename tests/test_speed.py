@@ -260,6 +260,7 @@ def test_a_verify_that_unpacks_a_block_for_each_event_is_seen(
         ("graph_bench", "two hops from an object"),
         ("fulltext_bench", "hash of all answers"),
         ("recovery_bench", "(random salts)"),
+        ("late_bench", "hash of all answers"),
         ("vectors_bench", "recall of the best 10"),
     ],
 )

@@ -14,7 +14,6 @@ import cerata
 from cerata import Filter, Hit, Profile, Store, View
 from cerata.engine.events import RecallContext
 from cerata.projections import maxsim as maxsim_module
-from cerata.projections import nearest as nearest_module
 from cerata.projections.maxsim import maxsim
 from cerata.retrieval.profiles import BALANCED
 
@@ -121,8 +120,8 @@ def test_the_lane_is_that_of_a_plain_model_as_of_every_event(seed: int, tmp_path
 
 def test_at_n_it_is_that_of_a_store_that_stopped_there(monkeypatch: pytest.MonkeyPatch) -> None:
     """Where the first stage chooses, too: lane, filter and order by tokens, bit for bit."""
-    monkeypatch.setattr(nearest_module, "ALL_ROWS_MAX", 20)
-    monkeypatch.setattr(nearest_module, "CANDIDATES_MIN", 8)
+    monkeypatch.setattr(maxsim_module, "ALL_FRAMES_MAX", 20)
+    monkeypatch.setattr(maxsim_module, "CANDIDATES_MIN", 8)
     source = Random(5)
     query = drawn(source)
 
@@ -149,18 +148,19 @@ def test_signs_of_sums_find_the_candidates_of_many(monkeypatch: pytest.MonkeyPat
     source = np.random.default_rng(3)
     matrices = source.standard_normal((3_000, 1, 64)) + source.standard_normal((3_000, 6, 64))
     space, kept, few = "m@1/64/maxsim/i1", 0, 0
-    monkeypatch.setattr(nearest_module, "ALL_ROWS_MAX", 100)
-    monkeypatch.setattr(nearest_module, "CANDIDATES_MIN", 600)
+    monkeypatch.setattr(maxsim_module, "ALL_FRAMES_MAX", 100)
+    monkeypatch.setattr(maxsim_module, "CANDIDATES_MIN", 600)
     with cerata.open(":memory:") as store:
         store.put_frames(["text"] * 3_000, token_embeddings=[*matrices], tokens_space=space)
         for place in range(20):
             query = matrices[place] + source.standard_normal((6, 64))
             found = {hit for hit, _ in late(store, query)}
             with monkeypatch.context() as other:
-                other.setattr(nearest_module, "ALL_ROWS_MAX", 3_000)
+                other.setattr(maxsim_module, "ALL_FRAMES_MAX", 3_000)
                 best = {hit for hit, _ in late(store, query)}
             with monkeypatch.context() as other:
-                other.setattr(nearest_module, "CANDIDATES_MIN", 60)
+                other.setattr(maxsim_module, "CANDIDATES_MIN", 60)
+                other.setattr(maxsim_module, "CANDIDATES_SHARE", 100)
                 few += len(best & {hit for hit, _ in late(store, query)})
             kept += len(best & found)
     assert few < 0.7 * 200 < 0.95 * 200 <= kept
@@ -170,7 +170,7 @@ def test_products_are_exact_in_any_blocks(monkeypatch: pytest.MonkeyPatch) -> No
     """The largest sums there can be, 2**24, and no bit hangs on how a product is cut."""
     source = np.random.default_rng(1)
     frames = [source.integers(-128, 128, (count, 1_024)).astype(np.int8) for count in (1, 9, 3, 7)]
-    query = source.integers(-128, 128, (5, 1_024)).astype(np.int8)
+    query = source.integers(-128, 128, (70, 1_024)).astype(np.int8)
     frames.append(np.full((2, 1_024), -128, np.int8))
     query[0] = -128
     wide = [frame.astype(np.int64) @ query.T.astype(np.int64) for frame in frames]
@@ -228,7 +228,7 @@ def test_a_hit_of_the_lane_explains_itself(store: Store) -> None:
     }
     assert told.score == round(text.added + tokens.added, 9)
     assert told.reranked is None
-    assert "late   rank 1 of 2, score 1.000, weight 1" in str(told)
+    assert "late   rank 1 of 2, score 1.000, weight 2" in str(told)
 
 
 WORDS = Profile("words first", 1, {"text": 1})
