@@ -6,6 +6,7 @@ from typing import Final
 import cerata
 
 from . import (
+    accesses,
     asking,
     changes,
     completion,
@@ -50,6 +51,7 @@ def parser() -> Parser:
     writes.add_verbs(adding)
     asking.add_verbs(adding)
     reads.add_verbs(adding)
+    accesses.add_verbs(adding)
     facts.add_verbs(adding)
     graph.add_verbs(adding)
     exchange.add_verbs(adding)

@@ -4,18 +4,21 @@ import json
 import re
 from argparse import ArgumentParser, Namespace
 from pathlib import Path
-from typing import Final
+from typing import Final, get_args
 
 from rich.text import Text
 
 import cerata
+from cerata.engine.errors import InvalidInput
 from cerata.engine.events import JsonValue
 from cerata.memory.values import Hit
 from cerata.projections.query import Query
+from cerata.retrieval.context import Order
+from cerata.retrieval.policies import POLICIES
 from cerata.retrieval.profiles import PROFILES
 
 from .narrowing import hint, where_of
-from .opening import reading, view_of
+from .opening import changing, reading, view_of
 from .output import Output
 from .parser import Adding, add_filters, add_verb
 
@@ -37,6 +40,7 @@ def add_verbs(adding: Adding) -> None:
             "recall deploys --max-tokens 500 --format markdown",
             "recall deploys --format messages | jq '.[0].content'",
             "recall deploys --at 2026-03-01 --tag decision",
+            "recall deploys --policy tiered --order time --framing --record",
         ),
     )
     recall.add_argument("query", nargs="+")
@@ -55,6 +59,18 @@ def add_verbs(adding: Adding) -> None:
         choices=("text", "markdown", "json", "messages"),
         default="text",
         help="messages are as chat interfaces take them (text)",
+    )
+    recall.add_argument(
+        "--policy", metavar="NAME", help=f"how long each entry is told: {', '.join(POLICIES)}"
+    )
+    recall.add_argument(
+        "--order", choices=get_args(Order), default="score", help="time: the earliest first (score)"
+    )
+    recall.add_argument(
+        "--framing", action="store_true", help="begin with words to the model, counted too"
+    )
+    recall.add_argument(
+        "--record", action="store_true", help="write down what was shown; not with --at"
     )
     _add_how(recall)
     add_filters(recall, closed=False)
@@ -93,15 +109,23 @@ def _add_how(verb: ArgumentParser) -> None:
 def run_recall(options: Namespace, output: Output) -> int:
     """Print a context, its last line saying what was shown."""
     query = " ".join(options.query)
-    with reading(options) as store:
+    if options.record and options.at is not None:
+        raise InvalidInput(
+            "What was shown as of the past is not recorded", remedy="Leave out --at, or --record."
+        )
+    with changing(options) if options.record else reading(options) as store:
         view = view_of(store, options)
-        context = view.recall(
+        context = (store if options.record else view).recall(
             _asked(query, options),
             max_tokens=options.max_tokens,
             entry_tokens=options.entry_tokens,
             where=where_of(options),
             profile=options.profile,
             form="markdown" if options.format == "markdown" else "text",
+            policy=options.policy,
+            order=options.order,
+            framing=options.framing,
+            record=options.record,
         )
         if not context.items:
             hint(view, options, output)

@@ -1,9 +1,11 @@
 """Access: what was shown to models and used, as events and as counts.
 
-Owns the event that a recall writes, and the counts of a frame as a view sees them. Counts change no
-ranking: what is shown more is not for that more worth showing.
+Owns the event that a recall writes, and the counts of a frame as a view sees them. Counts change
+no ranking but where a profile says so, and then those of use: what is shown more is not for that
+more worth showing.
 """
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import datetime
 from typing import TYPE_CHECKING
@@ -63,12 +65,36 @@ def use_of(view: "View", frame: int) -> Use:
     return Use(age, used, days_between(last_used, now))
 
 
-def _counts_of(view: "View", frame: int) -> Counts:
-    """Return the counts of a frame over the scopes within the view's."""
+def uses_among(view: "View", frames: Iterable[int]) -> dict[int, Use]:
+    """Return the uses of those frames that were used, by their ids.
+
+    Cost: a look-up for each; as `access_of` for the first of a state.
+    """
+    own = _accesses(view).by_frame
+    found = {one: use_of(view, one) for one in frames if one in own}
+    return {one: use for one, use in found.items() if use.count}
+
+
+def all_access(view: "View") -> list[Access]:
+    """Return the counts of all frames that were shown or used, the most used first.
+
+    Of those as often used the most shown, then the newest. Cost: a pass over all counts.
+    """
+    every = (access_of(view, one) for one in _accesses(view).by_frame if view.layers.has(one))
+    counted = (one for one in every if one.shown or one.used)
+    return sorted(counted, key=lambda one: (-one.used, -one.shown, -view.layers.moment(one.frame)))
+
+
+def _accesses(view: "View") -> Accesses:
     own = view.own(Accesses.name)
     assert isinstance(own, Accesses)
+    return own
+
+
+def _counts_of(view: "View", frame: int) -> Counts:
+    """Return the counts of a frame over the scopes within the view's."""
     shown, last_shown, used, last_used = NEVER
-    for scope, row in own.by_frame.get(frame, ()):
+    for scope, row in _accesses(view).by_frame.get(frame, ()):
         if view.scope is None or is_within(scope, view.scope):
             shown, last_shown = shown + row[0], max(last_shown, row[1])
             used, last_used = used + row[2], max(last_used, row[3])

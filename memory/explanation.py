@@ -5,6 +5,7 @@ Owns the values and how they read. Leaves out where their numbers come from (`la
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from datetime import datetime
 from typing import Final
 
 from cerata.engine.events import JsonValue
@@ -98,10 +99,31 @@ class Reranked:
 
 
 @dataclass(frozen=True, slots=True)
+class Boost:
+    """What a hit's score was multiplied by, since it was used: how often, and when last."""
+
+    factor: float
+    used: int
+    last_used: datetime
+
+    def to_dict(self) -> dict[str, JsonValue]:
+        return {
+            "factor": self.factor,
+            "used": self.used,
+            "last_used": self.last_used.isoformat(),
+        }
+
+    def __str__(self) -> str:
+        times = "once" if self.used == 1 else f"{self.used:,} times, last"
+        return f"importance x {self.factor:.3f}: used {times} on {self.last_used.date()}"
+
+
+@dataclass(frozen=True, slots=True)
 class Explanation:
     """Why a hit has its score: what each lane added, and each word to the lane of the text.
 
-    - ``score`` is the sum of what ``lanes`` added, in their order, rounded to 9 digits.
+    - ``score`` is the sum of what ``lanes`` added, in their order, rounded to 9 digits; where there
+      is a ``boost``, times its factor, rounded again.
     - The score of the lane "text" is that of what ``words`` added, likewise.
     - ``method`` is None where one lane alone was asked or found anything: its scores are the hits'.
     - ``question`` is the kind of the question, and the words of it that say so.
@@ -119,6 +141,7 @@ class Explanation:
     words: tuple[WordScore, ...]
     facts: tuple[int, ...]
     reranked: Reranked | None = None
+    boost: Boost | None = None
 
     def to_dict(self) -> dict[str, JsonValue]:
         return {
@@ -131,6 +154,7 @@ class Explanation:
             "words": [word.to_dict() for word in self.words],
             "facts": list(self.facts),
             "reranked": None if self.reranked is None else self.reranked.to_dict(),
+            "boost": None if self.boost is None else self.boost.to_dict(),
         }
 
     def __str__(self) -> str:
@@ -141,6 +165,8 @@ class Explanation:
         how = "" if self.method is None else f", {_FORMULAS[self.method]}"
         yield f"#{self.id} scores {self._sum()}"
         yield f"  {self.question.kind} question{cue}, profile {self.profile.label}{how}"
+        if self.boost is not None:
+            yield f"  {self.boost}"
         if self.reranked is not None:
             yield f"  {self.reranked}"
         width = max(len(one.lane) for one in self.lanes)
@@ -152,8 +178,12 @@ class Explanation:
         """Write the score, and its parts where there are lanes to tell apart."""
         digits = 6 if self.method == "rrf" else 3
         parts = [f"{one.lane} {one.added:.{digits}f}" for one in self.lanes if one.rank is not None]
-        found = "" if self.method is None else f" = {' + '.join(parts)}"
-        return f"{self.score:.{digits}f}{found}"
+        found = " + ".join(parts)
+        if self.boost is not None:
+            found = f"({found}) x {self.boost.factor:.3f}"
+        elif self.method is None:
+            return f"{self.score:.{digits}f}"
+        return f"{self.score:.{digits}f} = {found}"
 
     def _place(self, share: LaneShare) -> str:
         if share.rank is None or share.score is None:

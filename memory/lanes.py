@@ -18,11 +18,13 @@ from cerata.projections.filters import Filter
 from cerata.projections.query import AnyWord, Query, plain
 from cerata.projections.ranking import SCORE_DECIMALS
 from cerata.retrieval.classifier import Classified, classify
-from cerata.retrieval.fusion import Fused, Lane, Method, fuse, worth
+from cerata.retrieval.fusion import Fused, Lane, Method, boosted, fuse, worth
 from cerata.retrieval.profiles import Profile
 from cerata.retrieval.reranking import RERANK_HITS, reranked
+from cerata.retrieval.strength import Use
 
-from .explanation import Explanation, LaneShare, Reranked
+from .access import access_of, uses_among
+from .explanation import Boost, Explanation, LaneShare, Reranked
 from .fact_search import FactHit, scored_frames, search_named
 from .layers import both, end_to_end
 from .space_search import Mode, SpaceQuery
@@ -135,7 +137,8 @@ class Search:
     @property
     def _depth(self) -> int:
         """How many are fused: more than are asked for, where these are chosen by another order."""
-        return max(self.k, RERANK_HITS) if self.is_reranked else self.k
+        reranked = RERANK_HITS if self.is_reranked else 0
+        return max(self.k, reranked, LANE_HITS if self.profile.importance else 0)
 
     @property
     def is_reranked(self) -> bool:
@@ -144,9 +147,22 @@ class Search:
         return wanted and self.tokens is not None
 
     @cached_property
-    def _fused(self) -> list[Fused]:
+    def _summed(self) -> list[Fused]:
         """The best of all lanes; of one lane alone, by that lane's own scores."""
         return fuse(self.lanes, self._depth, method=self.profile.method, weights=self.weights)
+
+    @cached_property
+    def _uses(self) -> dict[int, Use]:
+        """The uses by which scores are boosted, where the profile says so."""
+        if not self.profile.importance:
+            return {}
+        return uses_among(self.view, [one.id for one in self._summed])
+
+    @cached_property
+    def _fused(self) -> list[Fused]:
+        """The best of all lanes, those that were used boosted."""
+        weight = self.profile.importance
+        return boosted(self._summed, {one: use.boost(weight) for one, use in self._uses.items()})
 
     @cached_property
     def _late_scores(self) -> dict[int, float]:
@@ -201,7 +217,16 @@ class Search:
             words=() if row is None else tuple(layers.ranking.words(self.query, row)),
             facts=tuple(one.fact.id for one in self.named if hit.id in scored_frames([one])),
             reranked=self._reranked(hit.id),
+            boost=self._boost(hit.id),
         )
+
+    def _boost(self, frame: int) -> Boost | None:
+        """Return what a frame's score was multiplied by; None where it was not used."""
+        use = self._uses.get(frame)
+        counts = access_of(self.view, frame)
+        if use is None or counts.last_used is None:
+            return None
+        return Boost(use.boost(self.profile.importance), counts.used, counts.last_used)
 
     def _reranked(self, frame: int) -> Reranked | None:
         """Return what the tokens of a frame changed; None where its place was not in question."""

@@ -18,7 +18,7 @@ from cerata.projections.tags import Tags, tenant_key
 from cerata.projections.timeline import Position, TimelineOrder
 from cerata.projections.times import to_datetime, to_microseconds
 
-from .access import Access, access_of
+from .access import Access, access_of, all_access
 from .asking import Questions
 from .believing import Beliefs
 from .drafting import check_content_hash, check_number, is_unicode
@@ -211,6 +211,13 @@ class Reads(Questions, Beliefs, GraphReads, LinkReads, PictureReads):
         """
         view = self.view()
         return access_of(view, view.existing(frame))
+
+    def accesses(self) -> list[Access]:
+        """Return how often each frame was shown and used that was, the most used first.
+
+        Of those used as often the most shown come first, then the newest; counted as in `access`.
+        """
+        return all_access(self.view())
 
     # --- the log, tags, and users' own projections -----------------------------------------------
 

@@ -109,6 +109,23 @@ def fuse(
     ]
 
 
+def boosted(fused: Sequence[Fused], factors: Mapping[int, float]) -> list[Fused]:
+    """Return things in order of their scores times their factors, rounded to 9 digits.
+
+    What has none keeps its score; equals stay in their order.
+
+    >>> boosted([Fused(7, 2.0, ()), Fused(8, 1.5, ())], {8: 1.4})
+    [Fused(id=8, score=2.1, lanes=()), Fused(id=7, score=2.0, lanes=())]
+    """
+    if not factors:
+        return list(fused)
+    scored = [
+        one._replace(score=round(one.score * factors.get(one.id, 1.0), SCORE_DECIMALS))
+        for one in fused
+    ]
+    return sorted(scored, key=lambda one: -one.score)
+
+
 def worth(lane: Lane, method: Method) -> F64:
     """Return what each place in a lane counts, before its weight: (n,) float64."""
     if method == "rrf":

@@ -31,13 +31,14 @@ class Profile:
     ``weights`` names the lanes that run; a lane of weight 0 does not run for such questions. Every
     kind of question has a lane that runs. ``method`` is "rrf", "minmax" or "zscore"; see
     `cerata.retrieval.fusion`. With ``rerank`` the best are put in order by their tokens, where
-    there are token vectors; see `cerata.retrieval.reranking`.
+    there are token vectors; see `cerata.retrieval.reranking`. ``importance`` multiplies the score
+    of what was used by up to 1 + importance; see `cerata.retrieval.strength`. 0 is off.
 
     Raises:
         InvalidInput: a name, number or method is none that there is.
 
     >>> Profile("notes", 1, {"text": 1, "vectors": {**dict.fromkeys(KINDS, 1), "factual": 0}})
-    Profile(name='notes', version=1, weights=..., method='rrf', rerank=False)
+    Profile(name='notes', version=1, weights=..., method='rrf', rerank=False, importance=0.0)
     """
 
     name: str
@@ -45,6 +46,7 @@ class Profile:
     weights: Mapping[str, Weight] = field(hash=False)
     method: Method = "rrf"
     rerank: bool = False
+    importance: float = 0.0
 
     def __post_init__(self) -> None:
         if not isinstance(self.name, str) or not self.name.strip():
@@ -55,6 +57,8 @@ class Profile:
             raise self._wrong(*unknown("method", self.method, get_args(Method)))
         if not isinstance(self.rerank, bool):
             raise self._wrong(f"Its rerank is {self.rerank!r:.60}", "Give True or False.")
+        if not (_is_weight(self.importance) and self.importance <= 1):
+            raise self._wrong(f"Its importance is {self.importance!r:.60}", "Give 0 to 1.")
         for lane, weight in self.weights.items():
             if lane not in LANES:
                 raise self._wrong(*unknown("lane", lane, LANES))
@@ -74,8 +78,7 @@ class Profile:
                     what = f"Lane {lane!r} has no weight for {kind} questions"
                     raise self._wrong(what, "Give one for each kind; 0 is off.")
         for one in numbers:
-            is_number = isinstance(one, int | float) and not isinstance(one, bool)
-            if not (is_number and math.isfinite(one) and one >= 0):
+            if not _is_weight(one):
                 raise self._wrong(f"The weight of lane {lane!r} is {one!r}", "Give 0 or more.")
 
     def _wrong(self, what: str, remedy: str) -> InvalidInput:
@@ -107,8 +110,15 @@ class Profile:
             "version": self.version,
             "method": self.method,
             "rerank": self.rerank,
+            "importance": self.importance,
             "weights": {kind: {**self.weights_for(kind)} for kind in KINDS},
         }
+
+
+def _is_weight(value: object) -> bool:
+    if not isinstance(value, int | float) or isinstance(value, bool):
+        return False
+    return math.isfinite(value) and value >= 0
 
 
 def _by_kind(factual: float, semantic: float, temporal: float, exploratory: float) -> Weight:
@@ -145,6 +155,8 @@ PROFILES: Final[Mapping[str, Profile]] = {
         Profile(
             "chat", 2, {"text": 0.3, "facts": 0.3, "vectors": 0.7, "late": 0.7}, method="zscore"
         ),
+        # What was used moves up: from rank r of a lane by at most 10 + r / 6 places.
+        Profile("used", 1, BALANCED.weights, importance=0.2),
     )
 }
 """The profiles that come with Cerata, by name."""

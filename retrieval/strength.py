@@ -41,6 +41,16 @@ class Use:
         age = max(math.sqrt(max(1.0, self.age)), since)
         return 1.0 / since + 2.0 * (self.count - 1) / (age + since)
 
+    def boost(self, importance: float) -> float:
+        """Return what a score is multiplied by: 1 + importance · u / (1 + u), u that of uses.
+
+        So never used is 1, used once today half of the way to 1 + importance.
+
+        >>> Use(age=100.0, count=1).boost(0.2), Use(age=100.0).boost(0.2)
+        (1.1, 1.0)
+        """
+        return 1.0 + importance * self.of_uses / (1.0 + self.of_uses)
+
     @property
     def effective_age(self) -> float:
         """The days after which a frame that is never used is as strong: strength^(−2).

@@ -135,6 +135,9 @@ def _step(line: str, name: str | None = None, code: int = 0) -> Step:
 _ENDPOINT = "--url http://localhost/v1/embeddings --model m --revision 1 --dimension 2"
 """One that is not asked, since there is nothing to embed."""
 
+_ASKED = "'when does the bridge open?'"
+_THIS = "-f memory.cera"
+
 STORY: tuple[Step | Callable[[Path, Environment], None], ...] = (
     _step(""),
     _step("remember notes --dry-run", "remember-dry"),
@@ -223,6 +226,14 @@ STORY: tuple[Step | Callable[[Path, Environment], None], ...] = (
     _step("crash-test shoes.py --stories 5 --jobs 1", "crash-test"),
     _step(f"embed -f memory.cera --tag none {_ENDPOINT}"),
     _step("embed -f memory.cera --revision 2", "embed-refused", 2),
+    _step(
+        f"recall {_ASKED} --policy tiered --order time --framing --record {_THIS}", "recall-record"
+    ),
+    _step(f"recall bridge --record --at HEAD {_THIS}", "recall-refused", 2),
+    _step(f"access 3 --record {_THIS}", "access-record"),
+    _step(f"access {_THIS}"),
+    _step(f"access 3 --record --at HEAD {_THIS}", "access-refused", 2),
+    _step(f"search bridge --profile used --explain -k 1 {_THIS}", "search-used"),
     _step("completion bash"),
 )
 

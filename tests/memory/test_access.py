@@ -175,3 +175,88 @@ def test_counts_at_any_event_are_those_of_the_events_before(
         one: counted[one] for one in range(1, 5)
     }
     assert store.verify().ok
+
+
+USED = cerata.Profile("mine", 1, {"text": 1.0, "facts": 1.0}, importance=1.0)
+
+
+def test_what_is_used_is_ranked_higher_only_where_a_profile_says_so(store: Store) -> None:
+    """By its uses and not by how often it was shown; and `explain` tells it."""
+    plain = [(hit.id, hit.score) for hit in store.search("alice", profile="words")]
+    assert [number for number, _ in plain] == [2, 1]
+    for _ in range(5):
+        store.recall("table", record=True)
+    used = store.record_access(1)
+    words = cerata.Profile("mine", 1, {"text": 1.0}, importance=1.0)
+    boosted = store.search("alice", profile=words)
+    assert [hit.id for hit in boosted] == [1, 2]
+    assert boosted[0].score == round(plain[1][1] * 1.5, 9)
+    assert boosted[1].score == plain[0][1]
+    assert [(hit.id, hit.score) for hit in store.search("alice", profile="words")] == plain
+    assert [(one.id, one.score) for one in store.at(used).search("alice", profile=words)] == [
+        (one.id, one.score) for one in boosted
+    ]
+    before = store.at(used.seqs[0] - 1).search("alice", profile=words)
+    assert [(hit.id, hit.score) for hit in before] == plain
+    said = store.explain(boosted[0])
+    assert said.boost is not None
+    assert (said.boost.factor, said.boost.used) == (1.5, 1)
+    assert said.boost.last_used == store.access(1).last_used
+    assert said.to_dict()["boost"] == said.boost.to_dict()
+    assert store.explain(boosted[1]).boost is None
+    day = store.head.recorded
+    assert str(said).splitlines()[:3] == [
+        f"#1 scores {boosted[0].score:.3f} = (text {plain[1][1]:.3f}) x 1.500",
+        "  exploratory question, profile mine 1",
+        f"  importance x 1.500: used once on {to_datetime(day).date()}",
+    ]
+
+
+def test_what_is_used_is_found_beyond_the_best_of_its_lane() -> None:
+    """The best three without their uses were all that could come."""
+    with cerata.open(":memory:") as store:
+        for number in range(40):
+            store.put_frame("tea " + "and more " * number)
+        store.record_access(9)
+        profile = cerata.Profile("mine", 1, {"text": 1.0}, importance=1.0)
+        assert 9 not in [hit.id for hit in store.search("tea", k=3, profile="words")]
+        assert store.search("tea", k=3, profile=profile)[0].id == 9
+
+
+def test_what_a_boost_says_adds_up(store: Store) -> None:
+    store.record_access(1, 3)
+    store.record_access(3)
+    for hit in store.search("where does alice live?", profile=USED):
+        said = store.explain(hit)
+        factor = 1.0 if said.boost is None else said.boost.factor
+        summed = round(sum(lane.added for lane in said.lanes), 9)
+        assert hit.score == round(summed * factor, 9)
+        assert (said.boost is None) is (hit.id not in (1, 3))
+
+
+def test_uses_of_another_scope_boost_nothing() -> None:
+    """Else the order would tell one user what another one reads."""
+    with cerata.open(":memory:") as store:
+        scope = {"tenant": "default", "user_id": "u1"}
+        mine = store.put_frame("tea of mine", scope=scope).id
+        other = store.put_frame("tea of mine", scope=scope).id
+        store.append(cerata.Draft(AccessFrames(frames=(other,)), (("tenant", "default"),)))
+        view = store.view().within((("tenant", "default"), ("user_id", "u1")))
+        hits = view.search("tea", profile=USED)
+        assert [(hit.id, hit.score) for hit in hits] == [
+            (mine, hits[0].score),
+            (other, hits[0].score),
+        ]
+        assert store.search("tea", profile=USED)[0].id == other
+
+
+def test_all_that_was_shown_or_used_is_listed_the_most_used_first(store: Store) -> None:
+    assert store.accesses() == []
+    store.recall("spring", record=True)
+    store.record_access(2, 3)
+    store.record_access(2)
+    shown = {item.id for item in store.recall("spring").items}
+    assert [one.frame for one in store.accesses()] == [2, 3, *sorted(shown - {2, 3}, reverse=True)]
+    assert store.accesses()[0] == store.access(2)
+    store.delete(2)
+    assert store.accesses()[0].frame == 2

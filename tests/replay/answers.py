@@ -68,6 +68,7 @@ def _said(view: View, step: int) -> object:
         [(frame.to_dict(), view.source_of(frame)) for frame in every],
         [_tried(view.frame, number) for number in range(0, view.basis + 2, step)],
         [_tried(view.access, number) for number in range(0, view.basis + 2, step)],
+        [one.to_dict() for one in view.accesses()],
         [(view.content(one).hex(), view.children(one), view.chunks(one)) for one in every],
         [[version.to_dict() for version in view.history(one)] for one in every],
         [view.find_content(found * 16) for found in (b"a", b"b")],
@@ -194,7 +195,7 @@ BOUND: tuple[tuple[Any, ...], ...] = (
 )
 
 
-TOLD: dict[str, Any] = {"policy": "tiered", "order": "time", "framing": True}
+TOLD: dict[str, Any] = {"policy": "tiered", "profile": "used", "order": "time", "framing": True}
 CLOSED: dict[str, Any] = {"include_superseded": True, "include_deleted": True}
 EVERYTHING: dict[str, Any] = {**CLOSED, "include_chunks": True}
 

@@ -22,6 +22,7 @@ def test_a_profile_says_which_lanes_run_for_a_question_in_their_order() -> None:
         "version": 3,
         "method": "rrf",
         "rerank": False,
+        "importance": 0.0,
         "weights": {
             "factual": {"text": 2.0},
             "semantic": both,
@@ -39,7 +40,10 @@ def test_a_profile_comes_by_name_or_is_itself() -> None:
         ("balanced", "balanced"),
         ("words", "words"),
         ("chat", "chat"),
+        ("used", "used"),
     ]
+    assert PROFILES["used"].importance == 0.2
+    assert BALANCED.importance == 0
     assert PROFILES["words"].weights_for("semantic") == {"text": 1.0}
     assert set(BALANCED.weights_for("factual")) == set(LANES)
 
