@@ -130,7 +130,7 @@ def key_for(view: "View", dimension: int, space: str | None, *, tokens: bool) ->
         names = ", ".join(repr(key[0]) for key in fitting)
         raise InvalidInput(
             f"{len(fitting)} spaces have {what} of {dimension:,} dimensions",
-            remedy=f"Name one with {'token_' if tokens else ''}space=: {names}.",
+            remedy=f"Name one with {'tokens_' if tokens else ''}space=: {names}.",
         )
     return fitting[0]
 

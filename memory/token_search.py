@@ -17,7 +17,7 @@ from cerata.projections.nearest import Nearest
 from cerata.projections.vector_columns import Key, matrix_of
 from cerata.projections.vector_table import Space
 from cerata.replay.stored_tokens import StoredTokens
-from cerata.retrieval.embedders.embedder import embed_token_texts, token_embedder
+from cerata.retrieval.embedders.embedder import TokenEmbedder, embed_token_texts, token_embedder
 from cerata.retrieval.profiles import Profile
 
 from .space_search import (
@@ -108,8 +108,10 @@ def token_query(
     if tokens is not None:
         return TokenQuery(view, tokens, space) if mode != "text" or rerank else None
     is_needed = bool(rerank) or space is not None
-    is_asked = is_needed or (mode != "text" and profile.is_late)
-    found = _made(view, query, space) if is_asked else None
+    by_token = None if view.embedder is None else token_embedder(view.embedder)
+    found: TokenQuery | None = None
+    if by_token is not None and (is_needed or (mode != "text" and profile.is_late)):
+        found = _made(view, by_token, query, space)
     if found is None and is_needed:
         raise InvalidInput(
             f"There are no token vectors to {'rerank' if rerank else 'search'} by",
@@ -118,10 +120,11 @@ def token_query(
     return found
 
 
-def _made(view: "View", query: object, space: str | None) -> TokenQuery | None:
-    """Return what the store's embedder makes of a question, if it has made any in the view."""
-    embedder = None if view.embedder is None else token_embedder(view.embedder)
-    if embedder is None or not isinstance(query, str) or not query.strip():
+def _made(
+    view: "View", embedder: TokenEmbedder, query: object, space: str | None
+) -> TokenQuery | None:
+    """Return what an embedder makes of a question, if it has made any in the view."""
+    if not isinstance(query, str) or not query.strip():
         return None
     own = embedder.token_identity.space
     if space not in (None, own) or own not in (key[0] for key in keys_of(view, tokens=True)):

@@ -12,7 +12,7 @@ Y. Gong and S. Lazebnik, Asymmetric Distances for Binary Embeddings, PAMI 2014),
 the best than comparing signs with signs (docs/search.md).
 """
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator
 from typing import Final, TypeAlias
 
 import numpy as np
@@ -27,8 +27,8 @@ Tokens: TypeAlias = npt.NDArray[np.int8]
 
 F32: TypeAlias = npt.NDArray[np.float32]
 
-TokenFetch: TypeAlias = Callable[[I64], Sequence[Tokens]]
-"""Returns the token vectors in rows of a space."""
+TokenFetch: TypeAlias = Callable[[I64], Iterable[Tokens]]
+"""Yields the token vectors in rows of a space, one after the other."""
 
 TOKEN_SCALE: Final = 127
 """What 1 becomes in a token vector: of vectors of length 1 a score is a sum of cosines."""
@@ -75,25 +75,29 @@ def token_scores(sums: I64) -> npt.NDArray[np.float64]:
     return np.round(sums / TOKEN_SCALE**2, SCORE_DIGITS)
 
 
-def maxsim(frames: Sequence[Tokens], query: Tokens) -> I64:
-    """Return MaxSim of each frame's token vectors, not scaled: (len(frames),) int64, exact.
+def maxsim(frames: Iterable[Tokens], query: Tokens) -> I64:
+    """Return MaxSim of each frame's token vectors, not scaled: (number of frames,) int64, exact.
 
-    Each has a token, and the query's dimension, which is at most 1,024.
+    Each has a token, and the query's dimension, which is at most 1,024. They are taken a block at a
+    time, and no more of them is held.
     """
-    found = np.zeros(len(frames), np.int64)
-    parts = [query[start : start + _QUERY_TOKENS] for start in range(0, len(query), _QUERY_TOKENS)]
-    ends = np.cumsum([0, *map(len, frames)])
-    blocks = list(_blocks(ends))
-    # Of one block after the other: fresh memory would cost as much as the products.
-    room = max((int(ends[end] - ends[start]) for start, end in blocks), default=0)
-    held = np.empty((room, query.shape[1]), np.float32)
-    for start, end in blocks:
-        starts = ends[start:end] - ends[start]
-        tokens = np.concatenate(frames[start:end], out=held[: int(ends[end] - ends[start])])
+    asked = query.astype(np.float32)
+    parts = [asked[start : start + _QUERY_TOKENS] for start in range(0, len(asked), _QUERY_TOKENS)]
+    held = np.empty((_BLOCK_TOKENS, query.shape[1]), np.float32)
+    found = [np.empty(0, np.int64)]
+    for block in _blocks(frames):
+        ends = np.cumsum([0, *map(len, block)])
+        count = int(ends[-1])
+        if count > len(held):
+            held = np.empty((count, query.shape[1]), np.float32)
+        # In the same place each time: fresh memory would cost as much as the products.
+        tokens = np.concatenate(block, out=held[:count])
+        sums = np.zeros(len(block), np.int64)
         for part in parts:
-            best = np.maximum.reduceat(_products(tokens, part.astype(np.float32)), starts, axis=0)
-            found[start:end] += best.sum(axis=1, dtype=np.int64)
-    return found
+            best = np.maximum.reduceat(_products(tokens, part), ends[:-1], axis=0)
+            sums += best.sum(axis=1, dtype=np.int64)
+        found.append(sums)
+    return np.concatenate(found)
 
 
 def _products(tokens: F32, query: F32) -> F32:
@@ -108,16 +112,18 @@ def _products(tokens: F32, query: F32) -> F32:
     return found
 
 
-def _blocks(ends: I64) -> Iterator[tuple[int, int]]:
-    """Yield which frames are multiplied together: as many tokens as fit a block, or one frame.
-
-    ``ends`` are where the tokens of each frame end, after a 0.
-    """
-    start, count = 0, len(ends) - 1
-    while start < count:
-        fitting = int(np.searchsorted(ends, int(ends[start]) + _BLOCK_TOKENS, "right")) - 1
-        yield start, max(fitting, start + 1)
-        start = max(fitting, start + 1)
+def _blocks(frames: Iterable[Tokens]) -> Iterator[list[Tokens]]:
+    """Yield what is multiplied together: as many tokens as fit a block, or one frame."""
+    block: list[Tokens] = []
+    count = 0
+    for tokens in frames:
+        if block and count + len(tokens) > _BLOCK_TOKENS:
+            yield block
+            block, count = [], 0
+        block.append(tokens)
+        count += len(tokens)
+    if block:
+        yield block
 
 
 def token_candidates(space: Space, rows: I64, query: Tokens, k: int) -> I64:

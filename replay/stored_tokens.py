@@ -3,6 +3,7 @@
 Owns what is kept of them in memory. Leaves out which frames are best (`cerata.projections.maxsim`).
 """
 
+from collections.abc import Iterator
 from typing import Final, cast
 
 from cerata.engine.errors import Corrupt, NotFound
@@ -28,20 +29,17 @@ class StoredTokens(StoredSpace):
         self._kept: dict[int, Tokens] = {}
         self._size = 0
 
-    def rows(self, space: Space, wanted: I64) -> list[Tokens]:
-        """Return the token vectors in rows of the space, (tokens, dimension) int8 each.
+    def rows(self, space: Space, wanted: I64) -> Iterator[Tokens]:
+        """Yield the token vectors in rows of the space, (tokens, dimension) int8 each.
 
         Cost: the first time a read and a hash of each, then nothing while it is kept.
 
         Raises:
             Corrupt: those of an event are damaged, or no longer there.
         """
-        places = cast("list[int]", wanted.tolist())
-        kept = [self._kept.get(row) for row in places]
-        return [
-            self._read(space, row) if tokens is None else tokens
-            for row, tokens in zip(places, kept, strict=True)
-        ]
+        for row in cast("list[int]", wanted.tolist()):
+            tokens = self._kept.get(row)
+            yield self._read(space, row) if tokens is None else tokens
 
     def _read(self, space: Space, row: int) -> Tokens:
         event = self._log.event(int(space.seqs[row]))

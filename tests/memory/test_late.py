@@ -340,6 +340,15 @@ def test_what_cannot_be_asked_is_refused(
         store.search("tea", **more)
 
 
+def test_a_space_is_named_where_several_fit(store: Store) -> None:
+    other = "n@1/6/maxsim/i1"
+    embed(store, 4, UNITS[[5]], other)
+    with pytest.raises(cerata.InvalidInput, match="2 spaces have token vectors of 6") as caught:
+        store.search("tea", token_embedding=UNITS)
+    assert f"tokens_space=: {SPACE!r}, {other!r}" in str(caught.value)
+    assert late(store, UNITS, tokens_space=other) == [(4, 1.0)]
+
+
 def test_the_default_profile_asks_tokens_and_changes_no_order_by_them() -> None:
     assert all("late" in BALANCED.weights_for(kind) for kind in ("factual", "semantic"))
     assert not BALANCED.rerank

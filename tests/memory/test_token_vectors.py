@@ -168,5 +168,10 @@ def test_changed_token_vectors_are_noticed(tmp_path: Path) -> None:
     with cerata.open(path, mode="r") as store:
         with pytest.raises(cerata.Corrupt, match="event 8 is damaged"):
             store.token_embedding(8)
+        by_tokens: list[dict[str, Any]] = [{"mode": "vector"}, {"rerank": True, "profile": "words"}]
+        for more in by_tokens:
+            with pytest.raises(cerata.Corrupt, match="event 8 is damaged"):
+                store.search("text", token_embedding=tokens[7], **more)
+        assert len(store.search("text", k=40)) == 40
         assert said(store, 7) == ("|i1", tokens[6].tolist())
         assert not store.verify().ok
