@@ -54,12 +54,12 @@ def access_of(view: "View", frame: int) -> Access:
     return Access(frame, shown, _time(last_shown), used, _time(last_used))
 
 
-def use_of(view: "View", frame: int) -> Use:
-    """Return how often a frame was used, and when, in days before the view's last event.
+def use_of(view: "View", frame: int, now: int) -> Use:
+    """Return how often a frame was used, and when, in days before a time in microseconds.
 
-    Not before the clock's time: the same basis then gives the same answer at any time.
+    It is when the view's last event was recorded, and not the clock's: the same basis then gives
+    the same answer at any time.
     """
-    now = view.head.recorded
     _, _, used, last_used = _counts_of(view, frame)
     age = days_between(view.layers.created(frame), now)
     return Use(age, used, days_between(last_used, now))
@@ -70,8 +70,8 @@ def uses_among(view: "View", frames: Iterable[int]) -> dict[int, Use]:
 
     Cost: a look-up for each; as `access_of` for the first of a state.
     """
-    own = _accesses(view).by_frame
-    found = {one: use_of(view, one) for one in frames if one in own}
+    own, now = _accesses(view).by_frame, view.head.recorded
+    found = {one: use_of(view, one, now) for one in frames if one in own}
     return {one: use for one, use in found.items() if use.count}
 
 

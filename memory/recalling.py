@@ -103,7 +103,8 @@ def _tiers(search: Search, policy: ContextPolicy) -> Callable[[int], Tier]:
     if policy.tier_days is None:
         return lambda _: "full"
     view, exactly = search.view, specificity(search.query)
-    return lambda frame: policy.tier(use_of(view, frame).effective_age, exactly)
+    now = view.head.recorded
+    return lambda frame: policy.tier(use_of(view, frame, now).effective_age, exactly)
 
 
 def _entry_of_fact(hit: FactHit) -> Entry:

@@ -8,7 +8,7 @@ SEQUENCES 1997; four words and 0.9 as in C. Manning, P. Raghavan and H. Schütze
 Information Retrieval*, 2008, 19.6). Three empty words are put at each end, so that one word more or
 less changes seven of the shingles of both wherever it stands. Of texts so short that this alone
 makes less than the share, which at 0.9 is below 63 words, only equal ones are duplicates: no note
-is dropped for another that names a different port.
+is dropped for another that names a different port. So it is of texts over 65,536 characters.
 """
 
 from typing import Final, TypeAlias
@@ -16,6 +16,9 @@ from typing import Final, TypeAlias
 from cerata.projections.text import words
 
 SHINGLE_WORDS: Final = 4
+
+SIZE_MAX: Final = 65_536
+"""Characters of a text that is compared closely: its shingles take a hundred times its size."""
 
 Shingles: TypeAlias = frozenset[tuple[bytes, ...]]
 
@@ -52,7 +55,7 @@ class Duplicates:
     def _shingles(self, text: str) -> Shingles:
         """Return those of a text that may be close to another without being equal, else none."""
         # Of scripts without spaces a character is a word, and so is each pair.
-        if not self._is_enough(2 * len(text) + len(_END)):
+        if len(text) > SIZE_MAX or not self._is_enough(2 * len(text) + len(_END)):
             return frozenset()
         own = shingles(text)
         return own if self._is_enough(len(own)) else frozenset()

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from cerata.retrieval.duplicates import Duplicates, resemblance, shingles
+from cerata.retrieval.duplicates import SIZE_MAX, Duplicates, resemblance, shingles
 from cerata.retrieval.extracts import by_worth, sentences
 
 
@@ -89,6 +89,16 @@ def test_a_word_more_needs_a_text_of_63() -> None:
         seen = Duplicates(0.9)
         seen.add(7, " ".join(text))
         assert seen.close_to(" ".join([*text[:30], "not", *text[30:]])) == close
+
+
+def test_a_very_long_text_is_compared_for_equality_alone() -> None:
+    """Its shingles would take gigabytes."""
+    text = " ".join(f"w{number}" for number in range(SIZE_MAX // 4))
+    seen = Duplicates(0.5)
+    seen.add(7, text)
+    assert seen.equal_to(text.upper()) == 7
+    assert seen.close_to(f"{text} more") is None
+    assert not seen._close
 
 
 def test_resemblance_is_the_share_of_common_shingles() -> None:
