@@ -289,7 +289,8 @@ def check_attachments(draft: Draft) -> None:
 def _embeddings_of(body: EventBody) -> Sequence[Embedding]:
     """Return what a body has of vectors."""
     if isinstance(body, PutFrame | PutEmbedding):
-        return body.embeddings
+        # What is none is told when it is encoded.
+        return [value for value in body.embeddings if isinstance(value, Embedding)]
     values = (getattr(body, name) for name in body.__struct_fields__)
     return [value for value in values if isinstance(value, Embedding)]
 
