@@ -4,6 +4,7 @@ Owns what is kept of them in memory, and which frame each is of. Leaves out whic
 """
 
 import threading
+from itertools import pairwise
 from typing import Final
 
 import numpy as np
@@ -20,7 +21,7 @@ from cerata.projections.vector_table import Space
 from .hnsw import Graph
 
 KEPT_SIZE_MAX: Final = 512 << 20
-"""Of a space of more bytes only where each vector stands is kept: 8 bytes a row."""
+"""Of a space of more bytes only where each vector stands is kept."""
 
 
 class StoredSpace:
@@ -61,14 +62,19 @@ class StoredSpace:
 
 
 class StoredVectors(StoredSpace):
-    """The vectors of one space of a log; any thread may read them."""
+    """The vectors of one space of a log; any thread may read them.
+
+    - ``_kept`` and ``_lengths`` have an item for each row; those that ``_has`` are read already.
+    - ``_offsets`` says where in the file the first rows stand, all sealed.
+    """
 
     def __init__(self, log: Log, source: SpaceRows) -> None:
         super().__init__(log, source)
         self._kept = matrix_of(b"", source.key)
-        self._lengths = Column(np.float64)
-        # Of a space that is not kept: where in the file rows stand, all sealed.
+        self._lengths = np.empty(0)
+        self._has = np.empty(0, np.bool_)
         self._offsets = Column(np.int64)
+        self._looking = threading.Lock()
         self._graph: Graph | None = None
 
     def rows(self, space: Space, wanted: I64) -> tuple[Matrix, F64]:
@@ -76,67 +82,82 @@ class StoredVectors(StoredSpace):
 
         Shapes: (len(wanted), dimension) and (len(wanted),).
 
-        Cost: the first time a read of the whole space and a hash of each vector; then that of
-        what came since. Of a space over 512 MiB a read and a hash of each row that is wanted, and
-        the first time a look at where all of them stand.
+        Cost: the first time a look at where all rows stand, and a read and a hash of those that are
+        wanted; whoever asks again reads the others at once. Of a space over 512 MiB a read and a
+        hash of each row that is wanted, every time.
 
         Raises:
             Corrupt: one of them is damaged.
         """
-        if len(space.seqs) * self._kept.itemsize * self._key[2] > KEPT_SIZE_MAX:
-            vectors = self._read_by_offset(space, wanted)
+        if len(space.seqs) * self._row_size > KEPT_SIZE_MAX:
+            vectors = self._read(space, wanted)
             return vectors, lengths_of(vectors)
-        if len(self._lengths) < len(space.seqs):
-            self._keep(space)
-        return self._kept.take(wanted, axis=0), self._lengths.view().take(wanted)
+        if len(self._has) < len(space.seqs) or not bool(self._has[wanted].all()):
+            self._keep(space, wanted)
+        return self._kept.take(wanted, axis=0), self._lengths.take(wanted)
 
     def vector(self, space: Space, row: int) -> Matrix:
-        """Return one vector, (dimension,). Cost: where none are kept a read and a hash of it alone.
+        """Return one vector, (dimension,). Cost: where it is not kept a read and a hash of it.
 
         Raises:
             Corrupt: it is damaged.
         """
-        if row < len(self._lengths):
+        if row < len(self._has) and self._has[row]:
             found: Matrix = self._kept[row].copy()
         else:
             found = self._read(space, np.array([row]))[0]
         return found
 
-    def _keep(self, space: Space) -> None:
+    @property
+    def _row_size(self) -> int:
+        return self._kept.itemsize * self._key[2]
+
+    def _keep(self, space: Space, wanted: I64) -> None:
         with self._mutex:
-            total, count = len(space.seqs), len(self._lengths)
-            if total > len(self._kept):
-                room = max(total, count * 3 // 2)
-                kept = np.empty((room, self._key[2]), self._kept.dtype)
-                kept[:count] = self._kept[:count]
-                self._kept = kept
+            total, is_first = len(space.seqs), not self._has.any()
+            if total > len(self._has):
+                self._grow(total)
+            # One question alone, as of a command line, need not wait for what it does not compare.
+            missing = wanted if is_first else np.flatnonzero(~self._has[:total])
             step = max(STEP_NUMBERS // self._key[2], 1)
-            for start in range(count, total, step):
-                end = min(start + step, total)
-                self._kept[start:end] = vectors = self._read(space, np.arange(start, end))
-                self._lengths.extend(lengths_of(vectors))
+            for start in range(0, len(missing), step):
+                some = missing[start : start + step]
+                self._kept[some] = vectors = self._read(space, some)
+                self._lengths[some] = lengths_of(vectors)
+                self._has[some] = True
+
+    def _grow(self, count: int) -> None:
+        """Make room for so many rows; what is not read yet takes no memory."""
+        room, read = max(count, len(self._has) * 3 // 2), np.flatnonzero(self._has)
+        kept = np.empty((room, self._key[2]), self._kept.dtype)
+        lengths, has = np.empty(room), np.zeros(room, np.bool_)
+        kept[read], lengths[read], has[read] = self._kept[read], self._lengths[read], True
+        # Who holds no lock looks at `_has` first.
+        self._kept, self._lengths, self._has = kept, lengths, has
 
     def _read(self, space: Space, wanted: I64) -> Matrix:
-        data = self._log.embeddings(self._key, space.seqs[wanted])
-        return self._verified(space, wanted, data)
-
-    def _read_by_offset(self, space: Space, wanted: I64) -> Matrix:
-        """Read rows, which ascend, without a look at what else stands in their segments."""
-        if len(self._offsets) < len(space.seqs):
-            with self._mutex:
-                start = len(self._offsets)
-                found = self._log.embedding_offsets(self._key, space.seqs[start:])
-                unsealed = np.flatnonzero(found < 0)
-                self._offsets.extend(found[: unsealed[0]] if len(unsealed) else found)
-        size = self._key[2] * self._kept.itemsize
-        known = int(wanted.searchsorted(len(self._offsets)))
-        read = self._log.file.file.read_at
-        # What a file that was cut short lacks is no vector's bytes, either.
-        held = [read(at, size).ljust(size) for at in self._offsets.view()[wanted[:known]].tolist()]
+        """Read rows, which ascend: those that stand side by side in the file at once."""
+        offsets, size = self._offsets_in(space), self._row_size
+        known = int(wanted.searchsorted(len(offsets)))
+        places, read = offsets[wanted[:known]], self._log.file.file.read_at
+        starts = [0, *(np.flatnonzero(np.diff(places) != size) + 1).tolist()] if known else []
+        held: list[bytes] = []
+        for start, end in pairwise([*starts, known]):
+            # What a file that was cut short lacks is no vector's bytes, either.
+            held.append(read(int(places[start]), (end - start) * size).ljust((end - start) * size))
         if known < len(wanted):
             held.append(self._log.embeddings(self._key, space.seqs[wanted[known:]]).tobytes())
         data = np.frombuffer(b"".join(held), np.uint8)
         return self._verified(space, wanted, data.reshape(-1, size))
+
+    def _offsets_in(self, space: Space) -> I64:
+        """Return where in the file rows of the space stand, up to the first that is not sealed."""
+        if len(self._offsets) < len(space.seqs):
+            with self._looking:
+                found = self._log.embedding_offsets(self._key, space.seqs[len(self._offsets) :])
+                unsealed = np.flatnonzero(found < 0)
+                self._offsets.extend(found[: unsealed[0]] if len(unsealed) else found)
+        return self._offsets.view()
 
     def _verified(self, space: Space, wanted: I64, data: U8) -> Matrix:
         same = hashes64([row.tobytes() for row in data]) == space.checks[wanted]
