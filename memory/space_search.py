@@ -71,7 +71,8 @@ class SpaceQuery(ABC):
         if among is None:
             among = layers.sought
         over = gathered(self._view, self.key)
-        best = self._stored(k, among[: layers.base.rows], [*over])
+        own = among if len(layers.all) == 1 else among[: layers.base.rows]
+        best = self._stored(k, own, [*over])
         if not over:
             return best
         seen = layers.among([*over], among)

@@ -73,7 +73,7 @@ def nearest(
     words a row of 384 numbers, and the vectors of the candidates.
     """
     if propose is None:
-        rows = candidates(space, np.flatnonzero(allowed), query, k)
+        rows = candidates(space, allowed, query, k)
     else:
         rows = propose(allowed, query, k)
     if not len(rows):
@@ -88,21 +88,22 @@ def nearest(
     return Nearest(rows[order], scores[order])
 
 
-def candidates(space: Space, rows: I64, query: Query, k: int) -> I64:
+def candidates(space: Space, allowed: Mask, query: Query, k: int) -> I64:
     """Return the rows to be scored, ascending: those whose signs differ least, the older first."""
-    count = len(rows)
+    count = int(np.count_nonzero(allowed))
     if count <= max(ALL_ROWS_MAX, k):
-        return rows
+        return np.flatnonzero(allowed)
     wanted = max(k, min(max(count // CANDIDATES_SHARE, CANDIDATES_MIN), CANDIDATES_MAX))
-    is_prefix = count == int(rows[-1]) + 1
-    differing = distances(space, slice(count) if is_prefix else rows, sign_words(query[None])[0])
+    # Mostly all of the first are allowed: they need not be gathered.
+    rows = slice(count) if bool(allowed[:count].all()) else np.flatnonzero(allowed)
+    differing = distances(space, rows, sign_words(query[None])[0])
     ends = np.cumsum(np.bincount(differing))
     limit = int(ends.searchsorted(wanted))
     below = int(ends[limit - 1]) if limit else 0
     at_limit = np.flatnonzero(differing == limit)[: wanted - below]
     nearer = np.flatnonzero(differing < limit)
-    found: I64 = rows[np.sort(np.concatenate([nearer, at_limit]))]
-    return found
+    found: I64 = np.sort(np.concatenate([nearer, at_limit]))
+    return found if isinstance(rows, slice) else rows[found]
 
 
 def _close(vectors: Matrix, products: F64, query: Query, k: int, metric: Metric) -> I64 | slice:

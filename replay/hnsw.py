@@ -73,7 +73,7 @@ class Graph:
             try:
                 found, _ = self._index.knn_query(query, k=wanted, num_threads=1, filter=let_in)
             except RuntimeError:
-                return candidates(space, rows, query, k)
+                return candidates(space, allowed, query, k)
         return np.sort(found[0].astype(np.int64))
 
     def _grow(self, space: Space, read: Callable[[I64], Matrix]) -> None:

@@ -36,16 +36,24 @@ class StoredSpace:
         self._key = source.key
         self._mutex = threading.Lock()
         self._frame_rows = Column(np.uint32)
+        self._last: tuple[Mask, int, Mask] | None = None
 
     def of_frames(self, space: Space, frames: Frames, mask: Mask, n: int) -> Mask:
         """Return which rows, all by event n, are the vector then of a frame that a mask lets pass.
 
-        ``mask`` has an item for each frame by n. Cost: a look at each row.
+        ``mask`` has an item for each frame by n. Cost: a look at each row; none for a mask that
+        nobody may write to, where it was the last that was asked for, of the same n.
         """
+        last = self._last
+        if last is not None and last[0] is mask and last[1] == n:
+            return last[2]
         held = space.held(n)
         rows = self._rows_of_frames(space, frames, len(held))
         held &= rows < len(mask)
         held[held] = mask[rows[held]]
+        if not mask.flags.writeable:
+            held.flags.writeable = False
+            self._last = mask, n, held
         return held
 
     def _rows_of_frames(self, space: Space, frames: Frames, count: int) -> U32:
