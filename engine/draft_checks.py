@@ -186,7 +186,12 @@ def _check_nested(value: object, name: str, depth: int, scalars: _Scalars | None
 
 
 def _check_embedding(embedding: object) -> None:
-    if not isinstance(embedding, Embedding) or not isinstance(embedding.data, Attachment):
+    if (
+        not isinstance(embedding, Embedding)
+        or not isinstance(embedding.data, Attachment)
+        or not (isinstance(embedding.space, str) and isinstance(embedding.dtype, str))
+        or not (isinstance(embedding.dimension, int) and isinstance(embedding.data.size, int))
+    ):
         raise InvalidInput(f"An embedding cannot be {embedding!r:.60}")
     if not embedding.space:
         raise InvalidInput(

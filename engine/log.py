@@ -416,6 +416,7 @@ class Log:
         the lock only if it ends elsewhere by then. An orphan, if we die here, is trimmed or
         compacted later.
         """
+        self._hold.check_writable()
         draft = SegmentDraft([Batch(0, len(prepared.events), 0, None, prepared.events)])
         # The mutex keeps `close` from giving the descriptor away while it is written to.
         with self._spill_mutex:

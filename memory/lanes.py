@@ -40,7 +40,7 @@ if TYPE_CHECKING:
 LANE_HITS: Final = 128
 """Hits of a lane that are fused with those of another, so that up to so many begin with fewer.
 
-A context asks for a hundred. Deeper ones hardly decide: by ranks the last adds a third of the first.
+A context asks for a hundred. Deeper ones hardly decide: by rank the last adds a third of the first.
 """
 
 

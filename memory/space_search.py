@@ -180,10 +180,17 @@ def keys_of(view: "View", *, tokens: bool) -> list[Key]:
     """
     keys = dict[str, Key]()
     for one in view.vectors.spaces(view.basis):
-        keys.setdefault(one.key[0], one.key)
+        if is_token_space(one.key[0]) is tokens and _is_within(view, one.key):
+            keys.setdefault(one.key[0], one.key)
     for _, embedding, _ in _gathered_vectors(view):
         keys.setdefault(embedding.space, key_of(embedding))
     return [key for key in keys.values() if is_token_space(key[0]) is tokens]
+
+
+def _is_within(view: "View", key: Key) -> bool:
+    """Tell whether a frame within the view's scope has a vector in a space: others are not told."""
+    base = view.layers.base
+    return view.scope is None or bool((base.frames.embedded(base.n, key[0]) & base.visible).any())
 
 
 def gathered(view: "View", key: Key) -> dict[int, bytes]:

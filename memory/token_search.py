@@ -43,7 +43,7 @@ class TokenQuery(SpaceQuery):
     """The token vectors that a view is asked for, and the space that they are of.
 
     Scores are MaxSim over 127²: of vectors of length 1 the sum of the best cosines. Cost of a
-    search: the signs of all frames, and the token vectors of at most 8,192 of them.
+    search: the signs of all frames, and the token vectors of at most 16,384 of them.
     """
 
     name: ClassVar[str] = LANE

@@ -68,9 +68,15 @@ def stored_matrices(
             remedy="Name the space after its embedder: tokens_space='colbertv2@1/128/maxsim/i1'; "
             f"it ends with {TOKENS_SUFFIX}.",
         )
-    if len(given) != count:
-        raise InvalidInput(f"{count:,} texts came with token vectors of {len(given):,}")
-    return [_embedding(token_matrix(one), space) for one in given]
+    try:
+        matrices = list(given)
+    except TypeError as error:
+        raise InvalidInput(
+            f"Token vectors cannot be a {type(given).__name__}", remedy=_REMEDY
+        ) from error
+    if len(matrices) != count:
+        raise InvalidInput(f"{count:,} texts came with token vectors of {len(matrices):,}")
+    return [_embedding(token_matrix(one), space) for one in matrices]
 
 
 def _embedding(tokens: Tokens, space: str) -> tuple[Embedding, bytes]:

@@ -10,6 +10,7 @@ from typing import Final
 import numpy as np
 
 from cerata.engine.errors import Corrupt
+from cerata.engine.file import LogFile
 from cerata.engine.log import Log
 from cerata.projections.columns import F64, I64, NO_ROW, U8, U32, Column, Mask
 from cerata.projections.frame_table import Frames
@@ -73,7 +74,7 @@ class StoredVectors(StoredSpace):
     """The vectors of one space of a log; any thread may read them.
 
     - ``_kept`` and ``_lengths`` have an item for each row; those that ``_has`` are read already.
-    - ``_offsets`` says where in the file the first rows stand, all sealed.
+    - ``_offsets`` says where in ``_file`` the first rows stand, all sealed.
     """
 
     def __init__(self, log: Log, source: SpaceRows) -> None:
@@ -81,6 +82,9 @@ class StoredVectors(StoredSpace):
         self._kept = matrix_of(b"", source.key)
         self._lengths = np.empty(0)
         self._has = np.empty(0, np.bool_)
+        # Of rows that no question compared yet, one at least.
+        self._is_damaged = False
+        self._file = log.file
         self._offsets = Column(np.int64)
         self._looking = threading.Lock()
         self._graph: Graph | None = None
@@ -126,13 +130,22 @@ class StoredVectors(StoredSpace):
             if total > len(self._has):
                 self._grow(total)
             # One question alone, as of a command line, need not wait for what it does not compare.
-            missing = wanted if is_first else np.flatnonzero(~self._has[:total])
-            step = max(STEP_NUMBERS // self._key[2], 1)
-            for start in range(0, len(missing), step):
-                some = missing[start : start + step]
-                self._kept[some] = vectors = self._read(space, some)
-                self._lengths[some] = lengths_of(vectors)
-                self._has[some] = True
+            if not is_first and not self._is_damaged:
+                try:
+                    self._take_in(space, np.flatnonzero(~self._has[:total]))
+                except Corrupt:
+                    # Of what is not compared, and may be another tenant's.
+                    self._is_damaged = True
+            self._take_in(space, wanted[~self._has[wanted]])
+
+    def _take_in(self, space: Space, missing: I64) -> None:
+        """Read rows, and keep them. Raises `Corrupt`."""
+        step = max(STEP_NUMBERS // self._key[2], 1)
+        for start in range(0, len(missing), step):
+            some = missing[start : start + step]
+            self._kept[some] = vectors = self._read(space, some)
+            self._lengths[some] = lengths_of(vectors)
+            self._has[some] = True
 
     def _grow(self, count: int) -> None:
         """Make room for so many rows; what is not read yet takes no memory."""
@@ -145,9 +158,9 @@ class StoredVectors(StoredSpace):
 
     def _read(self, space: Space, wanted: I64) -> Matrix:
         """Read rows, which ascend: those that stand side by side in the file at once."""
-        offsets, size = self._offsets_in(space), self._row_size
+        (log_file, offsets), size = self._places_of(space), self._row_size
         known = int(wanted.searchsorted(len(offsets)))
-        places, read = offsets[wanted[:known]], self._log.file.file.read_at
+        places, read = offsets[wanted[:known]], log_file.file.read_at
         starts = [0, *(np.flatnonzero(np.diff(places) != size) + 1).tolist()] if known else []
         held: list[bytes] = []
         for start, end in pairwise([*starts, known]):
@@ -158,14 +171,21 @@ class StoredVectors(StoredSpace):
         data = np.frombuffer(b"".join(held), np.uint8)
         return self._verified(space, wanted, data.reshape(-1, size))
 
-    def _offsets_in(self, space: Space) -> I64:
-        """Return where in the file rows of the space stand, up to the first that is not sealed."""
-        if len(self._offsets) < len(space.seqs):
-            with self._looking:
+    def _places_of(self, space: Space) -> tuple[LogFile, I64]:
+        """Return the file, and where in it rows stand, up to the first that is not sealed."""
+        with self._looking:
+            while self._file is not self._log.file or len(self._offsets) < len(space.seqs):
+                file = self._log.file
+                if self._file is not file:
+                    # A compactor put another in its place, where they stand elsewhere.
+                    self._file, self._offsets = file, Column(np.int64)
                 found = self._log.embedding_offsets(self._key, space.seqs[len(self._offsets) :])
+                if self._log.file is not file:
+                    continue
                 unsealed = np.flatnonzero(found < 0)
                 self._offsets.extend(found[: unsealed[0]] if len(unsealed) else found)
-        return self._offsets.view()
+                break
+            return self._file, self._offsets.view()
 
     def _verified(self, space: Space, wanted: I64, data: U8) -> Matrix:
         same = hashes64([row.tobytes() for row in data]) == space.checks[wanted]

@@ -1,5 +1,6 @@
 """Large batches: their events stand beside the ring, in an extent of their own."""
 
+from pathlib import Path
 from typing import Any
 from unittest import mock
 
@@ -7,10 +8,11 @@ import pytest
 
 from cerata.engine import Draft
 from cerata.engine.codec import prepare
-from cerata.engine.errors import Conflict, Corrupt, NotFound, OutcomeUnknown
-from cerata.engine.events import Attachment
+from cerata.engine.errors import Conflict, Corrupt, NotFound, OutcomeUnknown, StorageFailed
+from cerata.engine.events import Attachment, PutFrame
 from cerata.engine.format.extent import EXTENT_HEADER_SIZE, decode_extent_header
 from cerata.engine.integrity import hash_bytes
+from cerata.engine.log import Log
 from cerata.engine.memory import MemoryFile
 from cerata.engine.segment_draft import SegmentDraft
 from cerata.engine.segment_index import BatchRow
@@ -191,3 +193,12 @@ def test_a_large_batch_whose_sync_fails_is_not_appended(monkeypatch: pytest.Monk
     assert not log.is_open
     log.close()
     whole(disk, ["a"])
+
+
+def test_a_large_batch_on_a_failed_handle_says_what_failed(tmp_path: Path) -> None:
+    """It looked for its place first, and said that the file was closed meanwhile."""
+    log = Log.open(str(tmp_path / "memory.cera"))
+    failed = log._hold.give_up(log.file.file, StorageFailed("The disk is gone"))
+    for size in (1, 450_000):
+        with pytest.raises(type(failed)):
+            log.append([Draft(PutFrame(text="x" * size))])

@@ -2,6 +2,7 @@
 
 from typing import Any
 
+import msgspec
 import numpy as np
 import pytest
 
@@ -164,3 +165,18 @@ def test_of_two_who_start_a_space_at_once_one_is_refused(monkeypatch: pytest.Mon
         with pytest.raises(cerata.InvalidInput, match="'small' has vectors of"):
             store.put_frame("second", embedding=[1.0, 2.0], space="small")
         assert [event.seq for event in store.log()] == [1]
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [{"space": 5}, {"dtype": []}, {"dimension": "4"}, {"data": Attachment(hash_bytes(b"\1"), "1")}],  # type: ignore[arg-type]
+)
+def test_fields_of_an_embedding_of_another_type_are_bad_input(wrong: dict[str, Any]) -> None:
+    """They were an AttributeError or a TypeError of the engine."""
+    data = b"\1" * 16
+    right = Embedding("a/maxsim/i1", "i1", 4, Attachment(hash_bytes(data), 16))
+    body = PutEmbedding(frame=1, embedding=msgspec.structs.replace(right, **wrong))
+    with cerata.open(":memory:") as store:
+        store.put_frame("x")
+        with pytest.raises(cerata.InvalidInput):
+            store.append(cerata.Draft(body, attachments=(data,)))

@@ -1,7 +1,9 @@
 """A store that was opened with a scope neither writes nor reads outside it."""
 
 from pathlib import Path
+from typing import Any
 
+import numpy as np
 import pytest
 
 import cerata
@@ -69,3 +71,26 @@ def test_what_is_below_a_frame_of_another_tenant_is_not_told(path: Path) -> None
         store.put_frame("alice's, below bob's", parent=own, scope={"tenant": "alice"})
         assert store.view().children(own) == [own.id + 1]
         assert bob.view().children(own) == []
+
+
+@pytest.mark.parametrize(
+    "asked",
+    [
+        {"embedding": [1, 0], "space": "no"},
+        {"embedding": [1, 0], "space": "secret"},
+        {"embedding": [1]},
+        {"token_embedding": [[1, 0]]},
+    ],
+)
+def test_a_space_of_another_tenant_is_not_told(tmp_path: Path, asked: dict[str, Any]) -> None:
+    """It was named in an error, and a vector that fitted both spaces was refused."""
+    path = tmp_path / "memory.cera"
+    with cerata.open(path, scope={"tenant": "a"}) as store:
+        store.put_frame("x", embedding=[1, 0], space="secret")
+        store.put_frame("x", token_embedding=[[1, 0]], tokens_space="secret@1/2/maxsim/i1")
+    with cerata.open(path, scope={"tenant": "b"}) as store:
+        store.put_frame("mine", embedding=[1, 0], space="s")
+        assert [hit.text for hit in store.search(np.array([1, 0]))] == ["mine"]
+        with pytest.raises(cerata.CerataError) as told:
+            store.search("x", **asked)
+        assert "secret" not in str(told.value).replace("no space 'secret'", "")

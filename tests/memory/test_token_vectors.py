@@ -175,3 +175,9 @@ def test_changed_token_vectors_are_noticed(tmp_path: Path) -> None:
         assert len(store.search("text", k=40)) == 40
         assert said(store, 7) == ("|i1", tokens[6].tolist())
         assert not store.verify().ok
+
+
+@pytest.mark.parametrize("given", [5, np.array(5), int])
+def test_what_are_no_token_vectors_of_texts_is_refused(given: Any) -> None:
+    with cerata.open(":memory:") as store, pytest.raises(cerata.InvalidInput):
+        store.put_frames(["x", "y"], token_embeddings=given, tokens_space="m@1/4/maxsim/i1")

@@ -8,11 +8,13 @@ from typing import Any, cast
 import numpy as np
 import numpy.typing as npt
 import pytest
+from msgspec.structs import replace
 
 import cerata
 from cerata import Filter, Hit, Store
 from cerata.engine.events import PutEmbedding, PutFrame
-from cerata.engine.limits import EMBEDDING_DIMENSION_MAX
+from cerata.engine.file import PAGES_SIZE, choose_page, turned
+from cerata.engine.limits import EMBEDDING_DIMENSION_MAX, PAGE_SIZE
 from cerata.engine.log import Log
 from cerata.memory.space_search import Mode
 from cerata.memory.spaces import vectors
@@ -420,6 +422,53 @@ def test_a_changed_vector_is_in_the_way_of_nothing_before_it(tmp_path: Path) -> 
             for read in (lambda: store.embedding(251), lambda: store.search(rows[0])):
                 with pytest.raises(cerata.Corrupt, match="event 251 is damaged"):
                     read()
+
+
+def test_a_damaged_vector_of_another_tenant_is_in_nobodys_way(tmp_path: Path) -> None:
+    """The second question read all of the space, and failed by what it did not compare."""
+    path, rows = tmp_path / "memory.cera", np.random.default_rng(1).random((40, 8), np.float32)
+    for place, tenant in enumerate("ab"):
+        with cerata.open(path, scope={"tenant": tenant}) as store:
+            part = rows[20 * place : 20 * place + 20]
+            store.put_frames(["text"] * 20, embeddings=part, space="s")
+            store.checkpoint()
+    whole, changed = rows[7].tobytes(), np.float32(-1).tobytes() + rows[7].tobytes()[4:]
+    path.write_bytes(path.read_bytes().replace(whole, changed))
+    with cerata.open(path, mode="r", scope={"tenant": "b"}) as store:
+        assert len(store.at(30).search(rows[20], k=40)) == 10
+        for _ in range(2):
+            assert len(store.search(rows[20], k=40)) == 20
+    with (
+        cerata.open(path, mode="r", scope={"tenant": "a"}) as store,
+        pytest.raises(cerata.Corrupt, match="event 8 is damaged"),
+    ):
+        store.search(rows[20])
+
+
+def test_vectors_are_found_where_a_moved_file_has_them(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A compactor puts another file in its place, where they stand elsewhere."""
+    path, new = tmp_path / "memory.cera", tmp_path / "new.cera"
+    rows = np.random.default_rng(1).standard_normal((40, 8)).astype(np.float32)
+    for name in ("ALL_ROWS_MAX", "CANDIDATES_MIN", "CANDIDATES_MAX"):
+        monkeypatch.setattr(nearest_module, name, 4)
+    with cerata.open(path) as store:
+        for place in range(40):
+            store.put_frame("text", embedding=rows[place], space="s")
+            if place % 10 == 9:
+                store.checkpoint()
+        store.search(rows[3], k=2)
+        store.backup(new)
+        with path.open("r+b") as file:
+            page, _ = choose_page(file.read(PAGES_SIZE), str(path))
+            moved = replace(turned(page), moved=True)
+            file.seek(moved.number * PAGE_SIZE)
+            file.write(moved.encode())
+        new.rename(path)
+        found = said(store.search(rows[20], k=2))
+        with cerata.open(path) as other:
+            assert found == said(other.search(rows[20], k=2))
 
 
 def test_of_a_space_too_large_to_keep_each_vector_is_read_where_it_stands(

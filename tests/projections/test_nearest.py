@@ -1,5 +1,9 @@
 """Scores of vectors: sums in one fixed order, whatever a processor makes of a product."""
 
+import os
+import subprocess
+import sys
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -71,3 +75,21 @@ def test_what_a_processor_makes_of_a_product_is_in_no_score(
     assert exact_scores(vectors, lengths, query, "dot").tolist() == found.tolist()
     monkeypatch.setattr(nearest_module, "SUM_ERROR", 0.0)
     assert exact_scores(vectors, lengths, query, "dot").tolist() != found.tolist()
+
+
+def test_a_bound_of_float32_sums_holds_on_a_processor_without_avx() -> None:
+    """It adds 16 numbers at a time: of 65,536 its sums err by more than 1e-4 allows for."""
+    code = """
+import numpy as np
+from cerata.projections import nearest
+n, unit = 65_536, 2.0**-12
+a, b = np.full(n, 1 + 0.49 * unit, np.float32), np.full(n, 1 + 0.51 * unit, np.float32)
+b[np.arange(n) // 16 % 40 == 0] = np.float32(1 - unit)
+rows, query = np.stack([a, b]), np.ones(n, np.float32)
+lengths = nearest.lengths_of(rows)
+best = int(np.argmax(nearest.exact_scores(rows, lengths, query, "dot")))
+close = nearest._close(rows, lengths * nearest.lengths_of(query[None]), query, 1, "dot")
+assert best in np.arange(2)[close], (best, close)
+"""
+    environment = {**os.environ, "OPENBLAS_CORETYPE": "Nehalem"}
+    subprocess.run([sys.executable, "-c", code], check=True, env=environment)
