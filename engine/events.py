@@ -421,6 +421,7 @@ class RecallContext(EventBody, frozen=True, kw_only=True):
     tokens_space: str | None = None
     tokens: bytes | None = None
     rerank: bool = False
+    approximate: bool = False
     frames: tuple[int, ...] = ()
     facts: tuple[int, ...] = ()
     omitted: tuple[int, ...] = ()

@@ -86,9 +86,7 @@ def all_access(view: "View") -> list[Access]:
 
 
 def _accesses(view: "View") -> Accesses:
-    own = view.own(Accesses.name)
-    assert isinstance(own, Accesses)
-    return own
+    return view.own_accesses
 
 
 def _counts_of(view: "View", frame: int) -> Counts:
@@ -135,6 +133,7 @@ def recall_of(recalled: "Recalled") -> RecallContext:
         tokens_space=None if tokens is None else tokens.key[0],
         tokens=None if tokens is None else tokens.tokens.tobytes(),
         rerank=search.is_reranked,
+        approximate=vector is not None and vector.approximate,
         frames=tuple(one for one in shown if one not in is_fact),
         facts=tuple(one for one in shown if one in is_fact),
         omitted=tuple(one for one in context.omitted if one not in is_fact),

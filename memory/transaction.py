@@ -153,6 +153,8 @@ class Transaction:
         """Return what reads in the block see; ``newest`` gives the log's view for the first."""
         if self._base is None or self._gathering is None:
             self._base = newest()
-            recorded = self._base.now_us or 0
+            # A block that is run again sees what it put as made when it was.
+            first = self.first
+            recorded = (self._base.now_us or 0) if first is None else first.appended.head.recorded
             self._gathering = Gathering(self._base.base, recorded)
         return self._base.over(self._gathering.through(self.drafts))

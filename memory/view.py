@@ -14,6 +14,7 @@ from cerata.engine.errors import NotFound
 from cerata.engine.events import Draft, Event, PutFrame, Scope, once
 from cerata.engine.head import Head
 from cerata.engine.log import Log
+from cerata.projections.accesses import Accesses
 from cerata.projections.fact_table import FactsAt
 from cerata.projections.fact_text import FactText
 from cerata.projections.labelling import Labelling
@@ -306,6 +307,13 @@ class View(Reads):
         if self._gathered is None or not self._gathered.count:
             return self._fold.own(name, self.basis)
         return self._fold.own_over(name, self.basis, list(self._gathered.events()))
+
+    @cached_property
+    def own_accesses(self) -> Accesses:
+        """What was shown and used, as of the basis and of what is gathered."""
+        own = self.own(Accesses.name)
+        assert isinstance(own, Accesses)
+        return own
 
 
 Basis = int | str | datetime | Receipt | Head | Context | View

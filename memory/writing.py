@@ -11,6 +11,8 @@ from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+import msgspec
+
 from cerata.engine.errors import InvalidInput
 from cerata.engine.events import (
     AccessFrames,
@@ -300,7 +302,12 @@ class Writes(FactGains, LinkWrites, Embeds):
 
     def _recorded(self, context: Context, said: RecallContext) -> Context:
         scope = full_scope(None, self._scope)
-        self._called(scope, "recall", said)
+        # What was asked, and not what came of it: what a block puts has another day when it is
+        # run again.
+        asked = msgspec.structs.replace(
+            said, basis=0, context=b"", frames=(), facts=(), omitted=(), omitted_facts=()
+        )
+        self._called(scope, "recall", asked)
         receipt = self.write([Draft(said, scope)])
         return replace(context, recorded=receipt.seqs[0])
 

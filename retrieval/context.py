@@ -166,6 +166,8 @@ def fill(
 _Step: TypeAlias = Literal["full", "gist", "line", "cut"]
 """How an entry is tried: by a tier, or cut to what an entry may take."""
 
+_LENGTHS: Final[dict[_Step, int]] = {"line": 0, "gist": 1, "cut": 2, "full": 2}
+
 _SHORTER: Final[tuple[_Step, ...]] = ("gist", "line")
 _CUT: Final[tuple[_Step, ...]] = ("cut",)
 
@@ -236,10 +238,26 @@ class _Filling:
             same = known.close_to(entry.text)
         if same is not None:
             self._repeated[entry.id] = same
-            return True
+            return self._retells(same, rank, step)
         self._told, self.misses = told, 0
         if known is not None:
             known.add(entry.id, entry.text)
+        return True
+
+    def _retells(self, same: int, rank: int, step: _Step) -> bool:
+        """Tell what is told as long as a copy of it may be; False where that does not fit yet."""
+        for at, told in enumerate(self._told):
+            item = told.item
+            if item.id != same or not item.clipped or _LENGTHS[item.tier] >= _LENGTHS[step]:
+                continue
+            longer = self._alone(rank, told.entry, step)
+            if longer is None:
+                return False
+            longer = replace(longer, place=told.place)
+            every = self._fitting([*self._told[:at], longer, *self._told[at + 1 :]])
+            if every is None:
+                return False
+            self._told, self.misses = every, 0
         return True
 
     def _with(self, rank: int, entry: Entry, step: _Step) -> list[_Told] | None:
@@ -284,12 +302,15 @@ class _Filling:
             if self._told and self._free < writing.most:
                 self.misses += 1
                 return None
-            marks = self._marks_of(entry.text)
+            marks = self._marks_of(text)
             tier, text = step, writing.gist(marks) if step == "gist" else writing.line(marks)
         elif not is_whole and (step == "cut" or not self._told):
-            text = writing.clipped(self._marks_of(entry.text))
+            text = writing.clipped(self._marks_of(text))
         elif not is_whole:
             self._long.add(rank)
+            return None
+        if not text and self._told:
+            # A source alone says nothing.
             return None
         item = ContextItem(entry.id, entry.source, text, clipped=not is_whole, tier=tier)
         place = (rank,) if self._telling.order == "score" else (entry.time, _age(entry.id))
@@ -302,7 +323,12 @@ class _Filling:
         """
         best = told.entry
         first, second = (best, entry) if best.start <= entry.start else (entry, best)
-        text = first.text + second.text[max(0, first.end - second.start) :]
+        overlap = max(0, first.end - second.start)
+        shared = first.text[second.start - first.start :][: len(second.text)]
+        if shared != second.text[:overlap]:
+            # They are not of one text, whatever is said of their places.
+            return None
+        text = first.text + second.text[overlap:]
         both = replace(best, text=text, start=first.start)
         writing, text = self._writing(both, "full"), text.strip()
         if not writing.fits(text):

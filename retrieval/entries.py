@@ -118,7 +118,7 @@ class Writing:
 
         They are taken by their worth, up to the first for which there is no room.
         """
-        text = self.entry.text
+        text = self.entry.text.strip()
         chosen: list[Span] = []
         told = ""
         for one in by_worth(text, _near(text, marks), marks):
@@ -131,7 +131,7 @@ class Writing:
 
     def line(self, marks: Marks) -> str:
         """Return the sentence that says most, cut around what is asked for if it must be."""
-        text = self.entry.text
+        text = self.entry.text.strip()
         start, end = next(by_worth(text, _near(text, marks), marks), (0, 0))
         piece = _pieced(text, [(start, end)])
         if self.fits(piece):
@@ -142,7 +142,8 @@ class Writing:
 
     def clipped(self, marks: Marks) -> str:
         """Return the text around its best span, as much of it as there is room for."""
-        return self._cut(self.entry.text, best_span(self.entry.text, marks))
+        text = self.entry.text.strip()
+        return self._cut(text, best_span(text, marks))
 
     def _cut(self, text: str, span: Span) -> str:
         """Return what of a text fits around a span."""
@@ -161,9 +162,10 @@ class Writing:
             else:
                 low = middle + 1
         lead = ELLIPSIS if low else ""
-        piece = lead + text[low : start + most * _SEEN_SIZE].strip()
-        clipped, size = piece, counter.cut(piece, room)
-        over = self._size(piece) - most
+        stop = start + most * _SEEN_SIZE
+        piece = lead + text[low:stop].strip()
+        clipped, size = piece + (ELLIPSIS if text[stop:].strip() else ""), counter.cut(piece, room)
+        over = self._size(clipped) - most
         while over > 0:
             if size <= 0:
                 return ""

@@ -5,7 +5,7 @@ profile has, so that what was shown can be shown again. Leaves out how a context
 (`context`), and how sentences are chosen (`extracts`).
 """
 
-import math
+import sys
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Final, Literal, TypeAlias, TypeGuard
@@ -28,7 +28,8 @@ _SPECIFIC_TERMS: Final = 8
 def _is_number(value: object) -> TypeGuard[float]:
     if not isinstance(value, int | float) or isinstance(value, bool):
         return False
-    return math.isfinite(value)
+    # Not math.isfinite: of an int that no float holds it raises.
+    return abs(value) <= sys.float_info.max
 
 
 @dataclass(frozen=True, slots=True)
@@ -136,6 +137,11 @@ def policy_of(value: str | ContextPolicy | None) -> ContextPolicy:
     if value is None:
         return WHOLE
     if isinstance(value, ContextPolicy):
+        own = POLICIES.get(value.name)
+        if own is not None and own.version == value.version and own != value:
+            # What was shown by it would be shown again by the one of that name.
+            what = f"The context policy {value.label!r} is another"
+            raise InvalidInput(what, remedy="Give yours another name, or version.")
         return value
     if not isinstance(value, str) or value not in POLICIES:
         what, remedy = unknown("context policy", value, POLICIES)

@@ -6,7 +6,6 @@ themselves, and how their ranks become a score (`fusion`).
 """
 
 import difflib
-import math
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Final, TypeAlias, get_args
@@ -19,6 +18,9 @@ from .fusion import Method
 
 LANES: Final = ("text", "facts", "vectors", "late")
 """The lanes there are, in the order in which they are summed."""
+
+WEIGHT_MAX: Final = 1e6
+"""Most that a lane weighs: sums of what weighs more are no longer exact to 9 digits."""
 
 Weight: TypeAlias = float | Mapping[str, float]
 """What a lane weighs: for every question alike, or for each kind."""
@@ -59,6 +61,8 @@ class Profile:
             raise self._wrong(f"Its rerank is {self.rerank!r:.60}", "Give True or False.")
         if not (_is_weight(self.importance) and self.importance <= 1):
             raise self._wrong(f"Its importance is {self.importance!r:.60}", "Give 0 to 1.")
+        if not isinstance(self.weights, Mapping):
+            raise self._wrong(f"Its weights are {self.weights!r:.60}", "Give one for each lane.")
         for lane, weight in self.weights.items():
             if lane not in LANES:
                 raise self._wrong(*unknown("lane", lane, LANES))
@@ -79,7 +83,7 @@ class Profile:
                     raise self._wrong(what, "Give one for each kind; 0 is off.")
         for one in numbers:
             if not _is_weight(one):
-                raise self._wrong(f"The weight of lane {lane!r} is {one!r}", "Give 0 or more.")
+                raise self._wrong(f"The weight of lane {lane!r} is {one!r}", "Give 0 to 1,000,000.")
 
     def _wrong(self, what: str, remedy: str) -> InvalidInput:
         return InvalidInput(what, where=f"profile {self.name!r}", remedy=remedy)
@@ -118,7 +122,7 @@ class Profile:
 def _is_weight(value: object) -> bool:
     if not isinstance(value, int | float) or isinstance(value, bool):
         return False
-    return math.isfinite(value) and value >= 0
+    return 0 <= value <= WEIGHT_MAX
 
 
 def _by_kind(factual: float, semantic: float, temporal: float, exploratory: float) -> Weight:
@@ -172,7 +176,7 @@ def profile_of(value: str | Profile | None) -> Profile:
         return BALANCED
     if isinstance(value, Profile):
         return value
-    if value not in PROFILES:
+    if not isinstance(value, str) or value not in PROFILES:
         what, remedy = unknown("profile", value, PROFILES)
         raise InvalidInput(what, remedy=f"{remedy} Or give a cerata.Profile.")
     return PROFILES[value]

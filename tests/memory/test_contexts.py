@@ -17,6 +17,7 @@ import cerata
 from cerata import ContextPolicy, Entity, Omission, Store
 from cerata.engine.events import RecallContext
 from cerata.engine.integrity import hash_bytes
+from cerata.memory.view import View
 from cerata.retrieval import framing
 from cerata.retrieval.context import Order
 from cerata.retrieval.tokens import tokenizer
@@ -208,3 +209,62 @@ def test_a_policy_order_or_form_that_there_is_not_is_refused(store: Store) -> No
         store.recall("x", policy="tierd")
     with pytest.raises(cerata.InvalidInput, match="order is 'newest'"):
         store.recall("x", order="newest")  # type: ignore[arg-type]
+
+
+def test_a_keyed_block_that_recalls_what_it_put_can_be_run_again() -> None:
+    """What came of the recall was held against the first run's, where days were others."""
+    with cerata.open(":memory:") as store:
+        days = set[int]()
+        for _ in range(2):
+            with store.transaction(key="turn-1"):
+                put = store.put_frame("the tea house")
+                days.add(store.frame(put).created.year)
+                store.recall("tea", record=True)
+        assert store.head.seq == 2
+    assert len(days) == 1
+    assert 1970 not in days
+
+
+def test_children_of_one_frame_with_spans_of_their_own_do_not_join() -> None:
+    """Of two that both began at 0 one was taken for a part of the other, and not told."""
+    with cerata.open(":memory:") as store:
+        parent = store.put_frame("dialogue").id
+        for text in ("Alpha tea is green.", "Gamma tea is black."):
+            store.put_frame(text, parent=parent, metadata={"span": [0, len(text)]})
+        assert "Gamma" in store.recall("tea").text
+
+
+def test_accesses_in_a_transaction_are_folded_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    """They were for each frame: a second for 2,000."""
+    folded, own = list[str](), View.own
+
+    def count(view: View, name: str) -> Any:
+        folded.append(name)
+        return own(view, name)
+
+    monkeypatch.setattr(View, "own", count)
+    with cerata.open(":memory:") as store:
+        store.put_frames([f"tea {number}" for number in range(30)])
+        store.record_access(*range(1, 31))
+        with store.transaction():
+            store.put_frame("tea")
+            store.accesses()
+            store.recall("tea", policy="tiered")
+    assert len(folded) <= 4
+
+
+@pytest.mark.hnsw
+def test_an_approximate_recall_says_so() -> None:
+    """It could not be made again: nothing said that a graph had chosen."""
+    with cerata.open(":memory:") as store:
+        store.put_frame("tea", embedding=[1.0, 0.0], space="toy")
+        context = store.recall("tea", embedding=[1.0, 0.0], approximate=True, record=True)
+        assert context.recorded is not None
+        [event] = store.log(context.recorded, context.recorded)
+        assert isinstance(event.body, RecallContext)
+        assert event.body.approximate
+
+
+def test_a_policy_of_ones_own_does_not_pass_for_one_that_comes_with_it() -> None:
+    with cerata.open(":memory:") as store, pytest.raises(cerata.InvalidInput, match="is another"):
+        store.recall("tea", policy=ContextPolicy("tiered", 1))

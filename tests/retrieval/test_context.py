@@ -389,3 +389,41 @@ def test_each_entry_is_counted_a_few_times_however_many_are_told() -> None:
         counter = Counting()
         filled_by(entries, budget, counter=counter)
         assert counter.characters < 5 * sum(len(entry.text) for entry in entries)
+
+
+LONG = "The harbour bridge opens in May. " + " ".join(f"Detail {n} is settled." for n in range(20))
+
+
+def plainly_filled(entries: Sequence[Entry], most: int, **told: Any) -> Filled:
+    return filled_by(entries, most, lambda _: [], **told)
+
+
+def test_what_was_said_again_is_told_as_long_as_the_newer_one() -> None:
+    """It was told in one line: the older of two equals comes first, and the newer was left out."""
+    entries = [Entry(1, "#1", LONG, tier="line"), Entry(2, "#2", LONG)]
+    filled = plainly_filled(entries, 900)
+    assert [(one.id, one.tier, one.clipped) for one in filled.items] == [(1, "full", False)]
+    assert filled.omissions == (Omission(2, duplicate_of=1),)
+
+
+@pytest.mark.parametrize("tier", ["full", "gist", "line"])
+def test_blanks_before_a_text_take_no_room(tier: Tier) -> None:
+    """Of a text that began with many there was nothing left to tell."""
+    text = "\n" * 17_000 + " ".join(f"word{n}" for n in range(300))
+    entries = [Entry(1, "#1", "best"), Entry(2, "#2", text, tier=tier)]
+    filled = plainly_filled(entries, 900, entry_tokens=200)
+    assert filled.items[1].text.startswith("word0")
+
+
+def test_a_source_without_its_text_is_not_told() -> None:
+    """It counted as shown, and what said the same was left out for it."""
+    texts = ("a best one", "words to say", "words to say")
+    entries = [Entry(n, f"#{n}", text) for n, text in enumerate(texts, start=1)]
+    filled = plainly_filled(entries, 900, entry_tokens=3)
+    assert [one.id for one in filled.items] == [1]
+    assert filled.omissions == (Omission(2), Omission(3))
+
+
+def test_a_cut_is_marked_at_its_end_also_where_tokens_are_long() -> None:
+    text = "Start " + ("=" * 64 + "\n") * 400
+    assert plainly_filled([Entry(1, "#1", text)], 1_500).items[0].text.endswith("…")

@@ -125,3 +125,12 @@ def test_a_policy_that_there_is_not_is_refused_with_the_nearest() -> None:
         policy_of("tierd")
     with pytest.raises(InvalidInput, match="no context policy 3"):
         policy_of(3)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(
+    "given",
+    [{"specific_factor": 10**400}, {"tier_days": (1, 10**400)}, {"duplicate_share": 10**400}],
+)
+def test_a_number_that_no_float_holds_is_bad_input(given: Any) -> None:
+    with pytest.raises(InvalidInput):
+        ContextPolicy("mine", 1, **given)

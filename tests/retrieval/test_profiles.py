@@ -77,3 +77,16 @@ def test_an_unknown_name_is_told_with_the_nearest() -> None:
         profile_of("word")
     with pytest.raises(InvalidInput, match="Known are balanced, words, chat"):
         profile_of("zzz")
+
+
+@pytest.mark.parametrize("weights", [{"text": 10**400}, {"text": 1e308}, None, ["text"]])
+def test_weights_that_cannot_be_summed_are_bad_input(weights: Any) -> None:
+    """Two of 1e308 were infinite together, and ranked by that."""
+    with pytest.raises(InvalidInput):
+        Profile("mine", 1, weights)
+
+
+@pytest.mark.parametrize("name", [["balanced"], {}])
+def test_what_is_no_name_of_a_profile_is_bad_input(name: Any) -> None:
+    with pytest.raises(InvalidInput):
+        profile_of(name)
