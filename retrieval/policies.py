@@ -22,7 +22,7 @@ Tier: TypeAlias = Literal["full", "gist", "line"]
 """How an entry is told: its text, some of its sentences, or the best of them."""
 
 _SPECIFIC_TERMS: Final = 8
-"""Words that name a thing as exactly as quotes do; the questions of LoCoMo have about half."""
+"""Words that name a thing as exactly as quotes do; set by hand."""
 
 
 def _is_number(value: object) -> TypeGuard[float]:

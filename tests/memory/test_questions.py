@@ -170,7 +170,7 @@ def test_a_source_is_one_short_line_whatever_a_title_is() -> None:
 def test_the_newest_views_share_what_was_worked_out_until_something_is_appended(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """Each question made masks and lengths of all frames anew: two fifths of its time by words."""
+    """Each question made masks and lengths of all frames anew."""
     worked: list[int] = []
     opened = Layer.open
 
