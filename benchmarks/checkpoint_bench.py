@@ -23,7 +23,7 @@ import cerata
 from cerata.engine.events import PutFrame
 from cerata.engine.log import Log
 from cerata.memory.store import Store
-from cerata.projections.projection import FoldedEvent
+from cerata.projections.projection import FoldedEvent, Projection
 from cerata.projections.registry import Registry, projection_key
 from cerata.replay.checkpoint import chunk_refs
 from cerata.replay.fold import Fold, replay
@@ -100,14 +100,13 @@ def costs(path: Path) -> Iterator[str]:
         head = log.head.seq
         for name in registry.names:
             started = time.process_time()
-            replay(log, registry=registry).folded(name)
+            replay(log, registry=registry).using(name, None, _key_and_size)
             folded = time.process_time()
             restored = Fold(log, registry)
-            projection = restored.folded(name)
+            key, held = restored.using(name, None, _key_and_size)
             done = time.process_time()
-            saved = log.toc().saved(projection_key(projection))
+            saved = log.toc().saved(key)
             stored = sum(ref.length for ref, _ in chunk_refs(log.file, saved))
-            held = getattr(projection, "size_bytes", None)
             yield (
                 f"{name:<12} fold {1e6 * (folded - started) / head:5.1f} us an event, "
                 f"restore {1e3 * (done - folded):6.1f} ms, in the file {stored / 1e6:6.2f} MB"
@@ -116,6 +115,10 @@ def costs(path: Path) -> Iterator[str]:
         started = time.process_time()
         restored.own(FirstWords.name, head // 2)
         yield f"{'':<12} as of the middle {1e3 * (time.process_time() - started):.0f} ms"
+
+
+def _key_and_size(projection: Projection) -> tuple[str, int | None]:
+    return projection_key(projection), getattr(projection, "size_bytes", None)
 
 
 def toc_size(path: Path, frames: int, checkpoints: int) -> tuple[int, int]:

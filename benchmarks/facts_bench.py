@@ -18,6 +18,7 @@ from typing import Any, Final
 import cerata
 from cerata import Assertion, Entity, Fact, Period
 from cerata.projections.facts import FactsProjection
+from cerata.projections.projection import Projection
 from cerata.projections.times import to_datetime, to_microseconds
 
 from .beside_sqlite import (
@@ -155,9 +156,9 @@ def asserting(path: str, peer: str, facts: Sequence[Assertion]) -> None:
         store.facts(facts[0].subject)
         taken = time.perf_counter() - started
         store.checkpoint()
-        folded = store._fold.folded(FactsProjection.name)  # pyright: ignore[reportPrivateUsage]
-        assert isinstance(folded, FactsProjection)
-        report("in memory", f"{folded.size_bytes / len(facts):.0f} bytes a fact")
+        fold = store._fold  # pyright: ignore[reportPrivateUsage]
+        size_bytes = fold.using(FactsProjection.name, None, _size_bytes)
+        report("in memory", f"{size_bytes / len(facts):.0f} bytes a fact")
     tables = Tables(peer)
     tables.create()
     started = time.perf_counter()
@@ -167,6 +168,11 @@ def asserting(path: str, peer: str, facts: Sequence[Assertion]) -> None:
     tables.close()
     report(f"assert in batches of {BATCH:,}, to the first answer", f"{len(facts) / taken:,.0f}/s")
     report("SQLite", f"{len(facts) / theirs:,.0f}/s")
+
+
+def _size_bytes(projection: Projection) -> int:
+    assert isinstance(projection, FactsProjection)
+    return projection.size_bytes
 
 
 def opening(path: str, peer: str, one: Assertion) -> None:

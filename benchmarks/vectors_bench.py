@@ -28,6 +28,7 @@ import cerata
 from cerata import Store
 from cerata.engine.events import PutFrame
 from cerata.projections.nearest import exact_scores, lengths_of
+from cerata.projections.projection import Projection
 from cerata.projections.vectors import VectorsProjection
 from cerata.retrieval.embedders.quantising import quantised
 
@@ -168,9 +169,8 @@ def asking(folder: Path, questions: Sequence[str], asked: Matrix, vectors: Matri
         live = times(store.at("HEAD").search)
         past = times(half.search)
         report("as of half of it, over a view of the newest", f"{ratio_of(past, live):.2f}")
-        folded = store._fold.folded(VectorsProjection.name)  # pyright: ignore[reportPrivateUsage]
-        assert isinstance(folded, VectorsProjection)
-        report("in memory, but for its numbers", f"{folded.size_bytes / len(vectors):.0f} a vector")
+        size_bytes = _size_bytes(store)
+        report("in memory, but for its numbers", f"{size_bytes / len(vectors):.0f} a vector")
         context = timed([partial(_recall, store, *pair) for pair in pairs])[1:]
         report("a context of 1,500 tokens", percentiles(context))
         found = recall(vectors, asked, lambda one: _nearest(store, one))
@@ -180,6 +180,15 @@ def asking(folder: Path, questions: Sequence[str], asked: Matrix, vectors: Matri
 
 def ratio_of(one: Sequence[float], other: Sequence[float]) -> float:
     return statistics.median(one) / statistics.median(other)
+
+
+def _size_bytes(store: cerata.Store) -> int:
+    def size_of(projection: Projection) -> int:
+        assert isinstance(projection, VectorsProjection)
+        return projection.size_bytes
+
+    fold = store._fold  # pyright: ignore[reportPrivateUsage]
+    return fold.using(VectorsProjection.name, None, size_of)
 
 
 def _recall(store: Store, question: str, vector: Matrix) -> object:

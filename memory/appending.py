@@ -98,8 +98,9 @@ class Appends(Reads):
         find = None if key is None else partial(self._log.find_key, key)
         transaction = Transaction(checks, find)
         transaction.look_up(tenant_of(full_scope(None, self._scope)))
-        token = self._transaction.set(transaction)
         try:
+            # Inside the block that resets it, since an interrupt may follow at once.
+            self._transaction.set(transaction)
             yield transaction
         except (Conflict, InvalidInput, NotFound) as error:
             if transaction.first is None:
@@ -112,7 +113,8 @@ class Appends(Reads):
                 remedy="What it was used for is done. Use a new key for a new request.",
             ) from error
         finally:
-            self._transaction.reset(token)
+            self._transaction.set(None)
+        transaction.check_whole()
         if not transaction.drafts:
             transaction.look_up_again()
         if transaction.first is not None and key is not None:

@@ -6,7 +6,8 @@ others may have written meanwhile.
 """
 
 from collections import ChainMap
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 
 from cerata.engine.codec import encode_payloads
 from cerata.engine.events import Draft, Scope
@@ -21,8 +22,19 @@ from .spaces import Shape, Spaces
 from .tagging import Tagging, TagKey
 
 
+@dataclass(frozen=True, slots=True)
+class Checked:
+    """Drafts that may be gathered: their payloads, and what later calls are checked against."""
+
+    payloads: list[bytes]
+    closing: Mapping[int, Closing]
+    tags: frozenset[TagKey]
+    shapes: Mapping[str, Shape]
+    ended: Ended | None
+
+
 class Checks:
-    """The checks of one transaction; a call that is refused leaves no trace in them.
+    """The checks of one transaction; only `keep` changes them.
 
     - ``_closing``, ``_tags``, ``_shapes`` and ``_ended`` are those of the drafts that were taken.
     """
@@ -36,14 +48,14 @@ class Checks:
         self._shapes: dict[str, Shape] = {}
         self._ended = Ended()
 
-    def take(self, drafts: Sequence[Draft], first: int, n: int | None) -> list[bytes]:
-        """Return the payloads of the drafts from place ``first`` on, once they can be appended.
+    def take(self, drafts: Sequence[Draft], first: int, n: int | None) -> Checked:
+        """Check the drafts from place ``first`` on.
 
         As if the log ended at event ``n``; by default it ends where it does. Cost: encoding them;
         a look at each frame that they name.
 
         Raises:
-            InvalidInput, NotFound, Conflict: as `Store.append` does; nothing was taken.
+            InvalidInput, NotFound, Conflict: as `Store.append` does.
         """
         new = drafts[first - 1 :]
         payloads = encode_payloads(new, first=first)
@@ -52,7 +64,7 @@ class Checks:
         spaces, rules = Spaces(new, shapes), FactRules(drafts, first)
         links = LinkRules(drafts, first)
         if not (references or references.causes or tagging or spaces or rules):
-            return payloads
+            return Checked(payloads, {}, frozenset(), {}, None)
         head = self._log.refresh().seq if n is None else n
         references.check_causes(self._log, self.scope, head)
         if references:
@@ -67,11 +79,17 @@ class Checks:
             tagging.check_free({*self._fold.own(Tags.name, head).rows, *self._tags}, ())
         if spaces:
             spaces.check(self._log, self._fold.frames(head), head)
+        ended = None
         if rules:
             ended = self._ended.copy()
             rules.check(self._fold.facts(head), head, ended)
-            self._ended = ended
-        self._closing.update(closing.maps[0])
-        self._tags |= tagging.keys
-        self._shapes.update(shapes.maps[0])
-        return payloads
+        keys = frozenset(tagging.keys)
+        return Checked(payloads, closing.maps[0], keys, shapes.maps[0], ended)
+
+    def keep(self, checked: Checked) -> None:
+        """Check later calls against drafts that were gathered, too."""
+        if checked.ended is not None:
+            self._ended = checked.ended
+        self._closing.update(checked.closing)
+        self._tags |= checked.tags
+        self._shapes.update(checked.shapes)

@@ -75,27 +75,37 @@ class DraftEvent(Event, frozen=True, dict=True, kw_only=True):
 
 
 class DraftFolds:
-    """The projections of drafts alone, fed as they come."""
+    """The projections of drafts alone, fed as they come.
+
+    - An attribute never holds a fold that is being changed: it is None until the change is done,
+      and an interrupted fold is made anew from all drafts.
+    """
 
     def __init__(self) -> None:
-        self._frames = FramesProjection()
-        self._fulltext = FulltextProjection()
+        self._frames: FramesProjection | None = None
+        self._fulltext: FulltextProjection | None = None
         self._events: list[GatheredEvent] = []
         self._terms: JointTerms | None = None
 
     def extend(self, events: Sequence[GatheredEvent]) -> None:
-        """Take the next drafts; they are folded when they are asked for."""
+        """Take the next drafts; a read folds them."""
         self._events += events
 
     def frames(self, through: int | None = None) -> Frames:
         """Return the frames of the drafts, all of them; ``through`` is less than all."""
-        self._frames.apply(self._events[self._frames.seq :])
-        return self._frames.snapshot()
+        fold, self._frames = self._frames or FramesProjection(), None
+        fold.apply(self._events[fold.seq :])
+        frames = fold.snapshot()
+        self._frames = fold
+        return frames
 
     def fulltext(self, through: int | None = None) -> Fulltext:
         """Return the full text of the drafts, all of them."""
-        self._fulltext.apply(self._events[self._fulltext.seq :])
-        return self._fulltext.snapshot()
+        fold, self._fulltext = self._fulltext or FulltextProjection(), None
+        fold.apply(self._events[fold.seq :])
+        fulltext = fold.snapshot()
+        self._fulltext = fold
+        return fulltext
 
     def fulltext_over(self, lower: Fulltext, rows: int) -> Fulltext:
         """Return the full text of the log's first ``rows`` frames and, after them, of the drafts.

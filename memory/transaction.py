@@ -16,7 +16,7 @@ from cerata.engine.events import (
 from cerata.engine.limits import BATCH_EVENTS_MAX
 from cerata.engine.log import KeyUse
 
-from .checks import Checks
+from .checks import Checked, Checks
 from .drafting import arguments_hash, within_scope
 from .gathered import Gathering
 from .text_vectors import TextVectors
@@ -46,6 +46,7 @@ class Transaction:
         self._tenants = set[str]()
         self._calls: list[bytes] = []
         self._base: View | None = None
+        # None while it takes drafts: after an interrupt it is made anew from all of them.
         self._gathering: Gathering | None = None
 
     def add(self, drafts: Sequence[Draft]) -> Receipt:
@@ -63,14 +64,18 @@ class Transaction:
                 f"The transaction would pass {BATCH_EVENTS_MAX:,} events",
                 remedy="Write it in several transactions.",
             )
+        self.check_whole()
         drafts = within_scope(drafts, self._checks.scope)
         first = len(self.drafts) + 1
         try:
             self.drafts += drafts
-            self.payloads += self._checked(first)
+            checked = self._checked(first)
         except BaseException:
-            del self.drafts[first - 1 :], self.payloads[first - 1 :]
+            del self.drafts[first - 1 :]
             raise
+        self._checks.keep(checked)
+        # Last: a draft without a payload shows that an interrupt came in between.
+        self.payloads += checked.payloads
         places = tuple(-place for place in range(first, len(self.drafts) + 1))
         made = tuple(
             place
@@ -88,8 +93,20 @@ class Transaction:
             ),
         )
 
-    def _checked(self, first: int) -> list[bytes]:
-        """Return the payloads from a place on.
+    def check_whole(self) -> None:
+        """Refuse to go on after a call that an interrupt left half done.
+
+        Raises:
+            Conflict: a call in the block was interrupted.
+        """
+        if len(self.drafts) != len(self.payloads):
+            raise Conflict(
+                "A call in the transaction was interrupted, so the block is not whole",
+                remedy="Run the block again; nothing of it was written.",
+            )
+
+    def _checked(self, first: int) -> Checked:
+        """Return what the checks found of the drafts from a place on.
 
         What the end of the block would refuse is refused now, as far as it can be known.
         """
@@ -131,8 +148,9 @@ class Transaction:
         """
         if self._find is None or self.first is not None or tenant in self._tenants:
             return
+        found = self._find(tenant)
         self._tenants.add(tenant)
-        self._take(self._find(tenant))
+        self._take(found)
 
     def look_up_again(self) -> None:
         """Find the first use by a writer who was quicker than this block."""
@@ -151,10 +169,15 @@ class Transaction:
 
     def view(self, newest: Callable[[], View]) -> View:
         """Return what reads in the block see; ``newest`` gives the log's view for the first."""
-        if self._base is None or self._gathering is None:
-            self._base = newest()
+        base = self._base
+        if base is None:
+            base = self._base = newest()
+        gathering, self._gathering = self._gathering, None
+        if gathering is None:
             # A block that is run again sees what it put as made when it was.
             first = self.first
-            recorded = (self._base.now_us or 0) if first is None else first.appended.head.recorded
-            self._gathering = Gathering(self._base.base, recorded)
-        return self._base.over(self._gathering.through(self.drafts))
+            recorded = (base.now_us or 0) if first is None else first.appended.head.recorded
+            gathering = Gathering(base.base, recorded)
+        gathered = gathering.through(self.drafts)
+        self._gathering = gathering
+        return base.over(gathered)

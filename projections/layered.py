@@ -26,16 +26,18 @@ class JointTerms:
     def __init__(self, lower: VocabularyView) -> None:
         self.lower = lower
         self.ids = Column(np.uint32)
-        self._next = len(lower)
 
     def extend(self, upper: VocabularyView) -> None:
         """Number the terms that the upper fold has met since; about 10 us each."""
+        known = len(self.lower)
+        following = known + int(np.count_nonzero(self.ids.view() >= known))
+        added: list[int] = []
         for term_id in range(len(self.ids), len(upper)):
-            found = self.lower.find(upper.text(term_id))
-            if found is None:
-                found = self._next
-                self._next += 1
-            self.ids.extend([found])
+            lower_id = self.lower.find(upper.text(term_id))
+            added.append(following if lower_id is None else lower_id)
+            following += lower_id is None
+        # All at once: an interrupt leaves the numbers of before.
+        self.ids.extend(added)
 
 
 class LayeredVocabulary(VocabularyView):

@@ -1,12 +1,17 @@
 """Folding: projections restored from checkpoints, brought up to the log, and saved again.
 
 Owns when and over what the folds run; the folds themselves are pure (`cerata.projections`), and
-what a checkpoint looks like is `checkpoint`'s. Nothing is folded until somebody asks: opening and
-appending touch the log alone. Any chunk that does not verify is folded again from its own events.
+`checkpoint` owns the form of a checkpoint. Folding is lazy: opening and appending touch the log
+alone. If a chunk does not verify, its own events are folded again.
+
+An exception may strike at any bytecode of a fold (Ctrl-C, MemoryError, an alarm). So a projection
+is taken out of the table of settled states before anything changes it, and is put back by one
+assignment after the last change. An interrupted fold leaves no entry: the next read restores the
+projection and folds it again.
 """
 
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, suppress
 from dataclasses import dataclass, replace
 from typing import Final, TypeVar
@@ -18,7 +23,9 @@ from cerata.engine.errors import (
     OutcomeUnknown,
     ProjectionFailed,
     StorageFailed,
+    Unsupported,
 )
+from cerata.engine.events import Event
 from cerata.engine.format.toc import Ref, SavedProjection, Toc
 from cerata.engine.log import Log
 from cerata.projections.fact_table import Facts
@@ -53,6 +60,7 @@ _OWN_KEPT_MAX: Final = 8
 """States of users' own projections that are kept for whoever asks again."""
 
 ProjectionType = TypeVar("ProjectionType", bound=Projection)
+Result = TypeVar("Result")
 
 Progress = Callable[[str, int, int], None]
 """Called with what is being done, how many events are done, and how many there are."""
@@ -90,9 +98,14 @@ class Fold:
         self._last = last
         self._use_checkpoints = use_checkpoints
         self._mutex = threading.RLock()
-        self._projections = {name: self.registry.make(name) for name in self.registry.names}
-        self._restored: set[str] = set()
+        # Whole states only: a projection that is being changed is not in it.
+        self._settled: dict[str, Projection] = {}
+        # The first event whose payload cannot be decoded, once a fold has met it.
+        self._undecodable: int | None = None
         self._failed: set[str] = set()
+        self._keys = {
+            name: projection_key(self.registry.make(name)) for name in self.registry.names
+        }
         self._seen: tuple[Toc | None, int] = None, 0
         # The head from which on an automatic save is tried.
         self._try_from = 0
@@ -109,18 +122,15 @@ class Fold:
 
     def frames(self, through: int | None = None) -> Frames:
         """Return frames folded at least through an event, by default the log's head."""
-        with self._mutex:
-            return self._folded_as(FramesProjection, through).snapshot()
+        return self._using_kind(FramesProjection, through, FramesProjection.snapshot)
 
     def fulltext(self, through: int | None = None) -> Fulltext:
         """Return the full text folded at least through an event, by default the log's head."""
-        with self._mutex:
-            return self._folded_as(FulltextProjection, through).snapshot()
+        return self._using_kind(FulltextProjection, through, FulltextProjection.snapshot)
 
     def fact_text(self, through: int | None = None) -> FactText:
         """Return the text of facts folded at least through an event, by default the log's head."""
-        with self._mutex:
-            return self._folded_as(FactTextProjection, through).fact_text()
+        return self._using_kind(FactTextProjection, through, FactTextProjection.fact_text)
 
     def fact_text_over(self, seq: int, events: Sequence[FoldedEvent]) -> FactText:
         """Return the text of the facts of event ``seq`` with events over it that are in no log yet.
@@ -133,8 +143,8 @@ class Fold:
         """Return facts folded at least through an event, by default the log's head."""
         facts = self._last_facts
         if facts is None or through is None or facts.seq < through:
-            with self._mutex:
-                facts = self._last_facts = self._folded_as(FactsProjection, through).snapshot()
+            facts = self._using_kind(FactsProjection, through, FactsProjection.snapshot)
+            self._last_facts = facts
         return facts
 
     def facts_over(self, seq: int, events: Sequence[FoldedEvent]) -> Facts:
@@ -145,8 +155,8 @@ class Fold:
         """Return links folded at least through an event, by default the log's head."""
         links = self._last_links
         if links is None or through is None or links.seq < through:
-            with self._mutex:
-                links = self._last_links = self._folded_as(LinksProjection, through).snapshot()
+            links = self._using_kind(LinksProjection, through, LinksProjection.snapshot)
+            self._last_links = links
         return links
 
     def links_over(self, seq: int, events: Sequence[FoldedEvent]) -> Links:
@@ -155,22 +165,28 @@ class Fold:
 
     def vectors(self, through: int | None = None) -> Vectors:
         """Return vectors folded at least through an event, by default the log's head."""
-        with self._mutex:
-            return self._folded_as(VectorsProjection, through).snapshot()
+        return self._using_kind(VectorsProjection, through, VectorsProjection.snapshot)
 
-    def _folded_as(self, kind: type[ProjectionType], through: int | None) -> ProjectionType:
-        """Return a built-in projection folded at least through an event."""
-        projection = self.folded(kind.name, through)
-        assert isinstance(projection, kind)
-        return projection
+    def _using_kind(
+        self,
+        kind: type[ProjectionType],
+        through: int | None,
+        read: Callable[[ProjectionType], Result],
+    ) -> Result:
+        """Return what ``read`` makes of a built-in projection; as `using`."""
+
+        def read_kind(projection: Projection) -> Result:
+            assert isinstance(projection, kind)
+            return read(projection)
+
+        return self.using(kind.name, through, read_kind)
 
     def _over(
         self, kind: type[ProjectionType], seq: int, events: Sequence[FoldedEvent]
     ) -> ProjectionType:
         """Return a copy of a built-in projection at event ``seq``, with events folded over it."""
-        with self._mutex:
-            base = self._folded_as(kind, seq).chunk(0, seq)
         upper = kind()
+        base = self._using_kind(kind, seq, lambda projection: projection.chunk(0, seq))
         if seq:
             upper.load(base)
         upper.apply(events)
@@ -181,7 +197,7 @@ class Fold:
         with self._mutex:
             found = self._stored.get(space.key)
             if found is None or found.source is not space.rows:
-                # After a rebuild the rows may be others; a view from before it has the old ones.
+                # A later fold has other rows; a view from before it keeps the old ones.
                 found = self._stored[space.key] = StoredVectors(self._log, space.rows)
             return found
 
@@ -206,7 +222,7 @@ class Fold:
         with self._mutex:
             found = self._own.pop((name, seq), None)
             if found is None:
-                found = self._own_at(name, seq)
+                found = self.using(name, seq, lambda fold: self._rows_at(fold, seq).snapshot())
             self._own[name, seq] = found
             while len(self._own) > _OWN_KEPT_MAX:
                 del self._own[next(iter(self._own))]
@@ -218,26 +234,16 @@ class Fold:
         Raises:
             As `own`; ProjectionFailed: it raised at one of these too.
         """
-        with self._mutex:
-            return self._row_fold(name, seq).over(self.own(name, seq), events)
+        base = self.own(name, seq)
+        return _row_fold(self.registry.make(name)).over(base, events)
 
-    def _own_at(self, name: str, seq: int) -> OwnProjection:
-        return self._row_fold_at(self._row_fold(name, seq), seq).snapshot()
-
-    def _row_fold(self, name: str, seq: int) -> RowFold:
-        projection = self.folded(name, seq)
-        if not isinstance(projection, RowFold):
-            raise InvalidInput(
-                f"The projection {name!r} is a built-in one",
-                remedy="Read it through search, frames and the like.",
-            )
-        return projection
-
-    def _row_fold_at(self, projection: RowFold, seq: int) -> RowFold:
-        if projection.seq > seq:
-            projection = projection.at_range(seq)
-            apply_events(projection, self._log.read(projection.seq + 1, seq))
-        return projection
+    def _rows_at(self, projection: Projection, seq: int) -> RowFold:
+        """Return a fold of rows at event ``seq``: the one given, or a copy that is earlier."""
+        fold = _row_fold(projection)
+        if fold.seq > seq:
+            fold = fold.at_range(seq)
+            apply_events(fold, self._log.read(fold.seq + 1, seq))
+        return fold
 
     def digests(self) -> dict[str, bytes]:
         """Return every projection's digest at the log's head.
@@ -246,26 +252,37 @@ class Fold:
             ProjectionFailed: a user's own raised on the way.
         """
         with self._mutex:
-            self._advance_together()
-            return {name: self.folded(name).digest() for name in self._projections}
+            self._settle_all(self._taken_together())
+            return {name: self.using(name, None, _digest) for name in self.registry.names}
 
     def digest_at(self, name: str, seq: int) -> bytes:
         """Return a projection's digest at an event; of a user's own in the past, by replay."""
-        with self._mutex:
-            projection = self.folded(name, seq)
+
+        def digest(projection: Projection) -> bytes:
             if isinstance(projection, RowFold):
-                projection = self._row_fold_at(projection, seq)
+                projection = self._rows_at(projection, seq)
             return projection.digest_at(seq)
 
-    def folded(self, name: str, through: int | None = None) -> Projection:
-        """Return a projection folded at least through an event, by default the head.
+        return self.using(name, seq, digest)
 
-        Who holds it must be the only one who folds.
+    def using(self, name: str, through: int | None, read: Callable[[Projection], Result]) -> Result:
+        """Return what ``read`` makes of a projection folded at least through an event.
+
+        Without ``through`` it is folded to the head. ``read`` must keep no reference to the
+        projection, which a later call changes. If ``read`` raises, the state is dropped.
+
+        Raises:
+            NotFound: no projection has this name. Corrupt: the log is damaged before the event.
+            ProjectionFailed: the user's code raised before the event.
         """
         with self._mutex:
-            projection = self._projections.get(name) or self.registry.make(name)
-            self._advance(projection, through)
-            return projection
+            projection, fault = self._advanced(name, through)
+            if fault is None:
+                result = read(projection)
+                self._settled[name] = projection
+                return result
+            self._settled[name] = projection
+            raise fault
 
     # --- restoring and folding -------------------------------------------------------------------
 
@@ -275,52 +292,86 @@ class Fold:
         head = self._log.head.seq
         return head if self._last is None else min(head, self._last)
 
-    def _advance(self, projection: Projection, through: int | None = None) -> None:
-        """Fold to the end; a fault on the way is an error only if it lies before ``through``."""
-        self._restore(projection)
-        end = self._end
-        wanted = end if through is None else through
-        try:
-            while projection.seq < end and projection.seq < wanted:
-                stop = min(end, next_stop(projection.seq))
-                apply_events(projection, self._log.read(projection.seq + 1, stop))
-                if stop < end:
-                    # A long way: what is folded need not be folded again if we are killed.
-                    self._save_quietly([projection])
-        except Corrupt as error:
-            if projection.seq < wanted:
-                raise hole(error, projection.seq) from error
-        except ProjectionFailed:
-            self._failed.add(projection.name)
-            if projection.seq < wanted:
-                raise
+    def _take(self, name: str) -> Projection:
+        """Take a projection out of the settled ones, or restore it; `_settled` gets it back.
 
-    def _advance_together(self) -> None:
-        """Fold those that stand at one event in one pass over the log, which decodes it once."""
-        every = list(self._projections.values())
-        for projection in every:
-            self._restore(projection)
-        first = min(projection.seq for projection in every)
-        together = [projection for projection in every if projection.seq == first]
+        Raises:
+            NotFound: no projection has this name.
+        """
+        projection = self._settled.pop(name, None)
+        if projection is None:
+            projection = self.registry.make(name)
+            if self._use_checkpoints:
+                saved = self._log.toc().saved(projection_key(projection))
+                self.reports[name] = self.load(saved, projection)
+        return projection
+
+    def _advanced(
+        self, name: str, through: int | None
+    ) -> tuple[Projection, Corrupt | ProjectionFailed | None]:
+        """Take a projection and fold it; return it with the fault that ended the fold too early."""
+        while True:
+            projection = self._take(name)
+            try:
+                return projection, self._advance(projection, through)
+            except _Undecodable as error:
+                # The step that met the payload is half done: fold again, up to that event.
+                self._undecodable = error.seq
+
+    def _advance(
+        self, projection: Projection, through: int | None = None
+    ) -> Corrupt | ProjectionFailed | None:
+        """Fold to the end; return a fault on the way if it lies before ``through``.
+
+        The state is whole on return, fault or not.
+        """
+        wanted = self._end if through is None else through
+        end = self._end if self._undecodable is None else min(self._end, self._undecodable - 1)
+        damage: Corrupt | None = None
         try:
-            for batch in batches(self._log.read(first + 1, self._end)):
+            while projection.seq < min(end, wanted) and damage is None:
+                stop = min(end, next_stop(projection.seq))
+                damage = _fold_events(projection, self._log.read(projection.seq + 1, stop))
+                if stop < end and damage is None:
+                    # A long way: what is folded need not be folded again if we are killed.
+                    self._save_quietly(projection)
+        except ProjectionFailed as error:
+            self._failed.add(projection.name)
+            return error if projection.seq < wanted else None
+        if damage is None and end < self._end:
+            damage = self._damage_of_payload()
+        return None if damage is None or projection.seq >= wanted else hole(damage, projection.seq)
+
+    def _damage_of_payload(self) -> Corrupt:
+        """Return the error of the first event whose payload cannot be decoded."""
+        assert self._undecodable is not None
+        event = self._log.event(self._undecodable)
+        try:
+            _ = event.body
+        except Corrupt as error:
+            return error
+        raise AssertionError("a payload that could not be decoded can be")
+
+    def _taken_together(self) -> list[Projection]:
+        """Take every projection; fold those at one event in one pass, which decodes it once."""
+        taken = [self._take(name) for name in self.registry.names]
+        first = min(projection.seq for projection in taken)
+        together = [projection for projection in taken if projection.seq == first]
+        pieces = batches(self._log.read(first + 1, self._end))
+        with suppress(Corrupt):
+            # A later read past the damage raises it.
+            for batch in _decodable(pieces):
                 for projection in list(together):
                     try:
                         projection.apply(batch)
                     except ProjectionFailed:
                         together.remove(projection)
-        except Corrupt:
-            # Whoever asks for what lies beyond is told.
-            return
+        return taken
 
-    def _restore(self, projection: Projection) -> None:
-        """Load the projection's checkpoint, once."""
-        if projection.name in self._restored:
-            return
-        if self._use_checkpoints:
-            saved = self._log.toc().saved(projection_key(projection))
-            self.reports[projection.name] = self.load(saved, projection)
-        self._restored.add(projection.name)
+    def _settle_all(self, taken: Sequence[Projection]) -> None:
+        """Put whole states back."""
+        for projection in taken:
+            self._settled[projection.name] = projection
 
     def load(self, saved: SavedProjection, projection: Projection) -> FoldReport:
         """Load a checkpoint's chunks; fold the events of those that cannot be used."""
@@ -340,13 +391,15 @@ class Fold:
             except Corrupt as error:
                 bad[ref.first_seq] = str(error)
                 before = projection.seq
+                hurt: Corrupt | ProjectionFailed | None
                 try:
-                    apply_events(projection, self._log.read(before + 1, ref.last_seq))
-                except (Corrupt, ProjectionFailed):
-                    # The log is damaged there too; whoever asks for what lies beyond is told.
+                    hurt = _fold_events(projection, self._log.read(before + 1, ref.last_seq))
+                except ProjectionFailed as failure:
+                    hurt = failure
+                replayed += projection.seq - before
+                if hurt is not None:
+                    # A read past this place folds on from here, and raises the error.
                     break
-                finally:
-                    replayed += projection.seq - before
         restored = projection.seq - replayed
         return FoldReport(restored, replayed, tuple(bad.values()), frozenset(bad))
 
@@ -366,8 +419,8 @@ class Fold:
         toc = self._log.toc()
         if toc is not self._seen[0]:
             saved = [
-                toc.saved(projection_key(projection)).seq
-                for name, projection in self._projections.items()
+                toc.saved(self._keys[name]).seq
+                for name in self.registry.names
                 if name not in self._failed
             ]
             self._seen = toc, min(saved)
@@ -389,7 +442,7 @@ class Fold:
         """
         with self._mutex:
             self._log.refresh()
-            self._save(self._all_folded(), tail=True)
+            self._save_all(tail=True)
 
     def save_if_due(self) -> bool:
         """Save the complete ranges of every projection, if it is due; return whether it was.
@@ -403,49 +456,51 @@ class Fold:
             if not self._may_save() or not self.is_due():
                 return False
             with self._mutex:
-                self._save(self._all_folded(), tail=False, wait=False)
+                self._save_all(tail=False, wait=False)
         except Exception:  # noqa: BLE001 - some of the code is a user's
             # It may fail again, and had its cost: not with every append.
             self._try_from = self._log.head.seq + RANGE_SEQS
         return True
 
-    def _all_folded(self) -> list[Projection]:
-        self._advance_together()
-        for projection in self._projections.values():
-            try:
-                self._advance(projection)
-            except ProjectionFailed:
-                # Whoever reads it is told; the others go on.
-                continue
-        return list(self._projections.values())
-
     def _may_save(self) -> bool:
         is_whole = self._use_checkpoints and self._last is None
         return is_whole and self._log.is_writable and self._log.is_open
 
-    def _save_quietly(self, projections: Sequence[Projection]) -> None:
-        """Save complete ranges where nobody asked for it: it must not fail what somebody did."""
+    def _save_quietly(self, projection: Projection) -> None:
+        """Save the complete ranges of a taken projection; a failure must not fail the read."""
         if not self._may_save():
             return
         try:
-            self._save(projections, tail=False, wait=False)
+            plan = self._planned(projection, self._log.toc(), tail=False)
+            self._publish({} if plan is None else {projection.name: plan}, wait=False)
         except (StorageFailed, Corrupt, Locked, OutcomeUnknown):
-            # Nothing is lost by it. A poisoned handle says so at its next call.
+            # Nothing is lost by it. The next call of a poisoned handle raises.
             return
 
-    def _save(self, projections: Sequence[Projection], *, tail: bool, wait: bool = True) -> None:
+    def _save_all(self, *, tail: bool, wait: bool = True) -> None:
+        """Fold every projection to the head, and save it. Needs the mutex."""
+        self._settle_all(self._taken_together())
         toc, plans = self._log.toc(), dict[str, Plan]()
-        for projection in projections:
-            key = projection_key(projection)
-            report = self.reports.get(projection.name)
-            bad = frozenset[int]() if report is None else report.bad_seqs
-            plan = plan_checkpoint(projection, self._log.file, toc.saved(key), tail=tail, bad=bad)
+        for name in self.registry.names:
+            projection, _ = self._advanced(name, None)
+            plan = self._planned(projection, toc, tail=tail)
+            self._settled[name] = projection
             if plan is not None:
-                plans[key] = plan
+                plans[name] = plan
+        self._publish(plans, wait=wait)
+
+    def _planned(self, projection: Projection, toc: Toc, *, tail: bool) -> Plan | None:
+        """Return what a checkpoint of a taken projection would write."""
+        report = self.reports.get(projection.name)
+        bad = frozenset[int]() if report is None else report.bad_seqs
+        saved = toc.saved(projection_key(projection))
+        return plan_checkpoint(projection, self._log.file, saved, tail=tail, bad=bad)
+
+    def _publish(self, plans: Mapping[str, Plan], *, wait: bool) -> None:
         if plans:
-            publish(self._log, plans, wait=wait)
-            for projection in projections:
-                self._forget_damage(projection.name)
+            publish(self._log, {self._keys[name]: plan for name, plan in plans.items()}, wait=wait)
+            for name in plans:
+                self._forget_damage(name)
 
     def _forget_damage(self, name: str) -> None:
         """What was damaged of a projection has been written anew."""
@@ -462,13 +517,79 @@ class Fold:
 
     def replace(self, fresh: Projection) -> None:
         """Let a projection that was folded elsewhere serve from here on."""
-        self._projections[fresh.name] = fresh
+        # What was read from the old state goes first, so that none of it outlives an interrupt.
         self.replaced += 1
         self._last_facts = self._last_links = None
-        self._restored.add(fresh.name)
-        self._failed.discard(fresh.name)
         self._own.clear()
+        self._failed.discard(fresh.name)
         self._forget_damage(fresh.name)
+        self._settled[fresh.name] = fresh
+
+
+class _Undecodable(Exception):
+    """A step met an event whose payload cannot be decoded; ``seq`` is its seq."""
+
+    def __init__(self, seq: int) -> None:
+        super().__init__(seq)
+        self.seq = seq
+
+
+def _fold_events(projection: Projection, events: Iterator[Event]) -> Corrupt | None:
+    """Fold events in batches; return the damage that reading met, every event before it folded.
+
+    Raises:
+        ProjectionFailed: the user's code raised; every event before that one is folded.
+        _Undecodable: a payload cannot be decoded; the state is half changed.
+    """
+    pieces = batches(events)
+    while True:
+        try:
+            batch = next(pieces, None)
+        except Corrupt as damage:
+            return damage
+        if batch is None:
+            return None
+        try:
+            projection.apply(batch)
+        except Corrupt as error:
+            raise _Undecodable(_first_undecodable(batch)) from error
+
+
+def _decodable(pieces: Iterator[list[Event]]) -> Iterator[list[Event]]:
+    """Yield batches up to the first event whose payload cannot be decoded."""
+    for batch in pieces:
+        for place, event in enumerate(batch):
+            try:
+                _ = event.body
+            except Corrupt:
+                yield batch[:place]
+                return
+            except Unsupported:
+                # A body of another version: a projection that handles it raises.
+                continue
+        yield batch
+
+
+def _first_undecodable(batch: Sequence[Event]) -> int:
+    for event in batch:
+        try:
+            _ = event.body
+        except Corrupt:
+            return event.seq
+    raise AssertionError("a fold raised Corrupt, and each payload of its batch can be decoded")
+
+
+def _row_fold(projection: Projection) -> RowFold:
+    if not isinstance(projection, RowFold):
+        raise InvalidInput(
+            f"The projection {projection.name!r} is a built-in one",
+            remedy="Read it through search, frames and the like.",
+        )
+    return projection
+
+
+def _digest(projection: Projection) -> bytes:
+    return projection.digest()
 
 
 def silent(doing: str, done: int, total: int) -> None:

@@ -9,6 +9,7 @@ else.
 
 import threading
 from collections.abc import Callable
+from functools import partial
 from typing import Any, Final
 
 import numpy as np
@@ -44,12 +45,11 @@ class Graph:
                 remedy="Run: pip install 'cerata[hnsw]'; or leave approximate out.",
             ) from error
         index: Any = hnswlib.Index
-        self._index = index(space="cosine" if metric == "cosine" else "ip", dim=dimension)
-        self._index.init_index(
-            max_elements=1, M=EDGES, ef_construction=EFFORT_BUILDING, random_seed=_SEED
-        )
+        self._make = partial(index, space="cosine" if metric == "cosine" else "ip", dim=dimension)
         self._mutex = threading.Lock()
-        self._count = 0
+        # The index and its number of rows; None while rows are added, so that an interrupted one
+        # is built anew.
+        self._built: tuple[Any, int] | None = None
 
     def proposed(
         self, space: Space, read: Callable[[I64], Matrix], allowed: Mask, query: Query, k: int
@@ -65,25 +65,35 @@ class Graph:
         if len(rows) <= wanted:
             return rows
         with self._mutex:
-            self._grow(space, read)
-            self._index.set_ef(2 * wanted)
+            index, count = self._grown(space, read)
+            index.set_ef(2 * wanted)
             let_in = None
-            if len(rows) < self._count:
+            if len(rows) < count:
                 let_in = frozenset[int](rows.tolist()).__contains__
             try:
-                found, _ = self._index.knn_query(query, k=wanted, num_threads=1, filter=let_in)
+                found, _ = index.knn_query(query, k=wanted, num_threads=1, filter=let_in)
             except RuntimeError:
                 return candidates(space, allowed, query, k)
         return np.sort(found[0].astype(np.int64))
 
-    def _grow(self, space: Space, read: Callable[[I64], Matrix]) -> None:
-        """Add the rows that came since, in their order."""
+    def _grown(self, space: Space, read: Callable[[I64], Matrix]) -> tuple[Any, int]:
+        """Return the index with the rows that came since added in their order, and their number."""
         total = len(space.seqs)
-        if self._count >= total:
-            return
-        self._index.resize_index(total)
-        step = max(STEP_NUMBERS // space.key[2], 1)
-        for start in range(self._count, total, step):
-            rows = np.arange(start, min(start + step, total))
-            self._index.add_items(read(rows).astype(np.float32), rows, num_threads=1)
-            self._count = int(rows[-1]) + 1
+        index, count = self._built or (self._empty(), 0)
+        if count < total:
+            self._built = None
+            index.resize_index(total)
+            step = max(STEP_NUMBERS // space.key[2], 1)
+            for start in range(count, total, step):
+                rows = np.arange(start, min(start + step, total))
+                index.add_items(read(rows).astype(np.float32), rows, num_threads=1)
+            count = total
+        self._built = index, count
+        return index, count
+
+    def _empty(self) -> Any:
+        index = self._make()
+        index.init_index(
+            max_elements=1, M=EDGES, ef_construction=EFFORT_BUILDING, random_seed=_SEED
+        )
+        return index

@@ -74,7 +74,7 @@ class StoredVectors(StoredSpace):
     """The vectors of one space of a log; any thread may read them.
 
     - ``_kept`` and ``_lengths`` have an item for each row; those that ``_has`` are read already.
-    - ``_offsets`` says where in ``_file`` the first rows stand, all sealed.
+    - ``_placed`` is a file and the offsets in it of the first rows, all sealed.
     """
 
     def __init__(self, log: Log, source: SpaceRows) -> None:
@@ -84,8 +84,7 @@ class StoredVectors(StoredSpace):
         self._has = np.empty(0, np.bool_)
         # Of rows that no question compared yet, one at least.
         self._is_damaged = False
-        self._file = log.file
-        self._offsets = Column(np.int64)
+        self._placed = log.file, Column(np.int64)
         self._looking = threading.Lock()
         self._graph: Graph | None = None
 
@@ -174,18 +173,20 @@ class StoredVectors(StoredSpace):
     def _places_of(self, space: Space) -> tuple[LogFile, I64]:
         """Return the file, and where in it rows stand, up to the first that is not sealed."""
         with self._looking:
-            while self._file is not self._log.file or len(self._offsets) < len(space.seqs):
+            while self._placed[0] is not self._log.file or len(self._placed[1]) < len(space.seqs):
                 file = self._log.file
-                if self._file is not file:
+                if self._placed[0] is not file:
                     # A compactor put another in its place, where they stand elsewhere.
-                    self._file, self._offsets = file, Column(np.int64)
-                found = self._log.embedding_offsets(self._key, space.seqs[len(self._offsets) :])
+                    self._placed = file, Column(np.int64)
+                offsets = self._placed[1]
+                found = self._log.embedding_offsets(self._key, space.seqs[len(offsets) :])
                 if self._log.file is not file:
                     continue
                 unsealed = np.flatnonzero(found < 0)
-                self._offsets.extend(found[: unsealed[0]] if len(unsealed) else found)
+                offsets.extend(found[: unsealed[0]] if len(unsealed) else found)
                 break
-            return self._file, self._offsets.view()
+            file, offsets = self._placed
+            return file, offsets.view()
 
     def _verified(self, space: Space, wanted: I64, data: U8) -> Matrix:
         same = hashes64([row.tobytes() for row in data]) == space.checks[wanted]

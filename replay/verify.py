@@ -256,12 +256,19 @@ class _Replaying:
 
         Of rows, which have no digest at every event: the first that can be at fault.
         """
-        if isinstance(one.replayed, RowFold):
-            serving = self._fold.folded(one.name, self._end)
-            if not isinstance(serving, RowFold) or serving.seq != self._end:
+        replayed = one.replayed
+        if isinstance(replayed, RowFold):
+
+            def compare(serving: Projection) -> "tuple[int, frozenset[bytes]] | None":
+                if not isinstance(serving, RowFold) or serving.seq != self._end:
+                    return None
+                return replayed.compare(serving)
+
+            differing = self._fold.using(one.name, self._end, compare)
+            if differing is None:
                 return None
-            equal, keys = one.replayed.compare(serving)
-            return self._first_change(one.replayed.at_range(equal), keys, self._end)
+            equal, keys = differing
+            return self._first_change(replayed.at_range(equal), keys, self._end)
         return _bisect(
             0,
             self._end,

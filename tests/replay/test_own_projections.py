@@ -9,7 +9,7 @@ import cerata
 from cerata import EventBody
 from cerata.engine.errors import InvalidInput, NotFound, ProjectionFailed, ReadOnly, Unsupported
 from cerata.memory.store import Store
-from cerata.projections.projection import FoldedEvent
+from cerata.projections.projection import FoldedEvent, Projection
 from cerata.projections.row_fold import RowFold
 from cerata.projections.rows import RowProjection
 
@@ -231,8 +231,11 @@ def test_verify_names_the_event_from_which_rows_in_memory_differ(tmp_path: Path)
         spend(store, 700)
         store.write([cerata.Draft(Spent(tag="rare", cents=5))])
         spend(store, 300)
-        fold = store._fold.folded("spending")
-        assert isinstance(fold, RowFold)
-        fold._own.rows["rare"] = 6
+
+        def damage(fold: Projection) -> None:
+            assert isinstance(fold, RowFold)
+            fold._own.rows["rare"] = 6
+
+        store._fold.using("spending", None, damage)
         found = store.verify()
         assert [(one.projection, one.seq) for one in found.divergences] == [("spending", 701)]
