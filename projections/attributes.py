@@ -17,6 +17,7 @@ from cerata.engine.events import PutFrame
 from .columns import I64, U32, U64, AnyColumn, Column, Columns, require
 from .hash_index import SORT_SIZE_MIN
 from .names import LoadedNames, Names
+from .seal import Kept
 from .sorted_rows import SortedRows
 from .string_order import StringOrder
 from .strings import LoadedStrings, Strings
@@ -109,6 +110,10 @@ class Attributes:
             keys = [key if key >= 0 else codes[-key - 1] for _, _, key in self._new]
             self.key.extend(np.array(keys, np.uint64))
             self._new.clear()
+
+    def kept(self) -> list[Kept]:
+        """Return what the fold appends to."""
+        return [*self.fields.kept(), *self.strings.kept(), self.row, self.group, self.key]
 
     def view(self) -> "AttributeView":
         """Return an immutable reader of what was settled."""

@@ -12,6 +12,7 @@ from cerata.engine.events import Scope
 
 from .columns import AnyColumn, Columns, decode_columns, encode_columns
 from .projection import (
+    BLOCK_SEQS,
     BlockDigests,
     FoldedEvent,
     Parameters,
@@ -21,6 +22,7 @@ from .projection import (
     chunk_head,
     salt_of,
 )
+from .seal import Kept, Seal
 
 
 class FoldedColumns(Protocol):
@@ -36,6 +38,10 @@ class FoldedColumns(Protocol):
 
     def load(self, columns: Columns, after: int, through: int) -> None:
         """Append the effects in a chunk. Raises `Corrupt`, and then changes nothing."""
+        ...
+
+    def kept(self) -> Sequence[Kept]:
+        """Return what the fold appends to, new things last; derived columns left out."""
         ...
 
     @property
@@ -64,6 +70,7 @@ class ColumnFold(ABC, Generic[ColumnsType]):
         self._seq = 0
         self._columns = columns
         self._digests = BlockDigests(salt_of(self.name, self.version, self.parameters))
+        self._seal = Seal(columns.kept)
 
     @property
     def parameters(self) -> Parameters:
@@ -74,15 +81,28 @@ class ColumnFold(ABC, Generic[ColumnsType]):
         return self._seq
 
     def apply(self, events: Sequence[FoldedEvent]) -> None:
-        if events:
-            check_follows(self._seq, events)
-            self._fold(events)
-            self._seq += len(events)
-            self._digests.complete(self._seq, self._columns.effects)
+        if not events:
+            return
+        check_follows(self._seq, events)
+        self._seal.check_counts()
+        start = 0
+        while start < len(events):
+            step = events[start : start + BLOCK_SEQS - self._seq % BLOCK_SEQS]
+            self._fold(step)
+            start += len(step)
+            self._seq += len(step)
+            self._seal.extend()
+            if self._seq % BLOCK_SEQS == 0:
+                self._seal.check()
+                self._digests.complete(self._seq, self._columns.effects)
+                self._seal.restart()
 
     @abstractmethod
     def _fold(self, events: Sequence[FoldedEvent]) -> None:
         """Append what the next events say; never fails on a valid log."""
+
+    def check(self) -> None:
+        self._seal.check()
 
     # --- digest and chunks -----------------------------------------------------------------------
 
@@ -97,6 +117,7 @@ class ColumnFold(ABC, Generic[ColumnsType]):
     def chunk(self, after: int, through: int | None = None) -> bytes:
         end = self._seq if through is None else through
         check_range(after, end, self._seq)
+        self._digests.recheck(after, end, self._columns.effects)
         return encode_columns(
             {
                 **chunk_head(self._digests.salt, after, end),
@@ -107,14 +128,27 @@ class ColumnFold(ABC, Generic[ColumnsType]):
         )
 
     def load(self, *chunks: bytes) -> None:
+        self._seal.check_counts()
         parts, through = [decode_columns(chunk) for chunk in chunks], self._seq
+        whole: list[tuple[Columns, int]] = []
         for part in parts:
             through = check_head(part, self._digests.salt, through)
-        columns = Columns.end_to_end(parts)
+            whole.append((part, through))
+        # Those that end with a block, and the others, which the seal takes in.
+        ends = [place for place, (_, end) in enumerate(whole, 1) if end % BLOCK_SEQS == 0]
+        middle = ends[-1] if ends else 0
+        for group in (whole[:middle], whole[middle:]):
+            if group:
+                self._load(Columns.end_to_end([part for part, _ in group]), group[-1][1])
+
+    def _load(self, columns: Columns, through: int) -> None:
         self._digests.check(columns.u8("blocks"), self._seq, through)
         self._columns.load(columns, self._seq, through)
         self._digests.load(columns.u8("blocks"))
         self._seq = through
+        self._seal.extend()
+        if through % BLOCK_SEQS == 0:
+            self._seal.restart()
 
     @property
     def size_bytes(self) -> int:

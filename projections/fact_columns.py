@@ -29,6 +29,7 @@ from .folded_names import FoldedNames
 from .hash_index import HashIndex
 from .names import Names
 from .scope_names import ScopeNames
+from .seal import Kept
 from .strings import Strings
 from .tables import LoadedRows, Table, check_codes
 
@@ -322,6 +323,12 @@ class FactColumns:
         for prefix, names in self._names():
             effects.update(names.effects(prefix, after, through))
         return {**effects, **self.strings.effects(after, through)}
+
+    def kept(self) -> list[Kept]:
+        """Return what the fold appends to, derived columns left out."""
+        tables = [items for table in self._tables for items in table.kept()]
+        names = [items for _, one in self._names() for items in one.kept()]
+        return [*tables, *names, *self.strings.kept()]
 
     def derived(self, after: int, through: int) -> dict[str, AnyColumn]:
         """Return the hashes of the strings of these events."""

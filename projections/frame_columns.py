@@ -29,6 +29,7 @@ from .frame_links import ChildLinks
 from .hash_index import HashIndex
 from .names import Names
 from .scopes import read_scope, scope_text
+from .seal import Kept
 from .tables import LoadedRows, Table
 from .timeline import TimelineIndex
 
@@ -238,6 +239,12 @@ class FrameColumns:
         seqs = self.seq.view()
         rows = rows_up_to(seqs, after), rows_up_to(seqs, through)
         return {**effects, **self.attributes.effects(rows, after, through)}
+
+    def kept(self) -> list[Kept]:
+        """Return what the fold appends to, derived columns left out."""
+        tables = [items for table in self._tables for items in table.kept()]
+        names = [items for _, one in self._names() for items in one.kept()]
+        return [*tables, *names, *self.attributes.kept()]
 
     def derived(self, after: int, through: int) -> dict[str, AnyColumn]:
         """Return the hashes of the strings of these events."""

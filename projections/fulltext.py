@@ -44,6 +44,7 @@ from .projection import (
     salt_of,
 )
 from .ranking import K1, B, Fulltext
+from .seal import Kept, Seal
 from .unicode_tables import UNICODE_VERSION
 from .vocabulary import Vocabulary
 from .word_table import cut
@@ -84,6 +85,7 @@ class FulltextProjection:
         self._stream = Column(np.uint32)
         self._stream_row = 0
         self._digests = BlockDigests(salt_of(self.name, self.version, self.parameters))
+        self._seal = Seal(self._kept)
 
     @property
     def parameters(self) -> Parameters:
@@ -111,6 +113,10 @@ class FulltextProjection:
         self._settle()
         return Fulltext(self._pieces, self._vocabulary.view(), self._fields(), self._seq)
 
+    def _kept(self) -> list[Kept]:
+        """Return what the fold appends to, the stream of tokens first."""
+        return [self._stream, *self._by_row(), *self._vocabulary.kept()]
+
     def _fields(self) -> FieldLengths:
         columns = self._lengths, self._title_lengths, self._tags_lengths
         return FieldLengths(*(column.view() for column in columns))
@@ -121,6 +127,7 @@ class FulltextProjection:
         if not events:
             return
         check_follows(self._seq, events)
+        self._seal.check_counts()
         # Before anything changes: without the stemmer no text can be folded.
         english()
         start = 0
@@ -133,7 +140,10 @@ class FulltextProjection:
                 if self._unsettled() >= _PIECE_TOKENS_MIN:
                     self._settle()
             self._seq = step[-1].seq
-            self._digests.complete(self._seq, self._effects)
+            self._seal.extend()
+            if self._seq % BLOCK_SEQS == 0:
+                self._seal.check()
+                self._digests.complete(self._seq, self._effects)
             self._complete()
 
     def _fold(self, events: Sequence[FoldedEvent]) -> None:
@@ -191,6 +201,7 @@ class FulltextProjection:
             if self._recent:
                 self._blocks, self._recent = (*self._blocks, postings.merge(self._recent)), ()
             self._stream, self._stream_row = Column(np.uint32), len(self._seqs)
+            self._seal.restart()
 
     def _tokens_before(self, row: int) -> int:
         return int(self._token_ends.view()[row - 1]) if row else 0
@@ -207,6 +218,9 @@ class FulltextProjection:
         return (
             np.concatenate([tokens, self._tokens(middle, end_row)]) if middle < end_row else tokens
         )
+
+    def check(self) -> None:
+        self._seal.check()
 
     # --- digest and chunks -----------------------------------------------------------------------
 
@@ -244,6 +258,7 @@ class FulltextProjection:
         last = self._seq if through is None else through
         check_range(after, last, self._seq)
         self._settle()
+        self._digests.recheck(after, last, self._effects)
         first, end = self._rows(after, last)
         return encode_columns(
             {
@@ -257,6 +272,7 @@ class FulltextProjection:
         )
 
     def load(self, *chunks: bytes) -> None:
+        self._seal.check_counts()
         parts = [decode_columns(chunk) for chunk in chunks]
         rows = sum(len(part.i64("rows.seq")) for part in parts)
         for column in self._by_row():
@@ -295,6 +311,9 @@ class FulltextProjection:
         self._stream, self._stream_row = Column(np.uint32), len(self._seqs)
         self._digests.load(blocks)
         self._seq = through
+        if through % BLOCK_SEQS:
+            self._seal.replaced(self._stream)
+            self._seal.extend()
         self._complete()
 
     @property

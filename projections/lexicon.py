@@ -10,6 +10,7 @@ import numpy as np
 
 from .columns import I64, U8, U32, U64, AnyColumn, Column, Columns, require
 from .hash_index import HashIndex, hash_bytes64, hashes64
+from .seal import Kept
 
 
 class LexiconView:
@@ -136,6 +137,10 @@ class Lexicon:
         sizes = columns.u32(f"{self._name}.sizes").astype(np.int64)
         utf8, hashes = columns.u8(f"{self._name}.utf8"), columns.u64(f"{self._name}.hashes")
         self._append(utf8, sizes, hashes, first_rows)
+
+    def kept(self) -> list[Kept]:
+        """Return what the fold appends to."""
+        return [self._utf8, self._ends, self._hashes, self._first_row]
 
     @property
     def size_bytes(self) -> int:

@@ -22,6 +22,7 @@ from .columns import (
 )
 from .hash_index import HashIndex
 from .scope_names import ScopeNames
+from .seal import Kept
 from .tables import Table, check_codes
 
 
@@ -181,6 +182,10 @@ class LinkColumns:
         for table in self._tables:
             effects.update(table.effects(after, through))
         return effects
+
+    def kept(self) -> list[Kept]:
+        """Return what the fold appends to, derived columns left out."""
+        return [*self.scopes.kept(), *(items for table in self._tables for items in table.kept())]
 
     def derived(self, after: int, through: int) -> dict[str, AnyColumn]:
         """Return nothing: what is derived is derived again."""

@@ -21,6 +21,7 @@ from .columns import (
     require,
     rows_up_to,
 )
+from .seal import Kept
 
 NO_NAME: Final = 0
 
@@ -67,6 +68,14 @@ class Names:
     def texts(self) -> list[str]:
         """Return all strings; the one at index i has code i + 1."""
         return list(self._texts)
+
+    def bytes_from(self, start: int) -> bytes:
+        """Return the bytes of the names from one on."""
+        return "".join([f"{text}\0" for text in self._texts[start:]]).encode()
+
+    def kept(self) -> "list[Kept]":
+        """Return what the fold appends to."""
+        return [self, self._seqs]
 
     def effects(self, prefix: str, after: int, through: int) -> dict[str, AnyColumn]:
         """Return the columns of the names that events ``after + 1`` … ``through`` brought."""

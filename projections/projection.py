@@ -23,6 +23,7 @@ from cerata.engine.events import Erased, Event, EventBody, Scope
 from cerata.engine.integrity import HASH_SIZE, Tree
 
 from .columns import U8, AnyColumn, Column, Columns, encode_columns, require
+from .seal import StateDamaged
 
 BLOCK_SEQS: Final = 4096
 """Events under one leaf of the digest. On disk: never change."""
@@ -84,6 +85,16 @@ class Projection(Protocol):
 
     def digest_at(self, seq: int) -> bytes:
         """Return the digest at the last complete range (see `ranges`), or at ``seq``."""
+        ...
+
+    def check(self) -> None:
+        """Compare the state in memory with what each step of the fold left; see `seal`.
+
+        `chunk` compares the complete blocks that it covers.
+
+        Raises:
+            StateDamaged: they differ, so no chunk may be made of this state.
+        """
         ...
 
     def chunk(self, after: int, through: int | None = None) -> bytes:
@@ -161,6 +172,19 @@ class BlockDigests:
             after = blocks * BLOCK_SEQS
             tree = tree.extend([self.leaf(blocks, effects(after, seq))])
         return blake3(self.salt + seq.to_bytes(8, "little") + tree.root()).digest()
+
+    def recheck(
+        self, after: int, through: int, effects: Callable[[int, int], Mapping[str, AnyColumn]]
+    ) -> None:
+        """Raise `StateDamaged` unless the blocks within a range still give their leaves.
+
+        Cost: what hashing them cost when they were complete.
+        """
+        first, end = -(-after // BLOCK_SEQS), through // BLOCK_SEQS
+        for block, leaf in enumerate(self._leaf_list(first, min(end, self.count)), start=first):
+            start = block * BLOCK_SEQS
+            if self.leaf(block, effects(start, start + BLOCK_SEQS)) != leaf:
+                raise StateDamaged(f"block {block} of a fold has other effects in memory")
 
     def leaves(self, after: int, through: int) -> U8:
         """Return the leaves of the blocks that end in (after, through], one after the other."""

@@ -31,6 +31,7 @@ from .projection import (
 )
 from .ranges import RANGE_SEQS, RANGE_SEQS_MAX, Range, is_range
 from .rows import RowProjection
+from .seal import StateDamaged
 
 OwnProjection: TypeAlias = RowProjection[Any, Any]
 MakeOwn: TypeAlias = Callable[[], OwnProjection]
@@ -67,6 +68,8 @@ class RowFold:
         self._seq = 0
         self._saved: list[_Saved] = []
         self._before = self._own.rows.mark()
+        # The sum over all rows as each step left it: a second way to what `_total` works out.
+        self._sum = 0
 
     @property
     def parameters(self) -> Parameters:
@@ -167,6 +170,10 @@ class RowFold:
         before = rows.mark()
         try:
             self._own.apply(events)
+            total = self._sum
+            for key, then, now in rows.changes(before):
+                total += _row_hash(key, now) - _row_hash(key, then)
+            self._sum = total % _MODULUS
         except (Exception, SystemExit) as error:  # noqa: BLE001 - the code is a user's
             rows.undo(before)
             return error
@@ -199,6 +206,10 @@ class RowFold:
     def _remark(self) -> None:
         self._own.rows.unmark(self._before)
         self._before = self._own.rows.mark()
+
+    def check(self) -> None:
+        if self._total(self._own.rows.changes(self._before)) != self._sum:
+            raise StateDamaged(f"a row of {self.name!r} is another one in memory")
 
     # --- digest ----------------------------------------------------------------------------------
 
@@ -273,11 +284,14 @@ class RowFold:
             self._take(saved)
         except (ValueError, msgspec.DecodeError, RecursionError) as error:
             raise damaged(f"a row cannot be decoded ({error})") from error
+        if self._seq % RANGE_SEQS:
+            # What follows is summed on from it; the sums of complete ranges are compared by verify.
+            self._sum = self._total(self._own.rows.changes(self._before))
 
     def _take(self, saved: _Saved) -> None:
         """Take over the rows of a range that follows the last one."""
         self._own.rows.take(saved.rows)
-        self._seq = saved.range[1]
+        self._seq, self._sum = saved.range[1], saved.total
         if self._seq % RANGE_SEQS == 0:
             self._append(saved)
             self._remark()

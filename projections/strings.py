@@ -15,6 +15,7 @@ import numpy.typing as npt
 from .columns import I64, U32, U64, AnyColumn, Column, Columns, damaged, require, rows_up_to
 from .hash_index import HashIndex, hash_bytes64, hashes64
 from .names import check_seqs
+from .seal import Kept
 
 _KEPT_MAX: Final = 1 << 16
 """Strings whose code is remembered while folding: about 10 MB. Beyond, the memory starts anew."""
@@ -201,6 +202,10 @@ class Strings:
         """Append strings that `read` checked."""
         self._append(loaded)
         self._forget()
+
+    def kept(self) -> list[Kept]:
+        """Return what the fold appends to."""
+        return [self._words, self._hashes, self._ends, self._seqs, self._sizes]
 
     @property
     def size_bytes(self) -> int:

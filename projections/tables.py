@@ -12,6 +12,7 @@ import numpy.typing as npt
 
 from .columns import AnyColumn, AnyGrowing, Columns, require, rows_up_to
 from .names import check_seqs
+from .seal import Kept
 
 LoadedRows: TypeAlias = Mapping[str, AnyColumn]
 """The rows of a chunk by column."""
@@ -45,6 +46,10 @@ class Table:
         """Append rows."""
         if rows:
             self.extend(*zip(*rows, strict=True))
+
+    def kept(self) -> list[Kept]:
+        """Return what the fold appends to."""
+        return [*self._columns.values()]
 
     def rows(self, first: int, end: int | None = None) -> "list[tuple[int, ...]]":
         """Return the rows from ``first`` to before ``end``."""

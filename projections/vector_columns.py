@@ -19,6 +19,7 @@ from cerata.engine.limits import EMBEDDING_DIMENSION_MAX
 from .columns import I64, U8, U64, AnyColumn, AnyGrowing, Column, Columns, require
 from .hash_index import HashIndex
 from .names import Names
+from .seal import Kept
 from .tables import Table, check_codes
 
 Key: TypeAlias = tuple[str, str, int]
@@ -218,6 +219,11 @@ class VectorColumns:
         widths = np.array([0, *(rows.width for rows in self.spaces)], np.int64)[codes]
         ends = np.cumsum(widths)
         return ends - widths, np.zeros(int(ends[-1]) if len(ends) else 0, np.uint8)
+
+    def kept(self) -> list[Kept]:
+        """Return what the fold appends to, derived columns left out."""
+        signs = [column for rows in self.spaces for column in rows.words]
+        return [*self.names.kept(), *self.table.kept(), *signs]
 
     def derived(self, after: int, through: int) -> dict[str, AnyColumn]:
         """Return nothing: what is derived is derived again."""

@@ -18,6 +18,7 @@ import numpy as np
 from .columns import I32, I64, U32, AnyColumn, Column, Columns, narrow, require
 from .english import STEM_SIZE_MAX, WORD_SIZE_MAX, english
 from .lexicon import Lexicon, LexiconView
+from .seal import Kept
 from .word_table import KEY_SIZE, UNKNOWN, Words, WordTable
 
 NO_TERM: Final = -1
@@ -249,6 +250,10 @@ class Vocabulary:
         self._forms.load(columns, rows)
         self._form_terms.extend(columns.u32("forms.terms"))
         self._hide()
+
+    def kept(self) -> list[Kept]:
+        """Return what the fold appends to, dictionaries left out."""
+        return [*self._terms.kept(), *self._forms.kept(), self._form_terms]
 
     @property
     def size_bytes(self) -> int:

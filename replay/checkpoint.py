@@ -151,6 +151,9 @@ def plan_checkpoint(
 
     ``tail`` asks for the events after the last complete range too. ``bad`` are the first seqs of
     chunks that are to be made anew.
+
+    Raises:
+        StateDamaged: the state in memory is not what the fold left.
     """
     seq, end = projection.seq, last_complete(projection.seq)
     pages = _pages(log_file, saved)
@@ -171,6 +174,7 @@ def plan_checkpoint(
     is_whole = ledger is not None and all(span in kept for span in wanted)
     if reached < saved.seq or (reached == saved.seq and is_whole):
         return None
+    projection.check()
     digest = saved.digest if reached == saved.seq else projection.digest_at(reached)
     return Plan(
         found=saved,

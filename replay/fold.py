@@ -41,6 +41,7 @@ from cerata.projections.ranges import RANGE_SEQS, RANGE_SEQS_MAX
 from cerata.projections.ranking import Fulltext
 from cerata.projections.registry import Registry, projection_key
 from cerata.projections.row_fold import OwnProjection, RowFold
+from cerata.projections.seal import StateDamaged
 from cerata.projections.vector_columns import Key
 from cerata.projections.vector_table import Space, Vectors
 from cerata.projections.vectors import VectorsProjection
@@ -58,6 +59,9 @@ _CHUNKS_TOGETHER: Final = 32
 
 _OWN_KEPT_MAX: Final = 8
 """States of users' own projections that are kept for whoever asks again."""
+
+_TRIES: Final = 3
+"""Times that a state is folded anew if it is found damaged in memory."""
 
 ProjectionType = TypeVar("ProjectionType", bound=Projection)
 Result = TypeVar("Result")
@@ -310,13 +314,17 @@ class Fold:
         self, name: str, through: int | None
     ) -> tuple[Projection, Corrupt | ProjectionFailed | None]:
         """Take a projection and fold it; return it with the fault that ended the fold too early."""
-        while True:
+        damage: StateDamaged | None = None
+        for _ in range(_TRIES):
             projection = self._take(name)
             try:
                 return projection, self._advance(projection, through)
             except _Undecodable as error:
                 # The step that met the payload is half done: fold again, up to that event.
                 self._undecodable = error.seq
+            except StateDamaged as error:
+                damage = error
+        raise self._unstable(name, damage)
 
     def _advance(
         self, projection: Projection, through: int | None = None
@@ -354,9 +362,9 @@ class Fold:
 
     def _taken_together(self) -> list[Projection]:
         """Take every projection; fold those at one event in one pass, which decodes it once."""
-        taken = [self._take(name) for name in self.registry.names]
-        first = min(projection.seq for projection in taken)
-        together = [projection for projection in taken if projection.seq == first]
+        taken = {name: self._take(name) for name in self.registry.names}
+        first = min(projection.seq for projection in taken.values())
+        together = [projection for projection in taken.values() if projection.seq == first]
         pieces = batches(self._log.read(first + 1, self._end))
         with suppress(Corrupt):
             # A later read past the damage raises it.
@@ -366,7 +374,10 @@ class Fold:
                         projection.apply(batch)
                     except ProjectionFailed:
                         together.remove(projection)
-        return taken
+                    except StateDamaged:
+                        together.remove(projection)
+                        del taken[projection.name]
+        return list(taken.values())
 
     def _settle_all(self, taken: Sequence[Projection]) -> None:
         """Put whole states back."""
@@ -482,12 +493,35 @@ class Fold:
         self._settle_all(self._taken_together())
         toc, plans = self._log.toc(), dict[str, Plan]()
         for name in self.registry.names:
-            projection, _ = self._advanced(name, None)
-            plan = self._planned(projection, toc, tail=tail)
-            self._settled[name] = projection
+            plan = self._plan_of(name, toc, tail=tail)
             if plan is not None:
                 plans[name] = plan
         self._publish(plans, wait=wait)
+
+    def _plan_of(self, name: str, toc: Toc, *, tail: bool) -> Plan | None:
+        """Return what a checkpoint of a projection would write; a damaged state is folded anew.
+
+        Raises:
+            Corrupt: the state was damaged in memory twice in a row.
+        """
+        damage: StateDamaged | None = None
+        for _ in range(_TRIES):
+            projection, _fault = self._advanced(name, None)
+            try:
+                plan = self._planned(projection, toc, tail=tail)
+            except StateDamaged as error:
+                damage = error
+                continue
+            self._settled[name] = projection
+            return plan
+        raise self._unstable(name, damage)
+
+    def _unstable(self, name: str, damage: StateDamaged | None) -> Corrupt:
+        return Corrupt(
+            f"The state of the projection {name!r} does not stay as it was folded: {damage}",
+            where=self._log.path,
+            remedy="Nothing of it was saved. Test the memory of this machine; open the file again.",
+        )
 
     def _planned(self, projection: Projection, toc: Toc, *, tail: bool) -> Plan | None:
         """Return what a checkpoint of a taken projection would write."""
@@ -552,7 +586,11 @@ def _fold_events(projection: Projection, events: Iterator[Event]) -> Corrupt | N
         try:
             projection.apply(batch)
         except Corrupt as error:
-            raise _Undecodable(_first_undecodable(batch)) from error
+            seq = _first_undecodable(batch)
+            if seq is None:
+                # An attachment cannot be read; every event before it is folded.
+                return error
+            raise _Undecodable(seq) from error
 
 
 def _decodable(pieces: Iterator[list[Event]]) -> Iterator[list[Event]]:
@@ -570,13 +608,15 @@ def _decodable(pieces: Iterator[list[Event]]) -> Iterator[list[Event]]:
         yield batch
 
 
-def _first_undecodable(batch: Sequence[Event]) -> int:
+def _first_undecodable(batch: Sequence[Event]) -> int | None:
     for event in batch:
         try:
             _ = event.body
         except Corrupt:
             return event.seq
-    raise AssertionError("a fold raised Corrupt, and each payload of its batch can be decoded")
+        except Unsupported:
+            continue
+    return None
 
 
 def _row_fold(projection: Projection) -> RowFold:

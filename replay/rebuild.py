@@ -9,9 +9,11 @@ there at once, as any fold of a long way is; those who run the older version go 
 from collections.abc import Mapping
 from typing import Final
 
+from cerata.engine.errors import Corrupt
 from cerata.engine.log import Log
 from cerata.projections.projection import Projection
 from cerata.projections.registry import projection_key
+from cerata.projections.seal import StateDamaged
 
 from .checkpoint import plan_checkpoint, publish
 from .events import apply_events, next_stop
@@ -62,7 +64,14 @@ def _save(
     tail: bool = False,
 ) -> bool:
     """Save what is folded, and return whether it was; chunks at the seqs ``bad`` are made anew."""
-    plan = plan_checkpoint(fresh, log.file, log.toc().saved(side), tail=tail, bad=bad)
+    try:
+        plan = plan_checkpoint(fresh, log.file, log.toc().saved(side), tail=tail, bad=bad)
+    except StateDamaged as error:
+        raise Corrupt(
+            f"The state of the projection {fresh.name!r} changed while it was rebuilt: {error}",
+            where=log.path,
+            remedy="Nothing of it was saved. Test the memory of this machine; rebuild again.",
+        ) from error
     if plan is None and not moves:
         return True
     return publish(log, {} if plan is None else {side: plan}, moves)

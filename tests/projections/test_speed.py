@@ -61,6 +61,7 @@ def fold_ratio() -> float:
     def fold() -> None:
         one = FulltextProjection()
         one._vocabulary = learnt
+        one._seal.restart()
         one.apply(EVENTS)
 
     cutting = seconds(lambda: [text.words(content) for content in TEXTS])
