@@ -112,7 +112,7 @@ class Attributes:
             self._new.clear()
 
     def kept(self) -> list[Kept]:
-        """Return what the fold appends to."""
+        """Return the things that the fold appends to."""
         return [*self.fields.kept(), *self.strings.kept(), self.row, self.group, self.key]
 
     def view(self) -> "AttributeView":

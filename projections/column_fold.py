@@ -22,7 +22,7 @@ from .projection import (
     chunk_head,
     salt_of,
 )
-from .seal import Kept, Seal
+from .seal import Kept, Seal, StateDamaged
 
 
 class FoldedColumns(Protocol):
@@ -41,7 +41,7 @@ class FoldedColumns(Protocol):
         ...
 
     def kept(self) -> Sequence[Kept]:
-        """Return what the fold appends to, new things last; derived columns left out."""
+        """Return the things that the fold appends to, new ones last, but no derived columns."""
         ...
 
     @property
@@ -104,6 +104,10 @@ class ColumnFold(ABC, Generic[ColumnsType]):
     def check(self) -> None:
         self._seal.check()
 
+    def check_digest(self, seq: int, digest: bytes) -> None:
+        if seq <= self._seq and self.digest_at(seq) != digest:
+            raise StateDamaged("the state at the last checkpoint is another one in memory")
+
     # --- digest and chunks -----------------------------------------------------------------------
 
     def digest(self) -> bytes:
@@ -130,25 +134,14 @@ class ColumnFold(ABC, Generic[ColumnsType]):
     def load(self, *chunks: bytes) -> None:
         self._seal.check_counts()
         parts, through = [decode_columns(chunk) for chunk in chunks], self._seq
-        whole: list[tuple[Columns, int]] = []
         for part in parts:
             through = check_head(part, self._digests.salt, through)
-            whole.append((part, through))
-        # Those that end with a block, and the others, which the seal takes in.
-        ends = [place for place, (_, end) in enumerate(whole, 1) if end % BLOCK_SEQS == 0]
-        middle = ends[-1] if ends else 0
-        for group in (whole[:middle], whole[middle:]):
-            if group:
-                self._load(Columns.end_to_end([part for part, _ in group]), group[-1][1])
-
-    def _load(self, columns: Columns, through: int) -> None:
+        columns = Columns.end_to_end(parts)
         self._digests.check(columns.u8("blocks"), self._seq, through)
         self._columns.load(columns, self._seq, through)
         self._digests.load(columns.u8("blocks"))
         self._seq = through
-        self._seal.extend()
-        if through % BLOCK_SEQS == 0:
-            self._seal.restart()
+        self._seal.restart()
 
     @property
     def size_bytes(self) -> int:

@@ -241,7 +241,7 @@ class FrameColumns:
         return {**effects, **self.attributes.effects(rows, after, through)}
 
     def kept(self) -> list[Kept]:
-        """Return what the fold appends to, derived columns left out."""
+        """Return the things that the fold appends to, but no derived columns."""
         tables = [items for table in self._tables for items in table.kept()]
         names = [items for _, one in self._names() for items in one.kept()]
         return [*tables, *names, *self.attributes.kept()]

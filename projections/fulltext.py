@@ -44,7 +44,7 @@ from .projection import (
     salt_of,
 )
 from .ranking import K1, B, Fulltext
-from .seal import Kept, Seal
+from .seal import Kept, Seal, StateDamaged
 from .unicode_tables import UNICODE_VERSION
 from .vocabulary import Vocabulary
 from .word_table import cut
@@ -114,7 +114,7 @@ class FulltextProjection:
         return Fulltext(self._pieces, self._vocabulary.view(), self._fields(), self._seq)
 
     def _kept(self) -> list[Kept]:
-        """Return what the fold appends to, the stream of tokens first."""
+        """Return the things that the fold appends to."""
         return [self._stream, *self._by_row(), *self._vocabulary.kept()]
 
     def _fields(self) -> FieldLengths:
@@ -222,6 +222,10 @@ class FulltextProjection:
     def check(self) -> None:
         self._seal.check()
 
+    def check_digest(self, seq: int, digest: bytes) -> None:
+        if seq <= self._seq and self.digest_at(seq) != digest:
+            raise StateDamaged("the state at the last checkpoint is another one in memory")
+
     # --- digest and chunks -----------------------------------------------------------------------
 
     def digest(self) -> bytes:
@@ -311,10 +315,8 @@ class FulltextProjection:
         self._stream, self._stream_row = Column(np.uint32), len(self._seqs)
         self._digests.load(blocks)
         self._seq = through
-        if through % BLOCK_SEQS:
-            self._seal.replaced(self._stream)
-            self._seal.extend()
         self._complete()
+        self._seal.restart()
 
     @property
     def size_bytes(self) -> int:

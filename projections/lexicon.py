@@ -139,7 +139,7 @@ class Lexicon:
         self._append(utf8, sizes, hashes, first_rows)
 
     def kept(self) -> list[Kept]:
-        """Return what the fold appends to."""
+        """Return the things that the fold appends to."""
         return [self._utf8, self._ends, self._hashes, self._first_row]
 
     @property

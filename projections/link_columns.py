@@ -184,7 +184,7 @@ class LinkColumns:
         return effects
 
     def kept(self) -> list[Kept]:
-        """Return what the fold appends to, derived columns left out."""
+        """Return the things that the fold appends to, but no derived columns."""
         return [*self.scopes.kept(), *(items for table in self._tables for items in table.kept())]
 
     def derived(self, after: int, through: int) -> dict[str, AnyColumn]:

@@ -74,7 +74,7 @@ class Names:
         return "".join([f"{text}\0" for text in self._texts[start:]]).encode()
 
     def kept(self) -> "list[Kept]":
-        """Return what the fold appends to."""
+        """Return the things that the fold appends to."""
         return [self, self._seqs]
 
     def effects(self, prefix: str, after: int, through: int) -> dict[str, AnyColumn]:

@@ -97,6 +97,16 @@ class Projection(Protocol):
         """
         ...
 
+    def check_digest(self, seq: int, digest: bytes) -> None:
+        """Compare the state at the last checkpoint with the digest that was saved with it.
+
+        A fold of rows compares it where it has that state.
+
+        Raises:
+            StateDamaged: they differ.
+        """
+        ...
+
     def chunk(self, after: int, through: int | None = None) -> bytes:
         """Return canonical bytes of the effects of events ``after + 1`` … ``through``.
 

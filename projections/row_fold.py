@@ -211,6 +211,10 @@ class RowFold:
         if self._total(self._own.rows.changes(self._before)) != self._sum:
             raise StateDamaged(f"a row of {self.name!r} is another one in memory")
 
+    def check_digest(self, seq: int, digest: bytes) -> None:
+        if seq in (self._seq, self._base) and self.digest_at(seq) != digest:
+            raise StateDamaged(f"the rows of {self.name!r} at the last checkpoint are others")
+
     # --- digest ----------------------------------------------------------------------------------
 
     def digest(self) -> bytes:

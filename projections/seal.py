@@ -1,14 +1,15 @@
-"""Seals: what the columns of a fold held when its last step was complete.
+"""Seals: counts and hashes of the columns of a fold, as its last complete step left them.
 
 Owns a check that is independent of the digest. After each step of a fold the seal counts the items
-of every effect column and hashes those that are new; before a digest or a chunk is made, the
+of every effect column and hashes those that are new; before a checkpoint is planned, the
 columns are counted and hashed again from memory. A step that stopped half way, a change of an item
 that was folded already, and a fault of memory all show as a difference, so that no checkpoint saves
-them. Complete blocks of 4,096 events are held against the leaf of the digest that was computed when
-the block ended; the seal covers what follows them.
+them. A seal covers the items since the last complete block of 4,096 events, or since the last load.
+Complete blocks are compared with the leaf that was hashed when the block ended, loaded items with
+the digest that stands beside the checkpoint (`cerata.replay.checkpoint`).
 
 Cost: a count for each column and step; a hash of each item when it is folded, and one of the items
-since the last complete block when a digest or chunk is made.
+that the seal covers when a checkpoint is planned.
 """
 
 from collections.abc import Callable, Sequence
@@ -18,7 +19,7 @@ from blake3 import blake3
 
 
 class StateDamaged(Exception):
-    """A fold's state in memory is not what its last complete step left."""
+    """A fold's state in memory differs from the one that its last complete step left."""
 
 
 class Kept(Protocol):
@@ -32,11 +33,11 @@ class Kept(Protocol):
 
 
 class Seal:
-    """The counts and hashes of what a fold keeps, as of its last complete step.
+    """The counts and hashes of the items that a fold keeps, as of its last complete step.
 
     - ``kept`` returns the same things in the same order each time, new ones last.
-    - ``_starts`` are the counts at the end of the last complete block, ``_counts`` those after the
-      last step, ``_hashers`` have taken the items in between.
+    - ``_starts`` are the counts at the last `restart`, ``_counts`` those after the last step;
+      ``_hashers`` have taken the items in between.
     """
 
     def __init__(self, kept: Callable[[], Sequence[Kept]]) -> None:
@@ -46,7 +47,7 @@ class Seal:
         self._hashers: list[blake3] = []
 
     def extend(self) -> None:
-        """Take in what a complete step appended."""
+        """Take in the items that a complete step appended."""
         kept = self._kept()
         for _ in range(len(self._counts), len(kept)):
             self._starts.append(0)
@@ -58,26 +59,20 @@ class Seal:
                 self._hashers[place].update(items.bytes_from(self._counts[place]))
                 self._counts[place] = count
 
-    def replaced(self, empty: Kept) -> None:
-        """Start anew with the first of the things kept, which is another, empty one now."""
-        assert not len(empty)
-        self._starts[:1] = self._counts[:1] = [0]
-        self._hashers[:1] = [blake3()]
-
     def restart(self) -> None:
-        """Start anew at the end of a block, whose items the leaf of the block covers."""
+        """Start anew, at the end of a block or after a load; see the module."""
         counts = [len(items) for items in self._kept()]
         self._starts, self._counts = counts, [*counts]
         self._hashers = [blake3() for _ in counts]
 
     def check_counts(self) -> None:
-        """Raise `StateDamaged` if anything was appended or lost since the last complete step."""
+        """Raise `StateDamaged` if items were appended or lost since the last complete step."""
         counts = [len(items) for items in self._kept()]
         if counts[: len(self._counts)] != self._counts or any(counts[len(self._counts) :]):
             raise StateDamaged("the columns of a fold have other lengths than its last step left")
 
     def check(self) -> None:
-        """Raise `StateDamaged` if the items since the last complete block are others."""
+        """Raise `StateDamaged` if the items since the last `restart` are others."""
         self.check_counts()
         for items, start, hasher in zip(self._kept(), self._starts, self._hashers, strict=False):
             if blake3(items.bytes_from(start)).digest() != hasher.digest():

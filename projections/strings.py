@@ -204,7 +204,7 @@ class Strings:
         self._forget()
 
     def kept(self) -> list[Kept]:
-        """Return what the fold appends to."""
+        """Return the things that the fold appends to."""
         return [self._words, self._hashes, self._ends, self._seqs, self._sizes]
 
     @property

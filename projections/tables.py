@@ -48,7 +48,7 @@ class Table:
             self.extend(*zip(*rows, strict=True))
 
     def kept(self) -> list[Kept]:
-        """Return what the fold appends to."""
+        """Return the things that the fold appends to."""
         return [*self._columns.values()]
 
     def rows(self, first: int, end: int | None = None) -> "list[tuple[int, ...]]":

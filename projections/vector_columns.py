@@ -221,7 +221,7 @@ class VectorColumns:
         return ends - widths, np.zeros(int(ends[-1]) if len(ends) else 0, np.uint8)
 
     def kept(self) -> list[Kept]:
-        """Return what the fold appends to, derived columns left out."""
+        """Return the things that the fold appends to, but no derived columns."""
         signs = [column for rows in self.spaces for column in rows.words]
         return [*self.names.kept(), *self.table.kept(), *signs]
 

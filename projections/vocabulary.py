@@ -252,7 +252,7 @@ class Vocabulary:
         self._hide()
 
     def kept(self) -> list[Kept]:
-        """Return what the fold appends to, dictionaries left out."""
+        """Return the things that the fold appends to, but no dictionaries."""
         return [*self._terms.kept(), *self._forms.kept(), self._form_terms]
 
     @property

@@ -175,6 +175,8 @@ def plan_checkpoint(
     if reached < saved.seq or (reached == saved.seq and is_whole):
         return None
     projection.check()
+    if saved.seq and not bad:
+        projection.check_digest(saved.seq, saved.digest)
     digest = saved.digest if reached == saved.seq else projection.digest_at(reached)
     return Plan(
         found=saved,

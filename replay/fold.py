@@ -107,9 +107,7 @@ class Fold:
         # The first event whose payload cannot be decoded, once a fold has met it.
         self._undecodable: int | None = None
         self._failed: set[str] = set()
-        self._keys = {
-            name: projection_key(self.registry.make(name)) for name in self.registry.names
-        }
+        self._keys: dict[str, str] = {}
         self._seen: tuple[Toc | None, int] = None, 0
         # The head from which on an automatic save is tried.
         self._try_from = 0
@@ -419,6 +417,13 @@ class Fold:
             raise damage
         return read_chunk(self._log.file, ref)
 
+    def _key(self, name: str) -> str:
+        """Return the name of a projection in the TOC."""
+        key = self._keys.get(name)
+        if key is None:
+            key = self._keys[name] = projection_key(self.registry.make(name))
+        return key
+
     # --- saving ----------------------------------------------------------------------------------
 
     def pending_events(self) -> int:
@@ -430,7 +435,7 @@ class Fold:
         toc = self._log.toc()
         if toc is not self._seen[0]:
             saved = [
-                toc.saved(self._keys[name]).seq
+                toc.saved(self._key(name)).seq
                 for name in self.registry.names
                 if name not in self._failed
             ]
@@ -532,7 +537,7 @@ class Fold:
 
     def _publish(self, plans: Mapping[str, Plan], *, wait: bool) -> None:
         if plans:
-            publish(self._log, {self._keys[name]: plan for name, plan in plans.items()}, wait=wait)
+            publish(self._log, {self._key(name): plan for name, plan in plans.items()}, wait=wait)
             for name in plans:
                 self._forget_damage(name)
 

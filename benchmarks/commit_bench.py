@@ -1,0 +1,110 @@
+"""Durable appends and cold searches of this checkout beside those of another commit.
+
+``python -m benchmarks.commit_bench OTHER`` (``--rounds``, ``--tiny``). OTHER is a checkout of the
+other commit, such as ``git worktree add ../before COMMIT`` makes. The same program runs in both,
+alternately, a process each time, so that both meet the same weather:
+
+- durable: the median of single ``put_frame`` calls, each synced;
+- search, folded: opening a file without checkpoints, and the first search, in processor time;
+- search, restored: the same of a file whose projections are saved, but for a tail.
+
+Each line has the median of the rounds of both and the median of their ratios, round by round.
+Goal of a change that adds a check: a ratio of at most 1.05.
+"""
+
+import argparse
+import json
+import statistics
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+from .append_bench import machine
+
+_PROBE = """
+import json, statistics, sys, time
+import cerata
+
+folder, frames, appends, searches = sys.argv[1], *map(int, sys.argv[2:])
+WORDS = [f"word{number}" for number in range(2_000)]
+
+def text(number):
+    return " ".join(WORDS[(number * step) % 2_000] for step in range(1, 41))
+
+def made(name, saved):
+    path = f"{folder}/{name}.cera"
+    with cerata.open(path, sync=1 << 30) as store:
+        store._fold._try_from = 1 << 62
+        store.put_frames([text(number) for number in range(frames - 100)])
+        if saved:
+            store.checkpoint()
+        for number in range(frames - 100, frames):
+            store.put_frame(text(number))
+        store._log.seal()
+    return path
+
+def searched(path):
+    started = time.process_time()
+    with cerata.open(path, mode="r") as store:
+        assert store.search("word7 word21", k=10)
+        return time.process_time() - started
+
+found = {}
+for name, saved in (("folded", False), ("restored", True)):
+    path = made(name, saved)
+    searched(path)
+    found[f"search, {name}"] = 1e3 * min(searched(path) for _ in range(searches))
+with cerata.open(f"{folder}/durable.cera") as store:
+    taken = []
+    for number in range(appends):
+        started = time.perf_counter()
+        store.put_frame(f"note {number} on wax")
+        taken.append(time.perf_counter() - started)
+found["durable"] = 1e3 * statistics.median(taken)
+print(json.dumps(found))
+"""
+
+
+def probe(checkout: Path, sizes: tuple[int, int, int]) -> dict[str, float]:
+    """Run the probe in a checkout, and return milliseconds by what was measured."""
+    with tempfile.TemporaryDirectory() as folder:
+        run = subprocess.run(
+            [sys.executable, "-c", _PROBE, folder, *map(str, sizes)],
+            cwd=checkout,
+            env={"PYTHONPATH": str(checkout), "PATH": ""},
+            check=True,
+            capture_output=True,
+            text=True,
+        )
+    taken: dict[str, float] = json.loads(run.stdout)
+    return taken
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("other", type=Path, help="a checkout of the other commit")
+    parser.add_argument("--rounds", type=int, default=9)
+    parser.add_argument("--tiny", action="store_true", help="a few seconds")
+    options = parser.parse_args()
+    sizes = (1_000, 20, 3) if options.tiny else (10_000, 300, 7)
+    here = Path(__file__).resolve().parents[1]
+    print(machine())
+    ours: list[dict[str, float]] = []
+    theirs: list[dict[str, float]] = []
+    for number in range(options.rounds):
+        # Each goes first every other time.
+        pair = [(ours, here), (theirs, options.other.resolve())]
+        for runs, checkout in pair if number % 2 else reversed(pair):
+            runs.append(probe(checkout, sizes))
+    for name in ours[0]:
+        ratios = [one[name] / other[name] for one, other in zip(ours, theirs, strict=True)]
+        print(
+            f"{name:<18} {statistics.median(run[name] for run in ours):8.3f} ms here, "
+            f"{statistics.median(run[name] for run in theirs):8.3f} ms there, "
+            f"ratio {statistics.median(ratios):.3f} ({min(ratios):.3f} to {max(ratios):.3f})"
+        )
+
+
+if __name__ == "__main__":
+    main()
