@@ -1,18 +1,19 @@
 """Hashes that bind the log: salted commitments, leaves, the chain and the Merkle tree.
 
 Owns the formulas and the compact range (the peaks of a growing tree). Leaves out storage.
-H is BLAKE3-256 throughout. The tree has the shape of RFC 6962 section 2.1: leaf and node inputs
-carry different first bytes, so no leaf can be passed off as a node.
+H is BLAKE3-256. The tree is that of RFC 6962 section 2.1 with SHA-256, so that the verifiers and
+witnesses of public logs can check it; the entry of a leaf is ``header ‖ commitment``.
 
     commitment = H(salt16 ‖ payload)
-    leaf       = H(0x00 ‖ header ‖ commitment)
-    node       = H(0x01 ‖ left ‖ right)
+    leaf       = SHA-256(0x00 ‖ header ‖ commitment)
+    node       = SHA-256(0x01 ‖ left ‖ right)
     chain_n    = H(0x02 ‖ chain_{n−1} ‖ leaf_n),  chain_0 = H(0x02 ‖ log id)
 """
 
 import os
 from collections.abc import Iterable, Sequence
 from functools import partial
+from hashlib import sha256
 
 import msgspec
 from blake3 import blake3
@@ -44,13 +45,13 @@ def commitment_of(salt: bytes, payload: bytes) -> bytes:
 
 
 def leaf_of(header: bytes, commitment: bytes) -> bytes:
-    """Return H(0x00 ‖ header ‖ commitment), which outlives the payload."""
-    return blake3(b"\x00" + header + commitment).digest()
+    """Return SHA-256(0x00 ‖ header ‖ commitment), which outlives the payload."""
+    return sha256(b"\x00" + header + commitment).digest()
 
 
 def node_of(left: bytes, right: bytes) -> bytes:
-    """Return H(0x01 ‖ left ‖ right), an inner node of the tree."""
-    return blake3(b"\x01" + left + right).digest()
+    """Return SHA-256(0x01 ‖ left ‖ right), an inner node of the tree."""
+    return sha256(b"\x01" + left + right).digest()
 
 
 def chain_start(log_id: bytes) -> bytes:
@@ -89,16 +90,16 @@ class Tree(msgspec.Struct, frozen=True):
             carry = size
             while carry & 1:
                 # `node_of`, without the cost of a call.
-                node = blake3(b"\x01" + pop() + node).digest()
+                node = sha256(b"\x01" + pop() + node).digest()
                 carry >>= 1
             push(node)
             size += 1
         return Tree(size, tuple(peaks))
 
     def root(self) -> bytes:
-        """Return the root: the peaks folded from the right; H of nothing for the empty tree."""
+        """Return the root: the peaks folded from the right; SHA-256 of nothing for none."""
         if not self.peaks:
-            return blake3(b"").digest()
+            return sha256(b"").digest()
         root = self.peaks[-1]
         for peak in reversed(self.peaks[:-1]):
             root = node_of(peak, root)

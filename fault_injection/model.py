@@ -3,8 +3,8 @@
 Written from the formulas alone, with an encoder and hashing of its own; nothing here calls the
 engine or believes a digest that it stored.
 
-    commitment = H(salt16 ‖ payload)        leaf  = H(0x00 ‖ header ‖ commitment)
-    node       = H(0x01 ‖ left ‖ right)     chain = H(0x02 ‖ chain before ‖ leaf)
+    commitment = H(salt16 ‖ payload)           leaf  = SHA-256(0x00 ‖ header ‖ commitment)
+    node       = SHA-256(0x01 ‖ left ‖ right)  chain = H(0x02 ‖ chain before ‖ leaf)
 
 H is BLAKE3-256; the header is the MessagePack array [seq, recorded, clock, type, version, index,
 count, causation]; chain 0 is H(0x02 ‖ log id); the tree's left part is the largest power of two
@@ -14,6 +14,7 @@ below its size (RFC 6962).
 import struct
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from hashlib import sha256
 from typing import Protocol, TypeAlias
 
 from blake3 import blake3
@@ -108,7 +109,7 @@ class ModelEvent:
                 self.causation,
             ]
         )
-        return blake3(b"\x00" + header + commitment).digest()
+        return sha256(b"\x00" + header + commitment).digest()
 
 
 @dataclass(frozen=True, slots=True)
@@ -168,13 +169,13 @@ class Model:
 def _root(leaves: Sequence[bytes]) -> bytes:
     """The definition of RFC 6962 section 2.1, as it stands there."""
     if not leaves:
-        return blake3(b"").digest()
+        return sha256(b"").digest()
     if len(leaves) == 1:
         return leaves[0]
     split = 1
     while split * 2 < len(leaves):
         split *= 2
-    return blake3(b"\x01" + _root(leaves[:split]) + _root(leaves[split:])).digest()
+    return sha256(b"\x01" + _root(leaves[:split]) + _root(leaves[split:])).digest()
 
 
 Packable: TypeAlias = (

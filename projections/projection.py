@@ -9,7 +9,8 @@ only ever appended, so the state at an earlier seq is a prefix of the state at a
     leaf_b   = H(0x00 ‖ salt ‖ b u64 ‖ effects of events 4096·b + 1 … 4096·(b + 1))
     digest_n = H(salt ‖ n u64 ‖ Merkle root of the leaves, the last one possibly partial)
 
-H is BLAKE3-256, the tree is `cerata.engine.integrity.Tree`. No float enters a digest.
+H is BLAKE3-256; the tree is `cerata.engine.integrity.Tree`, whose nodes are SHA-256. No float
+enters a digest.
 """
 
 from collections.abc import Callable, Mapping, Sequence

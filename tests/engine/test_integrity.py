@@ -3,6 +3,7 @@
 import os
 import signal
 import time
+from hashlib import sha256
 
 from blake3 import blake3
 from hypothesis import given
@@ -29,13 +30,13 @@ def leaves(count: int) -> list[bytes]:
 def plain_root(rows: list[bytes]) -> bytes:
     """The definition of RFC 6962 section 2.1, word by word, over leaves hashed already."""
     if not rows:
-        return blake3(b"").digest()
+        return sha256(b"").digest()
     if len(rows) == 1:
         return rows[0]
     split = 1
     while split * 2 < len(rows):
         split *= 2
-    return blake3(b"\x01" + plain_root(rows[:split]) + plain_root(rows[split:])).digest()
+    return sha256(b"\x01" + plain_root(rows[:split]) + plain_root(rows[split:])).digest()
 
 
 def test_roots_are_those_of_the_definition() -> None:
@@ -123,11 +124,43 @@ def test_a_node_is_no_leaf() -> None:
     assert leaf_of(two[0], two[1]) != root_of(two)
 
 
+RFC_6962_ENTRIES = (
+    "",
+    "00",
+    "10",
+    "2021",
+    "3031",
+    "40414243",
+    "5051525354555657",
+    "606162636465666768696a6b6c6d6e6f",
+)
+RFC_6962_ROOTS = (
+    "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855",
+    "6e340b9cffb37a989ca544e6bb780a2c78901d3fb33738768511a30617afa01d",
+    "fac54203e7cc696cf0dfcb42c92a1d9dbaf70ad9e621f4bd8d98662f00e3c125",
+    "aeb6bcfe274b70a14fb067a5e5578264db0fa9b51af5e0ba159158f329e06e77",
+    "d37ee418976dd95753c1c73862b9398fa2a2cf9b4ff0fdfe8b30cd95209614b7",
+    "4e3bbb1f7b478dcfe71fb631631519a3bca12c9aefca1612bfce4c13a86264d4",
+    "76e67dadbcdf1e10e1b74ddc608abd2f98dfb16fbce75277b5232a127f2087ef",
+    "ddb89be403809e325750d3d263cd78929c2942b7942a34b77e122c9594a74c8c",
+    "5dc9da79a70659a9ad559cb701ded9a2ab9d823aad2f4960cfe370eff4604328",
+)
+"""The entries and the roots after 0 to 8 of them that Certificate Transparency's logs test with."""
+
+
+def test_the_tree_is_that_of_public_logs() -> None:
+    """Their verifiers check our proofs only if leaf, node and empty root are theirs."""
+    entries = [bytes.fromhex(entry) for entry in RFC_6962_ENTRIES]
+    hashes = [leaf_of(entry, b"") for entry in entries]
+    roots = [root_of(hashes[:size]).hex() for size in range(9)]
+    assert roots == list(RFC_6962_ROOTS)
+
+
 def test_the_formulas_are_the_documented_ones() -> None:
     """Whoever verifies without this code computes these."""
     log_id, header, salt, payload = b"i" * 16, b"header", b"s" * 16, b"payload"
     commitment = blake3(salt + payload).digest()
-    leaf = blake3(b"\x00" + header + commitment).digest()
+    leaf = sha256(b"\x00" + header + commitment).digest()
     start = blake3(b"\x02" + log_id).digest()
     assert commitment_of(salt, payload) == commitment
     assert leaf_of(header, commitment) == leaf

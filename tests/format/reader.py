@@ -3,6 +3,7 @@
 import struct
 from collections.abc import Iterator
 from functools import reduce
+from hashlib import sha256
 from itertools import chain
 from typing import Any, NamedTuple
 
@@ -134,7 +135,7 @@ class Reader:
             for k, (kind, version, cause, salt, data, attachments) in enumerate(events):
                 header = [seq + k, recorded, clock, kind, version, k, count, cause]
                 commitment = blake3(salt + data).digest() if salt else data
-                leaf = blake3(b"\0" + msgpack.encode(header) + commitment).digest()
+                leaf = sha256(b"\0" + msgpack.encode(header) + commitment).digest()
                 yield Event(header, salt, msgpack.decode(data) if salt else None, leaf, attachments)
 
     def chain_hash(self) -> bytes:
@@ -144,6 +145,6 @@ class Reader:
 
 def tree_root(leaves: list[bytes]) -> bytes:
     if len(leaves) < 2:
-        return leaves[0] if leaves else blake3(b"").digest()
+        return leaves[0] if leaves else sha256(b"").digest()
     split = 1 << (len(leaves) - 1).bit_length() - 1
-    return blake3(b"\1" + tree_root(leaves[:split]) + tree_root(leaves[split:])).digest()
+    return sha256(b"\1" + tree_root(leaves[:split]) + tree_root(leaves[split:])).digest()

@@ -32,7 +32,7 @@ def test_reader_is_short_and_imports_nothing_of_cerata() -> None:
             assert node.level == 0
             modules.add(node.module or "")
     assert modules == {
-        *("struct", "collections.abc", "functools", "itertools", "typing"),
+        *("struct", "collections.abc", "functools", "hashlib", "itertools", "typing"),
         *("blake3", "cbor2", "msgspec", "zstandard"),
     }
 
