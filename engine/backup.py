@@ -16,8 +16,9 @@ from .creation import discard, temporary_of, write_empty
 from .environment import Environment
 from .errors import CerataError, Conflict, Corrupt
 from .file import PAGES_SIZE, LogFile, check_writable, choose_page
-from .format.page import HeaderPage
+from .format.page import RING_OFFSET, HeaderPage
 from .format.record import NO_LINK
+from .format.witness import WITNESS_SPACE
 from .locks import held
 from .opening import MEMORY_PATH, path_name
 from .recovery import examine
@@ -81,17 +82,18 @@ def _taken(path: str) -> CerataError:
 def _page_for(log: "Log", snapshot: "Snapshot") -> HeaderPage:
     """Return the first page of the copy: the log's own id and ring size, a file id of its own."""
     own = snapshot.page
+    data_offset = RING_OFFSET + own.ring_size + WITNESS_SPACE
     return replace(
         own,
         number=1,
         file_id=log.environment.random_bytes(16),
         flip=0,
         generation=0,
-        toc_offset=PAGES_SIZE + own.ring_size,
+        toc_offset=data_offset,
         toc_size=0,
-        data_end=PAGES_SIZE + own.ring_size,
-        ring_offset=PAGES_SIZE,
-        ring_start=PAGES_SIZE,
+        data_end=data_offset,
+        ring_offset=RING_OFFSET,
+        ring_start=RING_OFFSET,
         sealed_seq=0,
         link=NO_LINK,
         recorded=0,

@@ -12,9 +12,10 @@ from msgspec.structs import replace
 from .environment import Environment
 from .errors import CerataError, NotFound, StorageFailed
 from .file import Flip, LogFile, turned
-from .format.page import HeaderPage
+from .format.page import RING_OFFSET, HeaderPage
 from .format.record import NO_LINK
 from .format.toc import Toc
+from .format.witness import WITNESS_SPACE
 from .integrity import chain_start
 from .limits import PAGE_SIZE
 from .storage import LockName, Storage, StorageFile
@@ -26,19 +27,19 @@ def new_page(
     environment: Environment, ring_size: int, *, log_id: bytes | None = None
 ) -> HeaderPage:
     """Return the page of an empty file; ``log_id`` where an existing log moves into it."""
-    ring_offset = 2 * PAGE_SIZE
+    data_offset = RING_OFFSET + ring_size + WITNESS_SPACE
     return HeaderPage(
         number=1,
         file_id=environment.random_bytes(16),
         log_id=environment.random_bytes(16) if log_id is None else log_id,
         flip=0,
         generation=0,
-        toc_offset=ring_offset + ring_size,
+        toc_offset=data_offset,
         toc_size=0,
-        data_end=ring_offset + ring_size,
-        ring_offset=ring_offset,
+        data_end=data_offset,
+        ring_offset=RING_OFFSET,
         ring_size=ring_size,
-        ring_start=ring_offset,
+        ring_start=RING_OFFSET,
         sealed_seq=0,
         link=NO_LINK,
         recorded=0,
@@ -55,8 +56,10 @@ def first_toc(page: HeaderPage) -> Toc:
 def write_empty(file: StorageFile, path: str, page: HeaderPage) -> None:
     """Write a whole empty store into a new file and sync it."""
     # The ring is written, not left sparse: its space is there before anything is acknowledged.
-    file.write_at(0, bytes(2 * PAGE_SIZE + page.ring_size))
-    flip = Flip(LogFile(file, path, page.file_id), page)
+    file.write_at(0, bytes(page.data_offset))
+    log_file = LogFile(file, path, page.file_id)
+    log_file.write_witnesses(page, 0)
+    flip = Flip(log_file, page)
     flip.write(first_toc(page))
     spare = turned(flip.publish())
     file.write_at(spare.number * PAGE_SIZE, spare.encode())

@@ -28,6 +28,7 @@ from .format.page import (
     decode_page,
     newer_version,
     stored_version,
+    unknown_content,
 )
 from .format.record import EMPTY_SECTOR, sectors
 from .format.toc import (
@@ -40,6 +41,7 @@ from .format.toc import (
     decode_toc,
     encode_manifest,
 )
+from .format.witness import WITNESS_SIZE, decode_witness, encode_witness
 from .limits import PAGE_SIZE, SECTOR_SIZE
 from .segment import Segment, forget_oldest
 from .storage import Buffer, StorageFile
@@ -57,8 +59,8 @@ def choose_page(pages: bytes, path: str) -> tuple[HeaderPage, tuple[int, ...]]:
     """Return the newest valid header page and the numbers of the bad ones.
 
     Raises:
-        Unsupported: a page that verifies, or both that do not, name a newer format; or the file is
-            not Cerata's at all.
+        Unsupported: a page that verifies, or both that do not, name a newer format; a page that
+            verifies has flags or bytes that are not known; or the file is not Cerata's at all.
         Corrupt: neither page verifies, and they do not agree on a newer format.
     """
     found: list[HeaderPage] = []
@@ -72,6 +74,13 @@ def choose_page(pages: bytes, path: str) -> tuple[HeaderPage, tuple[int, ...]]:
                 raise _newer(path, version)
             bad.append(number)
         else:
+            unknown = unknown_content(data, page)
+            if unknown is not None:
+                raise Unsupported(
+                    f"Header page {number} has {unknown}, which this Cerata does not know",
+                    where=path,
+                    remedy="Upgrade Cerata.",
+                )
             found.append(page)
     if found:
         newest = max(found, key=lambda page: page.flip)
@@ -172,12 +181,38 @@ class LogFile:
     def read_turned(self, known: bytes) -> bytes:
         """Return both header pages' bytes: ``known``, unless somebody turned a page since.
 
-        Under the writer lock, when no page is half written: a page that is turned has another
-        flip, which page 0 shows in its check and page 1 in its fields. They are neighbours.
+        A page that is turned has another flip, which page 0 shows in its check and page 1 in its
+        fields. They are neighbours. Without the writer lock a page may be half written: then its
+        flip is not finished, and either answer is right.
         """
         if known and self.file.read_at(_TURN_OFFSET, _TURN_SIZE) == known[_TURN_OFFSET:_TURN_STOP]:
             return known
         return self.read_pages()
+
+    def read_witnesses(self, page: HeaderPage) -> tuple[int | None, int | None]:
+        """Return the seqs that the two witnesses name; None for one that is damaged."""
+        first, second = page.witness_offsets
+        return self._read_witness(first), self._read_witness(second)
+
+    def older_witness(self, page: HeaderPage) -> int:
+        """Return the number of the witness that names less, or is damaged."""
+        first, second = self.read_witnesses(page)
+        return 0 if first is None or (second is not None and first < second) else 1
+
+    def _read_witness(self, offset: int) -> int | None:
+        seq = decode_witness(self.key, offset, self.file.read_at(offset, WITNESS_SIZE))
+        if seq is None:
+            # A reader takes no lock, and may have met half of a write.
+            seq = decode_witness(self.key, offset, self.file.read_at(offset, WITNESS_SIZE))
+        return seq
+
+    def write_witnesses(
+        self, page: HeaderPage, durable_through: int, numbers: Sequence[int] = (0, 1)
+    ) -> None:
+        """Name a durable event outside the ring; the caller's next sync covers it."""
+        for number in numbers:
+            offset = page.witness_offsets[number]
+            self.file.write_at(offset, encode_witness(self.key, offset, durable_through))
 
     def write_again(self, start: int, stop: int) -> None:
         """Write bytes over themselves, so that the next sync covers them.

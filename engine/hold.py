@@ -172,6 +172,7 @@ class Hold:
     def catch_up(self) -> bool:
         """Under the writer lock: take in what others did; False if the log is in another file."""
         position = self._position
+        position.check_size()
         pages = position.log_file.read_turned(position.pages)
         if self.follow_move(pages, locked=True):
             return False

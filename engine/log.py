@@ -553,24 +553,32 @@ class Log:
             if self._salvaging:
                 return self.head
             self._check_in_place()
-            for _ in range(_READ_TRIES):
-                pages = position.log_file.read_pages()
-                if self._hold.follow_move(pages, locked=False):
-                    continue
-                seen = position.look_on(pages)
-                if position.log_file.read_pages() == pages:
-                    break
-            else:
-                with self._hold.standing_still():
-                    pages = position.log_file.read_pages()
-                    seen = position.look_on(pages)
-            position.take_in(pages, seen)
+            position.check_size()
+            pages = position.log_file.read_turned(position.pages)
+            if position.page.moved or not position.is_current(pages):
+                self._take_in()
             if position.head_seq > position.durable:
                 # Somebody wrote it and may not have synced it yet: what we show must stay.
                 self._file_sync()
                 position.durable = position.head_seq
             self._publish()
         return self.head
+
+    def _take_in(self) -> None:
+        """Read on from where this handle is, until no page is turned meanwhile."""
+        position = self._position
+        for _ in range(_READ_TRIES):
+            pages = position.log_file.read_pages()
+            if self._hold.follow_move(pages, locked=False):
+                continue
+            seen = position.look_on(pages)
+            if position.log_file.read_pages() == pages:
+                break
+        else:
+            with self._hold.standing_still():
+                pages = position.log_file.read_pages()
+                seen = position.look_on(pages)
+        position.take_in(pages, seen)
 
     def _check_in_place(self) -> None:
         """Refuse to go on where the path names another file, or none: the log moved by no rule.

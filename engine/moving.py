@@ -34,7 +34,7 @@ def follow_move(
     path, file = position.log_file.path, position.log_file.file
     if pages == position.pages and not position.page.moved:
         return False
-    page, _ = choose_page(pages, path)
+    page, _ = position.choose_page(pages)
     if not page.moved:
         return False
     there = environment.storage.identity(path)

@@ -36,10 +36,13 @@ class RecoveryReport(msgspec.Struct, frozen=True):
 
     ``ambiguous_tail``: what was cut may hold the last group that was acknowledged but not yet
     proven, since a torn write and later damage to it look the same. ``cut_offset`` is where.
+    ``bad_witnesses``: those of the two that did not hold. A crash can tear them; damage that
+    reached from the newest batches to one of them looks the same.
     """
 
     alone: bool = False
     bad_pages: tuple[int, ...] = ()
+    bad_witnesses: tuple[int, ...] = ()
     adopted_footer: bool = False
     rebuilt_toc: bool = False
     sealed_events: int = 0
@@ -60,6 +63,7 @@ class Found(msgspec.Struct, frozen=True):
 
     ``damage`` is set where acknowledged events are unreadable: the state then ends before them.
     ``named_end`` is where that ends which a header page names: past it a footer was adopted.
+    ``witnessed`` is the lowest seq that a whole witness names.
     """
 
     page: HeaderPage
@@ -72,6 +76,7 @@ class Found(msgspec.Struct, frozen=True):
     damage: Corrupt | None
     report: RecoveryReport
     named_end: int = 0
+    witnessed: int = 0
 
     @property
     def head_seq(self) -> int:
@@ -103,11 +108,14 @@ def examine(
             offset=size,
             remedy="It was truncated: restore a backup, or open it with salvage=True.",
         )
+    # Before the ring: each event that they name was in it by then, whoever writes meanwhile.
+    witnesses = log_file.read_witnesses(page)
+    named = [seq for seq in witnesses if seq is not None]
     read = log_file.file.read_at
     found = walk(read, log_file.key, page, Cursor.at_start(page))
     cursor = found.cursor
     head = cursor.next_seq - 1
-    beyond, proven = _beyond(log_file, page, cursor)
+    beyond, proven = _beyond(log_file, page, cursor, named)
     while head < proven:
         # What is proven was written before the proof: without the lock, the walk may have passed
         # just before it was. Only a hole that stays where it is, is one.
@@ -118,9 +126,14 @@ def examine(
         found = replace(again, batches=found.batches)
         cursor = found.cursor
         head = cursor.next_seq - 1
-        beyond, proven = _beyond(log_file, page, cursor)
+        beyond, proven = _beyond(log_file, page, cursor, named)
     damage = _lost_spill(found.batches, log_file.file)
-    report = RecoveryReport(alone=alone, bad_pages=bad_pages, adopted_footer=adopted)
+    report = RecoveryReport(
+        alone=alone,
+        bad_pages=bad_pages,
+        bad_witnesses=tuple(number for number in (0, 1) if witnesses[number] is None),
+        adopted_footer=adopted,
+    )
     if damage is not None:
         pass
     elif head < proven:
@@ -141,18 +154,33 @@ def examine(
                 ambiguous_tail=True,
             )
     return Found(
-        page, toc, found.batches, cursor, found.end, beyond, proven, damage, report, named_end
+        page,
+        toc,
+        found.batches,
+        cursor,
+        found.end,
+        beyond,
+        proven,
+        damage,
+        report,
+        named_end,
+        min(named, default=0),
     )
 
 
-def _beyond(log_file: LogFile, page: HeaderPage, cursor: Cursor) -> tuple[list[Beyond], int]:
-    """Return what lies beyond a cursor, and the last event that the ring says is durable.
+def _beyond(
+    log_file: LogFile, page: HeaderPage, cursor: Cursor, named: list[int]
+) -> tuple[list[Beyond], int]:
+    """Return what lies beyond a cursor, and the last event that the file says is durable.
+
+    ``named`` are the seqs that the witnesses name: they stand outside the ring.
 
     Looked for even where an empty sector ends the log: a lost or zeroed record looks the same,
     and only what lies beyond tells.
     """
     beyond = look_beyond(log_file.file, log_file.key, page, cursor)
-    return beyond, max([cursor.durable_through, *(record.durable_through for record in beyond)])
+    claims = [cursor.durable_through, *(record.durable_through for record in beyond)]
+    return beyond, max([*claims, *named])
 
 
 def _lost_spill(batches: list[Batch], file: StorageFile) -> Corrupt | None:

@@ -36,6 +36,7 @@ class Cursor(msgspec.Struct, frozen=True, gc=False):
     ``offset`` is a file offset inside the ring, ``used`` the bytes from the ring's start to it,
     ``next_seq`` the seq expected there, ``link`` the body check of the record before.
     ``durable_through`` is the highest seq that a record before claims to be durable.
+    ``last`` is where the record before stands, 0 if there is none since the ring's start.
     """
 
     offset: int
@@ -44,6 +45,7 @@ class Cursor(msgspec.Struct, frozen=True, gc=False):
     link: bytes
     incarnation: int
     durable_through: int
+    last: int = 0
 
     @classmethod
     def at_start(cls, page: HeaderPage) -> "Cursor":
@@ -141,6 +143,7 @@ def _advance(
         cursor.durable_through
         if prefix is None
         else max(cursor.durable_through, prefix.durable_through),
+        cursor.last if prefix is None else cursor.offset,
     )
 
 

@@ -143,7 +143,7 @@ class _Verifier:
             page = found.page
             spills = [batch.spill for batch in found.batches if batch.spill is not None]
             end = max([page.data_end, *map(spill_end, spills)])
-            used = page.ring_end + self._named_bytes + page.data_end - page.toc_offset
+            used = page.data_offset + self._named_bytes + page.data_end - page.toc_offset
             dead = max(0, max(end, self._file.size()) - used)
         known = self._chain is not None and self._tree is not None
         return LogVerification(
@@ -183,6 +183,8 @@ class _Verifier:
             raise AssertionError("the last try always ends the loop")
         for number in bad:
             self._add(number * PAGE_SIZE, f"Header page {number} is damaged")
+        for number in found.report.bad_witnesses:
+            self._add(found.page.witness_offsets[number], f"Witness {number} is damaged")
         if found.damage is not None:
             self._add_error(found.damage)
         elif found.head_seq < self._log.head.seq:

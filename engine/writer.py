@@ -30,7 +30,7 @@ from .idempotency import key_entries
 from .integrity import chain_through
 from .limits import SECTOR_SIZE
 from .poison import Poison
-from .position import Position
+from .position import ASK, Position
 from .reader import leaves_of, wire_event
 from .recovery import Found, RecoveryReport, examine, read_cut, spill_end
 from .ring import Cursor, End
@@ -81,7 +81,7 @@ class Writer:
         batch = Batch(
             first_seq, count, recorded, raw_clock, () if spill else prepared.events, spill
         )
-        position.tail.append(batch)
+        position.add(batch)
         return batch
 
     def _repeat_mark(self) -> None:
@@ -117,6 +117,7 @@ class Writer:
         size = sectors(RECORD_OVERHEAD + len(content))
         self._make_room(size)
         self._repeat_mark()
+        self._witness(both=count == 0)
         position = self._position
         page, cursor, key = position.page, position.cursor, position.log_file.key
         file = position.log_file.file
@@ -149,8 +150,30 @@ class Writer:
             link,
             page.incarnation,
             max(cursor.durable_through, position.durable),
+            offset,
         )
         self.unsynced_bytes += size
+
+    def _witness(self, *, both: bool) -> None:
+        """Name what is durable outside the ring, too, before a record says the same in it.
+
+        The sync that covers the record covers it. In turn: the older one stays whole if a crash
+        tears the other, and a range that damage takes from the ring to one leaves the other. A
+        mark writes both, since no later record may follow it.
+        """
+        position = self._position
+        log_file, page = position.log_file, position.page
+        durable, number = position.durable, position.next_witness
+        if durable <= page.sealed_seq:
+            return  # The header pages name it.
+        if number is None or both:
+            numbers: tuple[int, ...] = 0, 1
+        elif durable > position.cursor.durable_through:
+            numbers = (log_file.older_witness(page) if number == ASK else number,)
+        else:
+            return  # The record before brought it.
+        log_file.write_witnesses(page, durable, numbers)
+        position.next_witness = 1 - numbers[-1]
 
     def _stands(self, offset: int, record: bytes) -> bool:
         """Tell whether a record whose write failed is there all the same, as far as can be known.
@@ -168,6 +191,12 @@ class Writer:
         padding = page.ring_end - cursor.offset if cursor.offset + size > page.ring_end else 0
         if cursor.used + padding + size + SECTOR_SIZE > page.ring_size:
             self.flip()
+
+    def _sync(self) -> None:
+        try:
+            self._position.log_file.file.sync()
+        except StorageFailed as error:
+            raise self._poison.take(error) from error
 
     # --- flips -----------------------------------------------------------------------------------
 
@@ -280,7 +309,7 @@ class Writer:
         if position.is_current(pages):
             return
         if pages != position.pages:
-            _, bad = choose_page(pages, position.log_file.path)
+            _, bad = position.choose_page(pages)
             if bad:
                 self._resettle()
                 return
@@ -337,7 +366,13 @@ class Writer:
         mended = report.cut_bytes or report.bad_pages or report.adopted_footer or rebuilt
         if unproven or found.page.moved or mended:
             report = replace(report, sealed_events=found.head_seq - found.page.sealed_seq)
+            if report.bad_witnesses:
+                log_file.write_witnesses(found.page, found.proven)
             self.flip(cut=found if report.cut_bytes else None)
         else:
             self._mark = self._last_mark()
+            if report.bad_witnesses or found.witnessed < found.proven > found.page.sealed_seq:
+                # A crash came between a mark and its witnesses, or tore one; or damage did.
+                log_file.write_witnesses(found.page, found.proven)
+                self._sync()
         self.report = report

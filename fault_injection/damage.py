@@ -9,6 +9,8 @@ check that was left out.
 from collections.abc import Callable, Iterator
 from typing import Final, NamedTuple
 
+from cerata.engine.format.page import RING_OFFSET
+
 from .afterlife import recover
 from .campaign import Story
 from .disk import SimulatedDisk
@@ -17,8 +19,6 @@ from .operations import SECTOR, SetSize, Write
 from .oracle import LEGAL, Finding, Judgement, Oracle
 from .workloads import PATH, Session, Start, append_small, fresh_image, record
 from .world import World
-
-RING_OFFSET = 8192
 
 
 class Damage(NamedTuple):

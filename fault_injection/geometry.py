@@ -26,9 +26,13 @@ class FileGeometry:
             ring_offset=header.ring_offset,
             ring_end=header.ring_end,
             sealed_seq=header.sealed_seq,
+            witnesses=header.witness_offsets,
         )
 
     def first_seq(self, record: bytes) -> int:
         # Padding bears no seq; a mark bears that of the next event, and the count 0.
         count = record[_COUNT_OFFSET : _COUNT_OFFSET + 4]
         return int.from_bytes(record[:8], "little") if any(count) else 0
+
+    def witnessed_seq(self, sector: bytes) -> int:
+        return int.from_bytes(sector[8:16], "little")

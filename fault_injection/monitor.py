@@ -9,6 +9,7 @@ untouched. What it asserts, at every write and every acknowledgement:
   pages and the ring;
 - ring: no sector of the ring that holds a synced record is changed, until a synced header page says
   that its events are sealed;
+- witness: a witness names no batch whose record is not synced;
 - acknowledged: an acknowledgement comes only after a sync that covers it.
 
 The idea is that of SQLite's journal-test VFS, and of the pre-conditions on writes in PoWER (OSDI
@@ -34,17 +35,21 @@ PAGES_END = 2 * PAGE
 
 @dataclass(frozen=True, slots=True)
 class Layout:
-    """What a header page says about the file. ``order`` grows with each page written."""
+    """What a header page says about the file. ``order`` grows with each page written.
+
+    ``witnesses`` are the offsets of the sectors that name a durable seq outside the ring.
+    """
 
     order: int
     data_end: int
     ring_offset: int
     ring_end: int
     sealed_seq: int
+    witnesses: tuple[int, ...] = ()
 
 
 class Geometry(Protocol):
-    """Reads the two things of the format that the monitor needs."""
+    """Reads what the monitor needs of the format."""
 
     def layout(self, page: bytes, number: int) -> Layout | None:
         """Return what header page ``number`` says; None where it is not valid."""
@@ -52,6 +57,10 @@ class Geometry(Protocol):
 
     def first_seq(self, record: bytes) -> int:
         """Return the first seq of the ring record that starts these bytes; 0 for no events."""
+        ...
+
+    def witnessed_seq(self, sector: bytes) -> int:
+        """Return the seq that a witness names."""
         ...
 
 
@@ -172,6 +181,8 @@ class OrderingMonitor:
             held_end = offset + len(content)
             first_seq = self.geometry.first_seq(bytes(data[:SECTOR]))
             self._check_ring(watched, layout, offset, data, file)
+        elif offset in layout.witnesses and len(data) == SECTOR:
+            self._check_witness(watched, self.geometry.witnessed_seq(bytes(data)))
         elif (
             offset < layout.data_end
             and not watched.may_fill(owner, offset, end)
@@ -218,6 +229,15 @@ class OrderingMonitor:
                 self.object(
                     f"ring: the sector at {sector * SECTOR} holds a synced record and is"
                     " overwritten before a synced header page freed it"
+                )
+                return
+
+    def _check_witness(self, watched: _Watched, named: int) -> None:
+        for write in list(watched.pending.values()):
+            if 0 < write.first_seq <= named:
+                self.object(
+                    f"witness: seq {named} is named while the record of seq {write.first_seq}"
+                    f" at offset {write.offset} is not synced"
                 )
                 return
 

@@ -11,6 +11,8 @@ from dataclasses import dataclass
 from random import Random
 from typing import Final
 
+from cerata.engine.format.page import RING_OFFSET
+
 from .campaign import Failure, Opener, Story, Tally, crashed_world
 from .epochs import epochs
 from .operations import SECTOR
@@ -23,7 +25,7 @@ from .world import World
 ROT_PLAN: Final = Plan(
     models=Models.KILL | Models.SECTORS, exhaustive=64, samples=8, tears=0, pair_drops=4
 )
-_RING: Final = range(8192 // SECTOR, (8192 + RING_SIZE) // SECTOR)
+_RING: Final = range(RING_OFFSET // SECTOR, (RING_OFFSET + RING_SIZE) // SECTOR)
 """The sectors of the ring of every store here."""
 KINDS: Final = (
     "one bit",

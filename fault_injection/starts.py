@@ -7,6 +7,8 @@ from collections.abc import Callable, Mapping, Sequence
 from functools import cache
 from typing import Final
 
+from cerata.engine.format.page import RING_OFFSET
+
 from .operations import SECTOR, Write
 from .workloads import (
     ALPHABET,
@@ -19,8 +21,6 @@ from .workloads import (
     fresh_image,
     fresh_world,
 )
-
-RING_OFFSET: Final = 8192
 
 
 def _after(*acts: str) -> Start:

@@ -163,6 +163,13 @@ def _of_opening(report: RecoveryReport) -> Iterator[Finding]:
             "The other page is whole and serves; one more fault there would cost a long search.",
             Cure.OPENING,
         )
+    for number in report.bad_witnesses:
+        yield Finding(
+            f"Witness {number} of the log's end is damaged",
+            "A crash can tear it, and nothing is lost then. If damage reached to it from the newest "
+            "batches, these are lost: compare the head with what was acknowledged.",
+            Cure.OPENING,
+        )
     if report.adopted_footer:
         yield Finding(
             "The header pages are older than the newest table of contents",
@@ -189,6 +196,8 @@ def _of_log(found: "Verification", report: RecoveryReport, *, lost: bool) -> Ite
     for problem in found.log.problems:
         at = problem.offset
         if at is not None and at < _PAGES_SIZE and at // (_PAGES_SIZE // 2) in report.bad_pages:
+            continue  # Opening said so.
+        if report.bad_witnesses and problem.text.startswith("Witness "):
             continue  # Opening said so.
         if any(str(problem) in note for note in found.notes if found.digests):
             continue  # It is a saved index, of which more is said below.

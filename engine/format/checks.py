@@ -27,6 +27,7 @@ TAG_INDEX = b"i"
 TAG_TOC = b"T"
 TAG_FOOTER = b"F"
 TAG_PAGE = b"P"
+TAG_WITNESS = b"W"
 
 
 def file_key(file_id: bytes) -> bytes:

@@ -39,6 +39,7 @@ from msgspec.structs import replace
 
 from ..limits import PAGE_SIZE, RING_SIZE_MAX, RING_SIZE_MIN, SECTOR_SIZE, TOC_SIZE_MAX
 from .checks import CHECK_SIZE, TAG_PAGE
+from .witness import WITNESS_SPACE
 
 MAGIC = b"\x89CERATA\n"
 VERSION = 1
@@ -55,14 +56,18 @@ PAGE_FIELDS_SIZE = _LAYOUT.size
 PAGE_CHECK_SIZE = 32
 _CHECK_OFFSET = PAGE_SIZE - PAGE_CHECK_SIZE
 _PLACE = struct.Struct("<cQ")
+_FLAGS_OFFSET = 12
+_RESERVED = bytes(_CHECK_OFFSET - PAGE_FIELDS_SIZE)
+RING_OFFSET = 2 * PAGE_SIZE + WITNESS_SPACE
+"""Where the ring of a new file begins."""
 assert PAGE_FIELDS_SIZE == 172  # the table above
 
 
 class HeaderPage(msgspec.Struct, frozen=True, gc=False):
     """One header page, decoded; see the module's table for the fields.
 
-    Invariants: the ring lies between the pages and the data; ring start is inside the ring and a
-    multiple of 512; the TOC ends before the data end.
+    Invariants: the ring and its witnesses lie between the pages and the data; ring start is inside
+    the ring and a multiple of 512; the TOC ends before the data end.
     """
 
     number: int
@@ -89,6 +94,16 @@ class HeaderPage(msgspec.Struct, frozen=True, gc=False):
     def ring_end(self) -> int:
         """Offset past the ring."""
         return self.ring_offset + self.ring_size
+
+    @property
+    def witness_offsets(self) -> tuple[int, int]:
+        """Where the two witnesses stand."""
+        return self.ring_offset - WITNESS_SPACE, self.ring_end
+
+    @property
+    def data_offset(self) -> int:
+        """Offset of the data region: past the ring and its second witness."""
+        return self.ring_end + WITNESS_SPACE
 
     def encode(self) -> bytes:
         """Return the page's 4,096 bytes."""
@@ -146,7 +161,7 @@ def is_plausible(page: HeaderPage) -> bool:
         RING_SIZE_MIN <= page.ring_size <= RING_SIZE_MAX
         and page.ring_size % SECTOR_SIZE == 0
         and page.ring_offset % SECTOR_SIZE == 0
-        and page.ring_offset >= 2 * PAGE_SIZE
+        and page.ring_offset >= RING_OFFSET
         and page.ring_offset <= page.ring_start < page.ring_end
         and page.ring_start % SECTOR_SIZE == 0
         and page.toc_size <= TOC_SIZE_MAX
@@ -154,6 +169,21 @@ def is_plausible(page: HeaderPage) -> bool:
         and page.toc_offset + page.toc_size <= page.data_end
         and len(page.link) == CHECK_SIZE
     )
+
+
+def unknown_content(data: bytes, page: HeaderPage) -> str | None:
+    """Return what a verified page holds that this Cerata does not know; None if nothing.
+
+    A feature bit that is not known explains such content, and is judged on its own.
+    """
+    if page.read_features & ~READ_FEATURES or page.write_features & ~WRITE_FEATURES:
+        return None
+    unknown = int.from_bytes(data[_FLAGS_OFFSET : _FLAGS_OFFSET + 4], "little") & ~FLAG_MOVED
+    if unknown:
+        return f"flags 0x{unknown:x}"
+    if data[PAGE_FIELDS_SIZE:_CHECK_OFFSET] != _RESERVED:
+        return f"bytes from offset {PAGE_FIELDS_SIZE} on"
+    return None
 
 
 def newer_version(data: bytes, number: int) -> int | None:

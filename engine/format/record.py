@@ -126,6 +126,11 @@ def decode_record_header(key: bytes, offset: int, data: Buffer, at: int = 0) -> 
     return RecordHeader(first_seq, length, incarnation, body_check)
 
 
+def stored_body_check(data: Buffer) -> bytes:
+    """Return the body check that a record's first bytes hold; not verified."""
+    return bytes(data[RECORD_HEADER_SIZE - CHECK_SIZE : RECORD_HEADER_SIZE])
+
+
 def decode_record_body(
     key: bytes, offset: int, header: RecordHeader, body: Buffer
 ) -> RecordPrefix | None:

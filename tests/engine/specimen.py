@@ -94,6 +94,7 @@ def _filled(disk: Disk) -> Log:
 def _places(log: Log, data: bytes) -> list[Place]:
     page = log.page
     places = [Place("page 0", 0, 4096), Place("page 1", 4096, 8192)]
+    places += [Place(f"witness {k}", at, at + 40) for k, at in enumerate(page.witness_offsets)]
     places += [Place("TOC", page.toc_offset, page.toc_offset + page.toc_size)]
     places += [Place("footer", page.data_end - 512, page.data_end - 512 + 64)]
     toc = log.file.read_toc(page)

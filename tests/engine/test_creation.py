@@ -17,15 +17,19 @@ from cerata.engine.creation import (
 from cerata.engine.environment import Environment
 from cerata.engine.errors import NotFound, StorageFailed
 from cerata.engine.file import PAGES_SIZE, LogFile, choose_page
-from cerata.engine.format.page import HeaderPage, decode_page
+from cerata.engine.format.page import RING_OFFSET, HeaderPage, decode_page
 from cerata.engine.format.record import NO_LINK
 from cerata.engine.integrity import Tree, chain_start
+from cerata.engine.limits import PAGE_SIZE
 from cerata.engine.log import Log
 from cerata.engine.storage import LockName, StorageFile
 from cerata.fault_injection.disk import SimulatedDisk, SimulatedProcess
 from cerata.fault_injection.operations import Lock, Name, Sync, SyncNames, Write
 
 from .words import PATH, RING, TickingClock
+
+DATA = RING_OFFSET + RING + PAGE_SIZE
+"""Where the data region of a new file begins: past the ring and its second witness."""
 
 pytestmark = pytest.mark.unwatched("it looks at every operation itself")
 
@@ -58,7 +62,7 @@ def fail(*_: Any, **__: Any) -> Any:
 
 
 def test_a_new_page_is_that_of_a_file_without_events() -> None:
-    """The ring stands right after the pages, and nothing after the ring."""
+    """Pages, a witness, the ring, a witness, and nothing after them."""
     process = Process()
     page = new_page(process.environment, RING)
     assert (len(page.file_id), len(page.log_id)) == (16, 16)
@@ -69,12 +73,12 @@ def test_a_new_page_is_that_of_a_file_without_events() -> None:
         log_id=page.log_id,
         flip=0,
         generation=0,
-        toc_offset=8192 + RING,
+        toc_offset=DATA,
         toc_size=0,
-        data_end=8192 + RING,
-        ring_offset=8192,
+        data_end=DATA,
+        ring_offset=RING_OFFSET,
         ring_size=RING,
-        ring_start=8192,
+        ring_start=RING_OFFSET,
         sealed_seq=0,
         link=NO_LINK,
         recorded=0,
@@ -99,16 +103,17 @@ def test_a_new_file_is_whole_twice_and_durable() -> None:
     assert (first.number, first.flip, second.number, second.flip) == (0, 1, 1, 2)
     assert (first.generation, second.generation) == (1, 1)
     assert choose_page(data[:PAGES_SIZE], PATH) == (second, ())
-    assert data[8192 : 8192 + RING] == bytes(RING)
-    assert (second.toc_offset, second.data_end) == (8192 + RING, len(data))
+    assert data[RING_OFFSET : RING_OFFSET + RING] == bytes(RING)
+    assert LogFile(file, PATH, page.file_id).read_witnesses(second) == (0, 0)
+    assert (second.toc_offset, second.data_end) == (DATA, len(data))
     toc = LogFile(file, PATH, page.file_id).read_toc(second)
     assert (toc.generation, toc.sealed_seq, toc.incarnation) == (1, 0, 1)
     assert (toc.chain, toc.tree) == (chain_start(page.log_id), Tree())
     writes = [one for one in process.disk.trace if isinstance(one, Write)]
-    assert (writes[0].offset, len(writes[0].data)) == (0, 8192 + RING)
+    assert (writes[0].offset, len(writes[0].data)) == (0, DATA)
     kinds = [type(one) for one in process.disk.trace]
-    assert kinds == [Name, Write, Write, Sync, Write, Sync, Write, Sync]
-    assert [one.offset for one in writes[1:]] == [8192 + RING, 0, 4096]
+    assert kinds == [Name, Write, Write, Write, Write, Sync, Write, Sync, Write, Sync]
+    assert [one.offset for one in writes[1:]] == [*page.witness_offsets, DATA, 0, 4096]
 
 
 # --- in which order ------------------------------------------------------------------------------

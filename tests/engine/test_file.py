@@ -17,7 +17,7 @@ from cerata.engine.file import (
     turned,
 )
 from cerata.engine.format.extent import ExtentKind
-from cerata.engine.format.page import HeaderPage, decode_page
+from cerata.engine.format.page import RING_OFFSET, HeaderPage, decode_page
 from cerata.engine.format.record import EMPTY_SECTOR
 from cerata.engine.format.toc import Ref, RefList, Toc
 from cerata.engine.integrity import Tree
@@ -107,6 +107,23 @@ def test_either_page_alone_proves_a_file_ours() -> None:
     assert not is_whole(bytes(PAGE_SIZE) + newer_page)
     assert not is_whole(bytes(PAGES_SIZE))
     assert not is_whole(b"")
+
+
+@pytest.mark.parametrize("number", [0, 1])
+@pytest.mark.parametrize("offset", [12, 13, 15, 172, 2_000, 4_063])
+def test_a_page_with_something_that_is_not_known_is_unsupported(number: int, offset: int) -> None:
+    """A later Cerata would have set a feature bit: without one, to go on might undo it."""
+    pages = bytearray(Plain().log_file.read_pages())
+    at = number * PAGE_SIZE
+    pages[at + offset] |= 4
+    pages[at : at + PAGE_SIZE] = forged_page(bytes(pages[at : at + PAGE_SIZE]), number)
+    with pytest.raises(Unsupported, match=f"Header page {number} has .* does not know") as caught:
+        choose_page(bytes(pages), PATH)
+    assert (caught.value.where, caught.value.remedy) == (PATH, "Upgrade Cerata.")
+    # A write feature explains it: who does not know that one only reads.
+    pages[at + 168] = 1
+    pages[at : at + PAGE_SIZE] = forged_page(bytes(pages[at : at + PAGE_SIZE]), number)
+    choose_page(bytes(pages), PATH)
 
 
 @pytest.mark.parametrize(
@@ -372,7 +389,7 @@ def test_a_manifest_page_covers_what_it_names() -> None:
     assert list(listed.walk(plain.log_file.manifest)) == refs
 
 
-@pytest.mark.parametrize("clear", [None, 8192 + 1024])
+@pytest.mark.parametrize("clear", [None, RING_OFFSET + 1024])
 def test_a_page_is_written_only_when_all_that_it_names_is_durable(clear: int | None) -> None:
     """Extents, TOC and footer; a sync; the page, and with it what is cleared; a sync."""
     disk = SimulatedDisk()

@@ -85,6 +85,8 @@ def test_a_reader_that_finds_no_quiet_moment_shares_the_lock_with_readers() -> N
         assert other.try_lock(LockName.WRITER, exclusive=False)
         with mock.patch.object(log_module, "_READ_TRIES", 0):
             assert reader.refresh().seq == 1
+            other.unlock(LockName.WRITER)
+            log.append([put("b")])
             assert other.try_lock(LockName.WRITER, exclusive=True)
             with pytest.raises(Locked):
                 reader.refresh()
@@ -144,7 +146,7 @@ def test_what_was_not_broken_off_is_not_read_again() -> None:
             log.append([put("b")], expect=7)
         with counted("read_at") as reads:
             log.append([put("b")])
-        assert sum(size for _, size in reads) < 1_000
+        assert sum(size for _, size in reads) < 3_000
 
 
 def test_a_disk_that_failed_in_between_makes_the_state_be_read_again() -> None:

@@ -26,7 +26,7 @@ from cerata.engine.errors import (
     Unsupported,
 )
 from cerata.engine.file import PAGES_SIZE
-from cerata.engine.format.page import MAGIC
+from cerata.engine.format.page import MAGIC, RING_OFFSET
 from cerata.engine.limits import PAGE_SIZE, RING_SIZE_DEFAULT, RING_SIZE_MAX, RING_SIZE_MIN
 from cerata.engine.memory import MemoryFile, MemoryStorage
 from cerata.engine.recovery import Found, examine
@@ -186,7 +186,7 @@ def test_reading_writes_no_byte(tmp_path: Path) -> None:
     """On a clean file, a killed writer's, and one that wants recovery."""
     path = store(tmp_path / "a.cera", "a", "b")
     torn = bytearray(path.read_bytes())
-    torn[8192 + 512 + 60] ^= 1
+    torn[RING_OFFSET + 512 + 60] ^= 1
     for content in (bytes(torn), path.read_bytes()):
         path.write_bytes(content)
         before = state(path)
@@ -289,7 +289,7 @@ def test_a_reader_of_a_damaged_file_looks_once(monkeypatch: pytest.MonkeyPatch) 
     restless.writer.append([put("a")])
     restless.writer.append([put("b")])
     monkeypatch.setattr(opening, "examine", restless.examine)
-    restless.disk.spoil(PAGES_SIZE + 100)
+    restless.disk.spoil(RING_OFFSET + 100)
     with pytest.raises(Corrupt, match="Events 1 to 1"):
         restless.disk.open(mode="r")
     assert restless.looks == 1
@@ -657,7 +657,7 @@ def test_a_full_disk_refuses_and_keeps_what_was_acknowledged(tmp_path: Path) -> 
     """Appends go on while the ring has room, then are refused; nothing acknowledged is lost."""
     path = tmp_path / "a.cera"
     run = limited(
-        80_000,
+        88_192,
         "import os, random",
         f"log = Log.open({str(path)!r}, ring_bytes=65536)",
         "count = 0",
@@ -687,6 +687,8 @@ def test_descriptors_are_given_back_on_every_error(tmp_path: Path, mode: str) ->
         path.write_bytes(whole[:length])
         with pytest.raises(CerataError):
             open_log(path, mode=mode)
-    path.write_bytes(whole[:8192] + bytes([whole[8192] ^ 1]) + whole[8193:])
+    path.write_bytes(
+        whole[:RING_OFFSET] + bytes([whole[RING_OFFSET] ^ 1]) + whole[RING_OFFSET + 1 :]
+    )
     with pytest.raises(Corrupt):
         open_log(path, mode=mode)

@@ -10,13 +10,14 @@ from cerata.engine import recovery
 from cerata.engine.errors import Corrupt
 from cerata.engine.file import choose_page
 from cerata.engine.format.extent import ExtentKind
+from cerata.engine.format.page import RING_OFFSET
 from cerata.engine.recovery import RecoveryReport
 from cerata.engine.ring import look_beyond
 from cerata.engine.verify import verify_log
 
 from .words import Disk, put, stored, texts
 
-FIRST = 8192
+FIRST = RING_OFFSET
 """Where the ring, and its first record, begins."""
 
 
@@ -271,7 +272,7 @@ def test_a_lost_toc_is_rebuilt_from_the_segments() -> None:
 def test_a_dead_writers_segment_is_not_taken_for_the_logs() -> None:
     """A flip that died left a whole segment of events that were cut later; a rebuild took it."""
     disk = Disk()
-    log = disk.open()
+    log = disk.open(sync=1 << 20)
     log.append([put("a")])
     log.seal()
     pages = disk.image()[:8192]
@@ -329,7 +330,7 @@ def test_a_file_replaced_by_an_older_copy_is_noticed() -> None:
     reader = disk.open(mode="r")
     assert reader.head.seq == 2
     disk.node().data[:] = older
-    with pytest.raises(Corrupt, match="went back"):
+    with pytest.raises(Corrupt, match="restored while it was open"):
         reader.refresh()
 
 

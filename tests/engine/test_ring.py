@@ -69,6 +69,7 @@ class Ring:
             link,
             incarnation,
             max(at.durable_through, prefix.durable_through),
+            at.offset,
         )
         return at.offset
 

@@ -8,7 +8,7 @@ from cerata.fault_injection.geometry import FileGeometry
 from cerata.fault_injection.monitor import Layout, OrderingMonitor, OrderViolation
 from cerata.fault_injection.workloads import Session, append_long, append_small, fresh_world
 
-RING, RING_END, DATA = 8192, 16384, 16384
+RING, RING_END, WITNESS, DATA = 8192, 16384, 16384, 16896
 
 
 class ToyGeometry:
@@ -17,10 +17,13 @@ class ToyGeometry:
     def layout(self, page: bytes, number: int) -> Layout | None:
         if page[:1] != b"\xff":
             return None
-        return Layout(page[1], page[3] * 512, RING, RING_END, page[2])
+        return Layout(page[1], page[3] * 512, RING, RING_END, page[2], (WITNESS,))
 
     def first_seq(self, record: bytes) -> int:
         return record[0]
+
+    def witnessed_seq(self, sector: bytes) -> int:
+        return sector[0]
 
 
 def page(order: int, sealed: int = 0, end: int = DATA) -> bytes:
@@ -35,7 +38,7 @@ def fresh() -> tuple[OrderingMonitor, StorageFile]:
     """Return a file with synced header pages and an empty ring."""
     monitor = OrderingMonitor(ToyGeometry())
     file = monitor.storage(SimulatedDisk().process()).create("a")
-    file.write_at(0, page(1) + page(0) + bytes(RING_END - RING))
+    file.write_at(0, page(1) + page(0) + bytes(DATA - RING))
     file.sync()
     return monitor, file
 
@@ -144,6 +147,17 @@ def test_the_ring_may_be_reused_when_others_have_led_it_around() -> None:
     ours.sync()
     with pytest.raises(OrderViolation, match=r"^ring: the sector at 8192"):
         ours.write_at(RING, record(18))
+
+
+def test_a_witness_of_what_is_not_synced_is_an_objection() -> None:
+    """A crash could keep it and lose the record: the batch would look acknowledged, and lost."""
+    _, file = fresh()
+    file.write_at(RING, record(1) + bytes(512))
+    file.sync()
+    file.write_at(RING + 512, record(2) + bytes(512))
+    file.write_at(WITNESS, record(1))
+    with pytest.raises(OrderViolation, match=r"^witness: seq 2 is named"):
+        file.write_at(WITNESS, record(2))
 
 
 def test_a_ring_that_another_process_led_around_to_the_same_place_is_free() -> None:

@@ -51,8 +51,8 @@ class Reader:
             return None
         values = struct.unpack_from("<8sHHI16s16sQQQQQQQQQ24sqqIII", body)
         page: dict[str, Any] = dict(zip(names.split(), values, strict=True))
-        expect((page["magic"], page["version"]) == (b"\x89CERATA\n", 1), "version", at)
-        expect(page["must_read"] == 0, "feature", at)
+        fine = (page["magic"], page["version"], page["must_read"]) == (b"\x89CERATA\n", 1, 0)
+        expect(fine and (page["flags"] < 2 and not any(body[172:])), "version or feature", at)
         return page
 
     def check(self, own: bytes, tag: bytes, offset: int, *parts: bytes) -> bool:
@@ -67,16 +67,14 @@ class Reader:
         expect(self.check(self.data[end : end + 24], b"E", at, own, body), "extent body", at)
         return body
 
-    def segments(self) -> Iterator[tuple[int, int]]:
-        """Yield (offset, first seq) of the segments, from the highest level down."""
+    def segments(self) -> Iterator[tuple[int, int]]:  # (offset, first seq), highest level first
         for depth in range(len(self.toc["segments"]) - 1, -1, -1):
             rows: list[list[int]] = self.toc["segments"][depth]
             for _ in range(depth):
                 rows = [row for ref in rows for row in cbor2.loads(self.extent(ref[0], 3))]
             yield from ((row[0], row[2]) for row in rows)
 
-    def stored(self, at: int, kind: int, seq: int) -> Iterator[Batch]:
-        """Yield the batches of a segment (1) or spill (2) that starts with event ``seq``."""
+    def stored(self, at: int, kind: int, seq: int) -> Iterator[Batch]:  # a segment (1) or spill (2)
         body, base = self.extent(at, kind), at + 64
         size, raw_size, own = struct.unpack_from("<II24s", body)
         place = len(body) - size
@@ -88,10 +86,9 @@ class Reader:
             block, salts = body[offset : offset + size], body[32 + 16 * first : 32 + 16 * stop]
             expect(self.check(own, b"b", base + offset, block, salts), "block", base + offset)
             raw += unzstd(block, max_output_size=raw_size) if raw_size else b""
-        count = len(held[0]) // 4
-        lists = [struct.unpack(f"<{count}{c}", x) for c, x in zip("IIQQ", held, strict=True)]
+        lists = [struct.iter_unpack("<" + c, x) for c, x in zip("IIQQ", held, strict=True)]
         attached: dict[int, list[bytes]] = {}
-        for event, _, offset, size in sorted(zip(*lists, strict=True)):
+        for (event,), _, (offset,), (size,) in sorted(zip(*lists, strict=True)):
             attached.setdefault(event, []).append(body[offset : offset + size])
         causes, gone, start = dict(causations), dict(erased), 0
         events: list[list[Any]] = []
@@ -117,7 +114,7 @@ class Reader:
             fine = fine and (first == 0 or self.check(body_check, b"R", at, body))
             fine = fine and link == (body[16:40] if first else body_check)
             if not fine or incarnation < age or first not in (0, seq):
-                return
+                break
             expect(first == 0 or body[8:12] in (bytes(4), b"\1\0\0\0"), "flag", at)
             if first and (count := int.from_bytes(body[12:16], "little")):
                 recorded, clock, events, spill = msgpack.decode(body[40:])
@@ -126,6 +123,9 @@ class Reader:
             size = (48 + length + 511) // 512 * 512
             at, used, link, age = at + size, used + size, body_check, incarnation
             at -= head["ring_size"] if at == head["ring"] + head["ring_size"] else 0
+        for at in (head["ring"] - 4096, head["ring"] + head["ring_size"]):
+            named, own = struct.unpack_from("<8xQ24s", data, at)
+            expect(named < seq and self.check(own, b"W", at, data[at : at + 16]), "witness", at)
 
     def events(self) -> Iterator[Event]:
         sealed = (batch for at, seq in self.segments() for batch in self.stored(at, 1, seq))

@@ -41,6 +41,7 @@ from cerata.engine.codec import Prepared, WireEvent, prepare
 from cerata.engine.file import Flip
 from cerata.engine.format.checks import file_key
 from cerata.engine.format.extent import ExtentKind
+from cerata.engine.format.page import RING_OFFSET
 from cerata.engine.format.toc import LedgerEntry, SavedProjection, Toc, encode_ledger
 from cerata.engine.integrity import commitment_of, hash_bytes
 
@@ -278,7 +279,7 @@ def golden_file() -> bytes:
 # --- the worked example --------------------------------------------------------------------------
 
 
-EXAMPLE_OFFSET = 8192
+EXAMPLE_OFFSET = RING_OFFSET
 EXAMPLE_PARTS = (
     (8, "first seq: 1"),
     (4, "length of the body: 127"),

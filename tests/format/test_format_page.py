@@ -11,7 +11,7 @@ from blake3 import blake3
 from cerata.engine import events, limits, segment_index
 from cerata.engine.codec import SpillRef, WireBatch, WireEvent
 from cerata.engine.events import EventBody, EventHeader, Payload
-from cerata.engine.format import checks, extent, footer, page, record, toc
+from cerata.engine.format import checks, extent, footer, page, record, toc, witness
 
 from . import page as document
 from . import specimen
@@ -21,6 +21,7 @@ TYPES = {"Q": "u64", "q": "i64", "I": "u32", "H": "u16", "s": "bytes"}
 
 STRUCTURES: list[tuple[str, list[str]]] = [
     ("Header page", [page._LAYOUT.format]),
+    ("Witness", [witness._LAYOUT.format, "<24s"]),
     ("Record header", [record._HEADER.format]),
     ("Record prefix", [record._PREFIX.format]),
     ("Extent header", [extent._LAYOUT.format, "<8s"]),
@@ -90,13 +91,14 @@ def test_constants_are_those_of_the_code() -> None:
         "record": record,
         "extent": extent,
         "footer": footer,
+        "witness": witness,
     }
     for row in constants:
         module, name = row["name"].replace("`", "").split()
         shown = row["value"].partition("(")[0].replace("`", "").strip()
         value: object = getattr(modules[module], name)
         assert (value.hex(" ").upper() if isinstance(value, bytes) else str(value)) == shown
-    assert len(constants) == 6
+    assert len(constants) == 7
 
 
 def test_limits_are_those_of_the_code() -> None:
@@ -135,6 +137,7 @@ def test_check_tags_and_sizes_are_those_of_the_code() -> None:
         "T": whole,
         "F": short,
         "P": page.PAGE_CHECK_SIZE,
+        "W": whole,
     }
 
 

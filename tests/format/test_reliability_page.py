@@ -12,6 +12,7 @@ from cerata.engine import Draft, Log, PutTag, RecoveryReport
 from cerata.engine import errors as errors_module
 from cerata.engine.errors import Corrupt, Unsupported
 from cerata.engine.format.toc import decode_toc
+from cerata.engine.format.witness import encode_witness
 
 from . import specimen
 from .reader import Reader
@@ -228,6 +229,23 @@ def in_footer(data: bytearray, reader: Reader) -> None:
     data[reader.head["data_end"] - 512 + 20] ^= 0xFF
 
 
+def witnesses_of_a_killed_writer(data: bytearray, reader: Reader) -> None:
+    """The last record names event 5, and so do they; the next record would have named 6."""
+    for at in witness_offsets(reader):
+        data[at : at + 512] = encode_witness(reader.key, at, 5)
+
+
+def in_witness(number: int) -> Damage:
+    def damage(data: bytearray, reader: Reader) -> None:
+        data[witness_offsets(reader)[number] + 20] ^= 0xFF
+
+    return damage
+
+
+def witness_offsets(reader: Reader) -> tuple[int, int]:
+    return reader.head["ring"] - 4096, reader.head["ring"] + reader.head["ring_size"]
+
+
 TORN_CUT = {"cut_bytes": 512, "ambiguous_tail": True}
 
 ROWS: list[tuple[str, list[Damage], Mapping[str, object], int]] = [
@@ -238,11 +256,19 @@ ROWS: list[tuple[str, list[Damage], Mapping[str, object], int]] = [
     ("the older page", [newer_page_only], {}, 6),
     ("the TOC", [in_toc], {"rebuilt_toc": True, "sealed_events": 3}, 6),
     ("the footer", [in_footer], {"rebuilt_toc": True, "sealed_events": 3}, 6),
-    ("no mark", [ring(3, bytes(512))], {"sealed_events": 3, "cut_bytes": 0}, 6),
+    ("no mark", [ring(3, bytes(512))], {"sealed_events": 0, "cut_bytes": 0}, 6),
+    (
+        "no mark, and a writer that was killed",
+        [ring(3, bytes(512)), witnesses_of_a_killed_writer],
+        {"sealed_events": 3, "cut_bytes": 0},
+        6,
+    ),
+    ("witness 0", [in_witness(0)], {"bad_witnesses": (0,), "sealed_events": 0}, 6),
+    ("both witnesses", [in_witness(0), in_witness(1)], {"bad_witnesses": (0, 1)}, 6),
     ("a torn mark", [in_ring(3)], TORN_CUT | {"cut_records": 1, "sealed_events": 3}, 6),
     (
         "a torn last record and no mark",
-        [in_ring(2), ring(3, bytes(512))],
+        [in_ring(2), ring(3, bytes(512)), witnesses_of_a_killed_writer],
         TORN_CUT | {"cut_records": 1, "sealed_events": 2},
         5,
     ),
@@ -297,8 +323,14 @@ def test_every_reported_field_has_a_row() -> None:
         ([in_ring(1)], Corrupt),
         ([ring(1, bytes(512))], Corrupt),
         ([in_ring(2)], Corrupt),
+        ([ring(2, bytes(1024))], Corrupt),
+        ([ring(0, bytes(2048))], Corrupt),
+        ([ring(0, bytes(2048)), in_witness(1)], Corrupt),
     ],
-    ids=["both pages", "magic", "version", "torn, proven", "zeroed, proven", "last, proven"],
+    ids=[
+        *("both pages", "magic", "version", "torn, proven", "zeroed, proven", "last, proven"),
+        *("last and mark zeroed", "all zeroed", "all zeroed and a witness"),
+    ],
 )
 def test_recovery_refuses_what_the_table_says(
     damages: Sequence[Damage], error: type[Exception]

@@ -1,0 +1,43 @@
+"""The witness: an event that is durable, named outside the ring. Kept twice, around the ring.
+
+::
+
+    0         8                 16         40
+    ├─────────┼─────────────────┼──────────┼──── zeros to 512
+    │ magic 8 │ durable through │ own      │
+    │         │ u64             │ check 24 │
+    └─────────┴─────────────────┴──────────┴────
+
+Witness 0 stands 4,096 bytes before the ring, witness 1 at its end. Each has 4,096 bytes to itself,
+so that no disk writes it together with a record. The rest of these bytes is zero. A range of bytes
+that reaches from a record to one witness does not reach the other, unless it holds the whole ring.
+"""
+
+import struct
+
+from ..limits import PAGE_SIZE, SECTOR_SIZE
+from ..storage import Buffer
+from .checks import CHECK_SIZE, TAG_WITNESS, check
+
+WITNESS_MAGIC = b"CERAWITN"
+WITNESS_SPACE = PAGE_SIZE
+"""Bytes that each witness has to itself."""
+
+WITNESS_SIZE = 40
+_LAYOUT = struct.Struct("<8sQ")
+assert _LAYOUT.size == WITNESS_SIZE - CHECK_SIZE
+
+
+def encode_witness(key: bytes, offset: int, durable_through: int) -> bytes:
+    """Return the sector of the witness that stands at ``offset``."""
+    fields = _LAYOUT.pack(WITNESS_MAGIC, durable_through)
+    return (fields + check(key, TAG_WITNESS, offset, fields)).ljust(SECTOR_SIZE, b"\0")
+
+
+def decode_witness(key: bytes, offset: int, data: Buffer) -> int | None:
+    """Return the seq that a witness names; None if its check fails."""
+    fields = bytes(data[: _LAYOUT.size])
+    if check(key, TAG_WITNESS, offset, fields) != data[_LAYOUT.size : WITNESS_SIZE]:
+        return None
+    magic, durable_through = _LAYOUT.unpack(fields)
+    return durable_through if magic == WITNESS_MAGIC else None
