@@ -36,6 +36,7 @@ from .limits import (
     NAME_SIZE_MAX,
     STRING_SIZE_MAX,
 )
+from .salted_hashes import salted_arguments
 from .storage import Buffer
 
 
@@ -78,13 +79,13 @@ def prepare(
     key: str | None = None,
     arguments: bytes | None = None,
 ) -> Prepared:
-    """Encode and salt a batch; one random draw of 16 bytes an event.
+    """Encode and salt a batch; one random draw of 16 bytes for each draft without a salt.
 
     ``size`` of the result is at least what the batch takes in a ring record. ``payloads`` are
     those of the drafts where `encode_payloads` gave them already.
 
     ``key`` is the batch's idempotency key and ``arguments`` the hash of what the caller asked
-    for; both sit on the first event.
+    for; both sit on the first event, the hash bound to the salts of the batch.
 
     Raises:
         InvalidInput: a value that cannot be stored; the message names the event and the field.
@@ -100,24 +101,42 @@ def prepare(
         raise InvalidInput(f"arguments must be a hash in bytes, not {type(arguments).__name__}")
     if key is not None:
         check_key(key)
+    salts = salts_of(drafts, random_bytes)
+    salted = None if arguments is None else salted_arguments(arguments, salts)
     if payloads is None:
-        payloads = encode_payloads(drafts, key=key, arguments=arguments)
+        payloads = encode_payloads(drafts, key=key, arguments=salted)
     elif key is not None or arguments is not None:
-        payloads = [_encode_payload(drafts[0], key, arguments), *payloads[1:]]
-    salts = random_bytes(SALT_SIZE * len(drafts))
+        payloads = [_encode_payload(drafts[0], key, salted), *payloads[1:]]
     events: list[WireEvent] = []
-    size = at = 0
-    for draft, payload in zip(drafts, payloads, strict=True):
+    size = 0
+    for draft, payload, salt in zip(drafts, payloads, salts, strict=True):
         name, version = kind_of(draft.body)
         attachments = draft.attachments
-        salt = salts[at : at + SALT_SIZE]
-        at += SALT_SIZE
         events.append(WireEvent(name, version, draft.causation, salt, payload, attachments))
         # An upper bound, never a guess: a record that does not fit its ring must be a spill.
         size += _EVENT_OVERHEAD + 4 * len(name) + len(payload)
         if attachments:
             size += sum(map(len, attachments)) + _ATTACHMENT_OVERHEAD * len(attachments)
     return Prepared(tuple(events), size, key, arguments, tenant_of(drafts[0].scope))
+
+
+def salts_of(drafts: Sequence[Draft], random_bytes: Callable[[int], bytes]) -> list[bytes]:
+    """Return the salts of drafts; those that have none yet get theirs by one draw.
+
+    Raises:
+        InvalidInput: a draft has a salt that is not 16 bytes.
+    """
+    for draft in drafts:
+        if draft.salt is not None and (
+            not isinstance(draft.salt, bytes) or len(draft.salt) != SALT_SIZE
+        ):
+            raise InvalidInput(
+                f"A draft's salt must be {SALT_SIZE} bytes, not {draft.salt!r:.60}",
+                remedy="Leave it None, and one is drawn.",
+            )
+    drawn = random_bytes(SALT_SIZE * sum(draft.salt is None for draft in drafts))
+    fresh = (drawn[at : at + SALT_SIZE] for at in range(0, len(drawn), SALT_SIZE))
+    return [next(fresh) if draft.salt is None else draft.salt for draft in drafts]
 
 
 def encode_payloads(

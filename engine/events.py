@@ -259,8 +259,8 @@ class PutTag(EventBody, frozen=True, kw_only=True):
 class Evidence(msgspec.Struct, frozen=True, gc=False, array_like=True):
     """Where a fact is said: a frame, and of its text the UTF-8 bytes [start, end).
 
-    ``quote`` is 16 bytes of BLAKE3 over these bytes: what was read there can be told from another
-    text when the frame's own is gone.
+    ``quote`` is 16 bytes of BLAKE3 over these bytes, keyed by the salt of the frame's event: they
+    show whether the text there is the text that was read, until the frame is erased.
     """
 
     frame: int
@@ -394,7 +394,8 @@ class RecallContext(EventBody, frozen=True, kw_only=True):
     ``query`` is as asked; of the full language the tree, written out. ``tokenizer``, ``profile``
     and ``profile_version`` say by what it was made; ``where``, the filter as JSON, ``form`` and the
     two budgets how. ``frames`` and ``facts`` were shown; what was ``omitted`` was found and did not
-    fit. ``context`` is H of the text in UTF-8. ``policy``, ``policy_version``, ``order`` and
+    fit. ``context`` is H of the salts of ``frames``, of those of ``facts``, and of the text in
+    UTF-8; it is 32 zero bytes if a salt was gone. ``policy``, ``policy_version``, ``order`` and
     ``framing`` say how it was told; None where it was before there were policies. ``mode`` and
     ``space`` are those of a search by vectors, and ``vector`` the question's: float32,
     little-endian. ``tokens`` are its token vectors in ``tokens_space``, int8, by which with
@@ -447,6 +448,7 @@ class Draft(msgspec.Struct, frozen=True, gc=False):
 
     ``causation`` is the seq of the event that led to this one, or −k within the batch.
     ``attachments`` are the bytes that the body's `Attachment` fields name by hash, in order.
+    ``salt`` is 16 random bytes; leave it None, and the store draws one.
     """
 
     body: EventBody
@@ -455,6 +457,7 @@ class Draft(msgspec.Struct, frozen=True, gc=False):
     correlation: str | None = None
     causation: int | None = None
     attachments: tuple[bytes, ...] = ()
+    salt: bytes | None = None
 
 
 class EventHeader(msgspec.Struct, frozen=True, gc=False, array_like=True):

@@ -11,7 +11,7 @@ Start with `Log.append`.
 
 import threading
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal, Self, TypeAlias
 
 import msgspec
@@ -42,6 +42,7 @@ from .poison import Poison
 from .position import Position
 from .reader import Reader, Snapshot
 from .recovery import Found, RecoveryReport
+from .salted_hashes import salted_arguments
 from .segment import I64, U8
 from .segment_draft import SegmentDraft
 from .segment_index import ColumnKey
@@ -55,13 +56,31 @@ _READ_TRIES = 8
 
 @dataclass(frozen=True, slots=True)
 class KeyUse:
-    """What an idempotency key was first used for: the result, and the hash of the arguments."""
+    """What an idempotency key was first used for: the result, and the hash of the arguments.
+
+    The hash is bound to ``salts``, those of the batch's events; one that was erased has None.
+    """
 
     appended: Appended
     arguments: bytes | None
+    salts: tuple[bytes | None, ...]
 
     def check(self, key: str, arguments: bytes | None) -> None:
-        """Refuse other arguments than the first ones: `IdempotencyConflict`."""
+        """Refuse other arguments than the first ones: `IdempotencyConflict`.
+
+        After an erasure in the batch nothing can be compared, so every use is refused.
+        """
+        known = [salt for salt in self.salts if salt is not None]
+        if len(known) < len(self.salts):
+            erased = self.appended.first_seq + self.salts.index(None)
+            raise IdempotencyConflict(
+                f"The idempotency key {key!r} was used for a batch that has lost event "
+                f"{erased:,} to an erasure, so its arguments cannot be compared",
+                where=f"event {self.appended.first_seq:,}",
+                remedy="Use a new key for a new request.",
+            )
+        if arguments is not None:
+            arguments = salted_arguments(arguments, known)
         if arguments != self.arguments:
             raise IdempotencyConflict(
                 f"The idempotency key {key!r} was used for other arguments "
@@ -457,7 +476,7 @@ class Log:
         check_key(key)
         with self._hold.mutex, self._hold.writing():
             found = self._key_use(key, tenant)
-        return None if found is None else KeyUse(self._shown(found.appended), found.arguments)
+        return None if found is None else replace(found, appended=self._shown(found.appended))
 
     def _shown(self, earlier: Appended) -> Appended:
         """Return an earlier result as one that can be told: shown, durable as the policy says."""
@@ -490,7 +509,8 @@ class Log:
             durable = position.durable >= last_seq
             head = Head(last_seq, event.recorded, self)
             appended = Appended(seq, last_seq, durable, head, replayed=True)
-            return KeyUse(appended, payload.arguments)
+            batch = position.reader.events(position.snapshot(), seq, last_seq)
+            return KeyUse(appended, payload.arguments, tuple(one.salt for one in batch))
         return None
 
     def _keyed_in_segments(self, wanted: int) -> list[int]:

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from cerata.engine.events import JsonValue, RecallContext
-from cerata.engine.integrity import hash_bytes
+from cerata.engine.salted_hashes import context_hash
 from cerata.projections.accesses import NEVER, Accesses, Counts
 from cerata.projections.query import Query
 from cerata.projections.scopes import is_within
@@ -111,6 +111,8 @@ def recall_of(recalled: "Recalled") -> RecallContext:
     search, telling, context = recalled.search, recalled.telling, recalled.context
     is_fact = set(recalled.facts)
     shown = [one for item in context.items for one in (item.id, *item.joined)]
+    frames = tuple(one for one in shown if one not in is_fact)
+    facts = tuple(one for one in shown if one in is_fact)
     query, where, vector, tokens = search.query, search.where, search.vector, search.tokens
     return RecallContext(
         query=repr(query) if isinstance(query, Query) else query,
@@ -121,7 +123,7 @@ def recall_of(recalled: "Recalled") -> RecallContext:
         max_tokens=context.max_tokens,
         entry_tokens=telling.entry_tokens,
         form=telling.form,
-        context=hash_bytes(context.text.encode()),
+        context=context_hash(_salts_of(search.view, (*frames, *facts)), context.text),
         policy=telling.policy.name,
         policy_version=telling.policy.version,
         order=telling.order,
@@ -134,8 +136,13 @@ def recall_of(recalled: "Recalled") -> RecallContext:
         tokens=None if tokens is None else tokens.tokens.tobytes(),
         rerank=search.is_reranked,
         approximate=vector is not None and vector.approximate,
-        frames=tuple(one for one in shown if one not in is_fact),
-        facts=tuple(one for one in shown if one in is_fact),
+        frames=frames,
+        facts=facts,
         omitted=tuple(one for one in context.omitted if one not in is_fact),
         omitted_facts=tuple(one for one in context.omitted if one in is_fact),
     )
+
+
+def _salts_of(view: "View", numbers: Iterable[int]) -> list[bytes | None]:
+    """Return the salts of events that a view shows, in the order of their numbers."""
+    return [view.layers.event(number).salt for number in numbers]

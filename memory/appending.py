@@ -13,7 +13,15 @@ import msgspec
 
 from cerata.engine.codec import tenant_of
 from cerata.engine.errors import Conflict, IdempotencyConflict, InvalidInput, NotFound, ReadOnly
-from cerata.engine.events import Draft, Event, EventBody, PutFrame, Scope, SupersedeFrame
+from cerata.engine.events import (
+    AssertFact,
+    Draft,
+    Event,
+    EventBody,
+    PutFrame,
+    Scope,
+    SupersedeFrame,
+)
 from cerata.engine.head import Appended, Head
 from cerata.engine.log import Log, Validate
 from cerata.projections.registry import Registry
@@ -193,8 +201,13 @@ class Appends(Reads):
         key stands for, where that is not what the drafts say.
 
         Raises:
-            InvalidInput: the scope of one is outside the store's.
+            InvalidInput: the scope of one is outside the store's, or one has a salt.
         """
+        if any(draft.salt is not None for draft in drafts):
+            raise InvalidInput(
+                "A draft must have no salt: a salt that two events share outlives either of them",
+                remedy="Leave salt=None; the store draws one for each event.",
+            )
         transaction = self._transaction.get()
         if transaction is None:
             return self._append(
@@ -306,4 +319,8 @@ def asked(drafts: Sequence[Draft]) -> list[tuple[str, Scope, EventBody]]:
 def _given(body: EventBody) -> EventBody:
     if isinstance(body, PutFrame):
         return msgspec.structs.replace(body, content_hash=None)
+    if isinstance(body, AssertFact) and any(place.quote is not None for place in body.evidence):
+        # A quote of a frame of the same block differs from run to run, as the frame's salt does.
+        places = [msgspec.structs.replace(place, quote=None) for place in body.evidence]
+        return msgspec.structs.replace(body, evidence=tuple(places))
     return body

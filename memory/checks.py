@@ -9,7 +9,9 @@ from collections import ChainMap
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from cerata.engine.codec import encode_payloads
+import msgspec
+
+from cerata.engine.codec import encode_payloads, salts_of
 from cerata.engine.events import Draft, Scope
 from cerata.engine.log import Log
 from cerata.projections.tags import Tags
@@ -47,6 +49,14 @@ class Checks:
         self._tags = set[TagKey]()
         self._shapes: dict[str, Shape] = {}
         self._ended = Ended()
+
+    def salted(self, drafts: Sequence[Draft]) -> list[Draft]:
+        """Return drafts with a salt each, as their events will have it."""
+        salts = salts_of(drafts, self._log.environment.random_bytes)
+        return [
+            msgspec.structs.replace(draft, salt=salt)
+            for draft, salt in zip(drafts, salts, strict=True)
+        ]
 
     def take(self, drafts: Sequence[Draft], first: int, n: int | None) -> Checked:
         """Check the drafts from place ``first`` on.

@@ -10,8 +10,8 @@ import msgspec
 
 from cerata.engine.errors import InvalidInput, NotFound
 from cerata.engine.events import AssertFact, Draft, Evidence, PutFrame
+from cerata.engine.salted_hashes import quote_hash
 
-from .drafting import content_hash
 from .fact_values import EvidenceText, FactEvidence
 
 if TYPE_CHECKING:
@@ -27,18 +27,18 @@ def evidence_text(view: "View", place: FactEvidence) -> EvidenceText:
         return EvidenceText(place, None, f"#{place.frame}", None, is_current=False)
     if _is_erased(view, frame.id):
         return EvidenceText(place, None, f"#{place.frame}", None, is_current=frame.active)
-    data = frame.text.encode()[place.start : place.end]
+    data, salt = frame.text.encode()[place.start : place.end], _salt_of(view, frame.id)
     return EvidenceText(
         place,
         data.decode(errors="replace"),
         view.source_of(frame),
-        None if place.quote is None else content_hash(data) == place.quote,
+        None if place.quote is None or salt is None else quote_hash(salt, data) == place.quote,
         is_current=frame.active,
     )
 
 
 def quoted(view: Callable[[], "View"], draft: Draft) -> Draft:
-    """Return an assertion with the hash of each range of bytes that it names as evidence.
+    """Return an assertion with the salted hash of each range of bytes that it names as evidence.
 
     Cost: a read of each frame that is named with a range; where none is, ``view`` is not called.
 
@@ -56,11 +56,17 @@ def _is_erased(view: "View", frame: int) -> bool:
     return not isinstance(view.layers.event(frame).body, PutFrame)
 
 
+def _salt_of(view: "View", frame: int) -> bytes | None:
+    """Return the salt that keys the quotes of a frame; an erasure takes it away."""
+    return view.layers.event(frame).salt
+
+
 def _hashed(view: "View", place: Evidence) -> Evidence:
     if place.end is None:
         return place
     frame = view.frame(place.frame)
-    if _is_erased(view, frame.id):
+    salt = _salt_of(view, frame.id)
+    if salt is None:
         return place
     data = frame.text.encode()
     where = f"evidence, frame {place.frame:,}"
@@ -79,4 +85,4 @@ def _hashed(view: "View", place: Evidence) -> Evidence:
             where=where,
             remedy="Count bytes of the UTF-8, not characters.",
         ) from error
-    return msgspec.structs.replace(place, quote=content_hash(part))
+    return msgspec.structs.replace(place, quote=quote_hash(salt, part))

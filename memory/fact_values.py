@@ -82,7 +82,8 @@ def period_of(interval: Interval) -> Period:
 class FactEvidence:
     """Where a fact is said: a frame, and of its text the UTF-8 bytes [start, end) if given.
 
-    ``quote`` is 16 bytes of BLAKE3 over these bytes, taken when the fact was asserted.
+    ``quote`` is 16 bytes of BLAKE3 over these bytes, keyed by the salt of the frame's event and
+    taken when the fact was asserted.
     """
 
     frame: int

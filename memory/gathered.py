@@ -50,12 +50,13 @@ class GatheredEvent:
     scope: Scope
     body: EventBody
     causation: int | None = None
+    salt: bytes | None = None
 
 
 class DraftEvent(Event, frozen=True, dict=True, kw_only=True):
     """A draft as an event of the log: its seq is minus its place.
 
-    It is not stored, so it has neither salt nor commitment, and its leaf binds nothing.
+    It is not stored, so it has no commitment, and its leaf binds nothing.
     """
 
     draft: Draft
@@ -139,7 +140,15 @@ class Gathered:
     def event(self, frame: int) -> GatheredEvent:
         """Return the draft of a frame, whose id is minus its place."""
         draft = self.drafts[-frame - 1]
-        return GatheredEvent(-frame, draft.body.wire_name, self.recorded, draft.scope, draft.body)
+        return GatheredEvent(
+            -frame,
+            draft.body.wire_name,
+            self.recorded,
+            draft.scope,
+            draft.body,
+            draft.causation,
+            draft.salt,
+        )
 
     def events(self) -> Iterator[Event]:
         """Yield the drafts as events of the log: seq −1, −2, …, and what they name by such ids."""
@@ -148,7 +157,7 @@ class Gathered:
             header = EventHeader(
                 -place, self.recorded, None, name, version, place - 1, self.count, draft.causation
             )
-            yield DraftEvent(header, None, None, draft=draft)
+            yield DraftEvent(header, draft.salt, None, draft=draft)
 
     @property
     def has_facts(self) -> bool:

@@ -66,6 +66,8 @@ class Transaction:
             )
         self.check_whole()
         drafts = within_scope(drafts, self._checks.scope)
+        # From here on evidence may quote a frame of the block, which takes the salt of its event.
+        drafts = self._checks.salted(drafts)
         first = len(self.drafts) + 1
         try:
             self.drafts += drafts

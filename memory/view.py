@@ -10,6 +10,8 @@ from datetime import datetime
 from functools import cached_property
 from itertools import chain
 
+import msgspec
+
 from cerata.engine.errors import NotFound
 from cerata.engine.events import Draft, Event, PutFrame, Scope, once
 from cerata.engine.head import Head
@@ -120,9 +122,13 @@ class View(Reads):
 
     @property
     def gathered(self) -> tuple[Draft, ...]:
-        """What the view has of an open transaction, in order; its frames are −1, −2, …."""
+        """What the view has of an open transaction, in order; its frames are −1, −2, ….
+
+        Without the salts, which differ each time that the block is run.
+        """
         gathered = self._gathered
-        return () if gathered is None else tuple(gathered.drafts[: gathered.count])
+        drafts = () if gathered is None else gathered.drafts[: gathered.count]
+        return tuple(msgspec.structs.replace(draft, salt=None) for draft in drafts)
 
     @cached_property
     def base(self) -> Layer:

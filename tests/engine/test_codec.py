@@ -240,6 +240,24 @@ def test_equal_values_give_equal_bytes(metadata: dict[str, int], random: Any) ->
     assert prepare([one], salts).events == prepare([two], salts).events
 
 
+def test_a_draft_keeps_the_salt_that_it_has() -> None:
+    """The others of the batch get theirs by one draw."""
+    drafts = [put("a"), msgspec.structs.replace(put("b"), salt=b"s" * 16), put("c")]
+    prepared = prepare(drafts, lambda size: bytes(range(size)))
+    assert [event.salt for event in prepared.events] == [
+        bytes(range(16)),
+        b"s" * 16,
+        bytes(range(16, 32)),
+    ]
+
+
+@pytest.mark.parametrize("salt", [b"", b"s" * 15, "s" * 16])
+def test_a_salt_of_another_size_is_refused(salt: Any) -> None:
+    """What is committed to with it could be guessed, or not be read."""
+    with pytest.raises(InvalidInput, match="16 bytes"):
+        prepare([msgspec.structs.replace(put("a"), salt=salt)], bytes)
+
+
 @given(
     st.lists(
         st.builds(

@@ -4,6 +4,7 @@ from random import Random
 from unittest import mock
 
 import pytest
+from blake3 import blake3
 
 from cerata.engine import Draft, PutFrame, idempotency
 from cerata.engine import log as log_module
@@ -16,7 +17,7 @@ from cerata.engine.idempotency import KeyIndex, encode_run
 from cerata.engine.reader import Reader
 from cerata.engine.verify import verify_log
 
-from .words import RING, Disk, put, texts
+from .words import RING, Disk, erasing, put, texts
 
 TENANT = (("tenant", "other"),)
 
@@ -251,13 +252,51 @@ def test_what_a_key_was_used_for_can_be_asked() -> None:
         image = disk.image()
         use = log.find_key("k", "default")
         assert use is not None
-        assert (use.appended.first_seq, use.appended.last_seq, use.arguments) == (1, 2, b"1")
+        assert (use.appended.first_seq, use.appended.last_seq) == (1, 2)
+        salts = [event.salt for event in log.read()]
+        assert use.arguments == blake3(b"1" + b"".join(filter(None, salts))).digest()
+        use.check("k", b"1")
         assert log.find_key("k", "other") is None
         with pytest.raises(InvalidInput):
             log.find_key("", "default")
         with pytest.raises(ReadOnly):
             reader.find_key("k", "default")
         assert disk.image() == image
+
+
+def test_the_hash_of_arguments_is_bound_to_the_salts_of_the_batch() -> None:
+    """A plain hash would let a reader test guesses of what was erased since."""
+    with Disk().log() as log:
+        guesses = [b"four digits: " + str(number).encode() for number in range(3)]
+        log.append([put("a"), put("b")], key="k", arguments=blake3(guesses[1]).digest())
+        payload = log.event(1).payload
+        assert payload is not None
+        assert payload.arguments not in [blake3(guess).digest() for guess in guesses]
+        assert log.append([put("a")], key="k", arguments=blake3(guesses[1]).digest()).replayed
+
+
+@pytest.mark.parametrize("sealed", [False, True])
+@pytest.mark.parametrize("arguments", [None, b"1", b"2"])
+def test_a_key_whose_batch_lost_an_event_cannot_be_used_again(
+    arguments: bytes | None, sealed: bool
+) -> None:
+    """Nothing can be compared, and the error names the event that was erased."""
+    with Disk().log() as log:
+        with erasing(2):
+            log.append([put("a"), put("b"), put("c")], key="k", arguments=b"1")
+        if sealed:
+            log.seal()
+        with pytest.raises(IdempotencyConflict, match="lost event 2 to an erasure"):
+            log.append([put("a")], key="k", arguments=arguments)
+        assert log.head.seq == 3
+
+
+def test_the_key_of_an_erased_event_is_free_again() -> None:
+    """It stood in the payload that is gone."""
+    with Disk().log() as log:
+        with erasing(1):
+            log.append([put("a"), put("b")], key="k", arguments=b"1")
+        assert log.append([put("c")], key="k", arguments=b"1").first_seq == 3
 
 
 @pytest.mark.parametrize("sealed", [False, True])

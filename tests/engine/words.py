@@ -11,14 +11,17 @@ from typing import Any
 from unittest import mock
 
 import pytest
+from msgspec.structs import replace
 
+from cerata.engine import log as log_module
+from cerata.engine.codec import Prepared, WireEvent, prepare
 from cerata.engine.environment import Environment
 from cerata.engine.errors import CerataError, StorageFailed
 from cerata.engine.events import Draft, Event, PutFrame, UnknownBody
 from cerata.engine.file import Flip
 from cerata.engine.format.extent import ExtentKind
 from cerata.engine.format.toc import LedgerEntry, SavedProjection, encode_ledger
-from cerata.engine.integrity import hash_bytes
+from cerata.engine.integrity import commitment_of, hash_bytes
 from cerata.engine.log import Log
 from cerata.engine.memory import MemoryFile, MemoryNode, MemoryStorage
 
@@ -113,6 +116,30 @@ class Disk:
         for node in self.storage._nodes.values():
             for holders in node.holders.values():
                 holders.clear()
+
+
+@contextmanager
+def erasing(*places: int) -> Generator[None, None, None]:
+    """Make the events at these places of an appended batch, from 1, lose payload and salt.
+
+    So an erasure will leave them; without places, all events of each batch.
+    """
+
+    def erase(*arguments: Any, **options: Any) -> Prepared:
+        prepared = prepare(*arguments, **options)
+        events = tuple(
+            _erased(wire) if not places or place in places else wire
+            for place, wire in enumerate(prepared.events, start=1)
+        )
+        return replace(prepared, events=events)
+
+    with mock.patch.object(log_module, "prepare", erase):
+        yield
+
+
+def _erased(wire: WireEvent) -> WireEvent:
+    assert wire.salt is not None
+    return replace(wire, salt=None, payload=commitment_of(wire.salt, wire.payload), attachments=())
 
 
 def texts(log: Log, first: int = 1) -> list[str | None]:

@@ -9,11 +9,9 @@ a released format is never made again, since it stands for files that are out th
 import json
 import struct
 import sys
-from collections.abc import Callable, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
-from unittest import mock
 
 import msgspec
 import zstandard
@@ -36,16 +34,15 @@ from cerata.engine import (
     SupersedeFrame,
     UnknownBody,
 )
-from cerata.engine import log as log_module
-from cerata.engine.codec import Prepared, WireEvent, prepare
 from cerata.engine.file import Flip
 from cerata.engine.format.checks import file_key
 from cerata.engine.format.extent import ExtentKind
 from cerata.engine.format.page import RING_OFFSET
 from cerata.engine.format.toc import LedgerEntry, SavedProjection, Toc, encode_ledger
-from cerata.engine.integrity import commitment_of, hash_bytes
+from cerata.engine.integrity import hash_bytes
 
 from ..clocks import StandingClock
+from ..engine.words import erasing
 
 GOLDEN = Path(__file__).parent / "golden"
 PATH = "specimen.cera"
@@ -97,28 +94,6 @@ def vector(seed: int, dimension: int, space: str) -> tuple[Embedding, bytes]:
     return Embedding(space, "f4", dimension, Attachment(hash_bytes(data), len(data))), data
 
 
-@contextmanager
-def erased_payloads() -> Any:
-    """Make appended events lose their payload, as an erasure will leave them."""
-
-    def erase(drafts: Sequence[Draft], dice: Callable[[int], bytes], **rest: Any) -> Prepared:
-        made = prepare(drafts, dice, **rest)
-        return Prepared(
-            tuple(
-                WireEvent(e.type, e.version, e.causation, None, commitment_of(e.salt, e.payload))
-                for e in made.events
-                if e.salt is not None
-            ),
-            made.size,
-            None,
-            None,
-            made.tenant,
-        )
-
-    with mock.patch.object(log_module, "prepare", erase):
-        yield
-
-
 # --- the golden file -----------------------------------------------------------------------------
 
 
@@ -130,7 +105,7 @@ def tell_story(place: Environment) -> None:
     log.seal()
     _many_segments(log)
     _spill(log, "sealed")
-    with erased_payloads():
+    with erasing():
         log.append([Draft(PutFrame(text="this is gone"))])
     log.seal()
     log.publish_projections(_save_chunk)

@@ -13,6 +13,7 @@ from msgspec import msgpack, structs
 from cerata.engine import Attachment, Draft, Environment, Event, Log, PutFrame, PutTag, UnknownBody
 from cerata.engine.integrity import hash_bytes
 
+from ..engine.words import erasing
 from . import reader as reader_module
 from . import specimen
 from .reader import Reader, tree_root
@@ -105,7 +106,7 @@ class Workload:
         return log
 
     def append_erased(self, log: Log) -> Log:
-        with specimen.erased_payloads():
+        with erasing():
             log.append([Draft(PutFrame(text="gone")), Draft(PutFrame(text="gone too"))])
         return log
 

@@ -4,13 +4,13 @@ from collections import Counter
 
 import numpy as np
 import pytest
+from blake3 import blake3
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import cerata
 from cerata import Access, Context, Entity, Filter, InvalidInput, NotFound, ReadOnly, Store
 from cerata.engine.events import AccessFrames, Event, RecallContext
-from cerata.engine.integrity import hash_bytes
 from cerata.projections.times import to_datetime
 
 
@@ -30,6 +30,12 @@ def recorded(store: Store, context: Context) -> Event:
     return event
 
 
+def bound(store: Store, body: RecallContext, text: str) -> bytes:
+    """Return the hash by which a recall knows its text, from the salts of what it shows."""
+    events = [one for seq in (*body.frames, *body.facts) for one in store.log(seq, seq)]
+    return blake3(b"".join(one.salt or b"" for one in events) + text.encode()).digest()
+
+
 def test_a_recorded_recall_says_what_was_shown_and_how(store: Store) -> None:
     context = store.recall("alice", max_tokens=150, record=True)
     event = recorded(store, context)
@@ -44,7 +50,7 @@ def test_a_recorded_recall_says_what_was_shown_and_how(store: Store) -> None:
     )
     assert (body.frames, body.facts) == ((1, 3), (4,))
     assert (body.omitted, body.omitted_facts) == ((2,), ())
-    assert body.context == hash_bytes(context.text.encode())
+    assert body.context == bound(store, body, context.text)
     assert context.to_dict()["recorded"] == event.seq
 
 
@@ -63,7 +69,7 @@ def test_what_was_shown_can_be_shown_again(store: Store) -> None:
         profile=body.profile,
         form=body.form,  # type: ignore[arg-type]
     )
-    assert hash_bytes(again.text.encode()) == body.context
+    assert bound(store, body, again.text) == body.context
     assert body.where is not None
     assert '"kind"' in body.where
 
@@ -80,7 +86,7 @@ def test_the_vector_of_a_question_is_recorded_with_it(store: Store) -> None:
     vector = np.frombuffer(body.vector, "<f4")
     assert vector.tolist() == asked
     again = store.at(body.basis).recall("alice", embedding=vector, space=body.space, mode="vector")
-    assert hash_bytes(again.text.encode()) == body.context
+    assert bound(store, body, again.text) == body.context
     plain = recorded(store, store.recall("alice", record=True)).body
     assert isinstance(plain, RecallContext)
     assert (plain.mode, plain.space, plain.vector) == ("hybrid", None, None)

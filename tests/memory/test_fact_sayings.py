@@ -8,6 +8,7 @@ from itertools import product
 from typing import Any
 
 import pytest
+from blake3 import blake3
 
 import cerata
 from cerata import Store
@@ -15,6 +16,13 @@ from cerata.engine.errors import InvalidInput
 from cerata.engine.events import AssertFact, Draft, Evidence
 
 from .fact_edges import T, edge_store
+
+
+def quote_of(store: Store, frame: int, text: str) -> bytes:
+    """Return the salted hash of a quote, as docs/format.md says it."""
+    [event] = store.log(frame, frame)
+    assert event.salt is not None
+    return blake3(text.encode(), key=event.salt + bytes(16)).digest(16)
 
 
 @pytest.fixture
@@ -65,7 +73,7 @@ class TestSayings:
         fact = store.assert_fact("ann", "lives in", "x", evidence=[(frame, 13, 21), frame])
         part, whole = store.evidence(fact)
         assert (part.text, part.is_intact, part.is_current) == ("Orléans", True, True)
-        assert part.place.quote == cerata.content_hash("Orléans")
+        assert part.place.quote == quote_of(store, frame, "Orléans")
         assert part.source.startswith(f"#{frame} · Notes · ")
         assert (whole.text, whole.is_intact) == ("Ann lives in Orléans. She likes it.", None)
         new = store.supersede(frame, "Ann lives in Rome.")
@@ -76,9 +84,11 @@ class TestSayings:
         with store.transaction():
             frame = store.put_frame("Ann lives in Paris.")
             fact = store.assert_fact("ann", "lives in", "x", evidence=[(frame, 13, 18)])
-            assert store.evidence(fact)[0].text == "Paris"
+            [said] = store.evidence(fact)
+            assert (said.text, said.is_intact) == ("Paris", True)
         [said] = store.evidence(store.facts("ann")[0])
         assert (said.place.frame, said.text, said.is_intact) == (1, "Paris", True)
+        assert said.place.quote == quote_of(store, 1, "Paris")
 
     @pytest.mark.parametrize(
         ("span", "message"),

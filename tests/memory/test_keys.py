@@ -6,6 +6,7 @@ from unittest import mock
 
 import msgspec
 import pytest
+from blake3 import blake3
 
 import cerata
 from cerata.engine.events import Draft, PutFrame
@@ -225,7 +226,9 @@ def test_what_is_derived_is_no_part_of_what_was_asked(in_a_block: bool) -> None:
         payload = event.payload
         assert payload is not None
         assert payload.arguments is not None
-        assert payload.arguments.hex()[:16] == PINNED[in_a_block]
+        assert event.salt is not None
+        pinned = bytes.fromhex(PINNED[in_a_block])
+        assert payload.arguments == blake3(pinned + event.salt).digest()
 
 
 def asked_before(drafts: Sequence[Draft]) -> object:
@@ -238,4 +241,7 @@ def asked_before(drafts: Sequence[Draft]) -> object:
     ]
 
 
-PINNED = {False: "dcbec5872afad9d8", True: "9d97e42ff614cd56"}
+PINNED = {
+    False: "dcbec5872afad9d87cacccc873b33bd1a39ecf285ce4b103f6495f861f1284eb",
+    True: "9d97e42ff614cd567e1415383672cdf1a372daa96d5ccef7477bc5afa4d8e536",
+}

@@ -41,7 +41,8 @@ from cerata.engine.events import (
 from cerata.engine.integrity import hash_bytes
 from cerata.engine.log import Log
 
-from ..format.specimen import counted_bytes, environment, erased_payloads
+from ..engine.words import erasing
+from ..format.specimen import counted_bytes, environment
 from .spending import Spent
 
 OTHER_SCOPE = (("tenant", "default"), ("session_id", "s1"))
@@ -238,7 +239,7 @@ def written(batches: Sequence[Batch], through: int | None = None) -> Log:
         drafts = batch.drafts[:left]
         if not drafts:
             break
-        with erased_payloads() if batch.erased else nullcontext():
+        with erasing() if batch.erased else nullcontext():
             log.append(drafts)
         if number % 11 == 10:
             log.seal()

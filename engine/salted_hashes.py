@@ -1,0 +1,39 @@
+"""Salted hashes of content: stored where a plain hash would let a reader test guesses.
+
+Owns the three formulas. An erasure removes the salt of an event with its content, so nobody can
+recompute a value that needs that salt. docs/format.md lists the fields.
+
+    quote     = keyed BLAKE3 over the quoted bytes, key = salt of the frame's event ‖ 16 zero bytes
+    arguments = H(hash of the arguments ‖ salts of the batch's events)
+    context   = H(salts of the frames and facts that it shows ‖ text)
+"""
+
+from collections.abc import Sequence
+from typing import Final
+
+from blake3 import blake3
+
+from .integrity import HASH_SIZE, SALT_SIZE, hash_bytes
+
+QUOTE_SIZE: Final = 16
+
+NOT_COMPARABLE: Final = bytes(HASH_SIZE)
+"""In place of a context's hash: the salt of an event that the context shows is gone."""
+
+
+def quote_hash(salt: bytes, quoted: bytes) -> bytes:
+    """Return 16 bytes that bind the quoted bytes of a frame; ``salt`` is its event's."""
+    return blake3(quoted, key=salt.ljust(2 * SALT_SIZE, b"\0")).digest(QUOTE_SIZE)
+
+
+def salted_arguments(arguments: bytes, salts: Sequence[bytes]) -> bytes:
+    """Return what a batch stores of the hash of a call's arguments; ``salts`` in event order."""
+    return hash_bytes(arguments + b"".join(salts))
+
+
+def context_hash(salts: Sequence[bytes | None], text: str) -> bytes:
+    """Return what a recall stores of its text; without one of the salts, 32 zero bytes."""
+    known = [salt for salt in salts if salt is not None]
+    if len(known) < len(salts):
+        return NOT_COMPARABLE
+    return hash_bytes(b"".join(known) + text.encode())
