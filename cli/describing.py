@@ -10,6 +10,7 @@ from cerata.engine.events import (
     Event,
     EventBody,
     ExtractFacts,
+    ImportBatch,
     JsonValue,
     LinkFacts,
     MergeEntities,
@@ -44,6 +45,7 @@ ACTS: Final = {
     "splitEntity": "split",
     "unsplitEntity": "unsplit",
     "extractFacts": "extract",
+    "importBatch": "import",
     "recall": "recall",
     "access": "use",
 }
@@ -66,6 +68,8 @@ def describe(event: Event) -> str:
     if isinstance(body, ExtractFacts):
         by = f"{body.extractor} {body.extractor_version}"
         return f"{counted(body.count, 'fact')} in #{body.frame} by {by}"
+    if isinstance(body, ImportBatch):
+        return body.dialect if body.count is None else f"{counted(body.count, 'line')} of facts"
     if isinstance(body, RecallContext):
         facts = f", {counted(len(body.facts), 'fact')}" if body.facts else ""
         return f"{counted(len(body.frames), 'frame')}{facts} for {body.query}"

@@ -436,6 +436,20 @@ class AccessFrames(EventBody, frozen=True, kw_only=True):
     frames: tuple[int, ...]
 
 
+@event("importBatch", references={"after": "importBatch"})
+class ImportBatch(EventBody, frozen=True, kw_only=True):
+    """The events after this one in the batch were imported; it alone has their idempotency key.
+
+    ``dialect`` names what was imported, and ``count`` how many lines of it. The key is a hash of
+    these lines and of those of the importBatch ``after``. So this event is erased with any event
+    of its batch, and with that importBatch.
+    """
+
+    dialect: str
+    count: int | None = None
+    after: int | None = None
+
+
 @event("gap")
 class Gap(EventBody, frozen=True, kw_only=True):
     """Stands for an event that was lost, so that later ids stay; ``repair`` writes it."""

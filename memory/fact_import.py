@@ -21,6 +21,7 @@ from cerata.engine.errors import Conflict, InvalidInput, NotFound, Unsupported
 from cerata.engine.events import (
     Draft,
     EventBody,
+    ImportBatch,
     JsonValue,
     MergeEntities,
     PutEntity,
@@ -59,6 +60,9 @@ from .view import View
 BATCH_LINES: Final = 1_000
 BATCH_SIZE: Final = 8 << 20
 """Lines, and bytes of them, after which a batch ends: keys depend on it, so never change them."""
+
+DIALECT: Final = "cerata-facts"
+"""The name in `ImportBatch` of lines of facts. On disk: never change."""
 
 Progress: TypeAlias = Callable[[int, int], None]
 """Is told after each batch how many lines, and bytes of them, are done."""
@@ -161,7 +165,11 @@ class _Numbered(NamedTuple):
 
 
 class _Part(NamedTuple):
-    """Lines of a batch up to ``end``, and their events; none where they are not there."""
+    """Lines of a batch up to ``end``, and the events of the batch that they are in the log.
+
+    The first event is the importBatch, then comes one for each line; there are none where the
+    lines are not there.
+    """
 
     end: int
     seqs: tuple[int, ...]
@@ -182,6 +190,8 @@ class _Import:
         self._batch: list[_Numbered] = []
         self._size = 0
         self._ids: dict[int, int] = {}
+        self._after: int | None = None
+        """The importBatch of the lines before, whose hash goes on in the next key."""
         self._is_new = False
         """Whether a batch was not there whole: then no later one is."""
 
@@ -203,21 +213,22 @@ class _Import:
             return
         chain = _Chain(self._chain, batch)
         self._chain = chain.at(len(batch))
-        added, end = 0, 0
+        added, end, after = 0, 0, self._after
         while end < len(batch):
             # Somebody else may be quicker, and cut the batch elsewhere: then it is looked at anew.
-            end = 0
+            end, after = 0, self._after
             for part in self._parts(batch, chain):
                 lines, seqs = batch[end : part.end], part.seqs
                 if not seqs:
-                    done = self._write(lines, chain.at(part.end))
+                    done = self._write(lines, chain.at(part.end), after)
                     seqs = done.seqs
-                    added += len(seqs) if done.added else 0
-                if len(seqs) != len(lines):
+                    added += len(seqs) - 1 if done.added else 0
+                if len(seqs) - 1 != len(lines):
                     self._is_new = False
                     break
-                self._call(lines, seqs)
-                end = part.end
+                self._call(lines, seqs[1:])
+                end, after = part.end, seqs[0]
+        self._after = after
         self.added += added
         self.known += len(batch) - added
 
@@ -227,8 +238,11 @@ class _Import:
             if isinstance(one.line, FactLine | RetractionLine):
                 self._ids[one.line.id] = seq
 
-    def _write(self, lines: Sequence[_Numbered], chain: bytes) -> Receipt:
-        """Write lines as one batch, under the key of all lines so far."""
+    def _write(self, lines: Sequence[_Numbered], chain: bytes, after: int | None) -> Receipt:
+        """Write lines as one batch, under the key of all lines so far.
+
+        The key is a hash of lines, so it stands in an event that is erased with any of them.
+        """
         with _naming(lines[0].number):
             first = self._scope_of(lines[0].line)
         view = self._store.view()
@@ -237,6 +251,8 @@ class _Import:
             transaction.look_up(tenant_of(first))
             transaction.called(chain)
             if transaction.first is None:
+                batch = ImportBatch(dialect=DIALECT, count=len(lines), after=after)
+                self._store.write([Draft(batch, first)])
                 for one in lines:
                     with _naming(one.number):
                         receipt = self._store.write([self._draft(one.line, view)])
@@ -269,7 +285,7 @@ class _Import:
             if gap > end:
                 parts.append(_Part(gap, ()))
             parts.append(_Part(end, used.seqs))
-            gap = end = end - len(used.seqs)
+            gap = end = end - (len(used.seqs) - 1)
         if gap:
             parts.append(_Part(gap, ()))
         self._is_new = not all(part.seqs for part in parts)

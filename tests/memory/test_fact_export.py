@@ -14,11 +14,11 @@ from .json_lines import TEXT, line
 
 
 def test_ids_and_known_times_are_the_copys_own(store: Store, copy: Store) -> None:
-    store.put_frame("something else first")
+    store.put_frames(["something else", "first"])
     fact = store.assert_fact("ann", "likes", "tea", valid_from="2020-01-01")
     copy.import_facts(store.export_facts())
     [here], [there] = store.facts(), copy.facts()
-    assert (here.id, there.id) == (fact.id, 1)
+    assert (here.id, there.id) == (fact.id, 2)
     assert here.known != there.known
     assert here.stated == there.stated
 

@@ -9,12 +9,19 @@ import pytest
 
 import cerata
 from cerata import Entity, InvalidInput, Store
+from cerata.engine.events import Event, ImportBatch
 from cerata.fault_injection.testing import Workload, assert_crash_safe, operation
 from cerata.memory import fact_import
 from cerata.memory.appending import Appends
 from cerata.memory.fact_import import BATCH_LINES
 
+from ..engine.words import erasing
 from .json_lines import line
+
+
+def said(store: Store) -> list[Event]:
+    """Return the events of a memory that lines became."""
+    return [event for event in store.log() if not isinstance(event.body, ImportBatch)]
 
 
 def test_the_same_lines_again_add_nothing(store: Store, copy: Store) -> None:
@@ -51,7 +58,7 @@ def test_a_longer_export_adds_its_new_lines_alone(store: Store, copy: Store) -> 
         known = len(lines) - 1
         again = copy.import_facts(lines)
         assert (again.added, again.known, again.head) == (0, known, done.head)
-        assert len(list(copy.log())) == known
+        assert len(said(copy)) == known
         store.assert_fact(f"n{number}", "follows from", "it", because=first)
     assert [one.depth for one in copy.facts(include_retracted=True)] == [0, 0, 1, 1, 1]
     # An earlier one again: all of its lines are there.
@@ -71,7 +78,7 @@ def test_a_longer_export_of_several_tenants_is_known_again(copy: Store) -> None:
     ]
     for end in (2, 3, 7, 8, 9):
         copy.import_facts(each[:end])
-        assert (copy.head.seq, copy.import_facts(each[:end]).known) == (end, end)
+        assert (copy.import_facts(each[:end]).known, len(said(copy))) == (end, end)
 
 
 def test_two_who_import_at_once_say_each_line_once(
@@ -92,7 +99,7 @@ def test_two_who_import_at_once_say_each_line_once(
 
     monkeypatch.setattr(Appends, "transaction", late)
     done = copy.import_facts(each)
-    assert (done.added, done.known, done.head) == (0, 7, 7)
+    assert (done.added, done.known, len(said(copy))) == (0, 7, 7)
 
 
 def test_a_merge_that_holds_is_no_conflict_for_other_lines(copy: Store) -> None:
@@ -161,6 +168,38 @@ def test_a_crash_leaves_whole_batches_of_an_import(monkeypatch: pytest.MonkeyPat
     monkeypatch.setattr(fact_import, "BATCH_LINES", 2)
     report = assert_crash_safe(Imports, stories=6)
     assert report.states > 100
+
+
+def test_the_key_of_a_batch_stands_in_an_event_that_goes_with_it(
+    copy: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It is a hash of the lines, and of those of the batches before: an erasure takes it along."""
+    monkeypatch.setattr(fact_import, "BATCH_LINES", 2)
+    each = [line(id=number, subject=f"n{number}") for number in range(5)]
+    copy.import_facts(each)
+    events = list(copy.log())
+    payloads = [event.payload for event in events]
+    keyed = [one.seq for one, what in zip(events, payloads, strict=True) if what and what.key]
+    assert keyed == [1, 4, 7]
+    assert [event.body for event in events if event.seq in keyed] == [
+        ImportBatch(dialect="cerata-facts", count=2),
+        ImportBatch(dialect="cerata-facts", count=2, after=1),
+        ImportBatch(dialect="cerata-facts", count=1, after=4),
+    ]
+    assert copy.import_facts(each).known == 5
+    # The next one goes on from the last that is there.
+    copy.import_facts([*each, line(id=5, subject="n5"), line(id=6, subject="n6")])
+    later = [event.body for event in copy.log(9) if isinstance(event.body, ImportBatch)]
+    assert [one.after for one in later] == [7, 9]
+
+
+def test_after_an_erasure_the_same_lines_are_new(copy: Store) -> None:
+    """The key went with the importBatch."""
+    each = [line(id=number, subject=f"n{number}") for number in range(3)]
+    with erasing():
+        copy.import_facts(each)
+    done = copy.import_facts(each)
+    assert (done.added, done.known, len(copy.facts())) == (3, 0, 3)
 
 
 def test_two_exports_after_each_other_keep_their_ids_apart(store: Store, copy: Store) -> None:

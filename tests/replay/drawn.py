@@ -21,6 +21,7 @@ from cerata.engine.events import (
     EventBody,
     Evidence,
     Gap,
+    ImportBatch,
     LinkFacts,
     MergeEntities,
     PutEmbedding,
@@ -134,8 +135,10 @@ def _body(source: Random, first: int, place: int) -> EventBody:
         return PutTag(tag=f"t{first}-{place}", at=first)
     if draw < 0.79:
         return _about_facts(source, ref)
-    if draw < 0.80:
+    if draw < 0.795:
         return Gap(reason="lost")
+    if draw < 0.80:
+        return ImportBatch(dialect="cerata-facts", count=place, after=ref())
     if draw < 0.81:
         return _about_access(source, ref)
     if draw < 0.85:
