@@ -120,7 +120,7 @@ def event_row(event: Event) -> dict[str, JsonValue]:
         "recorded": to_datetime(event.recorded).isoformat(),
         "batch": [header.first_seq, header.last_seq],
         "causation": event.causation,
-        "scope": dict(event.scope),
+        "scope": None if event.scope is None else dict(event.scope),
         "leaf": event.leaf.hex(),
         "summary": clipped(describe(event), 200),
     }

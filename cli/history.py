@@ -131,8 +131,9 @@ def _print_batches(events: Sequence[Event], names: dict[int, list[str]], output:
             *_decoration(names, header.last_seq),
             (f"  {to_datetime(header.recorded):%Y-%m-%d %H:%M:%S} UTC", "dim"),
         )
-        if batch[0].scope != DEFAULT_SCOPE:
-            said = ", ".join(f"{name}={value}" for name, value in batch[0].scope)
+        scope = next((event.scope for event in batch if event.scope is not None), DEFAULT_SCOPE)
+        if scope != DEFAULT_SCOPE:
+            said = ", ".join(f"{name}={value}" for name, value in scope)
             output.row(("Scope: ", "dim"), said)
         for is_passage, part in groupby(sorted(batch, key=lambda one: one.seq), _is_passage):
             _print_part(list(part), output, are_passages=is_passage)

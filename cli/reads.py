@@ -88,7 +88,7 @@ def _said_of(frame: Frame) -> Iterator[tuple[str, str]]:
         by = frame.superseded_by
         yield "closed", "deleted" if by is None else f"superseded by #{by}"
     yield "recorded", f"{frame.recorded:%Y-%m-%d %H:%M:%S} UTC"
-    if dict(frame.scope) != {"tenant": "default"}:
+    if frame.scope and dict(frame.scope) != {"tenant": "default"}:
         yield "scope", ", ".join(f"{name}={value}" for name, value in frame.scope.items())
     named = {"role": frame.role, "kind": None if frame.kind == "text" else frame.kind}
     yield from ((name, value) for name, value in named.items() if value)

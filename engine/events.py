@@ -613,9 +613,10 @@ class Event(msgspec.Struct, frozen=True, dict=True):
             ) from error
 
     @once
-    def scope(self) -> Scope:
+    def scope(self) -> Scope | None:
+        """Where the event was written; None, which lies within no scope, if it was erased."""
         payload = self.payload
-        return DEFAULT_SCOPE if payload is None else payload.scope
+        return None if payload is None else payload.scope
 
     @once
     def body(self) -> "EventBody | Erased":

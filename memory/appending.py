@@ -171,6 +171,11 @@ class Appends(Reads):
     def _fields_of(self, frame: int) -> tuple[PutFrame, Scope]:
         """Return what a new version takes over from a frame, there or about to be put."""
         found = self.view().frame(frame)
+        if not found.scope:
+            raise NotFound(
+                f"Frame {found.id:,} was erased, and the scope that it had is unknown",
+                remedy="Put a new frame with put_frame.",
+            )
         fields = PutFrame(
             kind="text" if found.kind == DOCUMENT_KIND else found.kind,
             role=found.role,

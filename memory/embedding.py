@@ -123,8 +123,9 @@ class Embeds(Appends):
             lacking = dict(_unembedded(view, where, vectors.space, frames)) if frames else {}
             vectors.prepare(lacking.values(), view)
             drafts = [
-                vectors.of_frame(frame, body, view.layers.event(frame).scope)
+                vectors.of_frame(frame, body, scope)
                 for frame, body in lacking.items()
+                if (scope := view.layers.event(frame).scope) is not None
             ]
             if not drafts:
                 return 0

@@ -105,7 +105,10 @@ class _Export:
 
     def lines(self, event: Event) -> Iterator[SaidLine]:
         """Yield the lines of one event, in order."""
-        body, scope = event.body, by_name(event.scope)
+        body = event.body
+        if event.scope is None:
+            return
+        scope = by_name(event.scope)
         if isinstance(body, AssertFact):
             yield from self._fact(event, body, scope)
         elif isinstance(body, PutPredicate):

@@ -6,7 +6,7 @@ and what they mean (`cerata.projections.labelling`).
 
 from collections.abc import Sequence
 
-from cerata.engine.errors import InvalidInput
+from cerata.engine.errors import InvalidInput, NotFound
 from cerata.engine.events import Draft, LinkFacts, Scope
 from cerata.projections.fact_table import Facts
 from cerata.projections.frame_table import Frames
@@ -72,4 +72,8 @@ class LinkRules:
             row = frames.frame(end)
             assert row is not None
             scope = row.scope
+        if scope is None:
+            raise NotFound(
+                f"The frame {end:,} was erased", remedy="Link the fact to a frame that is there."
+            )
         return scope

@@ -56,7 +56,7 @@ class Tagging:
         taken |= {
             tag_key(event.scope, event.body.tag)
             for event in delta
-            if isinstance(event.body, PutTag)
+            if isinstance(event.body, PutTag) and event.scope is not None
         }
         for scope, body in self._tags:
             key = tag_key(scope, body.tag)

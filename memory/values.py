@@ -52,6 +52,7 @@ class Frame:
     """A frame as a view sees it: its content, what was said about it, and its place.
 
     ``text`` of a document that was split is that of its chunks, joined; of bytes it is empty.
+    ``scope`` of a frame that was erased is empty: it is unknown.
     """
 
     id: int

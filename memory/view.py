@@ -283,7 +283,7 @@ class View(Reads):
             tags=body.tags,
             labels=body.labels,
             metadata=copied(body.metadata),
-            scope=dict(event.scope),
+            scope={} if event.scope is None else dict(event.scope),
             created=recorded if body.created is None else to_datetime(body.created),
             recorded=recorded,
             parent=body.parent,

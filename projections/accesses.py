@@ -40,9 +40,10 @@ class Accesses(RowProjection[tuple[int, str], Counts]):
 
     def apply(self, events: Sequence[FoldedEvent]) -> None:
         for event in events:
-            body, scope = event.body, scope_text(by_name(event.scope))
-            if not isinstance(body, RecallContext | AccessFrames):
+            body = event.body
+            if not isinstance(body, RecallContext | AccessFrames) or event.scope is None:
                 continue
+            scope = scope_text(by_name(event.scope))
             for frame in dict.fromkeys(body.frames):
                 shown, last_shown, used, last_used = self.rows.get((frame, scope), NEVER)
                 if isinstance(body, RecallContext):

@@ -11,6 +11,7 @@ from typing import ClassVar, Generic, Protocol, TypeVar
 from cerata.engine.events import Scope
 
 from .columns import AnyColumn, Columns, decode_columns, encode_columns
+from .names import NO_NAME
 from .projection import (
     BLOCK_SEQS,
     BlockDigests,
@@ -157,7 +158,10 @@ class ScopedFold(ColumnFold[ScopedType], ABC):
         # The last scope seen and its code: neighbours mostly share one object.
         self._last_scope: tuple[Scope, int] = ((), 0)
 
-    def _scope_code(self, scope: Scope, seq: int) -> int:
+    def _scope_code(self, scope: Scope | None, seq: int) -> int:
+        """Return the code of a scope; `NO_NAME` for the unknown one of an erased event."""
+        if scope is None:
+            return NO_NAME
         last, code = self._last_scope
         if (scope is not last and scope != last) or not code:
             code = self._columns.scope_code(scope, seq)

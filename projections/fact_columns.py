@@ -27,7 +27,7 @@ from .entity_roles import Act, ActRow, EntityRoles
 from .fact_values import TEXT_KINDS, ObjectKind
 from .folded_names import FoldedNames
 from .hash_index import HashIndex
-from .names import Names
+from .names import NO_NAME, Names
 from .scope_names import ScopeNames
 from .seal import Kept
 from .strings import Strings
@@ -356,10 +356,11 @@ class FactColumns:
             (births["source"], sources),
             (repeats["source"], sources),
             (assumptions["text"], texts),
-            (acts["scope"], scopes),
             (acts["what"], max(Act)),
         ):
             check_codes(codes, 1, limit)
+        # An oddity of an erased event has no scope.
+        check_codes(acts["scope"], NO_NAME, scopes)
         for column in (repeats["row"], evidence["row"], assumptions["row"], closings["row"]):
             inside = not len(column) or int(column.max()) < rows
             require(inside, "it names a fact that is not there")

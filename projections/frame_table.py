@@ -62,7 +62,7 @@ class FrameRow:
     created: int | None
     kind: str | None
     role: str | None
-    scope: Scope
+    scope: Scope | None
     parent: int | None
     chunk_index: int | None
     chunk_count: int | None
@@ -168,7 +168,7 @@ class Frames:
             created=_given(int(self._created[row]), NO_TIME),
             kind=columns.kinds.text(int(self._kind[row])),
             role=columns.roles.text(int(self._role[row])),
-            scope=() if scope is None else read_scope(scope),
+            scope=None if scope is None else read_scope(scope),
             parent=_given(int(self._parent[row]), 0),
             chunk_index=_given(int(self._chunk_index[row]), NO_INDEX),
             chunk_count=_given(int(self._chunk_count[row]), NO_INDEX),

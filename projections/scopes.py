@@ -9,8 +9,13 @@ from cerata.engine.events import Scope
 from .columns import damaged
 
 
-def is_within(scope: Scope, wanted: Scope) -> bool:
-    """Tell whether an event's scope has every name of ``wanted`` with its value; True is not 1."""
+def is_within(scope: Scope | None, wanted: Scope) -> bool:
+    """Tell whether an event's scope has every name of ``wanted`` with its value; True is not 1.
+
+    None, the unknown scope of an erased event, lies within no scope.
+    """
+    if scope is None:
+        return False
     have = dict(scope)
     return all(
         have.get(name) == value and isinstance(have[name], bool) is isinstance(value, bool)

@@ -23,7 +23,7 @@ class Tags(RowProjection[tuple[str, str], int]):
     def apply(self, events: Sequence[FoldedEvent]) -> None:
         for event in events:
             body = event.body
-            if isinstance(body, PutTag):
+            if isinstance(body, PutTag) and event.scope is not None:
                 tenant = dict(event.scope).get("tenant", "")
                 self.rows.setdefault((tenant_key(tenant), body.tag), body.at)
 

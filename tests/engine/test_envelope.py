@@ -102,7 +102,7 @@ def test_a_conversation_is_two_turns_in_a_thread() -> None:
     thread = [
         (row.body.role, row.body.text, row.causation)
         for row in kept(disk).read()
-        if dict(row.scope).get("thread") == "t1" and isinstance(row.body, PutFrame)
+        if dict(row.scope or ()).get("thread") == "t1" and isinstance(row.body, PutFrame)
     ]
     assert thread == [("user", "Which index?", None), ("assistant", "HNSW.", 1)]
 

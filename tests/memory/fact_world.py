@@ -67,6 +67,7 @@ def events_of(view: View) -> list[ModelEvent]:
     for event in view.within(None).log():
         seq, cause, body = event.seq, event.causation, event.body
         assert not isinstance(body, Erased)
+        assert event.scope is not None
         if seq < 0:
             seq, body = view.basis - seq, lifted_by(body, view.basis)
             cause = view.basis - cause if cause is not None and cause < 0 else cause

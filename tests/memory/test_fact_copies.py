@@ -89,6 +89,7 @@ def alike(view: View) -> bool:
     for fact in view.facts(include_retracted=True):
         event = next(view.log(fact.id, fact.id))
         assert isinstance(event.body, AssertFact)
+        assert event.scope is not None
         body = event.body
         triple = (body.subject, body.predicate, body.object_kind, repr(body.object))
         # A line that follows its retraction is of another fact in any case.
