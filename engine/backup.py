@@ -51,7 +51,7 @@ def back_up(log: "Log", path: str, through: int | None) -> None:
     try:
         # A sweeper of dead creators' leavings sees by this lock that it is in use.
         file.try_lock(LockName.PRESENCE, exclusive=True)
-        write_empty(file, temporary, page)
+        write_empty(file, temporary, page, erased=log.reader.toc(snapshot.page).erased)
         copied = _copy(log, snapshot, file, temporary, last)
         head = _opened(log, file, temporary).head
         expected = (copied, log.chain_at(copied), log.root_at(copied))

@@ -53,14 +53,17 @@ def first_toc(page: HeaderPage) -> Toc:
     return replace(Toc.of_page(page, chain_start(page.log_id)), generation=1)
 
 
-def write_empty(file: StorageFile, path: str, page: HeaderPage) -> None:
-    """Write a whole empty store into a new file and sync it."""
+def write_empty(file: StorageFile, path: str, page: HeaderPage, *, erased: int = 0) -> None:
+    """Write a whole empty store into a new file and sync it.
+
+    ``erased`` is the newest erasure that its events, which follow, reflect.
+    """
     # The ring is written, not left sparse: its space is there before anything is acknowledged.
     file.write_at(0, bytes(page.data_offset))
     log_file = LogFile(file, path, page.file_id)
     log_file.write_witnesses(page, 0)
     flip = Flip(log_file, page)
-    flip.write(first_toc(page))
+    flip.write(replace(first_toc(page), erased=erased))
     spare = turned(flip.publish())
     file.write_at(spare.number * PAGE_SIZE, spare.encode())
     file.sync()

@@ -119,6 +119,7 @@ class Log:
         self._poison = Poison(log_file.path)
         self._hashes: tuple[int, bytes, Tree] = -1, b"", Tree()
         self._stored_page = stored_page
+        self._erased: tuple[HeaderPage | None, int] = None, 0
         self._position = Position(log_file, pages, found)
         self._writer = Writer(self._position, environment, self._poison, found.report)
         self._hold = Hold(
@@ -228,6 +229,35 @@ class Log:
     def toc(self) -> Toc:
         """Return the TOC that the handle goes by."""
         return self._position.reader.toc(self.snapshot.page)
+
+    @property
+    def erased(self) -> int:
+        """Seq of the newest `erase` event that the file reflects, 0 for none.
+
+        What was computed from events under another value may hold content that is erased now.
+        Cost: a read of the TOC where the file has a new one.
+
+        Raises:
+            Corrupt: TOC and segments are damaged. Unsupported: it is of an older file.
+        """
+        page, erased = self._erased
+        if page is not self._snapshot.page:
+            with self._hold.mutex:
+                page = self.snapshot.page
+                erased = self._position.reader.toc(page).erased
+                self._erased = page, erased
+        return erased
+
+    def forget(self) -> None:
+        """Drop what is held of events: decoded blocks and indexes, and the ring's tail."""
+        position = self._position
+        with self._hold.mutex, self._hold.changing():
+            if not self._salvaging:
+                log_file = position.log_file
+                position.enter(
+                    LogFile(log_file.file, log_file.path, position.page.file_id), position.page
+                )
+        self.refresh()
 
     def read(self, first: int = 1, last: int | None = None) -> Iterator[Event]:
         """Yield events in seq order, from ``first`` to ``last`` or the head.

@@ -10,6 +10,7 @@ import msgspec
 from msgspec.structs import replace
 
 from .codec import Batch, SpillRef
+from .erasure import newest_erasure
 from .errors import Corrupt
 from .file import PAGES_SIZE, LogFile, check_readable
 from .format.extent import (
@@ -344,4 +345,4 @@ def rebuild_toc(log_file: LogFile, page: HeaderPage) -> Toc:
     if chosen:
         last = log_file.segment(chosen[-1].offset, chosen[-1].length)
         chain, tree = last.index.chain, Tree(page.sealed_seq, tuple(last.index.peaks))
-    return Toc.of_page(page, chain, tree, chosen)
+    return replace(Toc.of_page(page, chain, tree, chosen), erased=newest_erasure(log_file, chosen))

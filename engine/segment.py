@@ -130,6 +130,10 @@ class Segment:
         """Return the own number of the batch's first event; meaningless for a spilled batch."""
         return self._own_firsts[batch]
 
+    def types(self, first: int, stop: int) -> list[str]:
+        """Return the types of own events from ``first`` to before ``stop``."""
+        return [self.index.types[int(code)][0] for code in self._codes[first:stop]]
+
     def event(self, own: int, *, attachments: bool = True) -> WireEvent:
         """Return own event ``own``; its attachments are left out on request."""
         name, version = self.index.types[int(self._codes[own])]

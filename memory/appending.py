@@ -66,8 +66,9 @@ class Appends(Reads):
         self._transaction: ContextVar[Transaction | None] = ContextVar("transaction", default=None)
         # What was worked out for the newest view serves the next, while nothing is appended.
         self._latest: tuple[int, Layer] | None = None
-        # Of spaces that have vectors in the log.
+        # Of spaces that have vectors in the log, and `Fold.replaced` when they were learned.
         self._shapes: dict[str, Shape] = {}
+        self._shapes_of = 0
 
     def refresh(self) -> Head:
         """Take in what other processes wrote, as every read does, and return the head."""
@@ -247,6 +248,9 @@ class Appends(Reads):
             arguments = arguments_hash(asked(drafts))
         tagging, spaces, rules = Tagging(drafts), Spaces(drafts), FactRules(drafts)
         checks: list[Validate] = []
+        if self._shapes_of != self._fold.replaced:
+            # An erasure may have left a space without vectors.
+            self._shapes, self._shapes_of = {}, self._fold.replaced
         if self._shapes.items() >= spaces.shapes.items():
             # What the log has of a space once, it has for good.
             spaces = Spaces(())

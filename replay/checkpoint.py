@@ -111,7 +111,8 @@ class Plan:
     """A checkpoint of one projection, computed: chunks kept, and the bytes of new ones.
 
     It holds only while the TOC still has the entry ``found``: if another process saved its own
-    meanwhile, that one stands.
+    meanwhile, that one stands. And only while the TOC has the value ``erased`` under which the
+    projection was folded: else the chunks may hold content that is erased now.
     """
 
     found: SavedProjection
@@ -120,6 +121,7 @@ class Plan:
     chunks: tuple[Ref | tuple[Range, bytes], ...]
     ledger: tuple[LedgerEntry, ...]
     pages: tuple[tuple[Ref, ...], ...]
+    erased: int
 
     def entry(self, flip: Flip) -> SavedProjection:
         """Add what is new to a flip, and return the entry that names it all."""
@@ -144,13 +146,15 @@ def plan_checkpoint(
     log_file: LogFile,
     saved: SavedProjection,
     *,
+    erased: int,
     tail: bool,
     bad: frozenset[int] = frozenset(),
 ) -> Plan | None:
     """Return what a checkpoint of a projection would write, or None if nothing.
 
-    ``tail`` asks for the events after the last complete range too. ``bad`` are the first seqs of
-    chunks that are to be made anew.
+    ``erased`` is `Log.erased` from before the projection was folded. ``tail`` asks for the events
+    after the last complete range too. ``bad`` are the first seqs of chunks that are to be made
+    anew.
 
     Raises:
         StateDamaged: the state in memory is not what the fold left.
@@ -187,6 +191,7 @@ def plan_checkpoint(
         ),
         ledger=thinned(ledger or (), LedgerEntry(reached, digest)),
         pages=pages,
+        erased=erased,
     )
 
 
@@ -250,6 +255,8 @@ def publish(
 ) -> bool:
     """Write planned checkpoints, each unless another process has saved its own meanwhile.
 
+    A plan from before an erasure that the file reflects is dropped, too.
+
     ``moves`` gives keys other names, in place of what had those. Durable on return. Returns
     whether all was done; a plan that another process overtook is left, and so is its move.
     Without ``wait`` it raises `Locked` where another writer is at work.
@@ -259,7 +266,8 @@ def publish(
     def build(flip: Flip, toc: Toc) -> dict[str, Mapping[str, Any] | None]:
         entries: dict[str, Mapping[str, Any] | None] = {}
         for key, plan in plans.items():
-            if toc.saved(key) == plan.found:
+            # Under the writer lock, so that no erasure can come between.
+            if toc.saved(key) == plan.found and toc.erased == plan.erased:
                 entry = plan.entry(flip).to_entry()
                 # Names of later versions stay.
                 entries[key] = {**toc.projections.get(key, {}), **entry}

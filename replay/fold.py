@@ -57,6 +57,9 @@ CLOSE_COST_MS: Final = 5
 _CHUNKS_TOGETHER: Final = 32
 """Chunks that are held decompressed at once, about 25 MB, while they are loaded."""
 
+NOT_FOLDED: Final = -1
+"""In place of the erasure that a fold reflects; no file has it, so no plan with it is published."""
+
 _OWN_KEPT_MAX: Final = 8
 """States of users' own projections that are kept for whoever asks again."""
 
@@ -117,8 +120,40 @@ class Fold:
         self._stored: dict[Key, StoredVectors] = {}
         self._stored_tokens: dict[Key, StoredTokens] = {}
         self.reports: dict[str, FoldReport] = {}
-        self.replaced: int = 0
-        """How often a projection that was folded elsewhere took the place of one."""
+        self._replaced = 0
+        self._erased = NOT_FOLDED
+
+    @property
+    def replaced(self) -> int:
+        """How often what was folded was replaced: by a rebuild, or dropped after an erasure."""
+        self._drop_all_if_erased()
+        return self._replaced
+
+    def _drop_all_if_erased(self) -> None:
+        """Drop everything that was folded if the file reflects another erasure than then.
+
+        `_erased` is set before anything is folded. So a state that an erasure overtakes on the way
+        has the older value: its checkpoint is refused, and the next call here drops it.
+        """
+        try:
+            erased = self._log.erased
+        except Corrupt:
+            # Without the TOC no sealed event can be read and no checkpoint written.
+            return
+        if erased == self._erased:
+            return
+        with self._mutex:
+            if self._erased != NOT_FOLDED:
+                for held in (self._settled, self._failed, self._own, self.reports):
+                    held.clear()
+                for stored in (self._stored, self._stored_tokens):
+                    stored.clear()
+                self._last_facts = self._last_links = self._undecodable = None
+                self._seen, self._try_from = (None, 0), 0
+                self._replaced += 1
+                self._log.forget()
+            # Last, so that an interrupt leaves the older value, and all is dropped again.
+            self._erased = erased
 
     # --- reading ---------------------------------------------------------------------------------
 
@@ -143,6 +178,7 @@ class Fold:
 
     def facts(self, through: int | None = None) -> Facts:
         """Return facts folded at least through an event, by default the log's head."""
+        self._drop_all_if_erased()
         facts = self._last_facts
         if facts is None or through is None or facts.seq < through:
             facts = self._using_kind(FactsProjection, through, FactsProjection.snapshot)
@@ -155,6 +191,7 @@ class Fold:
 
     def links(self, through: int | None = None) -> Links:
         """Return links folded at least through an event, by default the log's head."""
+        self._drop_all_if_erased()
         links = self._last_links
         if links is None or through is None or links.seq < through:
             links = self._using_kind(LinksProjection, through, LinksProjection.snapshot)
@@ -222,6 +259,7 @@ class Fold:
             Corrupt: the log is damaged before ``seq``.
         """
         with self._mutex:
+            self._drop_all_if_erased()
             found = self._own.pop((name, seq), None)
             if found is None:
                 found = self.using(name, seq, lambda fold: self._rows_at(fold, seq).snapshot())
@@ -278,6 +316,7 @@ class Fold:
             ProjectionFailed: the user's code raised before the event.
         """
         with self._mutex:
+            self._drop_all_if_erased()
             projection, fault = self._advanced(name, through)
             if fault is None:
                 result = read(projection)
@@ -360,6 +399,7 @@ class Fold:
 
     def _taken_together(self) -> list[Projection]:
         """Take every projection; fold those at one event in one pass, which decodes it once."""
+        self._drop_all_if_erased()
         taken = {name: self._take(name) for name in self.registry.names}
         first = min(projection.seq for projection in taken.values())
         together = [projection for projection in taken.values() if projection.seq == first]
@@ -533,7 +573,9 @@ class Fold:
         report = self.reports.get(projection.name)
         bad = frozenset[int]() if report is None else report.bad_seqs
         saved = toc.saved(projection_key(projection))
-        return plan_checkpoint(projection, self._log.file, saved, tail=tail, bad=bad)
+        return plan_checkpoint(
+            projection, self._log.file, saved, erased=self._erased, tail=tail, bad=bad
+        )
 
     def _publish(self, plans: Mapping[str, Plan], *, wait: bool) -> None:
         if plans:
@@ -557,7 +599,7 @@ class Fold:
     def replace(self, fresh: Projection) -> None:
         """Let a projection that was folded elsewhere serve from here on."""
         # What was read from the old state goes first, so that none of it outlives an interrupt.
-        self.replaced += 1
+        self._replaced += 1
         self._last_facts = self._last_links = None
         self._own.clear()
         self._failed.discard(fresh.name)

@@ -32,40 +32,50 @@ def rebuild(log: Log, fold: Fold, name: str, progress: Progress | None = None) -
         NotFound: no projection has this name. ProjectionFailed: it raised.
         Corrupt: the log is damaged. ReadOnly: the log was opened for reading.
     """
+    while not _rebuild(log, fold, name, progress or silent):
+        # What was folded is from before an erasure.
+        continue
+
+
+def _rebuild(log: Log, fold: Fold, name: str, report: Progress) -> bool:
+    """Rebuild a projection, unless an erasure overtakes it; return whether it was rebuilt."""
     fresh = fold.registry.make(name)
     key = projection_key(fresh)
     log.refresh()
-    toc = log.toc()
+    erased, toc = log.erased, log.toc()
     side = key + REBUILDING if key in toc.projections else key
     bad = fold.load(toc.saved(side), fresh).bad_seqs
-    report = progress or silent
     while fresh.seq < (end := log.head.seq):
         stop = min(end, next_stop(fresh.seq))
         apply_events(fresh, log.read(fresh.seq + 1, stop))
         if stop < end:
-            _save(log, fresh, side, bad)
+            _save(log, fresh, side, erased, bad)
         report(f"rebuilding {name}", fresh.seq, end)
     with fold.exclusive():
         apply_events(fresh, log.read(fresh.seq + 1, log.head.seq))
         moves = {} if side == key else {side: key}
         # Again where another rebuild went on with the side, or finished, meanwhile.
-        while not _save(log, fresh, side, bad, moves, tail=True):
-            continue
+        while not _save(log, fresh, side, erased, bad, moves, tail=True):
+            if log.erased != erased:
+                return False
         fold.replace(fresh)
+    return True
 
 
 def _save(
     log: Log,
     fresh: Projection,
     side: str,
+    erased: int,
     bad: frozenset[int],
     moves: Mapping[str, str] | None = None,
     *,
     tail: bool = False,
 ) -> bool:
     """Save what is folded, and return whether it was; chunks at the seqs ``bad`` are made anew."""
+    saved = log.toc().saved(side)
     try:
-        plan = plan_checkpoint(fresh, log.file, log.toc().saved(side), tail=tail, bad=bad)
+        plan = plan_checkpoint(fresh, log.file, saved, erased=erased, tail=tail, bad=bad)
     except StateDamaged as error:
         raise Corrupt(
             f"The state of the projection {fresh.name!r} changed while it was rebuilt: {error}",

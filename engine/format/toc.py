@@ -11,8 +11,9 @@ from typing import Annotated, Any, NamedTuple, TypeAlias, TypeVar, cast
 
 import cbor2
 import msgspec
+from msgspec import UNSET, UnsetType
 
-from ..errors import Corrupt
+from ..errors import Corrupt, Unsupported
 from ..integrity import HASH_SIZE, Tree
 from ..limits import TOC_SIZE_MAX
 from .checks import CHECK_SIZE
@@ -167,6 +168,8 @@ class Toc(msgspec.Struct, frozen=True):
 
     ``tree`` has ``sealed_seq`` leaves; ``chain`` and ``recorded`` are those of the sealed seq.
     The features are the header page's, so that a page made from a footer has them too.
+    ``erased`` is the seq of the newest `erase` event that the file reflects, 0 for none: what was
+    computed from the events under another value may hold content that is erased here.
     ``projections`` maps a projection's key to its own entry, of which the engine reads no more
     than `SavedProjection` says: a walk must find what it references whole.
     """
@@ -192,6 +195,7 @@ class Toc(msgspec.Struct, frozen=True):
     quarantine: tuple[Ref, ...] = ()
     read_features: int = 0
     write_features: int = 0
+    erased: int = 0
     unknown: Mapping[str, Any] = msgspec.field(default_factory=dict[str, Any])
 
     @classmethod
@@ -234,6 +238,7 @@ class Toc(msgspec.Struct, frozen=True):
             "created": self.created,
             "features": [self.read_features, self.write_features],
             "generation": self.generation,
+            "erased": self.erased,
             "ring": [self.ring_offset, self.ring_size, self.ring_start, self.incarnation],
             "sealed": [self.sealed_seq, self.recorded, self.chain, self.link],
             "peaks": list(self.tree.peaks),
@@ -281,12 +286,23 @@ class _Fields(msgspec.Struct, frozen=True):
     keys: tuple[Ref, ...]
     projections: dict[str, dict[str, Any]]
     quarantine: tuple[Ref, ...]
+    erased: _Number | UnsetType = UNSET
 
 
 def decode_toc(data: bytes, offset: int) -> Toc:
-    """Decode and check a TOC whose hash already verified. Raises `Corrupt`."""
+    """Decode and check a TOC whose hash already verified.
+
+    Raises:
+        Corrupt: it is malformed. Unsupported: it is of a file from before TOCs named an erasure.
+    """
     loaded = _loads(data, offset)
     fields = _converted(loaded, _Fields, "The TOC", offset)
+    if fields.erased is UNSET:
+        raise Unsupported(
+            "The file was written by an unreleased version of Cerata: its TOC has no 'erased'",
+            where=f"offset {offset:,}",
+            remedy="Read it with the version that wrote it, and put its memories into a new file.",
+        )
     names = cast("dict[str, Any]", loaded)
     if set(map(type, names)) != {str}:
         raise Corrupt("The TOC is malformed: a name in it is not text", offset=offset)
@@ -316,6 +332,7 @@ def decode_toc(data: bytes, offset: int) -> Toc:
         quarantine=fields.quarantine,
         read_features=fields.features[0],
         write_features=fields.features[1],
+        erased=fields.erased,
         unknown={name: names[name] for name in names.keys() - _Fields.__struct_fields__},
     )
 
