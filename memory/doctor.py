@@ -166,8 +166,8 @@ def _of_opening(report: RecoveryReport) -> Iterator[Finding]:
     for number in report.bad_witnesses:
         yield Finding(
             f"Witness {number} of the log's end is damaged",
-            "A crash can tear it, and nothing is lost then. If damage reached to it from the newest "
-            "batches, these are lost: compare the head with what was acknowledged.",
+            "A crash can tear it, and nothing is lost then. If damage reached to it from the "
+            "newest batches, these are lost: compare the head with what was acknowledged.",
             Cure.OPENING,
         )
     if report.adopted_footer:

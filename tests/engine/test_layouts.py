@@ -376,7 +376,8 @@ def test_a_toc_of_garbage_is_corrupt(seed: int) -> None:
                 decode_toc(data, 0)
             except Corrupt:
                 tried += 1
-        with pytest.raises(Corrupt):
+        # Files from before erasures have all names but one.
+        with pytest.raises(Unsupported if name == "erased" else Corrupt):
             decode_toc(cbor2.dumps({key: fields[key] for key in fields if key != name}), 0)
     assert tried > len(fields) * 6
     for _ in range(2000):
@@ -384,7 +385,7 @@ def test_a_toc_of_garbage_is_corrupt(seed: int) -> None:
         bent[random.randrange(len(bent))] = random.randrange(256)
         try:
             decode_toc(bytes(bent), 0)
-        except Corrupt:
+        except (Corrupt, Unsupported):
             continue
 
 

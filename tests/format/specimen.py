@@ -34,6 +34,7 @@ from cerata.engine import (
     SupersedeFrame,
     UnknownBody,
 )
+from cerata.engine.events import Evidence, ImportBatch, RecallContext
 from cerata.engine.file import Flip
 from cerata.engine.format.checks import file_key
 from cerata.engine.format.extent import ExtentKind
@@ -101,6 +102,7 @@ def tell_story(place: Environment) -> None:
     """Write a file in which every structure of the format occurs."""
     log = Log.open(PATH, environment=place, ring_bytes=RING_SIZE)
     _first_words(log)
+    _salted_hashes(log)
     _vectors(log)
     log.seal()
     _many_segments(log)
@@ -154,6 +156,42 @@ def _first_words(log: Log) -> None:
         nested = AssertFact(subject="a", predicate="b", object_kind="any", object=value)
         log.append([Draft(nested)])
     log.append([Draft(UnknownBody(kind="spending", kind_version=3, data=b"\x81\xa5cents\x07"))])
+
+
+def _salted_hashes(log: Log) -> None:
+    """Append a quote and a context, computed as docs/format.md says, and a batch of an import."""
+    frame = log.event(2).salt
+    assert frame is not None
+    quote = blake3(QUOTED, key=frame + bytes(16)).digest(16)
+    fact = AssertFact(
+        subject="we",
+        predicate="chose",
+        object_kind="string",
+        object="HNSW",
+        evidence=(Evidence(2, 0, len(QUOTED), quote),),
+    )
+    batch = [Draft(ImportBatch(dialect="cerata-facts", count=1)), Draft(fact)]
+    done = log.append(batch, key="import facts 00", arguments=hash_bytes(b"lines"))
+    salt = log.event(done.last_seq).salt
+    assert salt is not None
+    recall = RecallContext(
+        query="which index?",
+        basis=done.last_seq,
+        tokenizer="words",
+        profile="balanced",
+        profile_version=2,
+        max_tokens=100,
+        entry_tokens=50,
+        form="text",
+        context=blake3(frame + salt + SHOWN).digest(),
+        frames=(2,),
+        facts=(done.last_seq,),
+    )
+    log.append([Draft(recall)])
+
+
+QUOTED = b"We chose HNSW"
+SHOWN = b"[#2] We chose HNSW: recall under 5 ms."
 
 
 def _vectors(log: Log) -> None:

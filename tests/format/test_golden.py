@@ -13,7 +13,7 @@ from msgspec.structs import replace
 from cerata.engine import Draft, Log, PutTag
 
 from . import specimen
-from .reader import Reader, tree_root
+from .reader import Event, Reader, tree_root
 
 
 @pytest.fixture(scope="module")
@@ -57,8 +57,38 @@ def test_golden_file_holds_every_structure() -> None:
     assert spaces_of(reader) == [["small", "space-0", "space-1"], ["space-2"]]
     assert len(reader.toc["segments"]) == 2
     assert reader.toc["projections"]
+    assert reader.toc["erased"] == 0
     assert any(event.payload is None for event in reader.events())
     assert any(event.header[2] is not None for event in reader.events())
+
+
+def test_golden_file_binds_hashes_of_content_to_salts() -> None:
+    """The quote, the arguments and the context, by the formulas of docs/format.md."""
+    events = list(Reader(specimen.golden_file()).events())
+    salts = [event.salt or b"" for event in events]
+    told = {event.header[3]: event for event in events if event.payload is not None}
+    recall = body_of(told["recall"])
+    [frame], [fact] = recall["frames"], recall["facts"]
+    shown = salts[frame - 1] + salts[fact - 1] + specimen.SHOWN
+    assert recall["context"] == blake3(shown).digest()
+    [[number, start, end, quote]] = body_of(events[fact - 1])["evidence"]
+    assert (number, start, end) == (frame, 0, len(specimen.QUOTED))
+    assert quote == blake3(specimen.QUOTED, key=salts[frame - 1] + bytes(16)).digest(16)
+    batch = told["importBatch"]
+    assert batch.payload is not None
+    first, count = batch.header[0], batch.header[6]
+    lines = blake3(b"lines").digest()
+    assert batch.payload[3:5] == [
+        "import facts 00",
+        blake3(lines + b"".join(salts[first - 1 : first - 1 + count])).digest(),
+    ]
+
+
+def body_of(event: Event) -> dict[str, Any]:
+    """Return the body of an event that was not erased."""
+    assert event.payload is not None
+    body: dict[str, Any] = event.payload[5]
+    return body
 
 
 def spaces_of(reader: Reader) -> list[list[str]]:

@@ -15,10 +15,10 @@ from cerata import Entity, Store
 from cerata.engine import Log
 from cerata.engine.format.extent import ExtentKind
 from cerata.engine.format.toc import SavedProjection
-from cerata.projections.registry import projection_key
 from cerata.replay import fold as fold_module
 from cerata.replay import rebuild as rebuild_module
 from cerata.replay.checkpoint import Plan, chunk_refs, plan_checkpoint, publish
+from cerata.replay.events import apply_events
 from cerata.replay.fold import Fold
 
 from ..engine.words import PATH, Disk
@@ -137,14 +137,15 @@ def test_another_value_in_the_same_file_drops_what_was_folded() -> None:
         fill(store)
         store.search(WORD)
         fold, files = store._fold, store._log.file
-        kept = [fold._projections[name] for name in ("frames", "fulltext", "facts", "vectors")]
+        kept = list(fold._settled.values())
+        assert {one.name for one in kept} >= {"frames", "fulltext"}
         replaced = fold.replaced
         publish_erased(disk, 5)
         store.refresh()
         assert store._log.erased == 5
         assert [hit.id for hit in store.search(WORD, mode="text")] == [1]
         assert fold.replaced == replaced + 1
-        assert not {id(one) for one in kept} & {id(one) for one in fold._projections.values()}
+        assert not {id(one) for one in kept} & {id(one) for one in fold._settled.values()}
         assert store._log.file is not files, "decoded blocks and indexes were kept"
         # Once, and not at each read.
         store.search(WORD)
@@ -158,16 +159,18 @@ def test_a_plan_of_another_value_is_refused_under_the_lock(erased: int) -> None:
     with opened(disk) as store:
         fill(store)
         publish_erased(disk, 5)
-        projection = store._fold.folded("fulltext")
-        key = projection_key(projection)
+        key = store._fold._key("fulltext")
 
         def plan(erased: int) -> Plan:
             log = store._log
-            found = plan_checkpoint(
-                projection, log.file, log.toc().saved(key), erased=erased, tail=True
+            saved = log.toc().saved(key)
+            made = store._fold.using(
+                "fulltext",
+                None,
+                lambda fold: plan_checkpoint(fold, log.file, saved, erased=erased, tail=True),
             )
-            assert found is not None
-            return found
+            assert made is not None
+            return made
 
         assert not publish(store._log, {key: plan(erased)})
         assert store._log.toc().saved(key) == SavedProjection()
@@ -192,7 +195,7 @@ def test_a_rebuild_that_an_erasure_overtakes_begins_again(monkeypatch: pytest.Mo
     store = opened(disk)
     fill(store)
     store.checkpoint()
-    folded = rebuild_module.apply_events
+    folded = apply_events
     calls: list[int] = []
 
     def then_erase(*given: Any) -> None:
