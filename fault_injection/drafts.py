@@ -23,17 +23,16 @@ class Written:
 
     drafts: tuple[Draft, ...]
     key: str | None = None
-    arguments: bytes | None = None
 
 
-def expected_payload(draft: Draft, key: str | None, arguments: bytes | None) -> bytes:
-    """Return the payload bytes that a draft must become."""
+def expected_payload(draft: Draft, key: str | None) -> bytes:
+    """Return the payload bytes that a draft must become; no workload gives arguments."""
     envelope: list[Packable] = [
         [list(pair) for pair in draft.scope],
         draft.actor,
         draft.correlation,
         key,
-        arguments,
+        None,
     ]
     return b"\x96" + b"".join(map(pack, envelope)) + _pack_body(draft.body)
 
@@ -95,9 +94,7 @@ def check_written(events: Sequence[ModelEvent], written: Sequence[Written]) -> N
         if found != (*kind, index, count, draft.causation):
             raise Finding("O2", f"event {event.seq} came back as {found}")
         first = index == 0
-        payload = expected_payload(
-            draft, batch.key if first else None, batch.arguments if first else None
-        )
+        payload = expected_payload(draft, batch.key if first else None)
         if event.payload != payload:
             raise Finding(
                 "O6", f"event {event.seq} is encoded as {event.payload!r}, not {payload!r}"

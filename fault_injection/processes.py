@@ -278,6 +278,6 @@ def _check_batch(model: Model, told: Told) -> None:
     if first - 1 not in model.ends or first - 1 + len(batch.drafts) not in model.ends:
         raise Finding("O1", f"the batch that was acknowledged at seq {first} is not there whole")
     for place, draft in enumerate(batch.drafts):
-        expected = expected_payload(draft, None if place else batch.key, None)
+        expected = expected_payload(draft, None if place else batch.key)
         if model.events[first - 1 + place].payload != expected:
             raise Finding("O1", f"seq {first + place} is not what was acknowledged there")

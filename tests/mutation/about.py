@@ -4,6 +4,7 @@ from collections.abc import Iterable
 
 ABOUT: dict[str, tuple[str, ...]] = {
     "creation": ("creation", "opening"),
+    "erasure": ("erasure",),
     "file": ("file", "creation", "growth", "opening"),
     "format.checks": ("file",),
     "format.extent": ("layouts", "file", "growth"),
@@ -17,6 +18,7 @@ ABOUT: dict[str, tuple[str, ...]] = {
     "log": (
         "backup",
         "durability",
+        "erasure",
         "failing_calls",
         "following",
         "hold",
@@ -35,7 +37,15 @@ ABOUT: dict[str, tuple[str, ...]] = {
     "opening": ("opening", "creation", "growth", "moved", "salvage"),
     "poison": ("durability",),
     "position": ("position", "following", "hold", "log", "moved", "recovery", "unfinished_flips"),
-    "recovery": ("recovery", "cuts", "growth", "large_batches", "unfinished_flips", "writer"),
+    "recovery": (
+        "recovery",
+        "cuts",
+        "erasure",
+        "growth",
+        "large_batches",
+        "unfinished_flips",
+        "writer",
+    ),
     "ring": ("ring",),
     "storage": ("storage", "failing_calls", "opening"),
     "writer": (
