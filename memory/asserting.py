@@ -31,7 +31,7 @@ from cerata.projections.times import to_datetime, to_microseconds
 from .appending import Appends
 from .drafting import full_scope, listed
 from .evidence import quoted
-from .fact_reading import as_named
+from .fact_reading import as_named, check_entities
 from .fact_values import (
     OPEN,
     SOURCES,
@@ -245,9 +245,7 @@ class FactWrites(Appends):
         Raises:
             Conflict: it is merged already, or ``into`` is read as it. NotFound: nothing names it.
         """
-        named = self._of_tenant(scope)
-        for name in (entity, into):
-            named.entity(name)
+        self._check_named(scope, entity, into)
         body = MergeEntities(entity=entity, into=into)
         return self._one("merge_entities", body, scope)
 
@@ -272,7 +270,7 @@ class FactWrites(Appends):
         Raises:
             NotFound: no such entity or fact. InvalidInput: no facts are given.
         """
-        self._of_tenant(scope).entity(entity)
+        self._check_named(scope, entity)
         numbers = tuple(fact_id(one) for one in listed("facts", facts))
         if not numbers:
             raise InvalidInput("No facts are given", remedy="Name those that mean the other.")
@@ -281,10 +279,14 @@ class FactWrites(Appends):
         )
         return self._one("split_entity", body, scope)
 
-    def _of_tenant(self, scope: Mapping[str, ScopeValue] | None) -> "View":
-        """Return what a call may name: of a store without a scope what its tenant has."""
+    def _check_named(self, scope: Mapping[str, ScopeValue] | None, *names: str) -> None:
+        """Raise `NotFound` unless a call may name these entities.
+
+        In a store without a scope it may name those of its tenant.
+        """
         view = self.view()
-        return view if self._scope is not None else view.within(full_scope(scope, None)[:1])
+        own = view if self._scope is not None else view.within(full_scope(scope, None)[:1])
+        check_entities(own, names)
 
     def unsplit(self, split: int | Receipt) -> Receipt:
         """End a split, by the id that it has. Durable on return.

@@ -208,11 +208,10 @@ class FactReads(ABC):
         Raises:
             NotFound: nothing names it at this basis.
         """
-        found = Entities(self.view().facts_at).find(checked_name("An entity's name", name))
+        entities = Entities(self.view().facts_at)
+        found = entities.find(checked_name("An entity's name", name))
         if found is None:
-            near = self.resolve(name)
-            remedy = f"Did you mean {near[0]!r}?" if near else "A fact or put_entity makes one."
-            raise NotFound(f"There is no entity {name!r}", remedy=remedy)
+            raise _no_entity(entities, name)
         return self._entity_info(found)
 
     def entities(self, kind: str | None = None) -> Iterator[EntityInfo]:
@@ -228,6 +227,20 @@ class FactReads(ABC):
     def _entity_info(self, found: EntityRow) -> EntityInfo:
         seen = shown_seq(found.first_seq, self.view().basis)
         return EntityInfo(*found._replace(first_seq=seen))
+
+
+def check_entities(view: "View", names: Iterable[str]) -> None:
+    """Raise `NotFound` unless each name is of an entity in a view. Cost: look-ups of the names."""
+    entities = Entities(view.facts_at)
+    for name in names:
+        if not entities.has(checked_name("An entity's name", name)):
+            raise _no_entity(entities, name)
+
+
+def _no_entity(entities: Entities, name: str) -> NotFound:
+    near = entities.resolve(name)
+    remedy = f"Did you mean {near[0]!r}?" if near else "A fact or put_entity makes one."
+    return NotFound(f"There is no entity {name!r}", remedy=remedy)
 
 
 def shown_row(facts: FactsAt, row: int, basis: int) -> Fact:

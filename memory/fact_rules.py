@@ -98,10 +98,14 @@ class FactRules:
                 f"{body.entity!r} is merged into {already!r} already",
                 remedy=f"Unmerge it first, or merge {already!r}.",
             )
-        name = body.into
-        while name and name != body.entity:
-            name = into(name)
-        if name:
+        if ended.merged:
+            name = body.into
+            while name and name != body.entity:
+                name = into(name)
+            is_circle = bool(name)
+        else:
+            is_circle = facts.is_read_as(tenant, body.into, body.entity, n)
+        if is_circle:
             raise Conflict(f"{body.into!r} is read as {body.entity!r}; they would make a circle")
         ended.merged[tenant, body.entity] = body.into
 

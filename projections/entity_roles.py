@@ -1,15 +1,15 @@
 """Who is who: what entities are read as, and which predicates have one value at a time.
 
-Owns the merges and splits that hold, and the declarations of predicates: the fold has those of its
-newest event, and a reader those at its n. A name in a fact is looked up in this order: the last
+Owns how a name is read, and the merges, splits and declarations of predicates that hold after the
+newest event of a fold; `role_history` has those of any n. A name in a fact is looked up in this order: the last
 split of that fact whose entity it is read as, then merges. Entities, as predicates, go by
 (tenant, code); those of two tenants are never the same.
 """
 
-from collections.abc import Iterable
+from abc import ABC, abstractmethod
+from collections.abc import Iterable, Iterator
 from copy import deepcopy
 from enum import IntEnum
-from functools import cached_property
 from typing import NamedTuple
 
 
@@ -43,8 +43,78 @@ class ActRow(NamedTuple):
     number: int
 
 
-class EntityRoles:
-    """Names at one n. Whoever made it may have it follow further acts, which then hold."""
+class Roles(ABC):
+    """How names are read, by the merges and splits that hold."""
+
+    @abstractmethod
+    def into(self, tenant: int, entity: int) -> int | None:
+        """Return what an entity is merged into, or None."""
+
+    @abstractmethod
+    def merged_here(self, tenant: int, entity: int) -> Iterable[int]:
+        """Return the entities that are merged into one, in no order."""
+
+    @abstractmethod
+    def splits_of(self, row: int) -> list[tuple[int, int]]:
+        """Return what the splits of a row that hold take for what, in order of their events."""
+
+    def root(self, tenant: int, entity: int) -> int:
+        """Return what an entity is read as where no split says otherwise."""
+        while (following := self.into(tenant, entity)) is not None:
+            entity = following
+        return entity
+
+    def named(self, tenant: int, row: int, entity: int) -> int:
+        """Return what an entity that a row names stands for by the splits of it, before merges."""
+        splits = self.splits_of(row)
+        if splits:
+            root = self.root(tenant, entity)
+            for one, into in reversed(splits):
+                if self.root(tenant, one) == root:
+                    return into
+        return entity
+
+    def read(self, tenant: int, row: int, entity: int) -> int:
+        """Return what an entity that a row names is read as."""
+        return self.root(tenant, self.named(tenant, row, entity))
+
+    def names_of(self, tenant: int, root: int) -> list[int]:
+        """Return the entities that are read as one where no split says otherwise; it first."""
+        found = [root]
+        for entity in found:
+            found += sorted(self.merged_here(tenant, entity))
+        return found
+
+    def leads_to(self, tenant: int, entity: int, target: int) -> bool:
+        """Tell whether an entity is another, or merges lead from it there.
+
+        Cost: the shorter of two ways: up from the entity, and down through all that is read as the
+        target. So n merges that join n entities cost O(n log n) together, in any order.
+        """
+        at = entity
+        for below in self._below(tenant, target):
+            if at == target or below == entity:
+                return True
+            following = self.into(tenant, at)
+            if following is None:
+                return False
+            at = following
+        return False
+
+    def _below(self, tenant: int, entity: int) -> Iterator[int]:
+        yield entity
+        left = [iter(self.merged_here(tenant, entity))]
+        while left:
+            one = next(left[-1], None)
+            if one is None:
+                left.pop()
+            else:
+                yield one
+                left.append(iter(self.merged_here(tenant, one)))
+
+
+class EntityRoles(Roles):
+    """Names after the newest act that a fold has had it follow."""
 
     def __init__(self) -> None:
         self.merged: dict[tuple[int, int], int] = {}
@@ -94,7 +164,7 @@ class EntityRoles:
         """
         if act.what == Act.MERGE:
             is_free = (act.tenant, act.one) not in self.merged
-            return is_free and self.root(act.tenant, act.other) != act.one
+            return is_free and not self.leads_to(act.tenant, act.other, act.one)
         return act.what != Act.END or self.holds(act.number)
 
     def copy(self) -> "EntityRoles":
@@ -103,23 +173,9 @@ class EntityRoles:
 
     # --- reading ---------------------------------------------------------------------------------
 
-    @property
-    def is_plain(self) -> bool:
-        """Whether no merge and no split holds, so that every name is read as itself."""
-        return not self.merged and not self._splits
-
     def is_functional(self, tenant: int, predicate: int) -> bool:
         """Tell whether a predicate has one value at a time."""
         return self._functional.get((tenant, predicate), False)
-
-    @property
-    def any_functional(self) -> bool:
-        """Whether any predicate has one value at a time."""
-        return any(self._functional.values())
-
-    def reads_as(self, other: "EntityRoles") -> bool:
-        """Tell whether both read every name as itself, and the same predicates as functional."""
-        return self.is_plain and other.is_plain and self._functional == other._functional
 
     def is_merge(self, seq: int) -> bool:
         """Tell whether event ``seq`` is a merge that holds."""
@@ -129,57 +185,22 @@ class EntityRoles:
         """Tell whether event ``seq`` is a merge or split that holds."""
         return seq in self.merges or seq in self._split_rows
 
+    def into(self, tenant: int, entity: int) -> int | None:
+        return self.merged.get((tenant, entity))
+
     def root(self, tenant: int, entity: int) -> int:
-        """Return what an entity is read as where no split says otherwise."""
-        while (following := self.merged.get((tenant, entity))) is not None:
+        merged = self.merged
+        while (following := merged.get((tenant, entity))) is not None:
             entity = following
         return entity
 
-    def named(self, tenant: int, row: int, entity: int) -> int:
-        """Return what an entity that a row names stands for by the splits of it, before merges."""
-        splits = self._splits.get(row)
-        if splits is not None:
-            root = self.root(tenant, entity)
-            for one, into in reversed(splits.values()):
-                if self.root(tenant, one) == root:
-                    return into
-        return entity
+    def merged_here(self, tenant: int, entity: int) -> Iterable[int]:
+        return self._merged_here.get((tenant, entity), ())
 
-    def read(self, tenant: int, row: int, entity: int) -> int:
-        """Return what an entity that a row names is read as."""
-        return self.root(tenant, self.named(tenant, row, entity))
-
-    def names_of(self, tenant: int, root: int) -> list[int]:
-        """Return the entities that are read as one where no split says otherwise; it first."""
-        found = [root]
-        for entity in found:
-            found += sorted(self._merged_here.get((tenant, entity), ()))
-        return found
+    def splits_of(self, row: int) -> list[tuple[int, int]]:
+        return list(self._splits.get(row, {}).values())
 
     @property
     def split_rows(self) -> list[int]:
         """The rows with a split that holds."""
         return list(self._splits)
-
-    def related(self, entity: int) -> frozenset[int]:
-        """Return the entities that may be read as one is, in some row or tenant; it among them.
-
-        Only of one that follows no further acts.
-        """
-        return self._related.get(entity) or frozenset((entity,))
-
-    @cached_property
-    def _related(self) -> dict[int, frozenset[int]]:
-        pairs = [(one, into) for (_, one), into in self.merged.items()]
-        pairs += [pair for splits in self._splits.values() for pair in splits.values()]
-        return _groups(pairs)
-
-
-def _groups(pairs: Iterable[tuple[int, int]]) -> dict[int, frozenset[int]]:
-    """Return the connected entities of each that is in a pair."""
-    groups: dict[int, set[int]] = {}
-    for one, other in pairs:
-        joined = groups.get(one, {one}) | groups.get(other, {other})
-        for member in joined:
-            groups[member] = joined
-    return {member: frozenset(group) for member, group in groups.items()}

@@ -10,7 +10,7 @@ from typing import Final, NamedTuple
 
 import numpy as np
 
-from .entity_roles import Act
+from .entity_roles import Act, ActRow
 from .fact_table import FactsAt
 from .fact_values import ObjectKind
 from .text import folded_name, term_of
@@ -39,20 +39,11 @@ _NAME_WORDS_MAX: Final = 6
 """Words of a name that is looked for in a question."""
 
 
-class _Said(NamedTuple):
-    """What acts say: an entity's first, its last kind and its aliases; whose a folded alias is."""
-
-    first: dict[_Key, _Moment]
-    kinds: dict[_Key, int]
-    aliases: dict[_Key, list[int]]
-    named: dict[int, list[_Key]]
-
-
 class Entities:
     """The entities at one n, within a scope; immutable.
 
-    Cost: of one by its name its facts, and a pass over the merges, splits, aliases and kinds; of
-    all of them a pass over the facts.
+    Cost: of one by its name its facts and what was said of it and of those read as it; of all of
+    them a pass over the facts.
     """
 
     def __init__(self, facts: FactsAt) -> None:
@@ -106,35 +97,28 @@ class Entities:
                 found[root].append(key)
         return found
 
-    @cached_property
-    def _said(self) -> _Said:
-        """What the acts say of entities."""
-        said = _Said({}, {}, {}, {})
-        roles = self._facts.roles
-        for seq, tenant, what, one, other, number in self._facts.acts:
-            key = tenant, one
-            if what == Act.ENTITY:
-                said.first.setdefault(key, (seq, 0))
-                if other:
-                    said.kinds[key] = other
-            elif what == Act.ALIAS:
-                said.aliases.setdefault(key, []).append(other)
-                said.named.setdefault(number, []).append(key)
-            elif what in (Act.MERGE, Act.SPLIT) and roles.holds(seq):
-                for place, code in enumerate((one, other)):
-                    said.first.setdefault((tenant, code), (seq, place))
-        return said
-
     def _keys(self, code: int) -> dict[_Key, _Moment]:
         """Return the entities with a name, of each tenant, and when each was first named."""
         named = self._facts.first_named(code)
         found: dict[_Key, _Moment] = {(tenant, code): when for tenant, when in named.items()}
-        for tenant in set(self._columns.scopes.tenants):
-            key = tenant, code
-            moment = self._said.first.get(key, _NEVER)
-            if moment < found.get(key, _NEVER):
-                found[key] = moment
+        for act in self._facts.acts_naming(code):
+            if self._names(act):
+                key, moment = (act.tenant, code), (act.seq, int(act.one != code))
+                found[key] = min(moment, found.get(key, _NEVER))
         return found
+
+    def _names(self, act: ActRow) -> bool:
+        """Tell whether an act makes what it names an entity: an alias or an ended merge does not."""
+        return act.what == Act.ENTITY or (act.what != Act.ALIAS and self._facts.roles.holds(act.seq))
+
+    def has(self, name: str) -> bool:
+        """Tell whether anything names an entity so. Cost: up to the first that does."""
+        code = self._columns.strings.find(name)
+        if code is None:
+            return False
+        return bool(self._facts.first_named(code)) or any(
+            map(self._names, self._facts.acts_naming(code))
+        )
 
     def _read_as(self, root: _Key) -> dict[_Key, _Moment]:
         """Return the entities that are read as one, itself if it is named, and when they were."""
@@ -159,7 +143,7 @@ class Entities:
         keys = {key for one in codes for key in self._keys(one)}
         alias = self._columns.strings.find(folded) if folded else None
         if alias is not None:
-            keys.update(self._said.named.get(alias, ()))
+            keys.update((act.tenant, act.one) for act in self._facts.acts_of_alias(alias))
         roots = {self._root(key) for key in keys}
         if len(roots) < 2:
             return list(roots)
@@ -210,17 +194,18 @@ class Entities:
             yield self._row(root)
 
     def _row(self, root: _Key) -> EntityRow:
-        text, said = self._columns.strings.text, self._said
+        text = self._columns.strings.text
         moments = self._read_as(root)
         others = sorted((key for key in moments if key != root), key=moments.__getitem__)
         members = [root, *others]
-        kind = next((said.kinds[key] for key in members if key in said.kinds), 0)
+        said = [self._said(key) for key in members]
+        kind = next((kind for kind, _ in said if kind), 0)
         name = text(root[1])
         rows = {
             *self._facts.find(name),
             *self._facts.find(object_=(ObjectKind.ENTITY, name)),
         }
-        aliases = (text(code) for key in members for code in said.aliases.get(key, ()))
+        aliases = (text(code) for _, codes in said for code in codes)
         return EntityRow(
             name,
             self._columns.kinds.text(kind),
@@ -229,3 +214,14 @@ class Entities:
             min(moments.values())[0],
             len(self._facts.of_tenant(rows, root[0])),
         )
+
+    def _said(self, key: _Key) -> tuple[int, list[int]]:
+        """Return the last kind that was said of an entity, or 0, and its aliases."""
+        kind, aliases = 0, list[int]()
+        for act in self._facts.acts_naming(key[1]):
+            if (act.tenant, act.one) == key:
+                if act.what == Act.ENTITY:
+                    kind = act.other or kind
+                elif act.what == Act.ALIAS:
+                    aliases.append(act.other)
+        return kind, aliases

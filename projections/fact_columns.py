@@ -28,6 +28,7 @@ from .fact_values import TEXT_KINDS, ObjectKind
 from .folded_names import FoldedNames
 from .hash_index import HashIndex
 from .names import NO_NAME, Names
+from .role_history import RoleHistory
 from .scope_names import ScopeNames
 from .seal import Kept
 from .strings import Strings
@@ -68,6 +69,9 @@ class FactOddity(IntEnum):
 
 
 _RULING: Final = np.array([Act.PREDICATE, Act.MERGE, Act.SPLIT, Act.END], np.uint8)
+
+_OF_TWO: Final = frozenset((Act.MERGE, Act.SPLIT))
+_OF_ENTITIES: Final = _OF_TWO | {Act.ENTITY, Act.ALIAS}
 
 CONFIDENCE_UNIT: Final = 1_000_000
 """Confidence is kept in millionths. On disk: never change."""
@@ -193,10 +197,13 @@ class FactColumns:
         self.identities, self.by_subject, self.by_object = HashIndex(), HashIndex(), HashIndex()
         self.by_repeat, self.by_evidence, self.by_assumption = HashIndex(), HashIndex(), HashIndex()
         self.by_frame = HashIndex()
+        self.by_act_one, self.by_act_other = HashIndex(), HashIndex()
+        self.by_act_number = HashIndex()
         self.ruling = Column(np.uint32)
         """The rows of the acts that decide how facts are read."""
         self.roles = EntityRoles()
         """Who is who after all acts."""
+        self._role_history = RoleHistory()
 
     # --- appending -------------------------------------------------------------------------------
 
@@ -246,6 +253,30 @@ class FactColumns:
     def scope_of_act(self, row: int) -> int:
         """Return the code of an act's scope."""
         return int(self.act_scope.view()[row])
+
+    def role_history(self, count: int) -> RoleHistory:
+        """Return who is who after any of the first ``count`` acts that decide how facts are read.
+
+        Cost: about 5 us for each that came since the last call.
+        """
+        ruling = self.ruling.view()
+        self._role_history.follow(count, lambda place: self._scoped_act(int(ruling[place])))
+        return self._role_history
+
+    def _scoped_act(self, row: int) -> tuple[int, ActRow]:
+        return self.scope_of_act(row), self.act_row(row)
+
+    def acts_naming(self, code: int) -> list[int]:
+        """Return the acts that name a string as an entity, ascending."""
+        one, other, what = self.act_one.view(), self.act_other.view(), self.act_what.view()
+        rows = [row for row in self.by_act_one.find(one, code) if what[row] in _OF_ENTITIES]
+        rows += [row for row in self.by_act_other.find(other, code) if what[row] in _OF_TWO]
+        return sorted(set(rows))
+
+    def acts_of_alias(self, folded: int) -> list[int]:
+        """Return the acts that give an alias, by the code of its folded form; ascending."""
+        numbers, what = self.act_number.view().view(np.uint64), self.act_what.view()
+        return [row for row in self.by_act_number.find(numbers, folded) if what[row] == Act.ALIAS]
 
     def acts_until(self, end: int) -> Iterator[tuple[int, ActRow]]:
         """Yield the first ``end`` acts in order, each with its scope's code."""
@@ -400,6 +431,7 @@ class FactColumns:
             self.strings,
             self.folded_names,
             *(self.by_repeat, self.by_evidence, self.by_assumption, self.by_frame),
+            *(self.by_act_one, self.by_act_other, self.by_act_number),
         )
         return held + sum(one.size_bytes for one in (*derived, *indexes))
 

@@ -140,7 +140,7 @@ class FactRows:
                 columns.by_object.find(facts.object_numbers, code),
             )
         ):
-            left = set(columns.scopes.tenants[1:])
+            left = self.tenants
             for row in rows:
                 if not left or facts.births[row] > self.n:
                     break
@@ -341,6 +341,23 @@ class FactRows:
         for scope, act in columns.acts_until(rows_up_to(columns.act_seq.view(), self.n)):
             if self._scopes is None or scope in self._scopes:
                 yield act
+
+    def acts_naming(self, entity: int) -> Iterator[ActRow]:
+        """Yield the acts by n within the scope that name an entity, in order."""
+        return self._acts_by_n(self._columns.acts_naming(entity))
+
+    def acts_of_alias(self, folded: int) -> Iterator[ActRow]:
+        """Yield the acts by n within the scope that give an alias, by its folded form."""
+        return self._acts_by_n(self._columns.acts_of_alias(folded))
+
+    def _acts_by_n(self, rows: Iterable[int]) -> Iterator[ActRow]:
+        columns, scopes = self._columns, self._scopes
+        seqs = columns.act_seq.view()
+        for row in rows:
+            if seqs[row] > self.n:
+                return
+            if scopes is None or columns.scope_of_act(row) in scopes:
+                yield columns.act_row(row)
 
     def is_known(self, row: int) -> bool:
         """Tell whether a row was not retracted by n."""

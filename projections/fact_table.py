@@ -13,7 +13,6 @@ from typing import Final, NamedTuple
 from cerata.engine.events import Scope
 
 from .columns import I64, rows_up_to
-from .entity_roles import Act, EntityRoles
 from .fact_columns import (
     CONFIDENCE_UNIT,
     FLAG_ASSUMPTIONS,
@@ -24,6 +23,7 @@ from .fact_columns import (
 )
 from .fact_spans import FactSpans
 from .fact_values import ObjectKind, value_of
+from .role_history import RolesAt
 
 
 class EvidencePlace(NamedTuple):
@@ -63,29 +63,21 @@ class Facts:
         self.any_repeats = len(columns.repeats) > 0
         self._ruling = columns.ruling.view()
         self._ruling_seqs: I64 = columns.act_seq.view()[self._ruling]
-        self._unruled = EntityRoles()
-        self._roles: dict[tuple[int, frozenset[int] | None], EntityRoles] = {}
+        self._roles: dict[tuple[int, frozenset[int] | None], RolesAt] = {}
 
     def at(self, n: int, wanted: Scope | None = None) -> "FactsAt":
         """Return the facts as event ``n`` left them, those within a scope."""
         return FactsAt(self, n, self.columns.scopes.within(wanted))
 
-    def roles(self, n: int, scopes: frozenset[int] | None) -> EntityRoles:
-        """Return who is who at event ``n``. Cost: the merges, splits and declarations by then."""
-        columns = self.columns
+    def roles(self, n: int, scopes: frozenset[int] | None) -> RolesAt:
+        """Return who is who at event ``n``; states with the same merges share it."""
         count = rows_up_to(self._ruling_seqs, n) if len(self._ruling) else 0
-        if not count:
-            return self._unruled
         found = self._roles.get((count, scopes))
         if found is None:
             if len(self._roles) >= _ROLES_KEPT_MAX:
                 self._roles.clear()
-            found = EntityRoles()
-            for row in self._ruling[:count].tolist():
-                act = columns.act_row(row)
-                # Whoever ended it, it has ended, as with a retraction.
-                if scopes is None or act.what == Act.END or columns.scope_of_act(row) in scopes:
-                    found.take(act)
+            last = int(self._ruling_seqs[count - 1]) if count else 0
+            found = RolesAt(self.columns.role_history(count), last, scopes)
             self._roles[count, scopes] = found
         return found
 
@@ -117,17 +109,25 @@ class Facts:
 
     def merge_named(self, seq: int, n: int) -> tuple[str, str]:
         """Return the tenant and the entity of a merge that holds at event ``n``."""
-        tenant, entity = self.roles(n, None).merges[seq]
+        tenant, entity = self.roles(n, None).merge_of(seq)
         return self.columns.scopes.tenant_name(tenant), self.columns.strings.text(entity)
 
     def merged_into(self, tenant: str, name: str, n: int) -> str | None:
         """Return what an entity is merged into at event ``n``, or None."""
-        columns = self.columns
-        code, number = columns.strings.find(name), columns.scopes.tenant_number(tenant)
-        if code is None or number is None:
-            return None
-        into = self.roles(n, None).merged.get((number, code))
-        return None if into is None else columns.strings.text(into)
+        key = self._entity(tenant, name)
+        into = None if key is None else self.roles(n, None).into(*key)
+        return None if into is None else self.columns.strings.text(into)
+
+    def is_read_as(self, tenant: str, name: str, other: str, n: int) -> bool:
+        """Tell whether merges lead from an entity to another at event ``n``, or both are one."""
+        one, target = self._entity(tenant, name), self._entity(tenant, other)
+        if one is None or target is None:
+            return name == other
+        return self.roles(n, None).leads_to(*one, target[1])
+
+    def _entity(self, tenant: str, name: str) -> tuple[int, int] | None:
+        code, number = self.columns.strings.find(name), self.columns.scopes.tenant_number(tenant)
+        return None if code is None or number is None else (number, code)
 
 
 _ROLES_KEPT_MAX: Final = 16
