@@ -10,11 +10,21 @@ from datetime import datetime
 from typing import TYPE_CHECKING, cast
 
 from cerata.engine.errors import InvalidInput, NotFound
+from cerata.engine.events import (
+    AssertFact,
+    EventBody,
+    MergeEntities,
+    PutEntity,
+    SplitEntity,
+    UnmergeEntities,
+    UnsplitEntity,
+)
 from cerata.projections.entity_table import Entities, EntityRow
 from cerata.projections.fact_spans import FactSpan
 from cerata.projections.fact_table import FactsAt
 from cerata.projections.fact_values import ObjectKind
 from cerata.projections.intervals import BEGINNING, ENDLESS, Allen, Interval, relation
+from cerata.projections.scopes import is_within
 from cerata.projections.times import to_microseconds
 
 from .evidence import evidence_text
@@ -230,11 +240,36 @@ class FactReads(ABC):
 
 
 def check_entities(view: "View", names: Iterable[str]) -> None:
-    """Raise `NotFound` unless each name is of an entity in a view. Cost: look-ups of the names."""
-    entities = Entities(view.facts_at)
+    """Raise `NotFound` unless each name is of an entity in a view.
+
+    Cost: look-ups of the names; of one that the log does not have, a pass over what the open
+    transaction gathered. Facts are folded anew only if that ended a merge or split, which may have
+    been all that named an entity.
+    """
+    drafts = view.gathered
+    ends = any(isinstance(draft.body, UnmergeEntities | UnsplitEntity) for draft in drafts)
+    entities = Entities(view.facts_at if ends else view.logged.facts_at)
     for name in names:
-        if not entities.has(checked_name("An entity's name", name)):
-            raise _no_entity(entities, name)
+        checked_name("An entity's name", name)
+        if not entities.has(name) and (ends or not _is_gathered(view, name)):
+            raise _no_entity(Entities(view.facts_at), name)
+
+
+def _is_gathered(view: "View", name: str) -> bool:
+    """Tell whether the open transaction names an entity so within the scope of a view."""
+    return any(
+        name in _entities_of(draft.body) and (view.scope is None or is_within(draft.scope, view.scope))
+        for draft in view.gathered
+    )
+
+
+def _entities_of(body: EventBody) -> tuple[object, ...]:
+    if isinstance(body, AssertFact):
+        is_entity = body.object_kind == ObjectKind.ENTITY.name.lower()
+        return (body.subject, body.object) if is_entity else (body.subject,)
+    if isinstance(body, PutEntity):
+        return (body.entity,)
+    return (body.entity, body.into) if isinstance(body, MergeEntities | SplitEntity) else ()
 
 
 def _no_entity(entities: Entities, name: str) -> NotFound:

@@ -33,9 +33,11 @@ class Ended:
     targets: set[int] = field(default_factory=set[int])
     merged: dict[_Name, str] = field(default_factory=dict[_Name, str])
     """What it merges into what; empty where it ends a merge."""
+    heads: set[_Name] = field(default_factory=set[_Name])
+    """The entities that it merges another one into."""
 
     def copy(self) -> "Ended":
-        return Ended(set(self.targets), dict(self.merged))
+        return Ended(set(self.targets), dict(self.merged), set(self.heads))
 
 
 class FactRules:
@@ -98,16 +100,19 @@ class FactRules:
                 f"{body.entity!r} is merged into {already!r} already",
                 remedy=f"Unmerge it first, or merge {already!r}.",
             )
-        if ended.merged:
+        if not ended.merged:
+            is_circle = facts.is_read_as(tenant, body.into, body.entity, n)
+        elif (tenant, body.entity) in ended.heads or facts.is_head(tenant, body.entity, n):
             name = body.into
             while name and name != body.entity:
                 name = into(name)
             is_circle = bool(name)
         else:
-            is_circle = facts.is_read_as(tenant, body.into, body.entity, n)
+            is_circle = body.into == body.entity
         if is_circle:
             raise Conflict(f"{body.into!r} is read as {body.entity!r}; they would make a circle")
         ended.merged[tenant, body.entity] = body.into
+        ended.heads.add((tenant, body.into))
 
     def check_delta(self, facts: Facts, delta: Sequence[Event]) -> None:
         """Refuse to end what another writer ended just before, and any merge that raced with one.

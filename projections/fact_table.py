@@ -125,6 +125,11 @@ class Facts:
             return name == other
         return self.roles(n, None).leads_to(*one, target[1])
 
+    def is_head(self, tenant: str, name: str, n: int) -> bool:
+        """Tell whether an entity is merged into this one at event ``n``."""
+        key = self._entity(tenant, name)
+        return key is not None and any(True for _ in self.roles(n, None).merged_here(*key))
+
     def _entity(self, tenant: str, name: str) -> tuple[int, int] | None:
         code, number = self.columns.strings.find(name), self.columns.scopes.tenant_number(tenant)
         return None if code is None or number is None else (number, code)

@@ -58,7 +58,7 @@ class Table:
 
     def row(self, place: int) -> "tuple[int, ...]":
         """Return one row."""
-        return tuple(int(column[place]) for column in self.views())
+        return tuple([column.item(place) for column in self.views()])
 
     def views(self) -> list[AnyColumn]:
         """Return the columns."""
