@@ -8,27 +8,51 @@ is found whole. Spans say what overlaps: passages in order are the whole text.
 """
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from itertools import pairwise
-from typing import Final
+from itertools import islice, pairwise
+from typing import Final, NamedTuple
+
+from cerata.engine.errors import InvalidInput
 
 from .tokens import Tokenizer, tokenizer
 
 PASSAGE_TOKENS_MAX: Final = 400
 OVERLAP_TOKENS_MAX: Final = 40
 
+PARTS_MAX: Final = 131_072
+"""Passages of one document: each becomes a frame, so this bounds the time and size of an ingest."""
+
+_PIECES_TOGETHER: Final = 4_096
+_SPANS_TOGETHER: Final = 256
+"""Pieces and passages whose tokens are counted at once."""
+
 _PIECE_SIZE_MAX: Final = 100
 """Characters that are never cut where a word ends within them; at most 400 bytes, and tokens."""
 
+_LINE_ENDS: Final = r"\n\r\v\f\x1c\x1d\x1e\x85\u2028\u2029"
+"""The characters at which `str.splitlines` ends a line."""
+
+_LINE_END = re.compile(rf"\r\n|[{_LINE_ENDS}]")
+
+_MARKED = re.compile(
+    rf"(?:#(?<![^{_LINE_ENDS}]#)#{{0,5}}[ \t]|`(?<![^{_LINE_ENDS} ]`)``|~(?<![^{_LINE_ENDS} ]~)~~)"
+    rf"[^{_LINE_ENDS}]*"
+)
+"""A heading, or what may be a code fence if at most three spaces are before it in its line."""
+
+_INDENTED = re.compile(rf"(?<![^{_LINE_ENDS}]) {{1,3}}\Z")
+
 _HEADING = re.compile(r"(#{1,6})[ \t]+")
-_FENCE = re.compile(r" {0,3}(`{3,}|~{3,})(.*)")
+_FENCE = re.compile(r"(`{3,}|~{3,})(.*)")
 
 
 _WORD, _SENTENCE, _LINE, _BLANK, _TOP = range(5)
 """How much of a pause a break is."""
 
-_LINES = re.compile(r"[^\n]*\n|[^\n]+")
+_LINES = re.compile(r"(\n{2,})|[^\n]*\n|[^\n]+")
+"""A line, or the ends of a line and of empty ones after it."""
+
 SENTENCE_END = re.compile(r"[.!?。！？][\"')\]»”’]*[ \t]+|[。！？]")
 
 Stretch = tuple[int, int, tuple[str, ...]]
@@ -48,8 +72,7 @@ class Passage:
     stretch: int = 0
 
 
-@dataclass(frozen=True, slots=True)
-class _Piece:
+class _Piece(NamedTuple):
     """Characters up to ``end`` that are not cut, how many tokens, and what break follows."""
 
     end: int
@@ -59,45 +82,62 @@ class _Piece:
 
 def split_passages(
     text: str,
-    stretches: Sequence[Stretch] | None = None,
+    stretches: Iterable[Stretch] | None = None,
     *,
     counter: Tokenizer | None = None,
 ) -> list[Passage]:
     r"""Cut a text into passages; by default its stretches are those of Markdown.
 
-    Cost: O(length); 2 MB a second or more. A text of at most 400 bytes a stretch needs no
-    tokenizer.
+    Cost: O(length); 2 MB a second or more, lines of a few characters less. Memory: the passages.
+    A text of at most 400 bytes a stretch needs no tokenizer.
 
     >>> [p.headings for p in split_passages("# A\nx\n## B\ny\n")]
     [('A',), ('A', 'B')]
+
+    Raises:
+        InvalidInput: it has more than `PARTS_MAX` passages.
     """
     passages: list[Passage] = []
     for number, (start, end, headings) in enumerate(
         split_sections(text) if stretches is None else stretches
     ):
         for first, last in _spans(text, start, end, counter):
+            if len(passages) == PARTS_MAX:
+                raise too_many_parts()
             passages.append(Passage(first, last, headings, number))
     return passages
+
+
+def too_many_parts() -> InvalidInput:
+    """Return the error for a text of more parts than a document may have."""
+    return InvalidInput(
+        f"The text has more than {PARTS_MAX:,} parts",
+        remedy="Split it into several files, or remove headings and turns of a few characters.",
+    )
 
 
 def _spans(text: str, start: int, end: int, counter: Tokenizer | None) -> Iterator[tuple[int, int]]:
     """Yield the characters of each passage of one stretch."""
     if start == end:
         return
-    if len(text[start:end].encode(errors="replace")) <= PASSAGE_TOKENS_MAX:
+    size = end - start
+    if size <= PASSAGE_TOKENS_MAX and (
+        len(text[start:end].encode(errors="replace")) <= PASSAGE_TOKENS_MAX
+    ):
         yield start, end
         return
     counter = counter or tokenizer()
-    spans = list(_cut(list(_pieces(text, start, end, counter)), start, counter.tokens_a_word))
-    counts = counter.count_many(text[lead:last] for lead, _, last in spans)
-    shared = counter.count_many(text[lead:first] for lead, first, _ in spans)
+    spans = _cut(_pieces(text, start, end, counter), start, counter.tokens_a_word)
     scale = counter.tokens_a_word
-    for (lead, first, last), tokens, again in zip(spans, counts, shared, strict=True):
-        if tokens <= PASSAGE_TOKENS_MAX * scale and again <= OVERLAP_TOKENS_MAX * scale:
-            yield lead, last
-        else:
-            # Now and then pieces take more tokens together than apart.
-            yield from _fitting(text, first, last, counter)
+    while some := list(islice(spans, _SPANS_TOGETHER)):
+        counts = counter.count_many(text[lead:last] for lead, _, last in some)
+        shared = counter.count_many(text[lead:first] for lead, first, _ in some)
+        for (lead, first, last), tokens, again in zip(some, counts, shared, strict=True):
+            if tokens <= PASSAGE_TOKENS_MAX * scale and again <= OVERLAP_TOKENS_MAX * scale:
+                yield lead, last
+            else:
+                # Now and then pieces take more tokens together than apart.
+                yield from _fitting(text, first, last, counter)
 
 
 def _fitting(text: str, start: int, end: int, counter: Tokenizer) -> Iterator[tuple[int, int]]:
@@ -110,30 +150,47 @@ def _fitting(text: str, start: int, end: int, counter: Tokenizer) -> Iterator[tu
     yield from _fitting(text, middle, end, counter)
 
 
-def _cut(pieces: list[_Piece], start: int, scale: int) -> Iterator[tuple[int, int, int]]:
-    """Yield (lead, first, last): a passage's own characters and where its overlap begins."""
+def _cut(pieces: Iterator[_Piece], start: int, scale: int) -> Iterator[tuple[int, int, int]]:
+    """Yield (lead, first, last): a passage's own characters and where its overlap begins.
+
+    At most the pieces of two passages are held at once.
+    """
     most, overlap = PASSAGE_TOKENS_MAX * scale, OVERLAP_TOKENS_MAX * scale
-    at, lead = 0, start
-    while at < len(pieces):
+    lead = start
+    ahead: list[_Piece] = []
+    while True:
         room = most if lead == start else most - overlap
-        stop, tokens = at, 0
-        best, pause = at + 1, -1
-        while stop < len(pieces) and (tokens + pieces[stop].tokens <= room or stop == at):
-            tokens += pieces[stop].tokens
+        stop, tokens = 0, 0
+        best, pause = 1, -1
+        while _has(ahead, stop, pieces) and (tokens + ahead[stop].tokens <= room or stop == 0):
+            tokens += ahead[stop].tokens
             stop += 1
-            if tokens * 2 >= room and pieces[stop - 1].pause >= pause:
-                best, pause = stop, pieces[stop - 1].pause
-        best = stop if stop == len(pieces) else best
-        yield lead, start, pieces[best - 1].end
-        start = lead = pieces[best - 1].end
-        lead = _lead(pieces, best, at, overlap, start)
-        at = best
+            if tokens * 2 >= room and ahead[stop - 1].pause >= pause:
+                best, pause = stop, ahead[stop - 1].pause
+        if not stop:
+            return
+        best = best if _has(ahead, stop, pieces) else stop
+        yield lead, start, ahead[best - 1].end
+        start = ahead[best - 1].end
+        lead = _lead(ahead, best, overlap, start)
+        del ahead[:best]
 
 
-def _lead(pieces: list[_Piece], cut: int, first: int, overlap: int, start: int) -> int:
+def _has(ahead: list[_Piece], at: int, pieces: Iterator[_Piece]) -> bool:
+    """Tell whether there is a piece at a place, which is taken from the rest where it must be."""
+    if at < len(ahead):
+        return True
+    following = next(pieces, None)
+    if following is None:
+        return False
+    ahead.append(following)
+    return True
+
+
+def _lead(pieces: list[_Piece], cut: int, overlap: int, start: int) -> int:
     """Return where the overlap before a cut begins: whole pieces of the passage before it."""
     lead, tokens = start, 0
-    for at in range(cut - 1, first, -1):
+    for at in range(cut - 1, 0, -1):
         tokens += pieces[at].tokens
         if tokens > overlap:
             break
@@ -143,17 +200,23 @@ def _lead(pieces: list[_Piece], cut: int, first: int, overlap: int, start: int) 
 
 def _pieces(text: str, start: int, end: int, counter: Tokenizer) -> Iterator[_Piece]:
     """Yield what a stretch is made of: lines, and of longer ones sentences and words."""
-    breaks = list(_breaks(text, start, end))
-    ends = [start, *(at for at, _ in breaks)]
-    counts = counter.count_many(text[a:b] for a, b in pairwise(ends))
-    for (at, pause), tokens in zip(breaks, counts, strict=True):
-        yield _Piece(at, tokens, pause)
+    breaks = _breaks(text, start, end)
+    while some := list(islice(breaks, _PIECES_TOGETHER)):
+        ends = [start, *(at for at, _ in some)]
+        counts = counter.count_many(text[a:b] for a, b in pairwise(ends))
+        for (at, pause), tokens in zip(some, counts, strict=True):
+            yield _Piece(at, tokens, pause)
+        start = ends[-1]
 
 
 def _breaks(text: str, start: int, end: int) -> Iterator[tuple[int, int]]:
     """Yield each place where a stretch can be cut, and how much of a pause it is."""
     for line in _LINES.finditer(text, start, end):
         first, last = line.span()
+        if line.lastindex:
+            # Within a run of line ends one pauses as much as another.
+            yield from ((at, _LINE) for at in range(first + 1, last))
+            first = last - 1
         while last - first > _PIECE_SIZE_MAX:
             first, pause = _within(text, first, first + _PIECE_SIZE_MAX)
             if first == last:
@@ -179,16 +242,35 @@ def _pause_after(text: str, start: int, end: int, last: int) -> int:
     return _BLANK if text[end : end + 1] in " \t" else _TOP
 
 
+def first_lines(text: str, count: int) -> str:
+    """Return the first lines of a text, as `str.splitlines` ends them."""
+    ends = islice(_LINE_END.finditer(text), count)
+    at = len(text)
+    for number, found in enumerate(ends, 1):
+        at = found.end() if number == count else at
+    return text[:at]
+
+
 def split_sections(text: str) -> list[Stretch]:
-    """Return (start, end, headings) of the stretches between headings, code fences respected."""
+    """Return (start, end, headings) of the stretches between headings, code fences respected.
+
+    Raises:
+        InvalidInput: there are more than `PARTS_MAX`.
+    """
     sections: list[Stretch] = []
     trail: list[tuple[int, str]] = []
     fence = ""
-    start = at = 0
-    for line in text.splitlines(keepends=True):
+    start = 0
+    for found in _MARKED.finditer(text):
+        line, at = found[0], found.start()
+        if line[0] != "#" and at and text[at - 1] == " ":
+            if _INDENTED.search(text, max(0, at - 4), at) is None:
+                continue
         before, fence = fence, _fence_after(line, fence)
         heading = None if before or fence else _HEADING.match(line)
         if heading:
+            if len(sections) == PARTS_MAX:
+                raise too_many_parts()
             if at > start:
                 sections.append((start, at, tuple(title for _, title in trail)))
             level = len(heading.group(1))
@@ -196,9 +278,8 @@ def split_sections(text: str) -> list[Stretch]:
             # Stripped by hand: a pattern for it takes quadratic time on a line of many marks.
             trail.append((level, line[heading.end() :].rstrip().rstrip("#").strip()))
             start = at
-        at += len(line)
-    if at > start:
-        sections.append((start, at, tuple(title for _, title in trail)))
+    if len(text) > start:
+        sections.append((start, len(text), tuple(title for _, title in trail)))
     return sections
 
 

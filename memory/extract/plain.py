@@ -1,9 +1,8 @@
 """Plain text and Markdown: the text as it is; Markdown by its headings."""
 
-from itertools import islice
 from typing import Final
 
-from cerata.retrieval.passages import split_sections
+from cerata.retrieval.passages import first_lines, split_sections
 
 from .document import Document, Section, decode_text
 
@@ -30,6 +29,6 @@ def markdown_sections(text: str) -> tuple[Section, ...]:
 
 def markdown_title(text: str) -> str | None:
     """Return the first Markdown heading in a text's first lines."""
-    start = "".join(islice(text.splitlines(keepends=True), _TITLE_LINES_MAX))
+    start = first_lines(text, _TITLE_LINES_MAX)
     names = (name for section in markdown_sections(start) for name in section.headings)
     return next(filter(None, names), None)
