@@ -14,7 +14,7 @@ from cerata.engine.errors import InvalidInput, ReadOnly
 from cerata.engine.events import RecallContext
 from cerata.projections.filters import Filter
 from cerata.projections.maxsim import Tokens
-from cerata.projections.query import Query
+from cerata.projections.query import Query, check_size
 from cerata.projections.vector_columns import Matrix
 from cerata.retrieval.context import ENTRY_TOKENS_MAX, Order, Telling
 from cerata.retrieval.entries import Form
@@ -282,11 +282,13 @@ def _clipped(name: str, short: str) -> str:
 
 def _check_query(query: object) -> None:
     if isinstance(query, Query):
+        check_size(query)
         return
     if not isinstance(query, str):
         raise InvalidInput(
             f"A query must be a string, not {type(query).__name__}",
             remedy="Ask in plain language, or make one with cerata.query('…').",
         )
+    check_size(query)
     if not is_unicode(query):
         raise InvalidInput(f"The query is not valid Unicode: {query!r}")

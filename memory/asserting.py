@@ -7,7 +7,7 @@ follows from them (`cerata.projections.fact_table`).
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from typing import TYPE_CHECKING, cast
+from typing import cast
 
 from cerata.engine.errors import InvalidInput
 from cerata.engine.events import (
@@ -43,9 +43,6 @@ from .fact_values import (
     stored_object,
 )
 from .values import FrameId, Receipt, frame_id
-
-if TYPE_CHECKING:
-    from .view import View
 
 EvidenceLike = FactEvidence | FrameId | tuple[FrameId, int, int]
 """A frame, or a frame and the UTF-8 bytes [start, end) of its text."""

@@ -257,8 +257,9 @@ def check_entities(view: "View", names: Iterable[str]) -> None:
 
 def _is_gathered(view: "View", name: str) -> bool:
     """Tell whether the open transaction names an entity so within the scope of a view."""
+    scope = view.scope
     return any(
-        name in _entities_of(draft.body) and (view.scope is None or is_within(draft.scope, view.scope))
+        name in _entities_of(draft.body) and (scope is None or is_within(draft.scope, scope))
         for draft in view.gathered
     )
 

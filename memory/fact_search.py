@@ -19,6 +19,7 @@ from cerata.projections.entity_table import Entities
 from cerata.projections.fact_spans import FactSpan
 from cerata.projections.fact_text import FactTextView
 from cerata.projections.fact_values import ObjectKind
+from cerata.projections.query import check_size
 from cerata.projections.text import words
 
 from .fact_showing import shown
@@ -66,6 +67,7 @@ def search_facts(view: "View", query: str, k: int) -> list[FactHit]:
     """
     if not isinstance(query, str):
         raise InvalidInput(f"A question must be a string, not {type(query).__name__}")
+    check_size(query)
     if isinstance(k, bool) or not isinstance(k, int) or k <= 0:
         raise InvalidInput(f"k is {k!r}", remedy="Ask for 1 or more.")
     if not view.facts_at.row_count:

@@ -17,7 +17,7 @@ from cerata.engine.events import JsonValue, PutFrame, Scope
 from .embedding import Embeds
 from .extract.registry import extract
 from .finding import FoundFiles
-from .ingest import Ingest, read_file
+from .ingest import Ingest, passages_of, read_file
 from .known import file_uri, find_unchanged, source_hash
 
 Outcome: TypeAlias = Literal["added", "replaced", "unchanged", "skipped"]
@@ -147,12 +147,13 @@ class _Work:
                 return RememberedFile(path, "unchanged", known.id)
         try:
             document = extract(data, path)
+            passages = passages_of(document, path)
         except (InvalidInput, Unsupported) as error:
             return RememberedFile(path, "skipped", why=_why(error, path))
         store = self._opened()
         title = self._fields.title or document.title or Path(path).name
         fields = msgspec.structs.replace(self._fields, uri=uri, title=title)
-        ingest = Ingest(store, document, fields, self._scope, source_hash(data))
+        ingest = Ingest(store, document, fields, self._scope, source_hash(data), passages)
         return take_in(ingest, path, dry_run=self._dry_run)
 
     def _opened(self) -> Embeds:

@@ -7,10 +7,13 @@ superseded in its last batch, so that until then the old one is current.
 """
 
 import difflib
+import errno
+import os
+import stat
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import IO, TYPE_CHECKING
 
 import msgspec
 
@@ -25,7 +28,7 @@ from cerata.engine.events import Draft, JsonValue, PutFrame, Scope, SupersedeFra
 from cerata.retrieval.passages import Passage, split_passages
 
 from .drafting import SOURCE_HASH, SPAN, content_hash, frame_draft, is_unicode
-from .extract.document import Document, some_text
+from .extract.document import NAME_SIZE_MAX, Document, some_text
 from .extract.plain import markdown_sections
 from .extract.registry import SIZE_MAX, extract
 from .known import file_uri, find_unchanged, is_read_as_text, source_hash
@@ -85,11 +88,7 @@ def read_file(path: Path) -> bytes:
 
 def _read(path: Path) -> bytes:
     try:
-        if path.is_dir():
-            raise InvalidInput("It is a folder", where=str(path), remedy="Name its files.")
-        if path.exists() and not path.is_file():
-            raise InvalidInput("It is a pipe or device, not a file", where=str(path))
-        with path.open("rb") as file:
+        with open_regular(path) as file:
             return file.read(SIZE_MAX + 1)
     except FileNotFoundError as error:
         raise _not_found(path) from error
@@ -99,6 +98,41 @@ def _read(path: Path) -> bytes:
         raise InvalidInput("It is not a path", where=repr(str(path))) from error
     except OSError as error:
         raise StorageFailed(f"Cannot read: {error.strerror}", where=str(path)) from error
+
+
+def open_regular(path: Path) -> IO[bytes]:
+    """Open a regular file for reading.
+
+    It is looked at once it is open, so what has its name meanwhile is never waited for: a pipe
+    would wait for its other end, and some devices have no end.
+
+    Raises:
+        InvalidInput: it is a folder, pipe, socket or device. OSError: it cannot be opened.
+    """
+    try:
+        descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC | os.O_NOCTTY)
+    except OSError as error:
+        if error.errno == errno.ENXIO:  # a socket
+            raise _not_regular(path) from error
+        raise
+    try:
+        mode = os.fstat(descriptor).st_mode
+        if stat.S_ISDIR(mode):
+            raise InvalidInput("It is a folder", where=str(path), remedy="Name its files.")
+        if not stat.S_ISREG(mode):
+            raise _not_regular(path)
+        return os.fdopen(descriptor, "rb")
+    except BaseException:
+        os.close(descriptor)
+        raise
+
+
+def _not_regular(path: Path) -> InvalidInput:
+    return InvalidInput(
+        "It is a pipe, socket or device, not a file",
+        where=str(path),
+        remedy="Copy what it gives into a file, and name that.",
+    )
 
 
 def _not_found(path: Path) -> NotFound:
@@ -121,6 +155,19 @@ class Plan:
     frames: int
 
 
+def passages_of(document: Document, where: str | None) -> list[Passage]:
+    """Return the parts that a document is stored in.
+
+    Raises:
+        InvalidInput: there are more than a document may have.
+    """
+    stretches = ((one.start, one.end, one.headings) for one in document.sections)
+    try:
+        return split_passages(document.text, stretches)
+    except InvalidInput as error:
+        raise InvalidInput(error.what, where=where, remedy=error.remedy) from error
+
+
 class Ingest:
     """One document on its way in; ``hashed`` is the hash of the file that it was made from."""
 
@@ -131,6 +178,7 @@ class Ingest:
         fields: PutFrame,
         scope: Scope,
         hashed: str | None = None,
+        passages: list[Passage] | None = None,
     ) -> None:
         self._store = store
         self._text = document.text
@@ -138,8 +186,7 @@ class Ingest:
         self._fields = fields
         self._scope = scope
         self._hash = content_hash(document.text)
-        stretches = [(one.start, one.end, one.headings) for one in document.sections]
-        self._passages = split_passages(document.text, stretches)
+        self._passages = passages_of(document, fields.uri) if passages is None else passages
         self._source = hashed if document.is_extracted else None
         self._vectors = store.text_vectors()
 
@@ -314,9 +361,10 @@ class Ingest:
 
     def _chunk_title(self, passage: Passage) -> str | None:
         """Return the document's title and the headings above the passage, as one line."""
-        names = [self._fields.title or "", *passage.headings]
-        trail = [name for at, name in enumerate(names) if name and name not in names[:at]]
-        return " > ".join(trail) or None
+        names = [
+            name[:NAME_SIZE_MAX] for name in (self._fields.title or "", *passage.headings) if name
+        ]
+        return " > ".join(dict.fromkeys(names)) or None
 
     def _supersedes(self, replaced: Sequence[int], document: int) -> list[Draft]:
         return [Draft(SupersedeFrame(old=old, new=document), self._scope) for old in replaced]

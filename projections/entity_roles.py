@@ -1,9 +1,9 @@
 """Who is who: what entities are read as, and which predicates have one value at a time.
 
 Owns how a name is read, and the merges, splits and declarations of predicates that hold after the
-newest event of a fold; `role_history` has those of any n. A name in a fact is looked up in this order: the last
-split of that fact whose entity it is read as, then merges. Entities, as predicates, go by
-(tenant, code); those of two tenants are never the same.
+newest event of a fold; `role_history` has those of any n. A name in a fact is looked up in this
+order: the last split of that fact whose entity it is read as, then merges. Entities, as predicates,
+go by (tenant, code); those of two tenants are never the same.
 """
 
 from abc import ABC, abstractmethod

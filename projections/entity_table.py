@@ -108,8 +108,10 @@ class Entities:
         return found
 
     def _names(self, act: ActRow) -> bool:
-        """Tell whether an act makes what it names an entity: an alias or an ended merge does not."""
-        return act.what == Act.ENTITY or (act.what != Act.ALIAS and self._facts.roles.holds(act.seq))
+        """Tell whether an act names entities: an alias does not, and no merge that has ended."""
+        return act.what == Act.ENTITY or (
+            act.what != Act.ALIAS and self._facts.roles.holds(act.seq)
+        )
 
     def has(self, name: str) -> bool:
         """Tell whether anything names an entity so. Cost: up to the first that does."""

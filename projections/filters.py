@@ -116,6 +116,8 @@ class Filter:
     expression: Expression
     depth: int = field(compare=False, repr=False)
     """At most so many levels of the expression stand within each other."""
+    size: int = field(compare=False, repr=False)
+    """How many tests the expression has."""
 
     def __init__(
         self,
@@ -154,20 +156,22 @@ class Filter:
             parts.append(Compared("uri", "prefix", ValueType.STRING, prefix))
         object.__setattr__(self, "expression", parts[0] if len(parts) == 1 else Every(tuple(parts)))
         object.__setattr__(self, "depth", _OWN_DEPTH)
+        object.__setattr__(self, "size", _checked_size(sum(map(_tests_of, parts))))
 
     def __and__(self, other: "Filter") -> "Filter":
         parts = (*_parts(self, Every), *_parts(other, Every))
-        return _filter(parts[0] if len(parts) == 1 else Every(parts), _depth_of(Every, self, other))
+        joined = parts[0] if len(parts) == 1 else Every(parts)
+        return _filter(joined, _depth_of(Every, self, other), self.size + other.size)
 
     def __or__(self, other: "Filter") -> "Filter":
         parts = (*_parts(self, Either), *_parts(other, Either))
-        return _filter(Either(parts), _depth_of(Either, self, other))
+        return _filter(Either(parts), _depth_of(Either, self, other), self.size + other.size)
 
     def __invert__(self) -> "Filter":
         inner = self.expression
         if isinstance(inner, Negated):
-            return _filter(inner.part, self.depth)
-        return _filter(Negated(inner), self.depth + 1)
+            return _filter(inner.part, self.depth, self.size)
+        return _filter(Negated(inner), self.depth + 1, self.size)
 
     def to_dict(self) -> dict[str, JsonValue]:
         """Return the filter as plain values: tests under ``all``, ``any`` and ``not``."""
@@ -181,7 +185,31 @@ DEPTH_MAX: Final = 100
 """Most levels within each other: an expression is walked by recursion."""
 
 
-def _filter(expression: Expression, depth: int) -> Filter:
+TESTS_MAX: Final = 10_000
+"""Most tests of a filter: each is a pass over the frames."""
+
+
+def _checked_size(size: int) -> int:
+    if size > TESTS_MAX:
+        raise InvalidInput(
+            f"The filter has {size:,} tests; {TESTS_MAX:,} fit",
+            remedy="Ask with fewer values at a time.",
+        )
+    return size
+
+
+def _tests_of(expression: Expression) -> int:
+    """Return how many tests are in what a caller gave to one filter."""
+    match expression:
+        case Every(parts) | Either(parts):
+            return sum(map(_tests_of, parts))
+        case Named(_, names):
+            return len(names)
+        case _:
+            return 1
+
+
+def _filter(expression: Expression, depth: int, size: int) -> Filter:
     if depth > DEPTH_MAX:
         raise InvalidInput(
             f"The filter has more than {DEPTH_MAX} levels within each other",
@@ -190,6 +218,7 @@ def _filter(expression: Expression, depth: int) -> Filter:
     made = Filter()
     object.__setattr__(made, "expression", expression)
     object.__setattr__(made, "depth", depth)
+    object.__setattr__(made, "size", _checked_size(size))
     return made
 
 

@@ -14,6 +14,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Final, TypeAlias
 
+from cerata.engine.errors import InvalidInput
+
 from .fields import Field
 from .filters import Filter
 
@@ -93,6 +95,18 @@ class FilterLeaf:
     where: Filter
 
 
+QUESTION_SIZE_MAX: Final = 32_768
+"""Most characters of a question in plain language, or of all words of a query together."""
+
+LEAVES_MAX: Final = 4_096
+"""Most words, phrases, patterns and filters of a query."""
+
+PATTERNS_MAX: Final = 64
+"""Most prefixes and wildcards of a query: each may look at every word there is."""
+
+DEPTH_MAX: Final = 200
+"""Most levels of a query within each other: it is walked by recursion."""
+
 Words: TypeAlias = Term | AnyWord | Phrase | Prefix | Wildcard
 Query: TypeAlias = Words | And | Or | Not | Maybe | FilterLeaf
 
@@ -112,6 +126,49 @@ def plain(question: str) -> Query:
     if not quoted:
         return AnyWord(question)
     return And((*map(Phrase, quoted), Maybe(AnyWord(_QUOTED.sub(" ", question)))))
+
+
+def check_size(query: "str | Query") -> None:
+    """Refuse a question or query that would take more time than is given to one.
+
+    Raises:
+        InvalidInput: it is over one of the limits above.
+    """
+    if isinstance(query, str):
+        _check("The question", len(query), QUESTION_SIZE_MAX, "characters", "Shorten it.")
+        return
+    leaves = patterns = size = 0
+    left: list[tuple[Query, int]] = [(query, 1)]
+    while left:
+        one, depth = left.pop()
+        _check("The query", depth, DEPTH_MAX, "levels within each other", "Nest it less.")
+        if isinstance(one, And | Or):
+            # Before they are listed: there may be any number.
+            _check("The query", leaves + len(one.parts), LEAVES_MAX, "parts", "Ask for fewer.")
+            left += [(part, depth + 1) for part in one.parts]
+            continue
+        if isinstance(one, Not | Maybe):
+            left.append((one.part, depth + 1))
+            continue
+        leaves += 1
+        _check("The query", leaves, LEAVES_MAX, "parts", "Ask for fewer.")
+        if isinstance(one, FilterLeaf):
+            continue
+        patterns += isinstance(one, Prefix | Wildcard)
+        _check("The query", patterns, PATTERNS_MAX, "prefixes and wildcards", "Ask for fewer.")
+        size += len(_text_of(one))
+        _check("The query", size, QUESTION_SIZE_MAX, "characters", "Shorten it.")
+
+
+def _check(what: str, count: int, limit: int, unit: str, remedy: str) -> None:
+    if count > limit:
+        raise InvalidInput(f"{what} has more than {limit:,} {unit}", remedy=remedy)
+
+
+def _text_of(words: "Words") -> str:
+    match words:
+        case Term(text) | AnyWord(text) | Phrase(text) | Prefix(text) | Wildcard(text):
+            return text
 
 
 _EVERYTHING: Final = FilterLeaf(Filter())

@@ -123,7 +123,9 @@ class RolesAt(Roles):
                 return True
         return False
 
-    def _scopes_in(self, held: "dict[int | None, _Counts] | dict[int | None, int]") -> list[int | None]:
+    def _scopes_in(
+        self, held: "dict[int | None, _Counts] | dict[int | None, int]"
+    ) -> list[int | None]:
         """Return the keys of a count by scope that lie within the scopes; None stands for all."""
         if self._scopes is None:
             return [None]

@@ -263,9 +263,9 @@ def split_sections(text: str) -> list[Stretch]:
     start = 0
     for found in _MARKED.finditer(text):
         line, at = found[0], found.start()
-        if line[0] != "#" and at and text[at - 1] == " ":
-            if _INDENTED.search(text, max(0, at - 4), at) is None:
-                continue
+        is_indented = line[0] != "#" and text[max(0, at - 1) : at] == " "
+        if is_indented and _INDENTED.search(text, max(0, at - 4), at) is None:
+            continue
         before, fence = fence, _fence_after(line, fence)
         heading = None if before or fence else _HEADING.match(line)
         if heading:

@@ -36,6 +36,7 @@ from cerata.projections.query import (
     Query,
     Term,
     Wildcard,
+    check_size,
 )
 
 from .query_check import FIELDS, TIMES, Node, check_tokens, is_filter, kind_of, wrong
@@ -65,7 +66,12 @@ def query(text: str) -> Query:
     parser = _parser()
     tokens = parser.tag(text)
     check_tokens(text, tokens)
-    return _Reader(text).read(parser.filterize(tokens))
+    found = _Reader(text).read(parser.filterize(tokens))
+    try:
+        check_size(found)
+    except InvalidInput as error:
+        raise wrong(text, 0, error.what, error.remedy) from error
+    return found
 
 
 _RANGE: Final = (

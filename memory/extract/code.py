@@ -9,8 +9,9 @@ from typing import Final
 
 from .document import Document, Section, decode_text
 
-_PARSED_SIZE_MAX: Final = 1 << 20
-"""Characters of Python that are parsed: a syntax tree takes a hundred times its source."""
+_PARSED_SIZE_MAX: Final = 1 << 18
+"""Characters of Python that are parsed: a syntax tree takes up to a thousand times its source, and
+one of formatted strings quadratic time."""
 
 _JOINED_SIZE: Final = 1_200
 """Small definitions that follow each other are one section up to so many characters."""

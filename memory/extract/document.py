@@ -2,10 +2,14 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from typing import Final
 
 from cerata.engine.errors import InvalidInput
 from cerata.engine.events import JsonValue
 from cerata.engine.limits import STRING_SIZE_MAX
+
+NAME_SIZE_MAX: Final = 200
+"""Characters of a heading that a part's title keeps: a long one would be stored with each part."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,7 +8,7 @@ import codecs
 import re
 from typing import TYPE_CHECKING, Final
 
-from .document import Document
+from .document import NAME_SIZE_MAX, Document
 from .isolated import Parsed, parse_isolated
 
 if TYPE_CHECKING:
@@ -55,7 +55,7 @@ def parse(data: bytes) -> Parsed:
     writer = _Writer()
     _write(root, writer)
     name = None if title is None else _SPACE.sub(" ", title.text()).strip()
-    return Parsed(name or None, writer.finish())
+    return Parsed((name or "")[:NAME_SIZE_MAX] or None, writer.finish())
 
 
 def _decode(data: bytes) -> str:
@@ -90,7 +90,7 @@ class _Writer:
         name = _SPACE.sub(" ", "".join(self._parts)).strip()
         self._trail = [*((depth, above) for depth, above in self._trail if depth < level)]
         if name:
-            self._trail.append((level, name))
+            self._trail.append((level, name[:NAME_SIZE_MAX]))
         self._parts = [f"{name}\n\n"] if name else []
 
     def _close(self) -> None:

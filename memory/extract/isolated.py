@@ -1,15 +1,23 @@
 """Isolated parsing: a parser of hostile formats runs in a process of its own, under limits.
 
 Parsers of HTML and PDF take quadratic time and unbounded memory on files made for it, and those
-in C may crash. In a child with a limit of processor time and memory the worst is an error. It
-costs the start of an interpreter, about 50 ms a file.
+in C may crash. In a child with limits of time and memory the worst is an error. It costs the start
+of an interpreter, about 50 ms a file.
+
+The child ends by itself: an alarm of the system ends it at a deadline, whatever its parser does. If
+its parent ends first, on Linux the system ends it at once; elsewhere a thread of it does, which
+waits for the end of its input, as soon as the parser lets a thread run.
 """
 
 import importlib.util
+import os
+import signal
 import subprocess
 import sys
-from collections.abc import Callable
-from typing import Final
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from typing import IO, Final
 
 import msgspec
 
@@ -19,16 +27,23 @@ from cerata.engine.limits import STRING_SIZE_MAX
 from .document import Document, Section, some_text, too_large
 
 SECONDS_MAX: Final = 60
-"""Processor time of one file; also the time on the clock, four times over."""
+"""Processor time of one file."""
 
-MEMORY_MAX: Final = 2 << 30
-"""Bytes of address space of the child."""
+WALL_SECONDS_MAX: Final = 120
+"""Time on the clock of one file, from the start of the child."""
+
+MEMORY_MAX: Final = 256 << 20
+"""Bytes of address space that a child may take beyond those that its interpreter has."""
+
+ANSWER_SIZE_MAX: Final = 2 * STRING_SIZE_MAX
+"""Bytes of what a child found: its text, and the headings of each section."""
 
 _START: Final = (
     "import sys; sys.path[:] = {path!r}; "
-    "from cerata.memory.extract.isolated import run_child; "
-    "from cerata.memory.extract.{module} import parse; run_child(parse)"
+    "from cerata.memory.extract.isolated import Limits, run_child; "
+    "from cerata.memory.extract.{module} import parse; run_child(parse, {limits!r})"
 )
+_PR_SET_PDEATHSIG: Final = 1
 
 
 class Parsed(msgspec.Struct, frozen=True):
@@ -54,25 +69,78 @@ def parse_isolated(
             where=where,
             remedy=f"Install it: pip install 'cerata[{module}]'.",
         )
-    code = _START.format(path=sys.path, module=module)
+    limits = Limits(len(data), os.getpid(), SECONDS_MAX, WALL_SECONDS_MAX, MEMORY_MAX)
+    answer, code = _answer_of(_START.format(path=sys.path, module=module, limits=limits), data)
+    if code in _ENDS:
+        raise _failed(module, where, _ENDS[code])
     try:
-        child = subprocess.run(  # noqa: S603 - our own interpreter and code
-            [sys.executable, "-c", code],
-            input=data,
-            capture_output=True,
-            timeout=SECONDS_MAX * 4,
-            check=False,
-        )
-    except subprocess.TimeoutExpired as error:
-        raise _failed(module, where, "it takes too long") from error
-    try:
-        found = msgspec.json.decode(child.stdout, type=Parsed)
+        found = msgspec.msgpack.decode(answer, type=Parsed)
     except msgspec.DecodeError as error:
         reason = "it takes too much time or memory, or crashes its parser"
-        raise _failed(module, where, f"{reason} (exit code {child.returncode})") from error
+        raise _failed(module, where, f"{reason} (exit code {code})") from error
     if found.error is not None:
         raise _failed(module, where, found.error)
     return _document(found, where, media_type)
+
+
+_ENDS: Final = {
+    -signal.SIGALRM: "it takes too much time on the clock",
+    -signal.SIGXCPU: "it takes too much time",
+    -signal.SIGKILL: "it takes too much time, or the system ended its parser",
+}
+"""What a child that a signal ended had too much of."""
+
+
+def _answer_of(code: str, data: bytes) -> tuple[bytes, int]:
+    """Run a child on its input; return what it wrote, and its exit code."""
+    with _child(code) as (child, inlet, outlet):
+        feeder = threading.Thread(target=_feed, args=(inlet, data), daemon=True)
+        feeder.start()
+        # One byte more than is allowed, so that an answer that is too long is no answer.
+        answer = outlet.read(ANSWER_SIZE_MAX + 1)
+        if len(answer) > ANSWER_SIZE_MAX:
+            child.kill()
+        # The input stays open until here: its end tells the child that nobody waits for it.
+        feeder.join()
+        inlet.close()
+        return answer, child.wait()
+
+
+@contextmanager
+def _child(code: str) -> "Iterator[tuple[subprocess.Popen[bytes], IO[bytes], IO[bytes]]]":
+    """Start a child; it has ended when the block has, however that ends."""
+    child = subprocess.Popen(  # noqa: S603 - our own interpreter and code
+        [sys.executable, "-c", code],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.DEVNULL,
+        bufsize=0,
+    )
+    # If its own alarm cannot end it: it was stopped, or had not set it yet.
+    deadline = threading.Timer(WALL_SECONDS_MAX + 5, child.kill)
+    deadline.daemon = True
+    try:
+        deadline.start()
+        assert child.stdin is not None
+        assert child.stdout is not None
+        with open(child.stdout.fileno(), "rb", closefd=False) as outlet:
+            yield child, child.stdin, outlet
+    finally:
+        deadline.cancel()
+        child.kill()
+        for pipe in (child.stdin, child.stdout):
+            with suppress(OSError):
+                if pipe is not None:
+                    pipe.close()
+        child.wait()
+
+
+def _feed(inlet: IO[bytes], data: bytes) -> None:
+    """Write all of the input; a child that has ended reads none."""
+    rest = memoryview(data)
+    with suppress(OSError, ValueError):
+        while rest:
+            rest = rest[inlet.write(rest) :]
 
 
 def _is_installed(package: str) -> bool:
@@ -100,23 +168,81 @@ def _document(found: Parsed, where: str, media_type: str) -> Document:
     return Document(text, tuple(sections), media_type, found.title, is_extracted=True)
 
 
-def run_child(parse: Callable[[bytes], Parsed]) -> None:
+# --- in the child --------------------------------------------------------------------------------
+
+
+class Limits(msgspec.Struct, frozen=True):
+    """What a child is given, and may take: bytes of input, its parent, seconds, bytes of memory."""
+
+    size: int
+    parent: int
+    seconds: int
+    wall_seconds: int
+    memory: int
+
+
+def run_child(parse: Callable[[bytes], Parsed], limits: Limits) -> None:
     """Parse standard input and write what was found: what the child does, from its limits on."""
-    _set_limits()
+    _end_with_parent(limits.parent)
+    _set_limits(limits)
+    data = sys.stdin.buffer.read(limits.size)
+    threading.Thread(target=_end_with_input, daemon=True).start()
     try:
-        found = parse(sys.stdin.buffer.read())
+        answer = msgspec.msgpack.encode(parse(data))
+        if len(answer) > ANSWER_SIZE_MAX:
+            answer = _error("it has too much text, or too many headings")
     except MemoryError:
-        found = Parsed(error="it takes too much memory")
+        answer = _error("it takes too much memory")
     except RecursionError:
-        found = Parsed(error="it is nested too deeply")
+        answer = _error("it is nested too deeply")
     except Exception as error:  # noqa: BLE001 - whatever a parser raises on bytes from anywhere
-        found = Parsed(error=f"{type(error).__name__}: {error}"[:300])
-    sys.stdout.buffer.write(msgspec.json.encode(found))
+        answer = _error(f"{type(error).__name__}: {error}"[:300])
+    sys.stdout.buffer.write(answer)
+    sys.stdout.buffer.flush()
+    # Without what an interpreter does at its end: the memory may be full.
+    os._exit(0)
 
 
-def _set_limits() -> None:
+def _error(why: str) -> bytes:
+    return msgspec.msgpack.encode(Parsed(error=why.encode(errors="replace").decode()))
+
+
+def _end_with_parent(parent: int) -> None:
+    """Have the system end this process with its parent, where it can."""
+    if sys.platform == "linux":
+        import ctypes
+
+        with suppress(OSError, AttributeError):
+            ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
+    if os.getppid() != parent:
+        os._exit(1)
+
+
+def _end_with_input() -> None:
+    """End this process when its parent has closed the input, or has ended."""
+    with suppress(OSError):
+        os.read(0, 1)
+    os._exit(1)
+
+
+def _set_limits(limits: Limits) -> None:
     if sys.platform != "win32":
         import resource
 
-        resource.setrlimit(resource.RLIMIT_CPU, (SECONDS_MAX, SECONDS_MAX))
-        resource.setrlimit(resource.RLIMIT_AS, (MEMORY_MAX, MEMORY_MAX))
+        signal.signal(signal.SIGALRM, signal.SIG_DFL)
+        signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGALRM, signal.SIGXCPU})
+        signal.setitimer(signal.ITIMER_REAL, limits.wall_seconds)
+        resource.setrlimit(resource.RLIMIT_CPU, (limits.seconds, limits.seconds + 1))
+        space = _address_space() + limits.memory
+        # Not every system limits memory; macOS refuses to.
+        with suppress(OSError, ValueError):
+            resource.setrlimit(resource.RLIMIT_AS, (space, space))
+
+
+def _address_space() -> int:
+    """Return the bytes of address space that this process has, where the system tells."""
+    try:
+        with open("/proc/self/statm", "rb") as file:
+            return int(file.read().split()[0]) * os.sysconf("SC_PAGE_SIZE")
+    except OSError:
+        return 256 << 20

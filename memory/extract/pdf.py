@@ -3,7 +3,7 @@
 import io
 from typing import Final
 
-from .document import Document
+from .document import NAME_SIZE_MAX, Document
 from .isolated import Parsed, parse_isolated
 
 PAGES_MAX: Final = 10_000
@@ -31,4 +31,4 @@ def parse(data: bytes) -> Parsed:
     if not sections:
         return Parsed(error="there is no text in it; scanned pages need recognition first")
     title = None if reader.metadata is None else reader.metadata.title
-    return Parsed((title or "").strip() or None, sections)
+    return Parsed((title or "").strip()[:NAME_SIZE_MAX] or None, sections)

@@ -2,6 +2,7 @@
 
 from typing import Final
 
+from cerata.engine.errors import InvalidInput
 from cerata.retrieval.passages import first_lines, split_sections
 
 from .document import Document, Section, decode_text
@@ -19,12 +20,19 @@ def extract_text(data: bytes, where: str) -> Document:
 def extract_markdown(data: bytes, where: str) -> Document:
     """Return a Markdown text by its headings; the first one near the top is its title."""
     text = decode_text(data, where)
-    return Document(text, markdown_sections(text), "text/markdown", markdown_title(text))
+    return Document(text, markdown_sections(text, where), "text/markdown", markdown_title(text))
 
 
-def markdown_sections(text: str) -> tuple[Section, ...]:
-    """Return the stretches between a Markdown text's headings."""
-    return tuple(Section(start, end, headings) for start, end, headings in split_sections(text))
+def markdown_sections(text: str, where: str | None = None) -> tuple[Section, ...]:
+    """Return the stretches between a Markdown text's headings.
+
+    Raises:
+        InvalidInput: there are more than a document may have.
+    """
+    try:
+        return tuple(Section(start, end, above) for start, end, above in split_sections(text))
+    except InvalidInput as error:
+        raise InvalidInput(error.what, where=where, remedy=error.remedy) from error
 
 
 def markdown_title(text: str) -> str | None:

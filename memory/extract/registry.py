@@ -15,7 +15,7 @@ from .transcripts import extract_json, extract_json_lines
 
 Extractor = Callable[[bytes, str], Document]
 
-SIZE_MAX: Final = 256 << 20
+SIZE_MAX: Final = 64 << 20
 """Bytes of a file that is read at all; its text has a limit of its own."""
 
 _CODE: Final = (

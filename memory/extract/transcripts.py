@@ -1,6 +1,9 @@
 """JSON and JSON Lines: chat transcripts turn by turn; all other data as its text."""
 
-from collections.abc import Iterator
+import re
+from collections.abc import Generator, Iterable, Iterator
+from contextlib import contextmanager
+from itertools import islice
 from typing import Final, cast
 
 import msgspec
@@ -8,12 +11,18 @@ import msgspec
 from cerata.engine.errors import InvalidInput
 from cerata.engine.events import JsonValue
 from cerata.engine.limits import STRING_SIZE_MAX
+from cerata.retrieval.passages import PARTS_MAX, too_many_parts
 
 from .document import Document, Section, decode_text, some_text, too_large
 from .turns import Json, Turn, is_conversation_line, is_turn, read_turn, read_turns, session_of
 
 _LINES_TRIED: Final = 20
 """A session log may start with some lines that are not turns."""
+
+_VALUES_SIZE_MAX: Final = 128 << 20
+"""Bytes that decoded values may take, their texts left out. `PARTS_MAX` turns take less."""
+
+_STRING: Final = re.compile(r'"(?:[^"\\]++|\\.)*+"?', re.DOTALL)
 
 _GAP: Final = "\n\n"
 
@@ -22,14 +31,11 @@ def extract_json(data: bytes, where: str) -> Document:
     """Return a transcript turn by turn, or other JSON as it is, valid or not.
 
     Raises:
-        InvalidInput: see `decode_text`; a turn's time is none.
+        InvalidInput: see `decode_text` and `read_turns`.
     """
     text = decode_text(data, where)
-    try:
-        value = cast("Json", msgspec.json.decode(text))
-        turns = read_turns(value, where)
-    except (msgspec.DecodeError, RecursionError):
-        turns = None
+    with _named(where):
+        turns = read_turns(_value(text), where)
     if not turns:
         return Document(text, (Section(0, len(text)),), "application/json")
     return transcript(turns, "application/json", where)
@@ -42,27 +48,78 @@ def extract_json_lines(data: bytes, where: str) -> Document:
         InvalidInput: see `decode_text`; of a transcript, a line that is no JSON, or a turn's time.
     """
     text = decode_text(data, where)
-    lines = [(at, line) for at, line in enumerate(text.split("\n"), 1) if line.strip()]
-    tried = [_value(line) for _, line in lines[:_LINES_TRIED]]
+    tried = [_value(line) for _, line in islice(_lines(text), _LINES_TRIED)]
     if any(map(is_turn, tried)) or any(map(is_conversation_line, tried)):
-        turns = list(_turns_of_lines(lines, where))
+        turns: list[Turn] = []
+        with _named(where):
+            for turn in _turns_of_lines(_lines(text), where):
+                if len(turns) == PARTS_MAX:
+                    raise too_many_parts()
+                turns.append(turn)
         if turns:
             return transcript(turns, "application/jsonl", where)
     return Document(text, (Section(0, len(text)),), "application/jsonl")
 
 
-def _value(line: str) -> Json:
+@contextmanager
+def _named(where: str) -> Generator[None]:
+    """Give an error that names no place the file's."""
     try:
-        return cast("Json", msgspec.json.decode(line))
+        yield
+    except InvalidInput as error:
+        if error.where is not None:
+            raise
+        raise InvalidInput(error.what, where=where, remedy=error.remedy) from error
+
+
+def _lines(text: str) -> Iterator[tuple[int, str]]:
+    """Yield the lines that are not empty, with their numbers from 1."""
+    start, number = 0, 0
+    while start < len(text):
+        end = text.find("\n", start)
+        end = len(text) if end < 0 else end
+        number += 1
+        line = text[start:end]
+        if line and not line.isspace():
+            yield number, line
+        start = end + 1
+
+
+def _value(text: str) -> Json:
+    """Return decoded JSON; None if it is none, nested too deeply, or of too many values."""
+    if _is_dense(text):
+        return None
+    try:
+        return cast("Json", msgspec.json.decode(text))
     except (msgspec.DecodeError, RecursionError):
         return None
 
 
-def _turns_of_lines(lines: list[tuple[int, str]], where: str) -> Iterator[Turn]:
+def _is_dense(text: str) -> bool:
+    """Tell whether the values of JSON would take more memory than is given to them."""
+    return _size_of(text) > _VALUES_SIZE_MAX and (
+        # Only the signs outside of strings count.
+        _size_of(_STRING.sub('""', text)) > _VALUES_SIZE_MAX
+    )
+
+
+def _size_of(text: str) -> int:
+    """Return the most bytes that the values of JSON take in memory, by the signs between them."""
+    count = text.count
+    return 250 * count("{") + 100 * count("[") + 110 * count(":") + 65 * count(",")
+
+
+def _turns_of_lines(lines: Iterable[tuple[int, str]], where: str) -> Iterator[Turn]:
     """Yield the turns; lines that say something else, as session logs do, are passed over."""
     session: str | None = None
     for at, line in lines:
         place = f"{where}, line {at:,}"
+        if _is_dense(line):
+            raise InvalidInput(
+                "The line has too many values to be a turn",
+                where=place,
+                remedy="Leave the line out.",
+            )
         try:
             value = cast("Json", msgspec.json.decode(line))
             if is_conversation_line(value):

@@ -16,6 +16,9 @@ import msgspec
 
 from cerata.engine.errors import InvalidInput
 from cerata.projections.times import to_microseconds
+from cerata.retrieval.passages import PARTS_MAX, too_many_parts
+
+from .document import NAME_SIZE_MAX
 
 Json: TypeAlias = "None | bool | int | float | str | list[Json] | dict[str, Json]"
 """What msgspec decodes JSON to."""
@@ -49,7 +52,8 @@ def read_turns(value: Json, where: str) -> list[Turn] | None:
     """Return the turns of decoded JSON, or None if it is no transcript.
 
     Raises:
-        InvalidInput: a transcript with a time that is none; ``where`` says in which turn.
+        InvalidInput: a transcript with a time that is none, or a session of too long a name;
+        ``where`` says in which turn. There are too many turns.
     """
     if isinstance(value, dict):
         return _read_conversation(value, where)
@@ -108,7 +112,19 @@ def read_turn(value: dict[str, Json], session: str | None, where: str) -> Turn |
 def session_of(value: dict[str, Json]) -> str | None:
     """Return the session or thread that a message or line names."""
     found = _first(value, _SESSIONS)
-    return str(found) if isinstance(found, str | int) and str(found) else None
+    if isinstance(found, bool) or not isinstance(found, str | int):
+        return None
+    return _session(str(found))
+
+
+def _session(name: str) -> str | None:
+    # It is stored with each turn.
+    if len(name) > NAME_SIZE_MAX:
+        raise InvalidInput(
+            f"The name of a session has {len(name):,} characters; {NAME_SIZE_MAX} fit",
+            remedy="Shorten the name of the session.",
+        )
+    return name or None
 
 
 def _is_conversation(value: dict[str, Json]) -> bool:
@@ -123,9 +139,11 @@ def _conversation(messages: list[Json], about: dict[str, Json], where: str) -> l
     session = session_of(about)
     if session is None:
         found = about.get("uuid") or about.get("id")
-        session = found if isinstance(found, str) else None
+        session = _session(found) if isinstance(found, str) else None
     title = about.get("title") or about.get("name")
     named = title if isinstance(title, str) else None
+    if len(messages) > PARTS_MAX:
+        raise too_many_parts()
     turns: list[Turn] = []
     for at, message in enumerate(messages, 1):
         place = f"{where}, turn {at:,}"
