@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Final
 from rich.text import Text
 
 from cerata.engine.errors import InvalidInput
+from cerata.memory.ingest import open_regular
 
 from .output import Output, counted
 from .parser import Adding, add_verb, seconds
@@ -299,7 +300,8 @@ def _replay(kind: "type[Workload]", options: Namespace, output: Output) -> int:
     from cerata.fault_injection.crash_test import crash_test, replay
 
     try:
-        case = decode_case(Path(options.replay).read_bytes())
+        with open_regular(Path(options.replay)) as file:
+            case = decode_case(file.read())
     except (OSError, ValueError) as error:
         raise InvalidInput(
             f"The case cannot be read: {error}",

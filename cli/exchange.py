@@ -1,5 +1,6 @@
 """The verbs that carry facts from one memory to another: export and import."""
 
+import os
 import sys
 from argparse import Namespace
 from collections.abc import Generator
@@ -9,6 +10,7 @@ from typing import IO
 
 from cerata.engine.errors import InvalidInput, NotFound
 from cerata.memory.fact_import import ImportedFacts, Progress
+from cerata.memory.ingest import open_regular
 
 from .given import new_file
 from .opening import reading, view_of, writing
@@ -117,13 +119,13 @@ def _source(name: str) -> Generator[tuple[IO[bytes], int]]:
             raise InvalidInput("There is no input", remedy="Name a file.")
         yield sys.stdin.buffer, 0
         return
-    path = Path(name)
-    if path.is_dir():
-        raise InvalidInput("It is a folder", where=name, remedy="Name a file.")
-    if not path.exists():
-        raise NotFound("There is no such file", where=name, remedy="'cerata export' writes one.")
-    with path.open("rb") as file:
-        yield file, path.stat().st_size
+    try:
+        file = open_regular(Path(name))
+    except FileNotFoundError as error:
+        remedy = "'cerata export' writes one."
+        raise NotFound("There is no such file", where=name, remedy=remedy) from error
+    with file:
+        yield file, os.fstat(file.fileno()).st_size
 
 
 def _say(done: ImportedFacts, file: str, output: Output) -> None:

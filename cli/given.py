@@ -36,11 +36,19 @@ def new_file(name: str) -> Generator[IO[bytes]]:
 
 
 def write_picture(name: str, picture: bytes) -> None:
-    """Write a picture, in the place of an earlier one of the name."""
+    """Write a picture, in the place of an earlier one of the name.
+
+    Raises:
+        InvalidInput: the name is of a folder, pipe, socket or device.
+    """
     path = Path(name)
+    if path.exists() and not path.is_file():
+        raise InvalidInput(f"{name} is not a file", remedy="Name a new file.")
     beside = _beside(path)
     try:
-        beside.write_bytes(picture)
+        # A new file, so that nothing that has its name is opened.
+        with beside.open("xb") as file:
+            file.write(picture)
         beside.replace(path)
     finally:
         beside.unlink(missing_ok=True)

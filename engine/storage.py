@@ -147,6 +147,7 @@ def refused(error: OSError, doing: str, path: str) -> StorageFailed:
         errno.EROFS: "Open it with mode='r', or mount the file system for writing.",
         errno.EISDIR: "Name a file, not a folder.",
         errno.EINVAL: "Name a regular file.",
+        errno.ENXIO: "Name a regular file.",
         errno.ENOTDIR: "A part of the path before the last is not a folder.",
     }
     code = error.errno or 0

@@ -29,6 +29,9 @@ DEFAULT_EXCLUDED: Final = (
 """What nobody means who names a folder: hidden names, caches, what was installed or packed."""
 
 _LINK: Final = "links to folders"
+_OUTSIDE: Final = (
+    "It is a link to a file outside of the folder. Name the link itself, or exclude it."
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,7 +40,7 @@ class FoundFiles:
 
     ``excluded`` counts what a pattern kept out, a folder as one; ``passed_over`` the files whose
     endings are not known, by ending, and those that are empty; ``unreadable`` has what cannot be
-    looked at, and why.
+    looked at, or is a link to a file outside of its folder, and why.
     """
 
     files: tuple[str, ...]
@@ -55,7 +58,8 @@ def find_files(
 ) -> FoundFiles:
     """Return the files that the named files and folders stand for, each once.
 
-    Links to folders are not followed. What is named itself is left out by ``exclude`` alone.
+    Below a folder, links to folders and to files outside of it are not followed; a link to a file
+    inside of it is one more file. What is named itself is left out by ``exclude`` alone.
 
     Raises:
         InvalidInput: a pattern that cannot be understood.
@@ -64,6 +68,7 @@ def find_files(
     found: dict[PurePath, str] = {}  # a.md and ./a.md are one
     for name in names:
         if os.path.isdir(name):
+            search.root = os.path.realpath(name)
             for path in search.below(os.fspath(name), ""):
                 found.setdefault(PurePath(path), path)
         elif search.is_wanted(PurePath(name)):
@@ -81,6 +86,8 @@ class _Search:
         self._include = _matcher("include", include)
         self._exclude = _matcher("exclude", exclude)
         self._default = _matcher("exclude", DEFAULT_EXCLUDED if default_excludes else ())
+        self.root = ""
+        """Where the folder that is searched really lies."""
         self.excluded = 0
         self.passed_over: Counter[str] = Counter()
         self.unreadable: list[tuple[str, str]] = []
@@ -124,8 +131,14 @@ class _Search:
             self.passed_over[PurePath(entry.name).suffix.lower() or "no ending"] += 1
         elif is_empty:
             self.passed_over["empty"] += 1
+        elif entry.is_symlink() and not self._is_inside(path):
+            self.unreadable.append((path, _OUTSIDE))
         else:
             yield path
+
+    def _is_inside(self, path: str) -> bool:
+        """Tell whether a file really lies below the folder that is searched."""
+        return os.path.commonpath((self.root, os.path.realpath(path))) == self.root
 
     def _is_included(self, path: str, inside: str) -> bool:
         if self._include is not None:

@@ -1,0 +1,67 @@
+"""The cost of merges: each one costs the same, however many there were."""
+
+import time
+
+import pytest
+
+import cerata
+from cerata import Store
+
+pytestmark = pytest.mark.unwatched("it measures")
+
+
+def merge(store: Store, first: int, end: int) -> float:
+    """Merge entities into one, and return the processor time of each."""
+    started = time.process_time()
+    for number in range(first, end):
+        store.merge_entities(f"e{number}", "hub")
+    return (time.process_time() - started) / (end - first)
+
+
+def named(store: Store, count: int) -> None:
+    store.assert_facts([("hub", "is", "x"), *((f"e{n}", "is", "x") for n in range(count))])
+
+
+def test_a_merge_after_many_costs_what_the_first_ones_cost() -> None:
+    """Each replayed all before it, twice, and passed over all names: n cost about n³."""
+    with cerata.open(":memory:") as store:
+        named(store, 600)
+        store.resolve("hub")
+        early = min(merge(store, at, at + 25) for at in (0, 25, 50, 75))
+        merge(store, 100, 500)
+        late = min(merge(store, at, at + 25) for at in (500, 525, 550, 575))
+        assert len(store.entity("hub").names) == 601
+    assert late < early * 4
+
+
+def test_merges_of_one_transaction_fold_nothing_anew(monkeypatch: pytest.MonkeyPatch) -> None:
+    from cerata.replay.fold import Fold
+
+    with cerata.open(":memory:") as store:
+        named(store, 50)
+        monkeypatch.delattr(Fold, "facts_over")
+        with store.transaction():
+            for number in range(50):
+                store.merge_entities(f"e{number}", "hub")
+            store.put_entity("new")
+            store.merge_entities("new", "e3")
+            store.assert_fact("other", "knows", cerata.Entity("object"))
+            store.merge_entities("object", "other")
+        assert len(store.entity("hub").names) == 52
+        assert store.entity("object").name == "other"
+
+
+def test_a_transaction_names_only_what_it_made_and_what_is_there(store: Store) -> None:
+    named(store, 2)
+    merged = store.merge_entities("e0", "e1")
+    with store.transaction(), pytest.raises(cerata.NotFound, match="nothing here"):
+        store.merge_entities("nothing here", "hub")
+    store.put_entity("a", scope={"tenant": "t"})
+    with store.transaction():
+        store.put_entity("b", scope={"tenant": "t"})
+        with pytest.raises(cerata.NotFound):
+            store.merge_entities("b", "hub")
+        store.merge_entities("b", "a", scope={"tenant": "t"})
+        store.unmerge(merged)
+        store.merge_entities("e1", "e0")
+    assert store.entity("e1").name == "e0"
