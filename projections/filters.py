@@ -155,7 +155,7 @@ class Filter:
             prefix = _string("uri_prefix", uri_prefix)
             parts.append(Compared("uri", "prefix", ValueType.STRING, prefix))
         object.__setattr__(self, "expression", parts[0] if len(parts) == 1 else Every(tuple(parts)))
-        object.__setattr__(self, "depth", _OWN_DEPTH)
+        object.__setattr__(self, "depth", PLAIN_DEPTH)
         object.__setattr__(self, "size", _checked_size(sum(map(_tests_of, parts))))
 
     def __and__(self, other: "Filter") -> "Filter":
@@ -178,7 +178,7 @@ class Filter:
         return _plain(self.expression)
 
 
-_OWN_DEPTH: Final = 3
+PLAIN_DEPTH: Final = 3
 """Levels of what is given to one filter, at most: all of it, any of a list, a test."""
 
 DEPTH_MAX: Final = 100

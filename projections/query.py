@@ -12,12 +12,13 @@ several terms (``put_frame``) is a phrase, and one that gives none (a stop word)
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
+from dataclasses import field as column
 from typing import Final, TypeAlias
 
 from cerata.engine.errors import InvalidInput
 
 from .fields import Field
-from .filters import Filter
+from .filters import PLAIN_DEPTH, Filter
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,6 +66,10 @@ class And:
     """Frames that every part finds."""
 
     parts: tuple["Query", ...]
+    depth: int = column(init=False, compare=False, repr=False)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "depth", _depth_above(self.parts))
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,6 +77,10 @@ class Or:
     """Frames that any part finds."""
 
     parts: tuple["Query", ...]
+    depth: int = column(init=False, compare=False, repr=False)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "depth", _depth_above(self.parts))
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,6 +88,10 @@ class Not:
     """Frames that the part does not find."""
 
     part: "Query"
+    depth: int = column(init=False, compare=False, repr=False)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "depth", _depth_above((self.part,)))
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,6 +99,10 @@ class Maybe:
     """Decides nothing; its words add to the score of what the rest finds."""
 
     part: "Query"
+    depth: int = column(init=False, compare=False, repr=False)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "depth", _depth_above((self.part,)))
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,11 +121,44 @@ LEAVES_MAX: Final = 4_096
 PATTERNS_MAX: Final = 64
 """Most prefixes and wildcards of a query: each may look at every word there is."""
 
-DEPTH_MAX: Final = 200
-"""Most levels of a query within each other: it is walked by recursion."""
-
 Words: TypeAlias = Term | AnyWord | Phrase | Prefix | Wildcard
 Query: TypeAlias = Words | And | Or | Not | Maybe | FilterLeaf
+
+DEPTH_MAX: Final = 100
+"""Most levels of a query, its filters included: it is printed, compared and evaluated by recursion,
+with Python's limit of 1,000 calls."""
+
+
+def _depth_above(parts: object) -> int:
+    """Return the levels of a query with these parts, which are checked.
+
+    Raises:
+        InvalidInput: a part is no query, or the query has too many levels.
+    """
+    if not isinstance(parts, tuple) or not all(isinstance(part, Query) for part in parts):
+        raise InvalidInput(
+            "The parts of a query must be a tuple of queries",
+            remedy="Make the parts with cerata.query('…').",
+        )
+    depth = 1 + max((_depth_of(part) for part in parts), default=0)
+    if depth > DEPTH_MAX:
+        raise InvalidInput(
+            f"The query has {depth:,} levels; {DEPTH_MAX} are the limit",
+            remedy="Combine parts of the same kind in a single And or Or.",
+        )
+    return depth
+
+
+def _depth_of(query: "Query") -> int:
+    match query:
+        case And() | Or() | Not() | Maybe():
+            return query.depth
+        case FilterLeaf(where):
+            # A filter of one test counts as a word, so that `loosened` adds no level.
+            return 1 + where.depth - PLAIN_DEPTH
+        case _:
+            return 1
+
 
 _QUOTED: Final = re.compile(r'["\u201c\u201d]([^"\u201c\u201d]*)["\u201c\u201d]')
 
@@ -138,17 +188,16 @@ def check_size(query: "str | Query") -> None:
         _check("The question", len(query), QUESTION_SIZE_MAX, "characters", "Shorten it.")
         return
     leaves = patterns = size = 0
-    left: list[tuple[Query, int]] = [(query, 1)]
+    left: list[Query] = [query]
     while left:
-        one, depth = left.pop()
-        _check("The query", depth, DEPTH_MAX, "levels within each other", "Nest it less.")
+        one = left.pop()
         if isinstance(one, And | Or):
             # Before they are listed: there may be any number.
             _check("The query", leaves + len(one.parts), LEAVES_MAX, "parts", "Ask for fewer.")
-            left += [(part, depth + 1) for part in one.parts]
+            left += one.parts
             continue
         if isinstance(one, Not | Maybe):
-            left.append((one.part, depth + 1))
+            left.append(one.part)
             continue
         leaves += 1
         _check("The query", leaves, LEAVES_MAX, "parts", "Ask for fewer.")

@@ -66,9 +66,11 @@ def query(text: str) -> Query:
     parser = _parser()
     tokens = parser.tag(text)
     check_tokens(text, tokens)
-    found = _Reader(text).read(parser.filterize(tokens))
     try:
+        found = _Reader(text).read(parser.filterize(tokens))
         check_size(found)
+    except QuerySyntaxError:
+        raise
     except InvalidInput as error:
         raise wrong(text, 0, error.what, error.remedy) from error
     return found

@@ -1,5 +1,7 @@
 """What a caller gives by mistake is said in Cerata's own words, and writes nothing."""
 
+import copy
+import pickle
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -9,6 +11,7 @@ import pytest
 import cerata
 from cerata.engine.events import DeleteFrame, PutEmbedding, PutFrame, PutTag
 from cerata.projections.filters import DEPTH_MAX
+from cerata.projections.query import And, FilterLeaf, Not, Or, Query, Term
 
 ODD: Any = 5
 NONE: Any = None
@@ -23,6 +26,20 @@ def nested(levels: int) -> cerata.Filter:
     return one
 
 
+def built(levels: int, leaf: Query | None = None) -> Query:
+    """Return a query of so many levels, of And, Or and Not in turn."""
+    query = leaf or Term("one")
+    for level in range(1, levels):
+        match level % 3:
+            case 0:
+                query = Not(query)
+            case 1:
+                query = And((query, Term("one")))
+            case _:
+                query = Or((query, Term("one")))
+    return query
+
+
 def in_transaction(store: cerata.Store) -> None:
     with store.transaction(expect=WORD):
         store.put_frame("a")
@@ -32,6 +49,11 @@ REFUSED: list[tuple[str, Callable[[cerata.Store], object], str]] = [
     ("a filter and a number", lambda _: cerata.Filter() & ODD, "combined with a int"),
     ("a filter or a word", lambda _: cerata.Filter() | WORD, "combined with a str"),
     ("a filter in 4,000 levels", lambda _: nested(2_000), "more than 100 levels"),
+    ("a query in 4,000 levels", lambda store: store.search(built(4_000)), "100 are the limit"),
+    ("levels in a filter", lambda _: built(50, FilterLeaf(nested(30))), "100 are the limit"),
+    ("a list of queries", lambda _: And([Term("a")]), "tuple of queries"),  # type: ignore[arg-type]
+    ("a query of a word", lambda _: Or((WORD,)), "tuple of queries"),
+    ("a query without its part", lambda _: Not(NONE), "tuple of queries"),
     ("a URI", lambda store: store.view().find_uri(ODD), "URI must be a string"),
     ("a hash of text", lambda store: store.view().find_content(WORD), "content hash is 16 bytes"),
     ("a hash of 3 bytes", lambda store: store.view().find_stored(b"abc"), "cerata.content_hash"),
@@ -83,6 +105,43 @@ def test_any_number_of_filters_combine_in_one_level() -> None:
         assert len(list(store.frames(nested(DEPTH_MAX // 2 - 2)))) == 0
         assert deep == nested(DEPTH_MAX // 2 - 3)
         assert ~~deep == deep
+        assert copy.deepcopy(deep) == pickle.loads(pickle.dumps(deep)) == deep
+        assert str(deep.to_dict())
+        assert repr(deep)
+
+
+READS: list[Callable[[cerata.Store, Query], object]] = [
+    lambda _, query: repr(query),
+    lambda _, query: hash(query),
+    lambda _, query: query == built(100),
+    lambda _, query: copy.deepcopy(query),
+    lambda _, query: pickle.loads(pickle.dumps(query)),
+    lambda store, query: store.search(query),
+    lambda store, query: [store.explain(hit) for hit in store.search(query)],
+    lambda store, query: store.recall(query, record=True),
+    lambda store, query: store.highlights("one", query),
+]
+
+
+@pytest.mark.parametrize("read", READS)
+@pytest.mark.parametrize("leaf", [Term("one"), FilterLeaf(nested(0))])
+def test_the_deepest_query_works_everywhere(
+    store: cerata.Store, read: Callable[[cerata.Store, Query], object], leaf: Query
+) -> None:
+    """The limit keeps every operation within Python's limit of calls."""
+    store.put_frame("one")
+    query = built(100, leaf)
+    read(store, query)
+    with pytest.raises(cerata.InvalidInput, match="levels") as caught:
+        Not(query)
+    assert caught.value.remedy
+
+
+def test_a_written_query_of_too_many_levels_names_its_place() -> None:
+    """Brackets are counted, and a bracket may hold several levels."""
+    text = "(a b OR c NOT (d e OR f NOT " * 32 + "x" + "))" * 32
+    with pytest.raises(cerata.QuerySyntaxError, match="100 are the limit"):
+        cerata.query(text)
 
 
 @pytest.mark.parametrize("cause", [2, 99, -1, -2])
