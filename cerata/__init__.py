@@ -256,7 +256,11 @@ def __getattr__(name: str) -> object:
     home = _HOME_OF.get(name)
     if home is None:
         raise AttributeError(f"module 'cerata' has no attribute {name!r}")
-    found: object = getattr(importlib.import_module(home), "open_store" if name == "open" else name)
+    from cerata.engine.loading import loading
+
+    with loading(home):
+        module = importlib.import_module(home)
+    found: object = getattr(module, "open_store" if name == "open" else name)
     globals()[name] = found
     return found
 

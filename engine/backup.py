@@ -104,13 +104,11 @@ def _page_for(log: "Log", snapshot: "Snapshot") -> HeaderPage:
 
 def _opened(log: "Log", file: StorageFile, path: str) -> "Log":
     """Return a handle on the copy as it lies in the file, by the same steps as any opener."""
-    from .log import Log
-
     pages = file.read_at(0, PAGES_SIZE)
     page, bad = choose_page(pages, path)
     log_file = LogFile(file, path, page.file_id)
     found = examine(log_file, page, bad, search=False, alone=False)
-    return Log(
+    return type(log)(
         log_file,
         log.environment,
         writable=True,

@@ -38,6 +38,7 @@ from .format.toc import Toc
 from .head import Appended, Head
 from .hold import Hold
 from .integrity import Tree, chain_through
+from .loading import loading
 from .poison import Poison
 from .position import Position
 from .reader import Reader, Snapshot
@@ -156,7 +157,8 @@ class Log:
             NotFound: no such file (mode "r"). Corrupt: acknowledged data is damaged.
             Locked: another process held it too long. Unsupported: not ours, or newer.
         """
-        from .opening import open_log
+        with loading("the part that opens files"):
+            from .opening import open_log
 
         return open_log(
             path,
@@ -274,7 +276,8 @@ class Log:
 
         With ``salvage=True`` at opening, `read` raises at the first hole; this goes on.
         """
-        from .salvage import salvaged_events
+        with loading("the part that salvages"):
+            from .salvage import salvaged_events
 
         self._hold.check_open()
         return salvaged_events(self)
@@ -290,7 +293,8 @@ class Log:
             InvalidInput: the path is none. Conflict: something is at it.
             Corrupt: an event cannot be read.
         """
-        from .backup import back_up
+        with loading("the part that backs up"):
+            from .backup import back_up
 
         self.refresh()
         back_up(self, path, through)

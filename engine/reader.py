@@ -14,6 +14,10 @@ from typing import cast
 import msgspec
 import numpy as np
 
+# np.unique looks for masked arrays and loads their part of numpy at its first call: a process that
+# has no free descriptor by then could not.
+import numpy.ma
+
 from .codec import Batch, WireEvent
 from .draft_checks import DTYPE_SIZES
 from .errors import Corrupt, NotFound

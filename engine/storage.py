@@ -142,6 +142,8 @@ def refused(error: OSError, doing: str, path: str) -> StorageFailed:
         errno.ENOSPC: "Free space on the disk and call again.",
         errno.EDQUOT: "Raise the quota and call again.",
         errno.EFBIG: "Raise the file size limit and call again.",
+        errno.EMFILE: "Close files or raise the limit (ulimit -n), and call again.",
+        errno.ENFILE: "Close files, or raise the system's limit, and call again.",
         errno.EACCES: "Check the permissions of the file and its folder.",
         errno.EPERM: "Check the permissions of the file and its folder.",
         errno.EROFS: "Open it with mode='r', or mount the file system for writing.",

@@ -19,6 +19,7 @@ from cerata.engine.events import (
     UnmergeEntities,
     UnsplitEntity,
 )
+from cerata.engine.loading import loading
 from cerata.projections.entity_table import Entities, EntityRow
 from cerata.projections.fact_spans import FactSpan
 from cerata.projections.fact_table import FactsAt
@@ -181,7 +182,8 @@ class FactReads(ABC):
         Raises:
             InvalidInput: the view has what an open transaction gathered.
         """
-        from .fact_export import export_facts
+        with loading("the part that exports facts"):
+            from .fact_export import export_facts
 
         return export_facts(self.view(), history=history)
 

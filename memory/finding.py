@@ -15,6 +15,7 @@ from pathlib import Path, PurePath
 from typing import TYPE_CHECKING, Final
 
 from cerata.engine.errors import InvalidInput
+from cerata.engine.loading import loading
 
 from .drafting import listed
 from .extract.registry import KNOWN_SUFFIXES
@@ -155,8 +156,9 @@ def _matcher(name: str, patterns: Sequence[str]) -> "WcMatcher[str] | None":
     wanted = [pattern.rstrip("/") for pattern in listed(name, patterns)]
     if not wanted:
         return None
-    from wcmatch import glob
-    from wcmatch._wcparse import PatternLimitException  # pyright: ignore[reportPrivateUsage]
+    with loading("wcmatch"):
+        from wcmatch import glob
+        from wcmatch._wcparse import PatternLimitException  # pyright: ignore[reportPrivateUsage]
 
     flags = glob.GLOBSTAR | glob.DOTGLOB | glob.BRACE | glob.MATCHBASE | glob.FORCEUNIX
     try:

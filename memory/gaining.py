@@ -7,6 +7,7 @@ from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
 from cerata.engine.errors import InvalidInput
+from cerata.engine.loading import loading
 from cerata.projections.filters import Filter
 
 from .asserting import FactWrites
@@ -39,7 +40,8 @@ class FactGains(FactWrites):
             InvalidInput, Unsupported, Conflict, NotFound: a line that cannot be taken, with its
             number; nothing of its batch is written. InvalidInput: inside a transaction.
         """
-        from .fact_import import import_facts
+        with loading("the part that imports facts"):
+            from .fact_import import import_facts
 
         if self.in_transaction:
             raise InvalidInput(
@@ -73,8 +75,9 @@ class FactGains(FactWrites):
             NotFound: no such frame. ExtractorFailed: the extractor raised, or gave what is no
             fact; nothing of that frame is written. InvalidInput: inside a transaction.
         """
-        from .english_facts import EnglishFacts
-        from .extraction import extract, frames_to_read
+        with loading("the part that extracts facts"):
+            from .english_facts import EnglishFacts
+            from .extraction import extract, frames_to_read
 
         if self.in_transaction:
             raise InvalidInput(

@@ -22,9 +22,9 @@ from cerata.engine.errors import (
     Conflict,
     InvalidInput,
     NotFound,
-    StorageFailed,
 )
 from cerata.engine.events import Draft, JsonValue, PutFrame, Scope, SupersedeFrame
+from cerata.engine.storage import refused
 from cerata.retrieval.passages import Passage, split_passages
 
 from .drafting import SOURCE_HASH, SPAN, content_hash, frame_draft, is_unicode
@@ -97,7 +97,7 @@ def _read(path: Path) -> bytes:
     except ValueError as error:
         raise InvalidInput("It is not a path", where=repr(str(path))) from error
     except OSError as error:
-        raise StorageFailed(f"Cannot read: {error.strerror}", where=str(path)) from error
+        raise refused(error, "read", str(path)) from error
 
 
 def open_regular(path: Path) -> IO[bytes]:

@@ -9,6 +9,7 @@ from datetime import datetime
 from typing import TYPE_CHECKING
 
 from cerata.engine.errors import InvalidInput
+from cerata.engine.loading import loading
 from cerata.projections.fact_graph import Direction
 
 from .drafting import listed
@@ -42,7 +43,8 @@ class PictureReads(ABC):
             InvalidInput: none are given, more than 200, or the form is none. NotFound: one is not
                 of this memory. Unsupported: matplotlib is not installed.
         """
-        from .pictures.facts import draw_facts
+        with loading("the part that draws"):
+            from .pictures.facts import draw_facts
 
         view, given = self.view(), listed("facts", facts)
         if not all(isinstance(one, Fact) for one in given):
@@ -69,7 +71,8 @@ class PictureReads(ABC):
             NotFound: nothing names the entity. InvalidInput: no fact joins it with another, or as
                 `walk`. Unsupported: matplotlib is not installed.
         """
-        from .pictures.graph import draw_graph
+        with loading("the part that draws"):
+            from .pictures.graph import draw_graph
 
         return draw_graph(
             self.view(),

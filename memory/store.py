@@ -21,6 +21,7 @@ from cerata.engine.errors import (
 )
 from cerata.engine.events import Event, JsonValue, Scope, ScopeValue
 from cerata.engine.head import Head
+from cerata.engine.loading import loading
 from cerata.engine.log import Log, SyncPolicy
 from cerata.engine.opening import path_name
 from cerata.engine.recovery import RecoveryReport
@@ -199,7 +200,8 @@ class Store(Writes):
             NotFound: the log does not reach that far. InvalidInput: it cannot be understood, the
             views are of different scopes, or neither state goes on from the other.
         """
-        from .difference import diff
+        with loading("the part that compares"):
+            from .difference import diff
 
         first, second = self.at(a), self.at(b)
         if first.scope != second.scope:
@@ -275,7 +277,8 @@ class Store(Writes):
 
         Head and frames are as of ``at``; sizes are those of the file as it is.
         """
-        from .info import info
+        with loading("the part that counts"):
+            from .info import info
 
         return info(self._log, self.view() if at is None else self.at(at))
 
@@ -291,7 +294,8 @@ class Store(Writes):
 
     def verify(self, progress: Callable[[str, int, int], None] | None = None) -> "Verification":
         """Recompute every hash and projection from the log and compare; writes nothing."""
-        from cerata.replay.verify import verify
+        with loading("the part that verifies"):
+            from cerata.replay.verify import verify
 
         return verify(self._log, self._fold, progress)
 
@@ -307,7 +311,8 @@ class Store(Writes):
         Raises:
             NotFound: no projection has this name.
         """
-        from cerata.replay.rebuild import rebuild
+        with loading("the part that rebuilds"):
+            from cerata.replay.rebuild import rebuild
 
         names = self._fold.registry.names if projection is None else (projection,)
         for name in names:

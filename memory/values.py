@@ -11,6 +11,7 @@ from cerata.engine.events import JsonValue, ScopeValue
 from cerata.engine.head import Head
 from cerata.projections.timeline import Position
 from cerata.retrieval.context import ContextItem, Omission
+from cerata.retrieval.span import best_span
 
 if TYPE_CHECKING:
     from .lanes import Search
@@ -159,8 +160,6 @@ class Hit:
     @cached_property
     def span(self) -> tuple[int, int]:
         """The best span of the text for the query: characters [start, end)."""
-        from cerata.retrieval.span import best_span
-
         return best_span(self.text, self.highlights)
 
     def to_dict(self) -> dict[str, JsonValue]:

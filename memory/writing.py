@@ -25,6 +25,7 @@ from cerata.engine.events import (
     ScopeValue,
     SupersedeFrame,
 )
+from cerata.engine.loading import loading
 
 from .drafting import frame_draft, frame_fields, full_scope, listed, within_scope
 from .embedding import Embeds
@@ -171,7 +172,8 @@ class Writes(FactGains, LinkWrites, Embeds):
         Raises:
             InvalidInput: not text. NotFound: no such file. StorageFailed: it cannot be read.
         """
-        from .ingest import remember
+        with loading("the part that reads files"):
+            from .ingest import remember
 
         fields = frame_fields(
             kind=kind,
@@ -215,8 +217,9 @@ class Writes(FactGains, LinkWrites, Embeds):
         Raises:
             InvalidInput: a pattern that cannot be used; inside a transaction.
         """
-        from .files import remember_files
-        from .finding import find_files
+        with loading("the part that reads files"):
+            from .files import remember_files
+            from .finding import find_files
 
         if self.in_transaction:
             raise InvalidInput(

@@ -18,6 +18,7 @@ from typing import Final, NamedTuple, Protocol, cast
 from blake3 import blake3
 
 from cerata.engine.errors import Unsupported
+from cerata.engine.loading import loading
 
 WORD_SIZE_MAX: Final = 128
 """Most bytes of one term; of a longer word its beginning counts, also when it is asked for."""
@@ -87,7 +88,8 @@ def english() -> English:
             so that the same text would give other terms.
     """
     try:
-        from whoosh.lang import porter2, stopwords
+        with loading("Whoosh's stemmer"):
+            from whoosh.lang import porter2, stopwords
     except ImportError as error:
         raise Unsupported(
             "Full text needs Whoosh's stemmer", remedy="Install Whoosh-Reloaded."

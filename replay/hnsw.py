@@ -15,6 +15,7 @@ from typing import Any, Final
 import numpy as np
 
 from cerata.engine.errors import Unsupported
+from cerata.engine.loading import loading
 from cerata.projections.columns import I64, Mask
 from cerata.projections.nearest import Metric, Query, candidates
 from cerata.projections.vector_columns import STEP_NUMBERS, Matrix
@@ -38,7 +39,8 @@ class Graph:
     def __init__(self, metric: Metric, dimension: int) -> None:
         """Raises `Unsupported` without the extra hnsw."""
         try:
-            import hnswlib
+            with loading("hnswlib"):
+                import hnswlib
         except ImportError as error:
             raise Unsupported(
                 "An approximate search needs hnswlib",

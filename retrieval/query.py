@@ -23,6 +23,7 @@ from typing import Final, Protocol, cast
 
 from cerata.engine.errors import InvalidInput, QuerySyntaxError
 from cerata.engine.events import ScopeValue
+from cerata.engine.loading import loading
 from cerata.projections.fields import Field
 from cerata.projections.filters import Filter
 from cerata.projections.matching import folded_pattern, one_word
@@ -92,8 +93,9 @@ class _Parser(Protocol):
 
 @cache
 def _parser() -> _Parser:
-    from whoosh import qparser
-    from whoosh.qparser import plugins
+    with loading("Whoosh's parser"):
+        from whoosh import qparser
+        from whoosh.qparser import plugins
 
     parser: object = qparser.QueryParser(
         "",

@@ -13,6 +13,7 @@ from collections.abc import Callable, Iterable
 from typing import Final, Protocol, cast
 
 from cerata.engine.errors import InvalidInput, Unsupported
+from cerata.engine.loading import loading
 
 ENCODING: Final = "cl100k_base"
 
@@ -122,7 +123,8 @@ def tokenizer() -> Tokenizer:
         Unsupported: the installed toktok does not count as this version of Cerata does.
     """
     try:
-        import toktok
+        with loading("toktok"):
+            import toktok
     except ImportError:
         return Utf8Tokenizer()
     found = BpeTokenizer(cast("_Toktok", toktok))

@@ -404,3 +404,47 @@ def test_a_side_effect_is_caught(line: str, kind: str) -> None:
 def test_pure_code_is_left_alone(line: str) -> None:
     """The rule above, seen passing."""
     assert side_effects(line) == []
+
+
+IN_A_CHILD = ("memory/extract/html.py", "memory/extract/pdf.py", "memory/extract/isolated.py")
+"""Parsers run in a process of their own, whose failure is one answer: it cannot be read."""
+
+USER_CHOSEN = ("retrieval/embedders/minilm.py", "retrieval/embedders/sentence_transformers.py")
+"""Models are loaded inside an embedder, all of whose errors become `EmbedderFailed`."""
+
+
+def bare_imports(text: str) -> list[str]:
+    """Return the imports inside functions that no ``with loading(…)`` guards."""
+    found: list[str] = []
+
+    def visit(node: ast.AST, *, is_late: bool) -> None:
+        if isinstance(node, ast.With) and ast.unparse(node.items[0]).startswith("loading("):
+            return
+        name = ast.unparse(node.func) if isinstance(node, ast.Call) else ""
+        if is_late and (isinstance(node, ast.Import | ast.ImportFrom) or "import_module" in name):
+            found.append(f"line {getattr(node, 'lineno', 0)}: {ast.unparse(node)}")
+        for child in ast.iter_child_nodes(node):
+            visit(child, is_late=is_late or isinstance(node, ast.FunctionDef))
+
+    visit(ast.parse(text), is_late=False)
+    return found
+
+
+@pytest.mark.parametrize("room", ["engine", "projections", "replay", "retrieval", "memory"])
+def test_a_late_import_says_what_the_system_refused(room: str) -> None:
+    """Without a free descriptor an import fails with OSError, or as if nothing were installed."""
+    faults = [
+        f"{path.relative_to(ROOT)} {place}"
+        for path in sources(room)
+        if path.relative_to(ROOT).as_posix() not in (*IN_A_CHILD, *USER_CHOSEN)
+        for place in bare_imports(path.read_text(encoding="utf-8"))
+    ]
+    assert faults == []
+
+
+def test_a_late_import_without_guard_is_caught() -> None:
+    """The rule above reads code, so it is tried on code."""
+    late = "def f():\n    import numpy\n    with loading('x'):\n        import msgspec\n"
+    assert bare_imports(late) == ["line 2: import numpy"]
+    assert bare_imports("def f():\n    importlib.import_module('x')\n") != []
+    assert bare_imports("import numpy\n") == []

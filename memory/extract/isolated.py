@@ -23,6 +23,7 @@ import msgspec
 
 from cerata.engine.errors import InvalidInput, Unsupported
 from cerata.engine.limits import STRING_SIZE_MAX
+from cerata.engine.storage import refused
 
 from .document import Document, Section, some_text, too_large
 
@@ -70,7 +71,10 @@ def parse_isolated(
             remedy=f"Install it: pip install 'cerata[{module}]'.",
         )
     limits = Limits(len(data), os.getpid(), SECONDS_MAX, WALL_SECONDS_MAX, MEMORY_MAX)
-    answer, code = _answer_of(_START.format(path=sys.path, module=module, limits=limits), data)
+    try:
+        answer, code = _answer_of(_START.format(path=sys.path, module=module, limits=limits), data)
+    except OSError as error:
+        raise refused(error, "start the parser of", where) from error
     if code in _ENDS:
         raise _failed(module, where, _ENDS[code])
     try:

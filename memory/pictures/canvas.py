@@ -13,6 +13,7 @@ from threading import RLock
 from typing import Any, Final, Literal, TypeAlias
 
 from cerata.engine.errors import InvalidInput, Unsupported
+from cerata.engine.loading import loading
 
 Form: TypeAlias = Literal["svg", "png"]
 FORMS: Final[tuple[Form, ...]] = ("svg", "png")
@@ -40,7 +41,8 @@ _LOCK: Final = RLock()
 def _matplotlib() -> Any:
     """Return matplotlib. Raises `Unsupported` where it is not installed."""
     try:
-        return importlib.import_module("matplotlib")
+        with loading("matplotlib"):
+            return importlib.import_module("matplotlib")
     except ImportError as error:
         raise Unsupported(
             "Pictures need matplotlib, which is not installed",
@@ -51,7 +53,8 @@ def _matplotlib() -> Any:
 @cache
 def _part(module: str, name: str) -> Any:
     _matplotlib()
-    return getattr(importlib.import_module(f"matplotlib.{module}"), name)
+    with loading("matplotlib"):
+        return getattr(importlib.import_module(f"matplotlib.{module}"), name)
 
 
 def check_form(form: object) -> Form:
