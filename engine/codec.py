@@ -34,6 +34,7 @@ from .limits import (
     BATCH_EVENTS_MAX,
     BLOB_SIZE_MAX,
     NAME_SIZE_MAX,
+    RECORDED_MAX,
     STRING_SIZE_MAX,
 )
 from .salted_hashes import salted_arguments
@@ -268,7 +269,9 @@ def decode_content(first_seq: int, count: int, content: Buffer, offset: int) -> 
         raise Corrupt("A ring record has no events or has them twice", offset=offset)
     if wire.events is not None and len(wire.events) != count:
         raise Corrupt("A ring record has another number of events than it says", offset=offset)
-    return Batch(first_seq, count, wire.recorded, wire.clock, wire.events or (), wire.spill)
+    # An earlier version wrote the time of a faulty clock that no header page and no column holds.
+    recorded = min(wire.recorded, RECORDED_MAX)
+    return Batch(first_seq, count, recorded, wire.clock, wire.events or (), wire.spill)
 
 
 def key_hash(tenant: str, key: str) -> int:

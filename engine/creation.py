@@ -43,7 +43,7 @@ def new_page(
         sealed_seq=0,
         link=NO_LINK,
         recorded=0,
-        created=environment.clock.now_us(),
+        created=environment.now_us(),
         incarnation=1,
     )
 

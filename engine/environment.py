@@ -10,6 +10,8 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Protocol
 
+from .errors import InvalidInput
+from .limits import TIME_MAX, TIME_MIN
 from .memory import MemoryStorage
 from .storage import OsStorage, Storage
 
@@ -71,6 +73,21 @@ class Environment:
     storage: Storage = field(default_factory=OsStorage)
     clock: Clock = field(default_factory=SystemClock)
     random_bytes: Callable[[int], bytes] = system_random_bytes
+
+    def now_us(self) -> int:
+        """Return the clock's time, in microseconds since 1970 UTC.
+
+        Raises:
+            InvalidInput: the clock gives no whole number, or none of the years 1 to 9999.
+        """
+        now = self.clock.now_us()
+        if type(now) is not int or not TIME_MIN <= now <= TIME_MAX:
+            raise InvalidInput(
+                f"The clock's now_us() returned {now!r:.60}, "
+                f"not a whole number from {TIME_MIN:,} to {TIME_MAX:,}",
+                remedy="Return microseconds since 1970 UTC from Environment(clock=…).",
+            )
+        return now
 
     @classmethod
     def in_memory(cls) -> "Environment":

@@ -33,6 +33,14 @@ NAME_SIZE_MAX = 255
 """Most bytes of UTF-8 in a name: an event type, a scope name, a tag of the log."""
 
 SCOPE_NAMES_MAX = 64
+
+TIME_MIN = -62_135_596_800_000_000
+TIME_MAX = 253_402_300_799_999_999
+"""The years 1 to 9999 of UTC in microseconds since 1970: what a clock may say."""
+
+RECORDED_MAX = 2**63 - 1
+"""The latest recorded time: the header page has 64 bits for it, with a sign."""
+
 IDEMPOTENCY_KEY_SIZE_MAX = 1024
 
 SEGMENT_INDEX_SIZE_MAX = 256 << 20

@@ -11,7 +11,7 @@ from msgspec.structs import replace
 
 from .codec import Batch, Prepared, SpillRef, WireBatch, encode_content
 from .environment import Environment
-from .errors import Corrupt, StorageFailed
+from .errors import Corrupt, InvalidInput, StorageFailed
 from .file import Flip, check_writable, choose_page
 from .format.extent import ExtentKind
 from .format.record import (
@@ -28,7 +28,7 @@ from .format.record import (
 from .format.toc import Ref, RefList, Toc
 from .idempotency import key_entries
 from .integrity import chain_through
-from .limits import SECTOR_SIZE
+from .limits import RECORDED_MAX, SECTOR_SIZE
 from .poison import Poison
 from .position import ASK, Position
 from .reader import leaves_of, wire_event
@@ -69,8 +69,15 @@ class Writer:
     def write_batch(self, prepared: Prepared, spill: SpillRef | None) -> Batch:
         """Give a batch its seqs and time, and write its record."""
         position = self._position
-        clock = self._environment.clock.now_us()
+        clock = self._environment.now_us()
         recorded = max(clock, position.recorded + 1)
+        if recorded > RECORDED_MAX:
+            raise InvalidInput(
+                f"The log's last batch was recorded at {position.recorded:,} microseconds since "
+                f"1970, and none can be recorded after {RECORDED_MAX:,}",
+                where=position.log_file.path,
+                remedy="Copy the batches before it with backup(path, through=…), and write there.",
+            )
         raw_clock = None if recorded == clock else clock
         count = len(prepared.events)
         events = None if spill else prepared.events

@@ -123,7 +123,7 @@ class FactWrites(Appends):
             As `assert_fact`.
         """
         stamped = full_scope(scope, self._scope)
-        now = self._log.environment.clock.now_us()
+        now = self._log.environment.now_us()
         drafts = [
             assertion_draft(
                 one if isinstance(one, Assertion) else Assertion(*_triple(one)), stamped, now
@@ -191,7 +191,7 @@ class FactWrites(Appends):
         )
         self._called(scope, "correct_fact", number, corrected)
         place = self.next_place()
-        draft = assertion_draft(corrected, scope, self._log.environment.clock.now_us())
+        draft = assertion_draft(corrected, scope, self._log.environment.now_us())
         draft = quoted(self.view, draft)
         return self.write(
             [

@@ -173,7 +173,7 @@ class Store(Writes):
             self._check_own(basis.log_id)
             basis = basis.seq
         elif basis == "HEAD":
-            now = self._log.environment.clock.now_us()
+            now = self._log.environment.now_us()
             basis = known
         seq = resolve_basis(self._log, basis, self._tagged, known)
         return View(self._log, self._fold, seq, self._scope, now, embedder=self._embedder)
@@ -264,7 +264,7 @@ class Store(Writes):
         return None if transaction is None else transaction.end
 
     def _newest(self) -> View:
-        now = self._log.environment.clock.now_us()
+        now = self._log.environment.now_us()
         head, fold, latest = self._log.refresh().seq, self._fold, self._latest
         if latest is None or latest[0] != fold.replaced or latest[1].n != head:
             self._latest = latest = fold.replaced, Layer(fold, head, self._scope)

@@ -7,11 +7,10 @@ from datetime import UTC, datetime, timedelta
 from typing import Final
 
 from cerata.engine.errors import InvalidInput
+from cerata.engine.limits import TIME_MAX, TIME_MIN
 
 _EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 _MICROSECOND: Final = timedelta(microseconds=1)
-_TIME_MIN: Final = (datetime.min.replace(tzinfo=UTC) - _EPOCH) // _MICROSECOND
-_TIME_MAX: Final = (datetime.max.replace(tzinfo=UTC) - _EPOCH) // _MICROSECOND
 
 
 def to_microseconds(value: datetime | str) -> int:
@@ -41,14 +40,14 @@ def to_microseconds(value: datetime | str) -> int:
             f"The time {value} has no zone", remedy="Add one, for example +00:00 for UTC."
         )
     time_us = (when - _EPOCH) // _MICROSECOND
-    if not _TIME_MIN <= time_us <= _TIME_MAX:
+    if not TIME_MIN <= time_us <= TIME_MAX:
         raise InvalidInput(f"The time {value} lies outside the years 1 to 9999 of UTC")
     return time_us
 
 
 def to_datetime(time_us: int) -> datetime:
     """Return microseconds since 1970 UTC as an aware datetime."""
-    if _TIME_MIN <= time_us <= _TIME_MAX:
+    if TIME_MIN <= time_us <= TIME_MAX:
         return _EPOCH + timedelta(0, 0, time_us)
     # An event of a faulty writer may lie outside what a datetime can hold; it must not stop a read.
-    return to_datetime(_TIME_MIN if time_us < _TIME_MIN else _TIME_MAX)
+    return to_datetime(TIME_MIN if time_us < TIME_MIN else TIME_MAX)
