@@ -162,7 +162,9 @@ def _lifted(header: "EventHeader", data: bytes, version: int) -> bytes:
     for step, lift_fields in steps:
         try:
             fields = lift_fields(fields)
-        except (Exception, SystemExit) as error:
+        except MemoryError:
+            raise
+        except Exception as error:
             raise Unsupported(
                 f"Event {header.seq:,} ({header.type}) cannot be lifted from version {step}: "
                 f"{type(error).__name__}: {error}",

@@ -294,8 +294,9 @@ def _found(extractor: Extractor, frame: Frame) -> tuple[Candidate, ...]:
     """Return what an extractor finds. Raises `ExtractorFailed`."""
     try:
         found = tuple(islice(extractor.extract(frame.text), FOUND_MAX + 1))
-    except (Exception, SystemExit) as error:
-        # Whatever it is, it is not ours.
+    except MemoryError:
+        raise
+    except Exception as error:
         said = f"raised {type(error).__name__}: {error}"
         raise _failed(extractor, frame, said) from error
     if len(found) > FOUND_MAX:

@@ -102,6 +102,8 @@ def _made(make: MakeOwn) -> OwnProjection:
     """Return what a user's class or function makes."""
     try:
         made = make() if callable(make) else None
+    except MemoryError:
+        raise
     except Exception as error:
         raise InvalidInput(
             f"{make!r} cannot make a projection: {type(error).__name__}: {error}",
@@ -144,6 +146,8 @@ def _check_parameters(made: OwnProjection, where: str) -> None:
     try:
         parameters = cast("dict[object, object]", dict(made.parameters))
         salt_of(made.name, made.version, made.parameters)
+    except MemoryError:
+        raise
     except Exception as error:
         raise InvalidInput(
             f"parameters cannot be saved: {type(error).__name__}: {error}",

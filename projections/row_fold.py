@@ -164,7 +164,7 @@ class RowFold:
     def _try(self, events: Sequence[FoldedEvent]) -> BaseException | None:
         """Let the user's code fold events; return what it raised, the rows as they were.
 
-        An interrupt goes on through; a ``sys.exit()`` in a fold is as faulty as any error.
+        An interrupt, an exit and a lack of memory are no faults of the code, and go on through.
         """
         rows = self._own.rows
         before = rows.mark()
@@ -174,12 +174,11 @@ class RowFold:
             for key, then, now in rows.changes(before):
                 total += _row_hash(key, now) - _row_hash(key, then)
             self._sum = total % _MODULUS
-        except (Exception, SystemExit) as error:  # noqa: BLE001 - the code is a user's
+        except BaseException as error:
             rows.undo(before)
+            if isinstance(error, MemoryError) or not isinstance(error, Exception):
+                raise
             return error
-        except BaseException:
-            rows.undo(before)
-            raise
         finally:
             rows.unmark(before)
         return None

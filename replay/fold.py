@@ -513,9 +513,11 @@ class Fold:
                 return False
             with self._mutex:
                 self._save_all(tail=False, wait=False)
-        except Exception:  # noqa: BLE001 - some of the code is a user's
+        except BaseException as error:
             # It may fail again, and had its cost: not with every append.
             self._try_from = self._log.head.seq + RANGE_SEQS
+            if not isinstance(error, Exception):
+                raise
         return True
 
     def _may_save(self) -> bool:

@@ -169,6 +169,8 @@ def _numbers(identity: EmbedderIdentity, given: object) -> Matrix:
     """Return what an embedder gave as float32, of any shape. Raises `EmbedderFailed`."""
     try:
         matrix = np.asarray(given)
+    except MemoryError:
+        raise
     except Exception as error:
         # What was given converts itself, and raises what it likes: a tensor on a graphics card.
         raise _failed(identity, f"gave what are no vectors: {error}") from error
@@ -228,8 +230,9 @@ def _asked(
     except (EmbedderFailed, Unsupported):
         # The second where a part of it is not installed, and says how to.
         raise
-    except (Exception, SystemExit) as error:
-        # Whatever it is, it is not ours.
+    except MemoryError:
+        raise
+    except Exception as error:
         raise _failed(identity, f"raised {type(error).__name__}: {error}") from error
 
 

@@ -103,6 +103,21 @@ def test_an_upcaster_that_raises_names_event_and_version() -> None:
 
 
 @pytest.mark.usefixtures("lifts")
+@pytest.mark.parametrize("error", [SystemExit(3), MemoryError()])
+def test_an_upcaster_that_stops_the_program_stops_it(error: BaseException) -> None:
+    """An exit and a lack of memory are no faults of an upcaster."""
+
+    def stop(_: events.Fields) -> events.Fields:
+        raise error
+
+    events._UPCASTERS["testMoved", 1] = stop
+    with written(stored(1, km=3)) as log:
+        with pytest.raises(type(error)) as caught:
+            _ = log.event(2).body
+        assert caught.value is error
+
+
+@pytest.mark.usefixtures("lifts")
 def test_a_step_has_one_upcaster() -> None:
     """Two would make the state depend on the order of imports."""
     with pytest.raises(TypeError, match="is lifted by"):

@@ -47,7 +47,7 @@ def test_what_is_no_fact_is_refused_with_all_of_its_frame(
     assert store.extract(extractor=Model(first_word)).frames[0].added
 
 
-@pytest.mark.parametrize("error", [ValueError("no"), SystemExit(3), cerata.Conflict("no")])
+@pytest.mark.parametrize("error", [ValueError("no"), cerata.Conflict("no")])
 def test_an_extractor_that_raises_is_told_from_the_memory(
     store: Store, error: BaseException
 ) -> None:
