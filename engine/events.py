@@ -23,7 +23,8 @@ version goes up, and an `upcaster` lifts what is stored in the old one as it is 
         return {**fields, "currency": "EUR"}
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from functools import partial
 from types import GenericAlias
 from typing import Any, ClassVar, Final, Generic, NamedTuple, TypeAlias, TypeVar, cast
 
@@ -565,6 +566,14 @@ class Event(msgspec.Struct, frozen=True, dict=True):
     def __repr__(self) -> str:
         return f"Event({self.header!r})"
 
+    def __reduce__(self) -> tuple[object, ...]:
+        # The log stays with its process: a copy has the attachments that the body names.
+        held: Held | None = vars(self).get("held")
+        sizes = set[int]() if held is None else set(_attached_sizes(self.body))
+        attachments = tuple(data for size in sorted(sizes) for data in held(size)) if held else ()
+        parts = (self.header, self.salt, self.payload_bytes, self.erased)
+        return _copied_event, (parts, attachments)
+
     def attached(self, attachment: Attachment) -> bytes:
         """Return the bytes that the body names, verified against their hash.
 
@@ -647,6 +656,30 @@ class Event(msgspec.Struct, frozen=True, dict=True):
     def causation(self) -> int | None:
         """Seq of the event that led to this one."""
         return lift(self.header.causation, self.header)
+
+
+def _attached_sizes(value: object) -> Iterator[int]:
+    """Yield the sizes of the attachments that a body names, wherever in it."""
+    if isinstance(value, Attachment):
+        yield value.size
+    elif isinstance(value, msgspec.Struct):
+        for name in value.__struct_fields__:
+            yield from _attached_sizes(getattr(value, name))
+    elif isinstance(value, list | tuple | dict):
+        for item in cast("Iterable[object]", value.values() if isinstance(value, dict) else value):
+            yield from _attached_sizes(item)
+
+
+def _copied_event(parts: "tuple[Any, ...]", attachments: Sequence[bytes]) -> Event:
+    """Make an event of what its copy was given."""
+    copied = Event(*parts)
+    if attachments:
+        vars(copied)["held"] = partial(_of_size, attachments)
+    return copied
+
+
+def _of_size(attachments: Sequence[bytes], size: int) -> Sequence[bytes]:
+    return [data for data in attachments if len(data) == size]
 
 
 def chosen(

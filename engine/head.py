@@ -4,6 +4,8 @@ from typing import Protocol
 
 import msgspec
 
+from .errors import CerataError, Closed
+
 
 class Hashes(Protocol):
     """What computes the hashes of a log's points."""
@@ -38,6 +40,14 @@ class Head(msgspec.Struct, frozen=True, eq=False):
     def __hash__(self) -> int:
         return hash((self.seq, self.recorded))
 
+    def __reduce__(self) -> tuple[object, ...]:
+        # The log stays with its process: a copy has the hashes, or why they cannot be had.
+        try:
+            kept = KeptHashes(self.log_id, self.chain, self.root)
+        except CerataError:
+            kept = KeptHashes(self.log_id, None, None)
+        return Head, (self.seq, self.recorded, kept)
+
     @property
     def log_id(self) -> bytes:
         """The id of the log (16 bytes), which its backups share."""
@@ -52,6 +62,28 @@ class Head(msgspec.Struct, frozen=True, eq=False):
     def root(self) -> bytes:
         """The Merkle root over the leaves of events 1 to ``seq``."""
         return self._log.root_at(self.seq)
+
+
+class KeptHashes(msgspec.Struct, frozen=True):
+    """The hashes of a head that was copied or pickled; None where its log was closed by then."""
+
+    log_id: bytes
+    chain: bytes | None
+    root: bytes | None
+
+    def chain_at(self, seq: int) -> bytes:
+        return self._kept(self.chain, seq)
+
+    def root_at(self, seq: int) -> bytes:
+        return self._kept(self.root, seq)
+
+    def _kept(self, value: bytes | None, seq: int) -> bytes:
+        if value is None:
+            raise Closed(
+                f"The head at event {seq:,} was copied after its store was closed, without hashes",
+                remedy=f"Open the file again and read at({seq}).head.",
+            )
+        return value
 
 
 class Appended(msgspec.Struct, frozen=True):

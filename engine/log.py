@@ -35,6 +35,7 @@ from .format.extent import ExtentKind, encode_extent, extent_size
 from .format.page import HeaderPage
 from .format.record import sectors
 from .format.toc import Toc
+from .handle import Handle
 from .head import Appended, Head
 from .hold import Hold
 from .integrity import Tree, chain_through
@@ -90,7 +91,7 @@ class KeyUse:
             )
 
 
-class Log:
+class Log(Handle):
     """A handle on the log in one file. Any thread may call it; `open` makes one.
 
     Invariants:

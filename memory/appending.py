@@ -22,6 +22,7 @@ from cerata.engine.events import (
     Scope,
     SupersedeFrame,
 )
+from cerata.engine.handle import Handle
 from cerata.engine.head import Appended, Head
 from cerata.engine.log import Log, Validate
 from cerata.projections.registry import Registry
@@ -49,7 +50,7 @@ from .transaction import MAKERS, Transaction
 from .values import Receipt
 
 
-class Appends(Reads):
+class Appends(Reads, Handle):
     """A log that is written to, what is folded of it, and the open transaction of each task."""
 
     def __init__(

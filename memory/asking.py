@@ -154,15 +154,15 @@ class Questions(ABC):
         """Return why a hit has its score, as of the view that found it; printing it reads well.
 
         Raises:
-            InvalidInput: it is no hit, or one of another log.
+            InvalidInput: it is no hit, one of another log, or a copy without its search.
         """
         if not isinstance(hit, Hit):
             raise InvalidInput(
                 f"A {type(hit).__name__} has no score to explain", remedy="Give a hit of a search."
             )
-        if hit.search.view.log_id != self.view().log_id:
+        if hit.made_by.view.log_id != self.view().log_id:
             raise InvalidInput("The hit is of another log", remedy="Ask the store that found it.")
-        return hit.search.explain(hit)
+        return hit.made_by.explain(hit)
 
     def highlights(self, text: str, query: str | Query) -> list[tuple[int, int]]:
         """Return where a text says what a query asks: characters [start, end), ascending."""

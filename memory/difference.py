@@ -7,7 +7,7 @@ out which states are meant (`store`).
 import difflib
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Literal
 
@@ -98,8 +98,14 @@ class Diff:
     changed: tuple[int, ...]
     _seqs: tuple[int, ...]
     """Where each became so: of ``added``, ``removed``, ``replaced``, ``changed``, one by one."""
-    _older: View
-    _newer: View
+    _older: View = field(repr=False, compare=False)
+    _newer: View = field(repr=False, compare=False)
+
+    def __getstate__(self) -> dict[str, object]:
+        # The views stay with their process: a copy has what they would be read for.
+        views = ("_older", "_newer")
+        state = {name: value for name, value in vars(self).items() if name not in views}
+        return {**state, "changes": self.changes, "facts": self.facts}
 
     def __bool__(self) -> bool:
         return bool(self._seqs) or bool(self.facts)

@@ -20,6 +20,11 @@ class Neighbour:
     fact_ids: tuple[int, ...]
     _view: "View" = field(repr=False, compare=False)
 
+    def __getstate__(self) -> dict[str, object]:
+        # The view stays with its process: a copy has the facts.
+        state = {name: value for name, value in vars(self).items() if name != "_view"}
+        return {**state, "facts": self.facts}
+
     @cached_property
     def facts(self) -> tuple[Fact, ...]:
         """The facts, oldest first; they are read when asked for."""

@@ -13,6 +13,7 @@ from cerata.engine.events import (
     SplitEntity,
     SupersedeFrame,
 )
+from cerata.engine.handle import Handle
 from cerata.engine.limits import BATCH_EVENTS_MAX
 from cerata.engine.log import KeyUse
 
@@ -29,8 +30,10 @@ MAKERS: Final = frozenset(
 """The kinds of events that make a thing, whose id is theirs."""
 
 
-class Transaction:
+class Transaction(Handle):
     """What a ``with store.transaction()`` block has gathered; ``receipt`` is there afterwards."""
+
+    _instead = "Pass its receipt, after the block."
 
     def __init__(self, checks: Checks, find: Callable[[str], KeyUse | None] | None = None) -> None:
         self.drafts: list[Draft] = []

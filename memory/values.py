@@ -139,13 +139,32 @@ class Hit:
     id: int
     score: float
     lanes: tuple[str, ...]
-    search: "Search" = field(repr=False, compare=False)
-    """What was asked of which view, and what every lane found."""
+    search: "Search | None" = field(repr=False, compare=False)
+    """What was asked of which view, and what every lane found; None in a copy."""
+
+    def __getstate__(self) -> dict[str, object]:
+        # The search stays with its process: a copy has what would be read when asked for.
+        state = {"frame": self.frame, "highlights": self.highlights, "span": self.span}
+        return {**vars(self), **state, "search": None}
+
+    @property
+    def made_by(self) -> "Search":
+        """The search that found it.
+
+        Raises:
+            InvalidInput: it is a copy.
+        """
+        if self.search is None:
+            raise InvalidInput(
+                "The hit was copied or pickled, without its search",
+                remedy="Search again, and use the hit that this returns.",
+            )
+        return self.search
 
     @cached_property
     def frame(self) -> Frame:
         """The frame as the view sees it."""
-        return self.search.view.frame(self.id)
+        return self.made_by.view.frame(self.id)
 
     @property
     def text(self) -> str:
@@ -155,7 +174,7 @@ class Hit:
     @cached_property
     def highlights(self) -> list[tuple[int, int]]:
         """Where the text says what was asked: characters [start, end), ascending, apart."""
-        return self.search.view.highlights(self.text, self.search.query)
+        return self.made_by.view.highlights(self.text, self.made_by.query)
 
     @cached_property
     def span(self) -> tuple[int, int]:
@@ -181,6 +200,10 @@ class TimelineEntry:
     id: int
     time: datetime
     _view: "View" = field(repr=False, compare=False)
+
+    def __getstate__(self) -> dict[str, object]:
+        # The view stays with its process: a copy has the frame.
+        return {"id": self.id, "time": self.time, "frame": self.frame}
 
     @cached_property
     def frame(self) -> Frame:

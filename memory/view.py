@@ -9,11 +9,13 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 from functools import cached_property
 from itertools import chain
+from typing import ClassVar
 
 import msgspec
 
 from cerata.engine.errors import NotFound
 from cerata.engine.events import Draft, Event, PutFrame, Scope, once
+from cerata.engine.handle import Handle
 from cerata.engine.head import Head
 from cerata.engine.log import Log
 from cerata.projections.accesses import Accesses
@@ -43,13 +45,17 @@ from .values import Context, Frame, FrameId, Receipt, frame_id
 
 
 @dataclass(frozen=True)
-class View(Reads):
+class View(Reads, Handle):
     """The memory at seq ``basis``: the first ``basis`` events and nothing after.
 
     ``scope`` narrows it to what was written under these names. It may be held while others
     write: it shares the store's state, of which only more is appended, and copies nothing. Inside
     a transaction it also has what the block has gathered, under the ids −1, −2, ….
     """
+
+    _instead: ClassVar[str] = (
+        "Pass the file's path and the basis, and call open(path).at(basis) there."
+    )
 
     _log: Log
     _fold: Fold

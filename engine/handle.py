@@ -1,0 +1,17 @@
+"""Handles: objects that belong to one process, since they hold its open file and its locks."""
+
+from typing import ClassVar, NoReturn
+
+from .errors import Unsupported
+
+
+class Handle:
+    """An object that is neither pickled nor copied; ``_instead`` says what to pass on."""
+
+    _instead: ClassVar[str] = "Pass the file's path, and open it there."
+
+    def __reduce__(self) -> NoReturn:
+        raise Unsupported(
+            f"A {type(self).__name__} cannot be copied or pickled; it belongs to its process",
+            remedy=self._instead,
+        )
