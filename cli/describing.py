@@ -22,6 +22,7 @@ from cerata.engine.events import (
     RetractFact,
     SplitEntity,
     SupersedeFrame,
+    UnknownBody,
     UnlinkFacts,
     UnmergeEntities,
     UnsplitEntity,
@@ -57,6 +58,8 @@ def describe(event: Event) -> str:
     body = event.body
     if isinstance(body, Erased):
         return "(erased)"
+    if isinstance(body, UnknownBody):
+        return f"(version {body.kind_version} of {body.kind}: kept, not applied by this Cerata)"
     if isinstance(body, PutFrame):
         return _describe_frame(body)
     if isinstance(body, SupersedeFrame):

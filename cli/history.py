@@ -17,6 +17,7 @@ from .narrowing import count_of
 from .opening import reading, view_of
 from .output import Output, clipped, counted
 from .parser import Adding, add_count, add_verb
+from .reads import unread_of
 
 
 def add_verbs(adding: Adding) -> None:
@@ -184,6 +185,8 @@ def _print_version(frame: Frame, view: View, output: Output) -> None:
         ("  current" if frame.active else "", "bold green"),
     )
     output.row(clipped(frame.text, 400) or f"({frame.size:,} bytes)", indent=9)
+    if frame.unread:
+        output.row(" " * 9, ("unread: ", "yellow"), unread_of(frame))
     closing = view.layers.closing_of(frame.id)
     if closing is not None and closing.by is None:
         event = next(view.log(closing.seq, closing.seq), None)

@@ -87,6 +87,8 @@ def _said_of(frame: Frame) -> Iterator[tuple[str, str]]:
     if not frame.active:
         by = frame.superseded_by
         yield "closed", "deleted" if by is None else f"superseded by #{by}"
+    if frame.unread:
+        yield "unread", unread_of(frame)
     yield "recorded", f"{frame.recorded:%Y-%m-%d %H:%M:%S} UTC"
     if frame.scope and dict(frame.scope) != {"tenant": "default"}:
         yield "scope", ", ".join(f"{name}={value}" for name, value in frame.scope.items())
@@ -103,6 +105,13 @@ def _said_of(frame: Frame) -> Iterator[tuple[str, str]]:
         yield "metadata", json.dumps(dict(frame.metadata), ensure_ascii=False, sort_keys=True)
     if frame.search_text:
         yield "search text", frame.search_text
+
+
+def unread_of(frame: Frame) -> str:
+    """Return which events of later versions name a frame."""
+    numbers = ", ".join(map(str, frame.unread))
+    plural = "s" if len(frame.unread) > 1 else ""
+    return f"event{plural} {numbers}, of a later version: kept, not applied by this Cerata"
 
 
 def run_frames(options: Namespace, output: Output) -> int:
@@ -160,6 +169,7 @@ def print_frame(frame: Frame, time: datetime, output: Output) -> None:
         (f"{'#' + str(frame.id):>7}  ", "yellow"),
         (f"{time:%Y-%m-%d}  ", "dim"),
         ("" if frame.active else "closed  ", "dim"),
+        (f"unread {', '.join(map(str, frame.unread))}  " if frame.unread else "", "yellow"),
         (f"{name}  " if name else "", "bold"),
         clipped(frame.text[:400], 400) or f"({bytes_text(frame.size)})",
     )

@@ -77,6 +77,13 @@ def _lines(facts: Mapping[str, JsonValue]) -> Iterator[tuple[str, str]]:
     yield "  other", f"{bytes_text(sizes['size_bytes'] - parts)}: headers, tables, what is past use"
     if facts["cuts_kept"]:
         yield "  cuts", f"{_number(facts, 'cuts_kept'):,} torn ends of the log, kept aside"
+    unread = cast("list[dict[str, JsonValue]] | None", facts["unread"])
+    if unread is None:
+        yield "unread", "not counted, since the log is damaged: 'cerata doctor' looks at it"
+    elif unread:
+        kinds = ", ".join(f"{one['type']} version {one['version']}" for one in unread)
+        count = sum(_number(one, "events") for one in unread)
+        yield "unread", f"{counted(count, 'event')} kept and not applied: {kinds}"
     label = "ledger"
     for entry in cast("list[dict[str, JsonValue]]", facts["ledger"]):
         yield label, f"{entry['projection']} at event {entry['seq']}: {entry['digest']}"

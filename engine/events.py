@@ -187,6 +187,12 @@ class UnknownBody(EventBody, frozen=True, kw_only=True):
         return decoded
 
 
+def is_known(kind: str, version: int) -> bool:
+    """Return whether this process reads bodies of a type and version."""
+    body = _REGISTRY.get(kind)
+    return body is not None and version <= body.wire_version
+
+
 @event("putFrame", references={"parent": "putFrame"})
 class PutFrame(EventBody, frozen=True, kw_only=True):
     """A frame comes into being; its id is the seq of this event.
@@ -775,6 +781,28 @@ def _lifted_item(item: "int | Evidence", base: int) -> "int | Evidence":
         return item
     seq = base - reference
     return msgspec.structs.replace(item, frame=seq) if isinstance(item, Evidence) else seq
+
+
+def names_unread(header: EventHeader, body: UnknownBody) -> list[int]:
+    """Return the seqs that a body of a later version names in the fields that this process knows.
+
+    A guess, for warnings alone: a later version may name others elsewhere.
+    """
+    kind = _REGISTRY.get(body.kind)
+    try:
+        fields = body.fields()
+    except UNDECODABLE:
+        return []
+    if kind is None or not isinstance(fields, dict):
+        return []
+    seqs: list[int] = []
+    for name in kind.references:
+        value: object = fields.get(name)
+        # Evidence is stored as a list that starts with its frame.
+        for item in cast("list[object]", value) if isinstance(value, list) else [value]:
+            first = cast("list[object]", item)[:1] if isinstance(item, list) else [item]
+            seqs += [lift(seq, header) or 0 for seq in first if type(seq) is int]
+    return seqs
 
 
 def named_by(body: EventBody) -> list[tuple[str, str, int]]:

@@ -6,7 +6,7 @@ others write.
 """
 
 from bisect import bisect_left
-from collections import OrderedDict
+from collections import Counter, OrderedDict
 from collections.abc import Iterator, Sequence
 from functools import partial
 from typing import cast
@@ -231,6 +231,24 @@ class Reader:
     def segment_refs(self, snapshot: Snapshot) -> Iterator[Ref]:
         """Yield the segments of the sealed part in seq order."""
         return self.toc(snapshot.page).segments.walk(self._log_file.manifest)
+
+    def kinds(self, snapshot: Snapshot) -> Counter[tuple[str, int]]:
+        """Return how many events there are of each type and version.
+
+        Cost: a read of each segment's index. Raises: Corrupt.
+        """
+        counts = Counter[tuple[str, int]]()
+        for ref in self.segment_refs(snapshot):
+            segment = self._segment(ref)
+            counts += segment.kinds()
+            for row in segment.index.batches:
+                if row.spill is not None:
+                    counts += self._spill(row.spill.offset, row.spill.length).kinds()
+        for batch in snapshot.tail_from(1):
+            if batch.spill is not None:
+                counts += self._spill(batch.spill.offset, batch.spill.length).kinds()
+            counts.update((event.type, event.version) for event in batch.events)
+        return counts
 
     def _segment_ref(self, toc: Toc, seq: int) -> Ref:
         ref = toc.segments.find(seq, self._log_file.manifest)

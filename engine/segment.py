@@ -6,6 +6,7 @@ copying it. Leaves out writing them (`segment_draft`); the layout is in `segment
 """
 
 import bisect
+from collections import Counter
 from collections.abc import Iterator
 from itertools import accumulate, pairwise
 from typing import Any, TypeAlias
@@ -106,6 +107,11 @@ class Segment:
     def count(self) -> int:
         """Number of events, those in spills included."""
         return self._batch_firsts[-1]
+
+    def kinds(self) -> Counter[tuple[str, int]]:
+        """Return how many events of each type and version there are, without those in spills."""
+        counts: list[int] = np.bincount(self._codes, minlength=len(self.index.types)).tolist()
+        return Counter(dict(zip(self.index.types, counts, strict=True)))
 
     @property
     def tree(self) -> Tree:

@@ -7,7 +7,7 @@ own checks report; it recomputes nothing itself. `cerata.memory.repair` does wha
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 
 from cerata.engine.environment import Environment
 from cerata.engine.errors import Corrupt
@@ -118,6 +118,7 @@ def diagnose(
             *_of_opening(store.report),
             *_of_log(checked, store.report, lost=readable < head),
             *_of_projections(checked),
+            *(_of_kinds(store) if checked.log.ok else ()),
         ]
         return Diagnosis(path, head, readable, beyond, tuple(found))
 
@@ -188,6 +189,17 @@ def _of_opening(report: RecoveryReport) -> Iterator[Finding]:
             "A writer was killed while it wrote, before anybody was told that it is safe. They "
             "are cut and kept aside.",
             Cure.OPENING,
+        )
+
+
+def _of_kinds(store: Store) -> Iterator[Finding]:
+    """Yield what the log has of types and versions that this process cannot apply."""
+    for kind in cast("list[dict[str, JsonValue]] | None", store.info()["unread"]) or ():
+        yield Finding(
+            f"{kind['events']:,} events are {kind['type']} of version {kind['version']}",
+            "This program does not know them: they are kept and change no answer. A later Cerata, "
+            "or the program that registers them, applies them.",
+            Cure.NOTHING,
         )
 
 

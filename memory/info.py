@@ -2,7 +2,8 @@
 
 from typing import Final
 
-from cerata.engine.events import JsonValue
+from cerata.engine.errors import Corrupt
+from cerata.engine.events import JsonValue, is_known
 from cerata.engine.log import Log
 from cerata.projections.times import to_datetime
 from cerata.replay.checkpoint import chunk_refs, ledger_of
@@ -43,12 +44,29 @@ def info(log: Log, view: View) -> dict[str, JsonValue]:
         "checkpoints": checkpoints,
         "checkpoint_bytes": chunk_bytes,
         "cuts_kept": len(toc.quarantine),
+        "unread": _unread(log),
         "ledger": [
             {"projection": _shown(key), "seq": entry.seq, "digest": entry.digest.hex()}
             for key in sorted(toc.projections)
             for entry in (ledger_of(log.file, toc.saved(key)) or [])[-LEDGER_SHOWN:]
         ],
     }
+
+
+def _unread(log: Log) -> JsonValue:
+    """Return how many events of which types and versions this process cannot apply.
+
+    It is None where the log is damaged. Cost: a read of each segment's index.
+    """
+    try:
+        counts = log.reader.kinds(log.snapshot)
+    except Corrupt:
+        return None
+    return [
+        {"type": kind, "version": version, "events": count}
+        for (kind, version), count in sorted(counts.items())
+        if not is_known(kind, version)
+    ]
 
 
 def _shown(key: str) -> str:

@@ -12,7 +12,7 @@ from functools import cached_property
 import numpy as np
 
 from cerata.engine.errors import InvalidInput
-from cerata.engine.events import Event, PutFrame
+from cerata.engine.events import Event, PutFrame, UnknownBody, names_unread
 from cerata.engine.log import Log
 from cerata.projections.columns import I64, Mask
 from cerata.projections.filters import Filter
@@ -20,6 +20,7 @@ from cerata.projections.frame_columns import ClosingKind
 from cerata.projections.frame_table import Closing, FrameRow
 from cerata.projections.query import Query, loosened
 from cerata.projections.ranking import FulltextView
+from cerata.projections.scopes import is_within
 
 from .explanation import LeftOut
 from .gathered import Gathered, GatheredEvent
@@ -162,6 +163,19 @@ class Layers:
         if row is None:
             return 0
         return row.recorded if row.created is None else row.created
+
+    @cached_property
+    def unread(self) -> Mapping[int, Sequence[int]]:
+        """Events of later versions, by the frames that they put or name; they changed nothing."""
+        by_frame: dict[int, list[int]] = {}
+        for seq in self.base.frames.unread(self.base.n):
+            event = self.log.event(seq)
+            body = event.body
+            is_seen = self.base.scope is None or is_within(event.scope, self.base.scope)
+            if is_seen and isinstance(body, UnknownBody):
+                for frame in dict.fromkeys((seq, *names_unread(event.header, body))):
+                    by_frame.setdefault(frame, []).append(seq)
+        return by_frame
 
     # --- masks -----------------------------------------------------------------------------------
 

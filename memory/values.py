@@ -78,6 +78,8 @@ class Frame:
     """What is searched in place of the text, as of bytes."""
     size: int = 0
     """Bytes of content: of the UTF-8 text, or of the blob."""
+    unread: tuple[int, ...] = ()
+    """Events that put or name the frame and are of later versions: they are kept, not applied."""
 
     def to_dict(self) -> dict[str, JsonValue]:
         return {
@@ -101,6 +103,7 @@ class Frame:
             "chunk_count": self.chunk_count,
             "search_text": self.search_text,
             "size": self.size,
+            **({"unread": list(self.unread)} if self.unread else {}),
         }
 
 

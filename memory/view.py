@@ -14,7 +14,7 @@ from typing import ClassVar
 import msgspec
 
 from cerata.engine.errors import NotFound
-from cerata.engine.events import Draft, Event, PutFrame, Scope, once
+from cerata.engine.events import Draft, Event, PutFrame, Scope, UnknownBody, once
 from cerata.engine.handle import Handle
 from cerata.engine.head import Head
 from cerata.engine.log import Log
@@ -274,7 +274,10 @@ class View(Reads, Handle):
         body = event.body
         recorded = to_datetime(event.recorded)
         if not isinstance(body, PutFrame):
-            body = PutFrame(kind="erased")
+            kind = "erased"
+            if isinstance(body, UnknownBody):
+                kind = f"{body.kind} version {body.kind_version}"
+            body = PutFrame(kind=kind)
         text = body.text or ""
         if body.chunk_count is not None and body.chunk_index is None:
             text = self._joined(number)
@@ -300,6 +303,7 @@ class View(Reads, Handle):
             chunk_count=body.chunk_count,
             search_text=body.search_text,
             size=size,
+            unread=tuple(layers.unread.get(number, ())),
         )
 
     def _joined(self, document: int) -> str:

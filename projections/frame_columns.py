@@ -61,6 +61,8 @@ class Oddity(IntEnum):
     """It supersedes a frame by itself, or by one that the frame took the place of."""
     OUT_OF_RANGE = 5
     """It has a number that no column holds; it counts as not given."""
+    UNREAD = 6
+    """Its body is of a later version, or cannot be decoded, so that it changes nothing."""
 
 
 # Bits of the flags column, plain numbers because `|` on an IntFlag takes 1 us. On disk: never

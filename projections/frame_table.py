@@ -188,6 +188,12 @@ class Frames:
         kinds: list[int] = self._oddity_kind[: rows_up_to(self._oddity_seq, n)].tolist()
         return {Oddity(kind): count for kind, count in sorted(Counter(kinds).items())}
 
+    def unread(self, n: int) -> list[int]:
+        """Return the events up to n whose bodies are of later versions; they changed nothing."""
+        end = rows_up_to(self._oddity_seq, n)
+        seqs: list[int] = self._oddity_seq[:end][self._oddity_kind[:end] == Oddity.UNREAD].tolist()
+        return seqs
+
     # --- life and death --------------------------------------------------------------------------
 
     def closing_of(self, frame: int, n: int) -> Closing | None:

@@ -9,9 +9,9 @@ this projection knows life and death; others hold births and take a mask from he
 Rules of the fold, which never fails: the first closing of a frame wins, a later one is passed
 over; so is one that would make a frame take its own place by a detour. What took the place of a
 frame never closes along with it, even where it stands below it. A reference to what is not an
-earlier putFrame, a payload that was erased, and a number that no column holds, which then counts
-as not given, are oddities. Kinds of events that are not handled leave no trace, so that a process
-that knows more kinds has the same state.
+earlier putFrame, a payload that was erased or is of a later version, and a number that no column
+holds, which then counts as not given, are oddities. Kinds of events that are not handled leave no
+trace, so that a process that knows more kinds has the same state.
 """
 
 from collections.abc import Sequence
@@ -21,7 +21,13 @@ import msgspec
 import numpy as np
 import numpy.typing as npt
 
-from cerata.engine.events import DeleteFrame, PutEmbedding, PutFrame, SupersedeFrame
+from cerata.engine.events import (
+    DeleteFrame,
+    PutEmbedding,
+    PutFrame,
+    SupersedeFrame,
+    UnknownBody,
+)
 
 from .column_fold import ScopedFold
 from .frame_columns import (
@@ -130,7 +136,7 @@ class FramesProjection(ScopedFold[FrameColumns]):
         )
 
     def _unreadable(self, event: FoldedEvent) -> PutFrame:
-        self._columns.note(event.seq, Oddity.ERASED)
+        self._columns.note(event.seq, _missing(event))
         return _UNREADABLE
 
     def _held(
@@ -161,8 +167,8 @@ class FramesProjection(ScopedFold[FrameColumns]):
         if isinstance(body, PutEmbedding) and row is not None:
             columns.embed(row, seq, body.embedding.space)
         else:
-            erased = not isinstance(body, PutEmbedding)
-            columns.note(seq, Oddity.ERASED if erased else Oddity.UNKNOWN_REFERENCE)
+            is_read = isinstance(body, PutEmbedding)
+            columns.note(seq, Oddity.UNKNOWN_REFERENCE if is_read else _missing(event))
 
     def _close(self, event: FoldedEvent) -> None:
         """Close a frame and what hangs below it, unless it is closed already."""
@@ -180,7 +186,7 @@ class FramesProjection(ScopedFold[FrameColumns]):
             else:
                 instead = columns.replacements(new_row, before=seq)
         else:
-            columns.note(seq, Oddity.ERASED)
+            columns.note(seq, _missing(event))
             return
         row = columns.row_of(target, before=seq)
         if row is None:
@@ -197,6 +203,11 @@ class FramesProjection(ScopedFold[FrameColumns]):
             for child in columns.links.below(row, limit, but=instead):
                 if not columns.is_closed(child):
                     columns.close(child, seq, along, by)
+
+
+def _missing(event: FoldedEvent) -> Oddity:
+    """Return why an event's body is not there."""
+    return Oddity.UNREAD if isinstance(event.body, UnknownBody) else Oddity.ERASED
 
 
 def _flags(body: PutFrame) -> int:
