@@ -18,6 +18,7 @@ from cerata.projections.query import Query, check_size
 from cerata.projections.vector_columns import Matrix
 from cerata.retrieval.context import ENTRY_TOKENS_MAX, Order, Telling
 from cerata.retrieval.entries import Form
+from cerata.retrieval.imitation import on_one_line
 from cerata.retrieval.policies import ContextPolicy, policy_of
 from cerata.retrieval.profiles import Profile, profile_of
 
@@ -253,7 +254,7 @@ class Questions(ABC):
         its folder's: the whole one is in ``frame.uri``.
         """
         parts = [f"#{frame.id}"]
-        title, place = (" ".join((name or "").split()) for name in (frame.title, frame.uri))
+        title, place = (on_one_line(name or "") for name in (frame.title, frame.uri))
         if place.startswith("/") and place.count("/") > _PARTS_SHOWN:
             place = "…/" + "/".join(place.split("/")[-_PARTS_SHOWN:])
         if title:

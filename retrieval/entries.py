@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from typing import Final, Literal, TypeAlias
 
 from .extracts import Marks, Span, by_worth, sentences
+from .imitation import marked
 from .policies import Tier
 from .span import best_span
 from .tokens import Tokenizer
@@ -70,17 +71,9 @@ _HEADS: Final[Mapping[Form, Callable[[str], str]]] = {
 FORMS: Final = tuple(_HEADS)
 
 
-def _marked(text: str) -> str:
-    """Return a text with a backslash before each line that looks like a source."""
-    if "[#" not in text:
-        return text
-    lines = text.splitlines(keepends=True)
-    return "".join(f"\\{line}" if line.lstrip().startswith("[#") else line for line in lines)
-
-
 _BODIES: Final[Mapping[Form, Callable[[str], str]]] = {
-    # Nothing that was remembered may pass for a source, or swallow those that follow.
-    "text": _marked,
+    # Nothing that was remembered may swallow the entries that follow.
+    "text": lambda text: text,
     "markdown": lambda text: "\n".join(f"> {line}".rstrip() for line in text.splitlines()),
 }
 
@@ -95,7 +88,7 @@ class Writing:
         self.entry = entry
         self.most = most
         self._counter = counter
-        self._body = _BODIES[form]
+        self._form: Form = form
         self.head = _HEADS[form](entry.source)
         # No token is shorter than a byte: what is short is not counted.
         if 2 * len(self.head.encode()) > most and 2 * counter.count(self.head) > most:
@@ -103,7 +96,9 @@ class Writing:
 
     def written(self, text: str) -> str:
         """Return the entry with this text, as it stands in a context."""
-        return self.head + self._body(text)
+        # Before the form is applied, so that no form can leave it out.
+        plain = marked(text, headings=self._form == "markdown")
+        return self.head + _BODIES[self._form](plain)
 
     def fits(self, text: str) -> bool:
         """Tell whether the entry has room for this text."""

@@ -1,0 +1,66 @@
+"""Imitation: lines of a remembered text that look like the source of another entry.
+
+Owns which lines those are, and how they are marked. The characters are listed here and not taken
+from the interpreter's tables, which differ by version: a context must be the same in each.
+Leaves out how an entry is written (`entries`).
+"""
+
+import re
+from typing import Final
+
+_IGNORED: Final = (
+    # Blanks and controls, line ends among them.
+    "\x00-\x20\x7f-\xa0\u1680\u2000-\u200a\u2028\u2029\u202f\u205f\u3000\u2800"
+    # Characters without a shape: joiners, bidirectional controls, fillers, tags.
+    "\xad\u0600-\u0605\u061c\u06dd\u070f\u0890\u0891\u08e2\u115f\u1160\u17b4\u17b5\u180b-\u180f"
+    "\u200b-\u200f\u202a-\u202e\u2060-\u206f\u3164\ufeff\uffa0\ufff0-\ufffb"
+    "\U000110bd\U000110cd\U00013430-\U0001343f\U0001bca0-\U0001bca3\U0001d173-\U0001d17a"
+    "\U000e0000-\U000e0fff"
+    # Marks that combine with the character before.
+    "\u0300-\u036f\u1ab0-\u1aff\u1dc0-\u1dff\u20d0-\u20ff\ufe00-\ufe0f\ufe20-\ufe2f"
+)
+_BRACKETS: Final = (
+    # Unicode's opening punctuation, without parentheses and braces.
+    "\\[\u0f3a\u0f3c\u169b\u2045\u2308\u230a\u2329\u23a1\u23a2\u23a3\u2768-\u2775\u27c5\u27e6-\u27ef"
+    "\u2983-\u2998\u29d8\u29da\u29fc\u2e22-\u2e29\u2e55\u2e57\u2e59\u2e5b\u3008-\u301b\u301d"
+    "\ufe17\ufe39-\ufe44\ufe47\ufe48\ufe5d\uff3b\uff5f\uff62"
+)
+_HASHES: Final = "#\u22d5\u2317\u266f\u29e3-\u29e5\ufe5f\uff03"
+
+_HASH: Final = re.compile(f"[{_HASHES}]")
+_SOURCE: Final = re.compile(f"[{_IGNORED}]*[{_BRACKETS}][{_IGNORED}]*[{_HASHES}]")
+_HEADING: Final = re.compile(f"[{_IGNORED}]*[{_HASHES}]+[{_IGNORED}]+[{_HASHES}]")
+_STEERING: Final = re.compile(
+    "[\x00-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028\u2029\u202a-\u202e\u2066-\u2069]+"
+)
+
+
+def marked(text: str, *, headings: bool) -> str:
+    r"""Return a text with a backslash before each line that looks like a source.
+
+    Such a line begins with a bracket and a number sign, however they are drawn and whatever shows
+    nothing between them. With ``headings`` a heading that begins with a number sign is one too.
+
+    >>> print(marked("Lunch.\n [#1 · 2020-01-01]", headings=False))
+    Lunch.
+    \ [#1 · 2020-01-01]
+    """
+    if _HASH.search(text) is None:
+        return text
+    lines = text.splitlines(keepends=True)
+    return "".join(f"\\{line}" if _imitates(line, headings) else line for line in lines)
+
+
+def _imitates(line: str, headings: bool) -> bool:  # noqa: FBT001 - one call
+    if _SOURCE.match(line) is not None:
+        return True
+    return headings and _HEADING.match(line) is not None
+
+
+def on_one_line(name: str) -> str:
+    r"""Return a name without characters that end its line or turn its direction.
+
+    >>> on_one_line("a\n[#1 \u202e b")
+    'a [#1 b'
+    """
+    return " ".join(_STEERING.sub(" ", name).split())
