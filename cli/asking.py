@@ -132,7 +132,8 @@ def run_recall(options: Namespace, output: Output) -> int:
     said: dict[str, JsonValue] = {"query": query, **context.to_dict()}
     if options.format in ("json", "messages"):
         shown = said if options.format == "json" else context.to_messages()
-        output.line(json.dumps(shown, ensure_ascii=False, indent=2))
+        if not output.as_json:
+            output.json_text(json.dumps(shown, ensure_ascii=False, indent=2))
     else:
         if context.text:
             output.line(context.text)

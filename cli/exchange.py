@@ -61,7 +61,7 @@ def run_export(options: Namespace, output: Output) -> int:
         lines = view.export_facts(history=options.history)
         if options.to == _STREAM:
             for line in lines:
-                print(line)
+                output.json_text(line)
             return 0
         count = 0
         with new_file(options.to) as file:

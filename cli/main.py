@@ -17,7 +17,7 @@ from cerata.engine.errors import CerataError, Locked, StorageFailed
 from .arguments import parser
 from .completion import answer_shell
 from .holders import holders_of
-from .output import Output
+from .output import Output, visible
 
 INTERRUPTED = 130
 DEBUG_VARIABLE = "CERATA_DEBUG"
@@ -57,7 +57,7 @@ def main(arguments: Sequence[str] | None = None, environment: Environment | None
         what = "Cannot write the answer" if error.filename is None else "The system refused"
         where = error.filename or "output"
         failure = StorageFailed(f"{what}: {error.strerror}", where=str(where))
-        print(f"error: {failure}", file=sys.stderr)
+        print(f"error: {visible(str(failure))}", file=sys.stderr)
         return failure.exit_code
     return code
 

@@ -1,6 +1,7 @@
 """Output: for people on a terminal, plain in a pipe, one JSON object, or one an item."""
 
 import json
+import re
 import shutil
 import sys
 from collections.abc import Callable, Generator, Mapping
@@ -20,12 +21,49 @@ _CONTROLS = dict.fromkeys((*range(32), *range(127, 160)), "�")
 """Stored text must not steer the terminal that shows it; line ends and tabs are let through."""
 del _CONTROLS[ord("\n")], _CONTROLS[ord("\t")]
 
+_TURNING = "\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069"
+"""Bidirectional controls: with them a text shows its characters in another order."""
+_BIDIRECTIONAL = re.compile(f"[{_TURNING}]")
+_ESCAPED = re.compile(f"[\x7f-\x9f{_TURNING}]")
 
-def _plain(text: Text) -> Text:
-    """Return a styled text without control characters; it keeps its length and its styles."""
+
+def visible(text: str) -> str:
+    r"""Return a text that cannot steer the terminal that shows it.
+
+    Control characters become one mark each, bidirectional controls their code.
+
+    >>> visible("pay \u202eeve\x1b[2J").replace("\u2039", "<").replace("\u203a", ">")
+    'pay <U+202E>eve�[2J'
+    """
+    return _BIDIRECTIONAL.sub(_named, text.translate(_CONTROLS))
+
+
+def _named(found: re.Match[str]) -> str:
+    return f"\u2039U+{ord(found[0]):04X}\u203a"
+
+
+def _escaped(found: re.Match[str]) -> str:
+    return f"\\u{ord(found[0]):04x}"
+
+
+def _plain(text: Text, *, is_terminal: bool) -> Text:
+    """Return a styled text without control characters; it keeps its styles.
+
+    Bidirectional controls are shown on a terminal, and stay elsewhere.
+    """
     plain = text.copy()
     plain.plain = text.plain.translate(_CONTROLS)
-    return plain
+    if not is_terminal or _BIDIRECTIONAL.search(plain.plain) is None:
+        return plain
+    ends = [at for found in _BIDIRECTIONAL.finditer(plain.plain) for at in found.span()]
+    shown = Text(style=plain.style)
+    for piece in plain.divide(ends):
+        part = Text(visible(piece.plain))
+        for span in piece.spans:
+            # To the end: a control's name is longer than the control.
+            part.stylize(span.style, span.start, span.end if span.end < len(piece) else None)
+        shown.append_text(part)
+    return shown
 
 
 class _Terminal(Console):
@@ -49,6 +87,8 @@ class Output:
         self._answered = False
         self._held: list[Callable[[], None]] | None = None
         self._console = _Terminal(highlight=False, soft_wrap=True)
+        # None: standard output was closed before us.
+        self._is_terminal = sys.stdout is not None and sys.stdout.isatty()
         self._errors = Console(stderr=True, highlight=False, soft_wrap=True)
 
     @property
@@ -59,8 +99,12 @@ class Output:
     def line(self, text: str | Text = "", *, style: str | None = None) -> None:
         """Print a line for people."""
         if not self.as_json:
-            shown = text.translate(_CONTROLS) if isinstance(text, str) else _plain(text)
+            shown = self._shown(text)
             self._print(lambda: self._console.print(shown, style=style, markup=False))
+
+    def _shown(self, text: str | Text) -> Text:
+        plain = Text(text) if isinstance(text, str) else text
+        return _plain(plain, is_terminal=self._is_terminal)
 
     def _print(self, print_it: Callable[[], None]) -> None:
         """Print now, or once the bar is gone that would be written over."""
@@ -73,6 +117,8 @@ class Output:
         """Print parts as one line that the terminal holds: line ends become spaces, the rest …."""
         line = Text.assemble(" " * indent, *parts)
         line.plain = line.plain.translate(_ONE_LINE)
+        # Before it is cut: a character that is made visible takes more room.
+        line = self._shown(line)
         line.truncate(self.width, overflow="ellipsis")
         line.rstrip()
         self.line(line)
@@ -81,7 +127,7 @@ class Output:
         """Print a text in at most so many lines, broken between words."""
         if self.as_json:
             return
-        folded = text.wrap(self._console, self.width - indent, no_wrap=False)
+        folded = self._shown(text).wrap(self._console, self.width - indent, no_wrap=False)
         for number, line in enumerate(folded[:lines]):
             line.rstrip()
             if number == lines - 1 and len(folded) > lines:
@@ -96,7 +142,7 @@ class Output:
             self.line(Text.assemble(head, value))
             return
         width = self.width - len(label)
-        folded = Text(value).wrap(self._console, width, no_wrap=False)
+        folded = self._shown(value).wrap(self._console, width, no_wrap=False)
         for number, line in enumerate(folded[:lines]):
             line.rstrip()
             if number == lines - 1 and len(folded) > lines:
@@ -110,16 +156,20 @@ class Output:
             return
         self._answered = True
         if not self._as_lines or items is None:
-            print(json.dumps(value, ensure_ascii=False, indent=2))
+            self.json_text(json.dumps(value, ensure_ascii=False, indent=2))
             return
         found = value[items]
         assert isinstance(found, list)
         for item in found:
-            print(json.dumps(item, ensure_ascii=False))
+            self.json_text(json.dumps(item, ensure_ascii=False))
+
+    def json_text(self, text: str) -> None:
+        """Print JSON; on a terminal what could steer it is escaped, and the value is the same."""
+        print(_ESCAPED.sub(_escaped, text) if self._is_terminal else text)
 
     def warn(self, text: str) -> None:
         """Say something that went wrong and did not stop the verb."""
-        said = Text.assemble(("note: ", "yellow"), text.translate(_CONTROLS))
+        said = Text.assemble(("note: ", "yellow"), visible(text))
         self._print(lambda: self._errors.print(said))
 
     def error(self, error: CerataError) -> None:
@@ -129,9 +179,9 @@ class Output:
         """
         if self.as_json and not self._answered:
             indent = None if self._as_lines else 2
-            print(json.dumps(error.to_dict(), ensure_ascii=False, indent=indent))
+            self.json_text(json.dumps(error.to_dict(), ensure_ascii=False, indent=indent))
             return
-        said = str(error).translate(_CONTROLS)
+        said = visible(str(error))
         self._errors.print(Text.assemble(("error: ", "bold red"), said))
 
     @contextmanager

@@ -1,0 +1,168 @@
+"""Stored text does not steer a terminal, whichever verb shows it and in whichever form."""
+
+import json
+import re
+import sys
+from pathlib import Path
+
+import pytest
+
+import cerata
+from cerata import Entity
+from cerata.cli.output import visible
+
+from .conftest import Run
+from .test_words import verbs
+
+BIDIRECTIONAL = "".join(
+    map(chr, (0x61C, 0x200E, 0x200F, *range(0x202A, 0x202F), *range(0x2066, 0x206A)))
+)
+C1 = "".join(map(chr, range(0x7F, 0xA0)))
+C0 = "\x1b[2J\x07\b\r"
+EVIL = f"evil{BIDIRECTIONAL}{C1}{C0}end"
+SHOWN = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069]")
+COLOURS = re.compile(r"\x1b\[[0-9;]*m")
+
+NAME = EVIL.replace("\x07", "").replace("\r", "").replace("\b", "")
+"""What may name a file: the memory, and a folder of notes."""
+
+COMMANDS: dict[str, tuple[tuple[str, ...], ...]] = {
+    "remember": (("remember", "notes"), ("remember", EVIL)),
+    "put": (("put", EVIL, "--tag", EVIL),),
+    "recall": (
+        ("recall", "evil"),
+        ("recall", "evil", "--format", "markdown"),
+        ("recall", "evil", "--format", "json"),
+        ("recall", "evil", "--format", "messages", "--framing"),
+        ("recall", EVIL, "--policy", EVIL),
+    ),
+    "search": (("search", "evil", "--explain"), ("search", f"none{EVIL}", "--tag", EVIL)),
+    "show": (("show", "1", "2"),),
+    "access": (("access",), ("access", "1", "--record")),
+    "frames": (("frames", "--superseded"),),
+    "facts": (
+        ("facts", "--evidence", "--retracted"),
+        ("facts", "--matching", "evil"),
+        ("facts", "--conflicts"),
+        ("facts", EVIL),
+        ("facts", f"no{EVIL}"),
+    ),
+    "graph": (
+        ("graph", EVIL),
+        ("graph", EVIL, "--hops", "2"),
+        ("graph", EVIL, "--to", f"b{EVIL}"),
+        ("graph", EVIL, "--together"),
+    ),
+    "extract": (("extract", "--dry-run"), ("extract",)),
+    "embed": (("embed", "--revision", "2"),),
+    "export": (("export", "--facts"), ("export", "--facts", "--history", "facts.jsonl")),
+    "import": (("import", "lines.jsonl"),),
+    "why": (("why", "4"),),
+    "link": (("link", "4", "supports", "5"), ("link", "4", EVIL, "5")),
+    "unlink": (("unlink", "7"),),
+    "timeline": (("timeline",),),
+    "log": (("log",), ("log", "--oneline")),
+    "history": (("history", "1"), ("history", "2")),
+    "diff": (("diff", "0"), ("diff", "0", EVIL)),
+    "supersede": (("supersede", "2", EVIL),),
+    "delete": (("delete", "2"),),
+    "tag": (("tag",), ("tag", EVIL), ("tag", f"x{EVIL}", "--at", EVIL)),
+    "info": (("info",),),
+    "verify": (("verify",),),
+    "rebuild": (("rebuild",), ("rebuild", EVIL)),
+    "checkpoint": (("checkpoint",),),
+    "backup": (("backup", f"copy-{NAME}"),),
+    "doctor": (("doctor",),),
+    "repair": (("repair",),),
+    "tour": (("tour", EVIL),),
+    "crash-test": (("crash-test", EVIL), ("crash-test", "broken.py")),
+    "completion": (("completion", "bash"),),
+}
+"""Commands of each verb, over a memory that has hostile text wherever text can be."""
+
+REFUSED = ("embed", "import", "tour", "crash-test")
+"""Verbs of which every command above is refused, with a message that names what was given."""
+
+
+@pytest.fixture
+def terminal(run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Run:
+    """Run commands as on a terminal, in a folder with a hostile memory and hostile files."""
+    monkeypatch.setenv("CERATA_PAGER", "")
+    monkeypatch.setenv("CERATA_FILE", f"{NAME}.cera")
+    notes = tmp_path / "notes"
+    notes.mkdir()
+    (notes / f"{NAME}.md").write_text(f"# {EVIL}\n\nevil")
+    (tmp_path / "broken.py").write_text(f"raise ValueError({EVIL!r})")
+    (tmp_path / "lines.jsonl").write_text(json.dumps({EVIL: EVIL}) + "\n")
+    with cerata.open(tmp_path / f"{NAME}.cera", scope={"tenant": "default"}) as store:
+        store.put_frame(
+            f"{EVIL} lives in Oslo. Anna works at {EVIL}.",
+            title=EVIL,
+            uri=EVIL,
+            tags=[EVIL],
+            labels=[EVIL],
+            kind=EVIL,
+            role=EVIL,
+            metadata={EVIL: EVIL},
+        )
+        store.supersede(1, EVIL)
+        store.assert_fact(EVIL, EVIL, Entity(f"b{EVIL}"), evidence=[2])
+        store.assert_fact(EVIL, f"is{EVIL}", EVIL, evidence=[2], assumptions=[EVIL])
+        store.put_entity(EVIL, kind=EVIL, aliases=[f"alias {EVIL}"])
+        store.link(4, "supports", 5)
+
+    def call(*arguments: str, is_terminal: bool = True) -> tuple[int, str, str]:
+        monkeypatch.setattr(sys.stdout, "isatty", lambda: is_terminal)
+        return run(*arguments)
+
+    return call
+
+
+def test_every_verb_is_tried() -> None:
+    """A verb that is added joins the tests below."""
+    assert set(COMMANDS) == set(verbs())
+
+
+@pytest.mark.parametrize("verb", COMMANDS)
+def test_people_see_what_would_steer_their_terminal(terminal: Run, verb: str) -> None:
+    """A name that shows its letters in another order passes for another name."""
+    codes: list[int] = []
+    for command in COMMANDS[verb]:
+        code, out, err = terminal(*command)
+        codes.append(code)
+        assert code != 70, err
+        assert SHOWN.findall(COLOURS.sub("", out)) == [], command
+        assert SHOWN.findall(COLOURS.sub("", err)) == [], command
+    # Else the verb would not have come to what it shows.
+    assert min(codes) <= 1 or verb in REFUSED, codes
+
+
+@pytest.mark.parametrize("verb", [verb for verb in COMMANDS if verb not in ("completion", "tour")])
+def test_json_on_a_terminal_is_escaped_and_equal(terminal: Run, verb: str) -> None:
+    """What is escaped has the same value: a program reads what it read before."""
+    for command in COMMANDS[verb]:
+        _, out, _ = terminal(*command, "--json")
+        assert SHOWN.findall(out) == [], command
+        if out and verb != "export":
+            json.loads(out)
+
+
+def test_the_value_is_that_of_a_pipe(terminal: Run) -> None:
+    """In a pipe nothing is escaped that JSON does not ask for."""
+    commands = (("show", "2", "--json"), ("search", "evil", "--json"))
+    shown = [terminal(*command)[1] for command in commands]
+    piped = [terminal(*command, is_terminal=False)[1] for command in commands]
+    assert shown != piped
+    assert list(map(json.loads, shown)) == list(map(json.loads, piped))
+    assert EVIL in [frame["text"] for frame in json.loads(piped[0])["frames"]]
+
+
+def test_a_control_is_named() -> None:
+    """Who reads it can look it up; styles and the other characters stay."""
+    assert visible("pay \u202eeve\u2069\x9b") == "pay \u2039U+202E\u203aeve\u2039U+2069\u203a�"
+
+
+def test_a_pipe_gets_the_text_as_it_is(terminal: Run) -> None:
+    """Hebrew and Arabic texts need these characters, and a model may read them."""
+    assert BIDIRECTIONAL in terminal("show", "1", is_terminal=False)[1]
+    assert BIDIRECTIONAL not in terminal("show", "1")[1]
