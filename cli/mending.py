@@ -17,12 +17,19 @@ from .parser import Adding, add_verb, did_you_mean
 
 def add_verbs(adding: Adding) -> None:
     """Add verify, rebuild, checkpoint, backup, doctor and repair."""
-    add_verb(
+    verify = add_verb(
         adding,
         "verify",
         "recompute every hash and index, and compare",
         run_verify,
-        examples=("verify", "verify --json | jq .ok"),
+        examples=(
+            "verify",
+            "verify --json | jq .ok",
+            "verify --head 8123:9f3c…",
+        ),
+    )
+    verify.add_argument(
+        "--head", metavar="SEQ:ROOT", help="compare with a head that 'cerata head' printed before"
     )
     rebuild = add_verb(
         adding,
@@ -77,7 +84,7 @@ def run_verify(options: Namespace, output: Output) -> int:
         reading(options) as store,
         output.progress("verifying", store.head.seq) as steps,
     ):
-        found = store.verify(steps.stand)
+        found = store.verify(steps.stand, against=options.head)
     for problem in found.log.problems:
         output.paragraph(Text.assemble(("damaged: ", "bold red"), str(problem)), indent=0, lines=4)
     for divergence in found.divergences:
@@ -86,6 +93,14 @@ def run_verify(options: Namespace, output: Output) -> int:
         )
     for note in found.notes:
         output.paragraph(Text.assemble(("note: ", "yellow"), note), indent=0, lines=4)
+    check, code = found.against, 0 if found.ok else 1
+    if check is not None and check.diverged is not None:
+        said = Text.assemble((f"{check.outcome}: ", "bold red"), str(check.diverged))
+        output.paragraph(said, indent=0, lines=6)
+        code = check.diverged.exit_code
+    elif check is not None and check.outcome == "unreadable":
+        why = f"events up to the head at event {check.head.seq:,} cannot be read"
+        output.paragraph(Text.assemble(("not compared: ", "yellow"), why), indent=0, lines=4)
     if found.ok:
         names = ", ".join(sorted(found.digests))
         output.line(
@@ -95,10 +110,12 @@ def run_verify(options: Namespace, output: Output) -> int:
             )
         )
         output.paragraph(Text(f"{names} equal their replay"), indent=4, lines=4)
-    else:
+        if check is not None:
+            output.line(f"    the head at event {check.head.seq:,} agrees")
+    elif found.log.problems or found.divergences or found.notes:
         output.line("'cerata doctor' says what to do.", style="dim")
     output.result(found.to_dict())
-    return 0 if found.ok else 1
+    return code
 
 
 def run_rebuild(options: Namespace, output: Output) -> int:

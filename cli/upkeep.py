@@ -1,4 +1,4 @@
-"""What this is and what is in the file: info, and the command without a verb."""
+"""What this is and what is in the file: info, head, and the command without a verb."""
 
 from argparse import Namespace
 from collections.abc import Iterator, Mapping
@@ -7,14 +7,15 @@ from typing import cast
 import cerata
 from cerata.engine.errors import NotFound
 from cerata.engine.events import JsonValue
+from cerata.projections.times import to_datetime
 
-from .opening import file_of, reading
+from .opening import file_of, reading, view_of
 from .output import Output, bytes_text, counted
 from .parser import Adding, add_verb
 
 
 def add_verbs(adding: Adding) -> None:
-    """Add info."""
+    """Add info and head."""
     add_verb(
         adding,
         "info",
@@ -22,6 +23,14 @@ def add_verbs(adding: Adding) -> None:
         run_info,
         reads=True,
         examples=("info", "info --at HEAD~5", "info --json | jq .size_bytes"),
+    )
+    add_verb(
+        adding,
+        "head",
+        "the newest point as a text to keep elsewhere",
+        run_head,
+        reads=True,
+        examples=("head > brain.head", "head --at before-the-move", "head --json | jq .root"),
     )
 
 
@@ -54,6 +63,24 @@ def run_info(options: Namespace, output: Output) -> int:
     for label, value in _lines(facts):
         output.row((f"{label:<14}", "dim" if label.startswith(" ") else "bold"), value)
     output.result(facts)
+    return 0
+
+
+def run_head(options: Namespace, output: Output) -> int:
+    """Print the head; 'cerata verify --head' compares the file with it later."""
+    with reading(options) as store:
+        head = view_of(store, options).head
+        output.line(head.text)
+        output.result(
+            {
+                "head": head.seq,
+                "recorded": to_datetime(head.recorded).isoformat() if head.seq else None,
+                "chain": head.chain.hex(),
+                "root": head.root.hex(),
+                "log_id": head.log_id.hex(),
+                "text": head.text,
+            }
+        )
     return 0
 
 

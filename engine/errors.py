@@ -4,6 +4,7 @@ Classes are kinds that a caller acts on, and each is also the built-in that it s
 
     CerataError(Exception)
     ├── Corrupt(ValueError)              damage inside acknowledged data; carries its place
+    │   └── Diverged                     the file contradicts a head that was kept elsewhere
     ├── Locked(TimeoutError)             another process or thread holds the file
     ├── Conflict(ValueError)             the log moved on, or the thing is already closed
     │   └── IdempotencyConflict          the same key came with other arguments
@@ -24,7 +25,7 @@ A message says what is wrong, where, and what to do. ``exit_code`` is what the c
 returns for the class; docs/errors.md lists them.
 """
 
-from typing import ClassVar
+from typing import ClassVar, Literal
 
 
 class CerataError(Exception):
@@ -84,6 +85,31 @@ class Corrupt(CerataError, ValueError):
         if where is None and offset is not None:
             where = f"offset {offset:,}"
         super().__init__(what, where=where, remedy=remedy)
+
+
+class Diverged(Corrupt):
+    """The file contradicts a head that was kept elsewhere.
+
+    ``kind`` is "rollback" if the file ends before the head, "fork" if its events up to the head
+    are other ones, "foreign" if it is of another log. ``remembered`` and ``found`` are the texts of
+    both heads, that of the file at the same event, or where it ends.
+    """
+
+    def __init__(
+        self,
+        what: str,
+        *,
+        where: str | None = None,
+        remedy: str | None = None,
+        offset: int | None = None,
+        kind: Literal["rollback", "fork", "foreign"] = "fork",
+        remembered: str | None = None,
+        found: str | None = None,
+    ) -> None:
+        self.kind: Literal["rollback", "fork", "foreign"] = kind
+        self.remembered = remembered
+        self.found = found
+        super().__init__(what, where=where, remedy=remedy, offset=offset)
 
 
 class Locked(CerataError, TimeoutError):

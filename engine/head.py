@@ -63,6 +63,11 @@ class Head(msgspec.Struct, frozen=True, eq=False):
         """The Merkle root over the leaves of events 1 to ``seq``."""
         return self._log.root_at(self.seq)
 
+    @property
+    def text(self) -> str:
+        """The head as a text to keep elsewhere, ``SEQ:ROOT:LOG``; `Store.verify` takes it."""
+        return f"{self.seq}:{self.root.hex()}:{self.log_id.hex()}"
+
 
 class KeptHashes(msgspec.Struct, frozen=True):
     """The hashes of a head that was copied or pickled; None where its log was closed by then."""

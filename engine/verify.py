@@ -26,6 +26,7 @@ from .integrity import Tree, chain_start, chain_through
 from .limits import PAGE_SIZE
 from .reader import Reader, leaves_of, wire_event
 from .recovery import Found, examine, spill_end
+from .remembered import HeadCheck, HeadComparison, RememberedHead
 
 if TYPE_CHECKING:
     from .events import JsonValue
@@ -73,6 +74,8 @@ class LogVerification:
     torn_bytes: int
     dead_bytes: int
     problems: tuple[Problem, ...]
+    against: HeadCheck | None = None
+    """How the log compares with a remembered head; None if none was given."""
 
     @property
     def events(self) -> int:
@@ -81,8 +84,9 @@ class LogVerification:
 
     @property
     def ok(self) -> bool:
-        """Whether nothing is wrong."""
-        return not self.problems
+        """Whether nothing is wrong, and a remembered head agrees."""
+        check = self.against
+        return not self.problems and (check is None or check.outcome == "agrees")
 
     def to_dict(self) -> "dict[str, JsonValue]":
         """Return the result as plain values."""
@@ -98,9 +102,14 @@ class LogVerification:
         }
 
 
-def verify_log(log: "Log", progress: Progress | None = None) -> LogVerification:
-    """Verify the file behind a handle as it stands now; others may go on writing to it."""
-    return _Verifier(log, progress or _silent).run()
+def verify_log(
+    log: "Log", progress: Progress | None = None, against: RememberedHead | None = None
+) -> LogVerification:
+    """Verify the file behind a handle as it stands now; others may go on writing to it.
+
+    With ``against`` it is also compared with a head that was kept elsewhere.
+    """
+    return _Verifier(log, progress or _silent, against).run()
 
 
 def _silent(doing: str, done: int, total: int) -> None:
@@ -108,9 +117,11 @@ def _silent(doing: str, done: int, total: int) -> None:
 
 
 class _Verifier:
-    def __init__(self, log: "Log", progress: Progress) -> None:
+    def __init__(self, log: "Log", progress: Progress, against: RememberedHead | None) -> None:
         self._log = log
         self._progress = progress
+        self._against = against
+        self._comparison = None if against is None else HeadComparison(against)
         self._file = log.file.file
         self._problems: list[Problem] = []
         self._extents = 0
@@ -154,7 +165,15 @@ class _Verifier:
             torn_bytes=0 if found is None else found.report.cut_bytes,
             dead_bytes=dead,
             problems=tuple(self._problems),
+            against=self._checked(found),
         )
+
+    def _checked(self, found: Found | None) -> HeadCheck | None:
+        if self._comparison is None or self._against is None:
+            return None
+        if found is None or (found.damage is not None and found.head_seq < self._against.seq):
+            return HeadCheck(self._against, "unreadable")
+        return self._comparison.result(found.head_seq, found.page.log_id, self._log.path)
 
     def _add(self, offset: int | None, text: str) -> None:
         if len(self._problems) < _PROBLEMS_MAX:
@@ -328,7 +347,10 @@ class _Verifier:
             if payload is not None and payload.key is not None:
                 hashed = key_hash(tenant_of(payload.scope), payload.key)
                 self._keyed.append((hashed, batch.first_seq))
-            leaves += leaves_of(batch, batch.events)
+            batch_leaves = leaves_of(batch, batch.events)
+            leaves += batch_leaves
+            if self._comparison is not None:
+                self._comparison.take_in(batch.first_seq, batch_leaves)
             if len(leaves) >= _LEAVES_MAX:
                 chain, tree = _bound(chain, tree, leaves)
                 leaves.clear()

@@ -25,6 +25,7 @@ from cerata.engine.loading import loading
 from cerata.engine.log import Log, SyncPolicy
 from cerata.engine.opening import path_name
 from cerata.engine.recovery import RecoveryReport
+from cerata.engine.remembered import RememberedHead
 from cerata.projections.registry import Registry
 from cerata.projections.rows import RowProjection
 from cerata.projections.scopes import is_within
@@ -292,12 +293,28 @@ class Store(Writes):
         fold = replayed(self._log, registry=self._fold.registry) if replay else self._fold
         return fold.digests()
 
-    def verify(self, progress: Callable[[str, int, int], None] | None = None) -> "Verification":
-        """Recompute every hash and projection from the log and compare; writes nothing."""
+    def verify(
+        self,
+        progress: Callable[[str, int, int], None] | None = None,
+        *,
+        against: Head | str | None = None,
+    ) -> "Verification":
+        """Recompute every hash and projection from the log and compare; writes nothing.
+
+        ``against`` is a head that was kept elsewhere, as ``head.text`` or 'cerata head' gives it.
+        The root over its events is recomputed from the events. ``found.against.outcome`` is
+        "agrees", "rollback", "fork", "foreign" or "unreadable"; ``found.against.diverged`` is the
+        `Diverged` of the three that contradict it, which is not raised. A `Head` of this store
+        computes its hashes from this file, so keep the text.
+
+        Raises:
+            InvalidInput: ``against`` is no head.
+        """
         with loading("the part that verifies"):
             from cerata.replay.verify import verify
 
-        return verify(self._log, self._fold, progress)
+        head = None if against is None else RememberedHead.of(against)
+        return verify(self._log, self._fold, progress, head)
 
     def rebuild(
         self,

@@ -14,6 +14,7 @@ from cerata.engine.errors import Corrupt, ProjectionFailed
 from cerata.engine.format.extent import ExtentKind
 from cerata.engine.format.toc import LedgerEntry, SavedProjection
 from cerata.engine.log import Log
+from cerata.engine.remembered import HeadCheck, RememberedHead
 from cerata.engine.verify import LogVerification, verify_log
 from cerata.projections.projection import Projection
 from cerata.projections.ranges import Range
@@ -79,8 +80,13 @@ class Verification:
 
     @property
     def ok(self) -> bool:
-        """Whether the file is whole and every projection equals its replay."""
-        return not (self.log.problems or self.divergences or self.notes)
+        """Whether the file is whole, every projection equals its replay, and a head agrees."""
+        return self.log.ok and not (self.divergences or self.notes)
+
+    @property
+    def against(self) -> HeadCheck | None:
+        """How the file compares with the head that was given; None if none was."""
+        return self.log.against
 
     def to_dict(self) -> "dict[str, JsonValue]":
         return {
@@ -90,12 +96,18 @@ class Verification:
             "diverging": list(self.diverging),
             "divergences": [found.to_dict() for found in self.divergences],
             "notes": list(self.notes),
+            "against": None if self.against is None else self.against.to_dict(),
         }
 
 
-def verify(log: Log, fold: Fold, progress: Progress | None = None) -> Verification:
+def verify(
+    log: Log,
+    fold: Fold,
+    progress: Progress | None = None,
+    against: RememberedHead | None = None,
+) -> Verification:
     """Verify the log and its projections; cost: two passes over all events."""
-    found = verify_log(log, progress)
+    found = verify_log(log, progress, against)
     replaying = _Replaying(log, fold, progress or silent)
     try:
         replaying.run()

@@ -1,0 +1,147 @@
+"""Remembered heads: points of a log that were kept elsewhere, and a file compared with them.
+
+Owns their text and the comparison, which believes no stored hash: it takes the leaves of events.
+Leaves out reading the events (`verify`), and signatures.
+"""
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final, Literal
+
+from .errors import Diverged, InvalidInput
+from .head import Head
+from .integrity import Tree
+
+if TYPE_CHECKING:
+    from .events import JsonValue
+
+_TEXT: Final = re.compile(r"(0|[1-9][0-9]{0,18}):([0-9a-f]{64})(?::([0-9a-f]{32}))?")
+_REMEDY: Final = (
+    "Write nothing to the file. Compare your backups with 'cerata verify --head', and go on with "
+    "one that agrees."
+)
+
+
+@dataclass(frozen=True, slots=True)
+class RememberedHead:
+    """A head as it was kept: the root over events 1 to ``seq``, and the log's id if it is known.
+
+    >>> RememberedHead.parse("0:" + 32 * "0a").seq
+    0
+    """
+
+    seq: int
+    root: bytes
+    log_id: bytes | None = None
+
+    @classmethod
+    def of(cls, head: "Head | str") -> "RememberedHead":
+        """Return what a head says, or its text.
+
+        Raises:
+            InvalidInput: neither a head nor its text.
+        """
+        if isinstance(head, Head):
+            return cls(head.seq, head.root, head.log_id)
+        if isinstance(head, str):
+            return cls.parse(head)
+        raise InvalidInput(
+            f"A head must be a Head or its text, not {type(head).__name__}",
+            remedy="Give store.head, or the text that 'cerata head' prints.",
+        )
+
+    @classmethod
+    def parse(cls, text: str) -> "RememberedHead":
+        """Return the head of a text ``SEQ:ROOT`` or ``SEQ:ROOT:LOG``, hashes in hexadecimal.
+
+        Raises:
+            InvalidInput: the text has another form.
+        """
+        found = _TEXT.fullmatch(text.strip().lower())
+        if found is None:
+            raise InvalidInput(
+                f"The head {text!r} is not of the form SEQ:ROOT or SEQ:ROOT:LOG",
+                remedy="Give the whole text that 'cerata head' prints.",
+            )
+        seq, root, log_id = found.groups()
+        return cls(int(seq), bytes.fromhex(root), None if log_id is None else bytes.fromhex(log_id))
+
+    def __str__(self) -> str:
+        log_id = "" if self.log_id is None else f":{self.log_id.hex()}"
+        return f"{self.seq}:{self.root.hex()}{log_id}"
+
+
+@dataclass(frozen=True, slots=True)
+class HeadCheck:
+    """How a file compares with a remembered head.
+
+    ``outcome`` is "agrees", "unreadable" if an event up to the head cannot be read, or the kind of
+    ``diverged``: "rollback" if the file ends before the head, "fork" if the events up to it are
+    other ones, "foreign" if the file is of another log.
+    """
+
+    head: RememberedHead
+    outcome: Literal["agrees", "unreadable", "rollback", "fork", "foreign"]
+    diverged: Diverged | None = None
+    """The finding, which a caller can raise."""
+
+    def to_dict(self) -> "dict[str, JsonValue]":
+        """Return the comparison as plain values."""
+        error = self.diverged
+        return {
+            "head": str(self.head),
+            "outcome": self.outcome,
+            "what": None if error is None else error.what,
+            "where": None if error is None else error.where,
+            "remedy": None if error is None else error.remedy,
+        }
+
+
+class HeadComparison:
+    """A head, and the tree over the events that were read so far, from the first on."""
+
+    def __init__(self, head: RememberedHead) -> None:
+        self._head = head
+        self._tree = Tree()
+
+    def take_in(self, first_seq: int, leaves: Sequence[bytes]) -> None:
+        """Go on with the leaves of events; after a gap nothing more is taken in."""
+        tree = self._tree
+        if first_seq == tree.size + 1:
+            self._tree = tree.extend(leaves[: max(0, self._head.seq - tree.size)])
+
+    def result(self, head_seq: int, log_id: bytes, path: str) -> HeadCheck:
+        """Return how the file compares whose log ends at ``head_seq``."""
+        head = self._head
+        if head.log_id is not None and head.log_id != log_id:
+            what = f"The file is of the log {log_id.hex()}, and the head of {head.log_id.hex()}"
+            return self._diverged("foreign", what, path, head_seq, log_id)
+        if head_seq < head.seq:
+            what = f"The file ends at event {head_seq:,}, before the head at event {head.seq:,}"
+            return self._diverged("rollback", what, path, head_seq, log_id)
+        if self._tree.size < head.seq:
+            return HeadCheck(head, "unreadable")
+        if self._tree.root() != head.root:
+            what = f"Events 1 to {head.seq:,} of the file do not give the root of the head"
+            return self._diverged("fork", what, path, head_seq, log_id)
+        return HeadCheck(head, "agrees")
+
+    def _diverged(
+        self,
+        kind: Literal["rollback", "fork", "foreign"],
+        what: str,
+        path: str,
+        head_seq: int,
+        log_id: bytes,
+    ) -> HeadCheck:
+        found = RememberedHead(self._tree.size, self._tree.root(), log_id)
+        error = Diverged(
+            what,
+            where=f"{path}, event {min(head_seq, self._head.seq):,}",
+            remedy=_REMEDY,
+            kind=kind,
+            remembered=str(self._head),
+            found=str(found),
+        )
+        return HeadCheck(self._head, kind, error)
