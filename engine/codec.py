@@ -26,6 +26,7 @@ from .events import (
     EventBody,
     Payload,
     Scope,
+    ScopeValue,
     UnknownBody,
     decoders,
 )
@@ -62,7 +63,7 @@ class Prepared(msgspec.Struct, frozen=True):
     size: int
     key: str | None
     arguments: bytes | None
-    tenant: str
+    tenant: ScopeValue
 
 
 _encode = msgspec.msgpack.Encoder(order="deterministic").encode
@@ -166,9 +167,9 @@ def encode_payloads(
     return payloads
 
 
-def tenant_of(scope: Scope) -> str:
-    """Return the scope's tenant, its first name."""
-    return str(scope[0][1])
+def tenant_of(scope: Scope) -> ScopeValue:
+    """Return the scope's tenant, the value of its first name."""
+    return scope[0][1]
 
 
 def kind_of(body: EventBody) -> tuple[str, int]:
@@ -274,6 +275,6 @@ def decode_content(first_seq: int, count: int, content: Buffer, offset: int) -> 
     return Batch(first_seq, count, recorded, wire.clock, wire.events or (), wire.spill)
 
 
-def key_hash(tenant: str, key: str) -> int:
-    """Return the u64 by which an idempotency key is looked up within its tenant."""
+def key_hash(tenant: ScopeValue, key: str) -> int:
+    """Return the u64 of an idempotency key within its tenant; tenants 1, "1" and True differ."""
     return int.from_bytes(hash_bytes(_encode([tenant, key]))[:8], "little")

@@ -29,7 +29,7 @@ from .errors import (
     OutcomeUnknown,
     StorageFailed,
 )
-from .events import Attachment, Draft, Event, chosen
+from .events import Attachment, Draft, Event, Scope, ScopeValue, chosen
 from .file import LogFile, choose_page
 from .format.extent import ExtentKind, encode_extent, extent_size
 from .format.page import HeaderPage
@@ -52,6 +52,8 @@ from .writer import Build, Writer
 
 SyncPolicy: TypeAlias = Literal["commit", "always"] | int
 Validate: TypeAlias = Callable[[Sequence[Event]], None]
+Sees: TypeAlias = Callable[[Scope], bool]
+"""Tells whether a caller may see an event of a scope."""
 
 _READ_TRIES = 8
 
@@ -379,6 +381,7 @@ class Log(Handle):
         validate: Validate | None = None,
         known: int = 0,
         payloads: Sequence[bytes] | None = None,
+        sees: Sees | None = None,
     ) -> Appended:
         """Append a batch: all of its events or none, durable on return under the default policy.
 
@@ -386,6 +389,7 @@ class Log(Handle):
         again with equal ``arguments`` (a hash) it returns the first result. ``validate`` is
         called under the lock with the events after ``known``, and refuses by raising.
         ``payloads`` are those of the drafts where `encode_payloads` gave them already.
+        ``sees`` is as in `find_key`.
 
         Raises:
             InvalidInput, Conflict, IdempotencyConflict: refused; nothing was written.
@@ -410,7 +414,7 @@ class Log(Handle):
                     # It was compacted away meanwhile: write the batch into the new file.
                     continue
                 if key is not None:
-                    earlier = self._replayed(prepared, key)
+                    earlier = self._replayed(prepared, key, sees)
                     if earlier is not None:
                         continue
                 if expect is not None:
@@ -500,9 +504,12 @@ class Log(Handle):
         page, log_file = self._position.page, self._position.log_file
         return log_file, sectors(max(log_file.file.size(), page.data_end))
 
-    def find_key(self, key: str, tenant: str) -> "KeyUse | None":
+    def find_key(
+        self, key: str, tenant: ScopeValue, *, sees: Sees | None = None
+    ) -> "KeyUse | None":
         """Return what an idempotency key was first used for in a tenant; it is durable then.
 
+        With ``sees`` the look-up passes over events of scopes that it refuses.
         Takes the writer lock for the look-up, as an append does.
 
         Raises:
@@ -510,7 +517,7 @@ class Log(Handle):
         """
         check_key(key)
         with self._hold.mutex, self._hold.writing():
-            found = self._key_use(key, tenant)
+            found = self._key_use(key, tenant, sees)
         return None if found is None else replace(found, appended=self._shown(found.appended))
 
     def _shown(self, earlier: Appended) -> Appended:
@@ -522,15 +529,15 @@ class Log(Handle):
             earlier = msgspec.structs.replace(earlier, durable=True)
         return earlier
 
-    def _replayed(self, prepared: Prepared, key: str) -> Appended | None:
+    def _replayed(self, prepared: Prepared, key: str, sees: Sees | None) -> Appended | None:
         """Return the first result of this idempotency key, if it was used before."""
-        found = self._key_use(key, prepared.tenant)
+        found = self._key_use(key, prepared.tenant, sees)
         if found is None:
             return None
         found.check(key, prepared.arguments)
         return found.appended
 
-    def _key_use(self, key: str, tenant: str) -> "KeyUse | None":
+    def _key_use(self, key: str, tenant: ScopeValue, sees: Sees | None) -> "KeyUse | None":
         """Under the writer lock: return the first use of a key."""
         wanted = key_hash(tenant, key)
         position = self._position
@@ -538,7 +545,13 @@ class Log(Handle):
         for seq in (*self._keyed_in_segments(wanted), *in_tail):
             event = next(position.events(seq))
             payload = event.payload
-            if payload is None or payload.key != key or tenant_of(payload.scope) != tenant:
+            if payload is None or payload.key != key:
+                continue
+            found = tenant_of(payload.scope)
+            # 1 equals True in Python, and they are two tenants.
+            if type(found) is not type(tenant) or found != tenant:
+                continue
+            if sees is not None and not sees(payload.scope):
                 continue
             last_seq = event.header.last_seq
             durable = position.durable >= last_seq

@@ -400,8 +400,8 @@ PLANTS: tuple[Plant, ...] = (
         (
             Edit(
                 "cerata.projections.tags:Tags.apply",
-                "body.tag), body.at)",
-                "body.tag), __import__('time').monotonic_ns())",
+                "(body.at, event.seq))",
+                "(body.at, __import__('time').monotonic_ns()))",
             ),
         ),
     ),

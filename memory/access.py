@@ -14,9 +14,8 @@ import msgspec
 
 from cerata.engine.events import JsonValue, RecallContext
 from cerata.engine.salted_hashes import context_hash
-from cerata.projections.accesses import NEVER, Accesses, Counts
+from cerata.projections.accesses import NEVER, Counts
 from cerata.projections.query import Query
-from cerata.projections.scopes import is_within
 from cerata.projections.times import to_datetime
 from cerata.retrieval.strength import Use, days_between
 
@@ -70,8 +69,8 @@ def uses_among(view: "View", frames: Iterable[int]) -> dict[int, Use]:
 
     Cost: a look-up for each; as `access_of` for the first of a state.
     """
-    own, now = _accesses(view).by_frame, view.head.recorded
-    found = {one: use_of(view, one, now) for one in frames if one in own}
+    now = view.head.recorded
+    found = {one: use_of(view, one, now) for one in frames if view.counts_of(one)}
     return {one: use for one, use in found.items() if use.count}
 
 
@@ -80,22 +79,17 @@ def all_access(view: "View") -> list[Access]:
 
     Of those as often used the most shown, then the newest. Cost: a pass over all counts.
     """
-    every = (access_of(view, one) for one in _accesses(view).by_frame if view.layers.has(one))
+    every = (access_of(view, one) for one in view.counted())
     counted = (one for one in every if one.shown or one.used)
     return sorted(counted, key=lambda one: (-one.used, -one.shown, -view.layers.moment(one.frame)))
-
-
-def _accesses(view: "View") -> Accesses:
-    return view.own_accesses
 
 
 def _counts_of(view: "View", frame: int) -> Counts:
     """Return the counts of a frame over the scopes within the view's."""
     shown, last_shown, used, last_used = NEVER
-    for scope, row in _accesses(view).by_frame.get(frame, ()):
-        if view.scope is None or is_within(scope, view.scope):
-            shown, last_shown = shown + row[0], max(last_shown, row[1])
-            used, last_used = used + row[2], max(last_used, row[3])
+    for row in view.counts_of(frame):
+        shown, last_shown = shown + row[0], max(last_shown, row[1])
+        used, last_used = used + row[2], max(last_used, row[3])
     return shown, last_shown, used, last_used
 
 

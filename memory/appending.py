@@ -20,12 +20,14 @@ from cerata.engine.events import (
     EventBody,
     PutFrame,
     Scope,
+    ScopeValue,
     SupersedeFrame,
 )
 from cerata.engine.handle import Handle
 from cerata.engine.head import Appended, Head
-from cerata.engine.log import Log, Validate
+from cerata.engine.log import Log, Sees, Validate
 from cerata.projections.registry import Registry
+from cerata.projections.scopes import is_within
 from cerata.projections.tags import Tags
 from cerata.replay.fold import Fold
 from cerata.retrieval.embedders.embedder import Embedder
@@ -44,7 +46,7 @@ from .layer import DOCUMENT_KIND, Layer
 from .link_rules import LinkRules
 from .reading import Reads
 from .references import References
-from .spaces import Shape, Spaces
+from .spaces import Shape, SpaceName, Spaces
 from .tagging import Tagging
 from .transaction import MAKERS, Transaction
 from .values import Receipt
@@ -68,7 +70,7 @@ class Appends(Reads, Handle):
         # What was worked out for the newest view serves the next, while nothing is appended.
         self._latest: tuple[int, Layer] | None = None
         # Of spaces that have vectors in the log, and `Fold.replaced` when they were learned.
-        self._shapes: dict[str, Shape] = {}
+        self._shapes: dict[SpaceName, Shape] = {}
         self._shapes_of = 0
 
     def refresh(self) -> Head:
@@ -105,7 +107,7 @@ class Appends(Reads, Handle):
         if self._transaction.get() is not None:
             raise Conflict("A transaction is open already", remedy="Use the open one.")
         checks = Checks(self._log, self._fold, self._scope)
-        find = None if key is None else partial(self._log.find_key, key)
+        find = None if key is None else partial(self._log.find_key, key, sees=self._sees)
         transaction = Transaction(checks, find)
         transaction.look_up(tenant_of(full_scope(None, self._scope)))
         try:
@@ -157,13 +159,20 @@ class Appends(Reads, Handle):
             transaction.look_up(tenant_of(scope))
             transaction.called(*arguments, *(() if drafts is None else (asked(drafts),)))
 
-    def first_use(self, key: str, tenant: str) -> Receipt | None:
+    def first_use(self, key: str, tenant: ScopeValue) -> Receipt | None:
         """Return the receipt of what an idempotency key was first used for in a tenant, or None.
 
-        Cost: takes the writer lock for the look-up. Raises: InvalidInput, ReadOnly, Locked.
+        It is None, too, where that is outside the store's scope. Cost: takes the writer lock for
+        the look-up. Raises: InvalidInput, ReadOnly, Locked.
         """
-        found = self._log.find_key(key, tenant)
+        found = self._log.find_key(key, tenant, sees=self._sees)
         return None if found is None else self._receipt((), found.appended)
+
+    @property
+    def _sees(self) -> Sees | None:
+        """Whether an event of a scope is within the store's; None where every event is."""
+        scope = self._scope
+        return None if scope is None else lambda found: is_within(found, scope)
 
     def next_place(self) -> int:
         """Return the place, from 1, that the next event will have in its batch."""
@@ -247,14 +256,15 @@ class Appends(Reads, Handle):
         references = References(drafts)
         if key is not None and arguments is None:
             arguments = arguments_hash(asked(drafts))
-        tagging, spaces, rules = Tagging(drafts), Spaces(drafts), FactRules(drafts)
+        tagging, rules = Tagging(drafts, self._scope), FactRules(drafts)
+        spaces = Spaces(drafts, self._scope)
         checks: list[Validate] = []
         if self._shapes_of != self._fold.replaced:
             # An erasure may have left a space without vectors.
             self._shapes, self._shapes_of = {}, self._fold.replaced
         if self._shapes.items() >= spaces.shapes.items():
             # What the log has of a space once, it has for good.
-            spaces = Spaces(())
+            spaces = Spaces((), self._scope)
         is_checked = references or references.causes or tagging or spaces or rules
         known = self._log.refresh().seq if is_checked else 0
         references.check_causes(self._log, self._scope, known)
@@ -290,6 +300,7 @@ class Appends(Reads, Handle):
             validate=validate if checks else None,
             known=known,
             payloads=payloads,
+            sees=self._sees,
         )
         if not appended.replayed:
             self._shapes.update(spaces.shapes)

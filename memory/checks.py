@@ -20,7 +20,7 @@ from cerata.replay.fold import Fold
 from .fact_rules import Ended, FactRules
 from .link_rules import LinkRules
 from .references import Closing, References
-from .spaces import Shape, Spaces
+from .spaces import Shape, SpaceName, Spaces
 from .tagging import Tagging, TagKey
 
 
@@ -47,7 +47,7 @@ class Checks:
         self.scope = scope
         self._closing: dict[int, Closing] = {}
         self._tags = set[TagKey]()
-        self._shapes: dict[str, Shape] = {}
+        self._shapes: dict[SpaceName, Shape] = {}
         self._ended = Ended()
 
     def salted(self, drafts: Sequence[Draft]) -> list[Draft]:
@@ -69,9 +69,9 @@ class Checks:
         """
         new = drafts[first - 1 :]
         payloads = encode_payloads(new, first=first)
-        references, tagging = References(drafts, first), Tagging(new)
+        references, tagging = References(drafts, first), Tagging(new, self.scope)
         closing, shapes = ChainMap({}, self._closing), ChainMap({}, self._shapes)
-        spaces, rules = Spaces(new, shapes), FactRules(drafts, first)
+        spaces, rules = Spaces(new, self.scope, shapes), FactRules(drafts, first)
         links = LinkRules(drafts, first)
         if not (references or references.causes or tagging or spaces or rules):
             return Checked(payloads, {}, frozenset(), {}, None)
@@ -86,7 +86,7 @@ class Checks:
             links.check(self._fold.facts(head), self._fold.frames(head))
         if tagging:
             tagging.check(self._log, head)
-            tagging.check_free({*self._fold.own(Tags.name, head).rows, *self._tags}, ())
+            tagging.check_free(self._fold.own(Tags.name, head).rows, (), before=self._tags)
         if spaces:
             spaces.check(self._log, self._fold.frames(head), head)
         ended = None

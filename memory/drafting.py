@@ -23,7 +23,7 @@ from cerata.engine.events import (
 )
 from cerata.engine.integrity import hash_bytes
 from cerata.engine.limits import NESTING_MAX
-from cerata.projections.scopes import is_within
+from cerata.projections.scopes import is_within, tenant_in
 from cerata.projections.times import to_microseconds
 
 ItemType = TypeVar("ItemType")
@@ -258,18 +258,44 @@ def full_scope(given: Mapping[str, ScopeValue] | None, within: Scope | None) -> 
         raise InvalidInput(f"A scope must be a mapping, not {type(given).__name__}")
     if not given:
         return within or DEFAULT_SCOPE
-    base = dict(within or DEFAULT_SCOPE)
+    return _joined(dict(within or DEFAULT_SCOPE), given, within or ())
+
+
+def narrowed(within: Scope | None, given: Scope | Mapping[str, ScopeValue]) -> Scope:
+    """Return the scope of a read: the names of both.
+
+    Raises:
+        InvalidInput: a name has another value in ``within``, or a name or value is unusable.
+    """
+    return _joined(dict(within or ()), dict(given), within or ())
+
+
+def _joined(base: dict[str, ScopeValue], given: Mapping[str, ScopeValue], within: Scope) -> Scope:
+    """Return a scope with the names of both, the tenant first; ``within`` may not change."""
     for name, value in given.items():
         if not isinstance(name, str) or not isinstance(value, str | int | bool):
             raise InvalidInput(f"The scope {name!r}: {value!r} is not a name and a plain value")
-        if within is not None and name in base and base[name] != value:
+        if name in dict(within) and not is_within(within, ((name, value),)):
             raise InvalidInput(
                 f"The scope's {name} is {base[name]!r} here and cannot become {value!r}",
                 remedy="Open the file with another scope.",
             )
         base[name] = value
-    tenant = base.pop("tenant")
-    return (("tenant", tenant), *base.items())
+    return (
+        *(pair for pair in base.items() if pair[0] == "tenant"),
+        *(pair for pair in base.items() if pair[0] != "tenant"),
+    )
+
+
+def realm(scope: Scope, within: Scope | None) -> str | None:
+    """Return where a name that an event of ``scope`` takes is taken, for a store of ``within``.
+
+    A store with a scope has a single realm: the events that it can see; None for other events. A
+    store without a scope has a realm for each tenant.
+    """
+    if within is None:
+        return tenant_in(scope)
+    return "" if is_within(scope, within) else None
 
 
 def within_scope(drafts: Sequence[Draft], scope: Scope | None) -> Sequence[Draft]:

@@ -190,7 +190,7 @@ class Embeds(Appends):
         return drafts
 
     def _is_used(self, key: str, scope: Scope) -> bool:
-        return self._log.find_key(key, tenant_of(scope)) is not None
+        return self._log.find_key(key, tenant_of(scope), sees=self._sees) is not None
 
 
 def _unembedded(

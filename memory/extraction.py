@@ -211,7 +211,7 @@ def _read_before(store: Appends, numbers: Sequence[int], name: str, version: str
     over the log after the first of the frames.
     """
     found = dict[int, Ids]()
-    for event in store.view().within(None).log(min(numbers, default=0) + 1):
+    for event in store.view().log(min(numbers, default=0) + 1):
         body = event.body
         if isinstance(body, ExtractFacts) and (
             (body.extractor, body.extractor_version) == (name, version)

@@ -28,10 +28,11 @@ from cerata.engine.events import (
     PutPredicate,
     RetractFact,
     Scope,
+    ScopeValue,
     SplitEntity,
 )
 from cerata.engine.integrity import hash_bytes
-from cerata.projections.scopes import scope_text
+from cerata.projections.scopes import scope_text, tenant_in, tenant_key
 from cerata.projections.times import to_datetime, to_microseconds
 
 from .appending import Appends
@@ -273,11 +274,13 @@ class _Import:
         count = len(batch)
         if self._is_new:
             return [_Part(count, ())]
-        tenants = dict.fromkeys(map(self._tenant_of, batch))
+        tenants = {tenant_key(one): one for one in map(self._tenant_of, batch)}
         parts = list[_Part]()
         end = gap = count
         while end:
-            uses = (self._store.first_use(_key(chain.at(end)), tenant) for tenant in tenants)
+            uses = (
+                self._store.first_use(_key(chain.at(end)), tenant) for tenant in tenants.values()
+            )
             used = next((one for one in uses if one is not None), None)
             if used is None:
                 end -= 1
@@ -291,7 +294,7 @@ class _Import:
         self._is_new = not all(part.seqs for part in parts)
         return parts[::-1]
 
-    def _tenant_of(self, one: _Numbered) -> str:
+    def _tenant_of(self, one: _Numbered) -> ScopeValue:
         with _naming(one.number):
             return tenant_of(self._scope_of(one.line))
 
@@ -403,8 +406,8 @@ def _key(chain: bytes) -> str:
 
 def _holds(line: MergeLine, scope: Scope, view: View) -> bool:
     """Tell whether an entity is merged into the one that a line says already."""
-    held = view.within(None).facts_at
-    return held.facts.merged_into(tenant_of(scope), line.entity, held.n) == line.into
+    held = view.facts_at
+    return held.facts.merged_into(tenant_in(scope), line.entity, held.n) == line.into
 
 
 def _start(valid: PeriodPart) -> datetime | str | None:

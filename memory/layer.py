@@ -16,7 +16,6 @@ from cerata.projections.columns import I64, Mask
 from cerata.projections.filters import Filter
 from cerata.projections.frame_table import Frames
 from cerata.projections.ranking import Fulltext, FulltextView
-from cerata.projections.scopes import is_within
 
 DOCUMENT_KIND = "document"
 """The kind of a frame that was split: its chunks are searched, not it."""
@@ -62,11 +61,7 @@ class Layer:
         row = self.frames.row_of(frame * self.sign)
         if row is None or row >= self.rows:
             return None
-        if self.scope is not None:
-            found = self.frames.frame(frame * self.sign)
-            if found is None or not is_within(found.scope, self.scope):
-                return None
-        return row
+        return row if self.scope is None or self.visible[row] else None
 
     def ids(self, rows: I64) -> I64:
         """Return the ids of the frames in rows."""

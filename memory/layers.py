@@ -11,7 +11,7 @@ from functools import cached_property
 
 import numpy as np
 
-from cerata.engine.errors import InvalidInput
+from cerata.engine.errors import InvalidInput, NotFound
 from cerata.engine.events import Event, PutFrame, UnknownBody, names_unread
 from cerata.engine.log import Log
 from cerata.projections.columns import I64, Mask
@@ -59,8 +59,24 @@ class Layers:
         layer = self.layer_of(frame)
         return layer is not None and layer.row_of(frame) is not None
 
+    def check_has(self, frame: int) -> None:
+        """Refuse a frame that is not there, or is outside the scope: `NotFound`."""
+        if self.has(frame):
+            return
+        remedy = "Frame ids are shown by search, frames and log."
+        if frame <= 0:
+            remedy = "Ids below 0 are those of an open transaction."
+        raise NotFound(
+            f"There is no frame {frame:,}", where=f"basis {self.base.n:,}", remedy=remedy
+        )
+
     def event(self, frame: int) -> Event | GatheredEvent:
-        """Return the event that put a frame, or its draft."""
+        """Return the event that put a frame, or its draft.
+
+        Raises:
+            NotFound: no frame with this id, or it is outside the scope.
+        """
+        self.check_has(frame)
         if frame < 0 and self.gathered is not None:
             return self.gathered.event(frame)
         return self.log.event(frame)

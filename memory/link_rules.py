@@ -58,8 +58,8 @@ class LinkRules:
             tenants = {fact_tenant, tenant_in(self._scope_of(other, facts, frames))}
             if tenants != {tenant_in(draft.scope)}:
                 raise InvalidInput(
-                    f"The link is of the tenant {tenant_in(draft.scope)!r}, and what it links of "
-                    + " and ".join(map(repr, sorted(tenants))),
+                    f"The link is of the tenant {tenant_in(draft.scope)}, and its ends are of "
+                    + " and ".join(sorted(tenants)),
                     remedy="Tenants share nothing; give the link the scope of its ends.",
                 )
 

@@ -9,12 +9,12 @@ from collections.abc import Iterator
 from datetime import datetime
 from typing import Any, TypeVar, overload
 
-from cerata.engine.errors import InvalidInput, Unsupported
+from cerata.engine.errors import InvalidInput
 from cerata.engine.events import DEFAULT_SCOPE, Event
 from cerata.projections.filters import Filter
 from cerata.projections.row_fold import OwnProjection
 from cerata.projections.rows import RowProjection
-from cerata.projections.tags import Tags, tenant_key
+from cerata.projections.scopes import is_within
 from cerata.projections.timeline import Position, TimelineOrder
 from cerata.projections.times import to_datetime, to_microseconds
 
@@ -238,16 +238,15 @@ class Reads(Questions, Beliefs, GraphReads, LinkReads, PictureReads):
     def tags(self) -> dict[str, int]:
         """Return what each tag that there was at this basis stands for, in order of name.
 
-        Without a scope they are those of the tenant ``default``, then what others alone have.
+        Where several tags that the view sees have one name, the first of them holds; without a
+        scope, that of the tenant ``default`` if it has one.
         """
         view = self.view()
-        tenants = dict(view.scope or DEFAULT_SCOPE)
-        own = tenant_key(tenants["tenant"])
-        found: dict[str, int] = {}
-        for (tenant, name), at in view.own(Tags.name).rows.items():
-            if tenant == own or (view.scope is None and name not in found):
-                found[name] = at
-        return dict(sorted(found.items()))
+        found: dict[str, tuple[bool, int, int]] = {}
+        for scope, name, at, seq in view.tagged():
+            row = view.scope is None and not is_within(scope, DEFAULT_SCOPE), seq, at
+            found[name] = min(row, found.get(name, row))
+        return {name: at for name, (_, _, at) in sorted(found.items())}
 
     @overload
     def projection(self, which: str) -> OwnProjection: ...
@@ -269,11 +268,4 @@ class Reads(Questions, Beliefs, GraphReads, LinkReads, PictureReads):
             isinstance(which, type) and issubclass(which, RowProjection)
         ):
             raise InvalidInput(f"{which!r} is neither a projection's name nor its class")
-        view = self.view()
-        if view.scope is not None:
-            raise Unsupported(
-                "A projection's rows are not narrowed to a scope",
-                remedy="Read it from a store without one; keep the scope in the rows' keys.",
-            )
-        name = which if isinstance(which, str) else which.name
-        return view.own(name)
+        return self.view().own(which if isinstance(which, str) else which.name)

@@ -86,14 +86,14 @@ class SpaceQuery(ABC):
         """The rows of the view's layers that have a vector in the space, current or not."""
         layers, base = self._view.layers, self._view.layers.base
         found = layers.rank_mask(gathered(self._view, self.key))
-        found[: base.rows] |= base.frames.embedded(base.n, self.key[0])
+        found[: base.rows] |= _rows_with(self._view, self.key)
         return found
 
     def _stored(self, k: int, mask: Mask, others: Sequence[int]) -> Lane:
         """Return the best of what is in the log, but for frames that have other vectors now."""
         view = self._view
-        space = view.vectors.find(self.key[0], view.basis)
-        if space is None or space.key != self.key:
+        space = view.vectors.find(self.key, view.basis)
+        if space is None:
             return Lane(self.name, np.empty(0, np.int64), np.empty(0))
         base = view.layers.base
         gone = [row for one in others if one > 0 and (row := base.row_of(one)) is not None]
@@ -127,10 +127,11 @@ def key_for(view: "View", dimension: int, space: str | None, *, tokens: bool) ->
             f"The question has {what} of {dimension:,} dimensions; there are: {has}",
             remedy="Use the embedder that made the space.",
         )
-    if len(fitting) > 1:
-        names = ", ".join(repr(key[0]) for key in fitting)
+    several = dict.fromkeys(key[0] for key in fitting)
+    if len(several) > 1:
+        names = ", ".join(map(repr, several))
         raise InvalidInput(
-            f"{len(fitting)} spaces have {what} of {dimension:,} dimensions",
+            f"{len(several)} spaces have {what} of {dimension:,} dimensions",
             remedy=f"Name one with {'tokens_' if tokens else ''}space=: {names}.",
         )
     return fitting[0]
@@ -147,10 +148,11 @@ def key_of_frame(view: "View", frame: int, space: str | None, *, tokens: bool) -
         for key in keys_of(view, tokens=tokens)
         if space in (None, key[0]) and _has_vector(view, key, frame)
     ]
-    if len(keys) > 1:
-        names = ", ".join(repr(key[0]) for key in keys)
+    several = dict.fromkeys(key[0] for key in keys)
+    if len(several) > 1:
+        names = ", ".join(map(repr, several))
         raise InvalidInput(
-            f"Frame {frame:,} has vectors in {len(keys)} spaces", remedy=f"Name one: {names}."
+            f"Frame {frame:,} has vectors in {len(several)} spaces", remedy=f"Name one: {names}."
         )
     return next(iter(keys), None)
 
@@ -168,29 +170,38 @@ class StoredRow(NamedTuple):
 
 def stored_row(view: "View", key: Key, frame: int) -> StoredRow | None:
     """Return where a frame's vector in a space stands in the log, or None."""
-    space = view.vectors.find(key[0], view.basis)
-    row = None if space is None or space.key != key else space.row_of(frame, view.basis)
+    space = view.vectors.find(key, view.basis)
+    row = None if space is None else space.row_of(frame, view.basis)
     return None if space is None or row is None else StoredRow(space, row)
 
 
 def keys_of(view: "View", *, tokens: bool) -> list[Key]:
-    """Return the spaces of a view, one for each name: those of the log, then what is gathered.
+    """Return the spaces in which a view has vectors: those of the log, then what is gathered.
 
-    Those of token vectors, or the others.
+    Those of token vectors, or the others. Spaces of two tenants may have one name and two shapes.
     """
-    keys = dict[str, Key]()
-    for one in view.vectors.spaces(view.basis):
-        if is_token_space(one.key[0]) is tokens and _is_within(view, one.key):
-            keys.setdefault(one.key[0], one.key)
-    for _, embedding, _ in _gathered_vectors(view):
-        keys.setdefault(embedding.space, key_of(embedding))
-    return [key for key in keys.values() if is_token_space(key[0]) is tokens]
+    stored = [one.key for one in view.vectors.spaces(view.basis)]
+    keys = [key for key in stored if is_token_space(key[0]) is tokens and _is_within(view, key)]
+    keys += [key_of(embedding) for _, embedding, _ in _gathered_vectors(view)]
+    return [key for key in dict.fromkeys(keys) if is_token_space(key[0]) is tokens]
 
 
 def _is_within(view: "View", key: Key) -> bool:
-    """Tell whether a frame within the view's scope has a vector in a space: others are not told."""
+    """Tell whether a frame within the view's scope has a vector in a space."""
+    return view.scope is None or bool((_rows_with(view, key) & view.layers.base.visible).any())
+
+
+def _rows_with(view: "View", key: Key) -> Mask:
+    """Return the rows of the log's layer that have a vector in a space."""
     base = view.layers.base
-    return view.scope is None or bool((base.frames.embedded(base.n, key[0]) & base.visible).any())
+    found = base.frames.embedded(base.n, key[0])
+    space = view.vectors.find(key, view.basis)
+    if space is None:
+        return np.zeros_like(found)
+    if sum(one.key[0] == key[0] for one in view.vectors.spaces(view.basis)) > 1:
+        # Frames know the name alone, which two tenants may use for vectors of two shapes.
+        found &= np.isin(base.frames.ids[: base.rows], space.frames.astype(np.int64))
+    return found
 
 
 def gathered(view: "View", key: Key) -> dict[int, bytes]:
@@ -207,4 +218,6 @@ def _gathered_vectors(view: "View") -> Iterator[tuple[int, Embedding, bytes]]:
         body = draft.body
         for embedding in body.embeddings if isinstance(body, PutFrame | PutEmbedding) else ():
             frame = body.frame if isinstance(body, PutEmbedding) else -place
+            if view.scope is not None and not view.layers.has(frame):
+                continue
             yield frame, embedding, chosen(draft.attachments, embedding.data, -place)

@@ -5,7 +5,8 @@ batch keeps to that is checked before the lock against what is folded, and under
 others appended since. Searching by vectors is no business of this file.
 """
 
-from collections.abc import Iterable, MutableMapping, Sequence
+from collections.abc import MutableMapping, Sequence
+from functools import partial
 from typing import Any, Final, TypeAlias
 
 import numpy as np
@@ -21,6 +22,7 @@ from cerata.engine.events import (
     EventBody,
     PutEmbedding,
     PutFrame,
+    Scope,
     is_token_space,
 )
 from cerata.engine.integrity import hash_bytes
@@ -29,10 +31,14 @@ from cerata.engine.log import Log
 from cerata.projections.frame_table import Frames
 from cerata.retrieval.embedders.identity import parse_space
 
+from .drafting import realm
+
 Vector: TypeAlias = Sequence[float] | npt.NDArray[Any]
 Vectors: TypeAlias = Sequence[Vector] | npt.NDArray[Any]
 Shape: TypeAlias = tuple[str, int]
 """What all vectors of a space have: dtype and dimension."""
+SpaceName: TypeAlias = tuple[str, str]
+"""A space: the realm of its frames, and the name. Two tenants may use one name as they like."""
 
 _REMEDY: Final = "Give each text one vector of finite numbers, as its embedder returns them."
 
@@ -113,13 +119,21 @@ def numbers_of(given: Vectors | Vector) -> npt.NDArray[Any]:
 
 
 class Spaces:
-    """The embeddings that one batch puts; ``shapes`` has the spaces of what it had before."""
+    """The embeddings that one batch puts, through a store of the scope ``within``.
+
+    ``shapes`` has the spaces of what it had before.
+    """
 
     def __init__(
-        self, drafts: Sequence[Draft], shapes: MutableMapping[str, Shape] | None = None
+        self,
+        drafts: Sequence[Draft],
+        within: Scope | None,
+        shapes: MutableMapping[SpaceName, Shape] | None = None,
     ) -> None:
-        self.shapes: MutableMapping[str, Shape] = {} if shapes is None else shapes
-        self._check(draft.body for draft in drafts)
+        self._within = within
+        self.shapes: MutableMapping[SpaceName, Shape] = {} if shapes is None else shapes
+        for draft in drafts:
+            self._check(draft.body, realm(draft.scope, within))
 
     def __bool__(self) -> bool:
         return bool(self.shapes)
@@ -130,23 +144,30 @@ class Spaces:
         Raises:
             InvalidInput: with the space, and both shapes.
         """
-        first = [frames.first_embedding(space) for space in self.shapes]
-        self._check(log.event(seq).body for seq in first if seq is not None and seq <= n)
+        for place, space in list(self.shapes):
+            seq = frames.first_embedding(space, partial(self._is_in, place))
+            if seq is not None and seq <= n:
+                self._check(log.event(seq).body, place)
 
     def check_delta(self, delta: Sequence[Event]) -> None:
         """Refuse vectors that are unlike those of events after the folded ones."""
-        self._check(event.body for event in delta)
+        for event in delta:
+            self._check(event.body, realm(event.scope, self._within))
 
-    def _check(self, bodies: Iterable[EventBody | Erased]) -> None:
-        for body in bodies:
-            for embedding in body.embeddings if isinstance(body, PutFrame | PutEmbedding) else ():
-                self._check_shape(embedding)
+    def _is_in(self, place: str, scope: Scope) -> bool:
+        return realm(scope, self._within) == place
 
-    def _check_shape(self, embedding: object) -> None:
+    def _check(self, body: EventBody | Erased, place: str | None) -> None:
+        if place is None:
+            return
+        for embedding in body.embeddings if isinstance(body, PutFrame | PutEmbedding) else ():
+            self._check_shape(embedding, place)
+
+    def _check_shape(self, embedding: object, place: str) -> None:
         if not isinstance(embedding, Embedding):
             return
         shape = embedding.dtype, embedding.dimension
-        other = self.shapes.setdefault(embedding.space, shape)
+        other = self.shapes.setdefault((place, embedding.space), shape)
         if other != shape:
             raise InvalidInput(
                 f"The space {embedding.space!r} has vectors of {shape[1]:,} dimensions "

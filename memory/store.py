@@ -28,7 +28,7 @@ from cerata.engine.recovery import RecoveryReport
 from cerata.engine.remembered import RememberedHead
 from cerata.projections.registry import Registry
 from cerata.projections.rows import RowProjection
-from cerata.projections.scopes import is_within
+from cerata.projections.scopes import is_same, is_within
 from cerata.projections.times import to_microseconds
 from cerata.replay.basis import resolve_basis
 from cerata.replay.fold import replay as replayed
@@ -90,8 +90,13 @@ class Store(Writes):
         self._fold.save()
 
     def salvaged(self) -> Iterator[Event]:
-        """Yield every event that is still readable, also past damage; lost seqs are left out."""
-        return self._log.salvaged()
+        """Yield every event that is still readable, also past damage; lost seqs are left out.
+
+        Of a store with a scope those within it.
+        """
+        scope = self._scope
+        events = self._log.salvaged()
+        return (one for one in events if scope is None or is_within(one.scope, scope))
 
     def backup(self, path: str | os.PathLike[str], *, through: int | None = None) -> None:
         """Copy the memory as it stands now into a new file, while others may write.
@@ -161,7 +166,7 @@ class Store(Writes):
         now: int | None = None
         if isinstance(basis, View):
             self._check_own(basis.log_id)
-            return basis.on(self._log, self._fold).within(self._narrower(basis))
+            return basis.on(self._log, self._fold).within(self._scope)
         if isinstance(basis, Receipt):
             if basis.head is None:
                 raise InvalidInput("The receipt is of a transaction that has not ended")
@@ -205,7 +210,7 @@ class Store(Writes):
             from .difference import diff
 
         first, second = self.at(a), self.at(b)
-        if first.scope != second.scope:
+        if not is_same(first.scope, second.scope):
             raise InvalidInput(
                 "The two states are of different scopes",
                 remedy="Give two views of one scope, or points of the log.",
@@ -222,18 +227,6 @@ class Store(Writes):
                 remedy=f"Did you mean {near[0]!r}? 'cerata tag' lists them; a time is ISO.",
             )
         return tags.get(name)
-
-    def _narrower(self, view: View) -> Scope | None:
-        """Return the scope of a view where it lies within the store's, else the store's."""
-        own, given = self._scope, view.scope
-        if given is None or (own is not None and is_within(own, given)):
-            return own
-        if own is None or is_within(given, own):
-            return given
-        raise InvalidInput(
-            f"The view is of the scope {dict(given)!r}, and the store of {dict(own)!r}",
-            remedy="Give a view of this store, or a seq.",
-        )
 
     def _check_own(self, log_id: bytes) -> None:
         if log_id != self._log.log_id:

@@ -10,22 +10,20 @@ from typing import TypeAlias
 from cerata.engine.errors import Conflict, InvalidInput, NotFound
 from cerata.engine.events import Draft, Event, PutTag, Scope
 from cerata.engine.log import Log
-from cerata.projections.tags import tenant_key
+from cerata.projections.scopes import read_scope
 from cerata.replay.basis import check_tag_name
 
-TagKey: TypeAlias = tuple[str, str]
-"""A tag within the log: its tenant and its name."""
+from .drafting import realm
 
-
-def tag_key(scope: Scope, name: str) -> TagKey:
-    """Return what no other tag may have."""
-    return tenant_key(dict(scope).get("tenant", "")), name
+TagKey: TypeAlias = tuple[str | None, str]
+"""A tag: the realm in which its name is taken, and the name."""
 
 
 class Tagging:
-    """The tags that one batch puts."""
+    """The tags that one batch puts, through a store of the scope ``within``."""
 
-    def __init__(self, drafts: Sequence[Draft]) -> None:
+    def __init__(self, drafts: Sequence[Draft], within: Scope | None) -> None:
+        self._within = within
         self._tags = [(d.scope, d.body) for d in drafts if isinstance(d.body, PutTag)]
 
     def __bool__(self) -> bool:
@@ -34,7 +32,10 @@ class Tagging:
     @property
     def keys(self) -> set[TagKey]:
         """What no other tag may have afterwards."""
-        return {tag_key(scope, body.tag) for scope, body in self._tags}
+        return {self._key(scope, body.tag) for scope, body in self._tags}
+
+    def _key(self, scope: Scope, name: str) -> TagKey:
+        return realm(scope, self._within), name
 
     def check(self, log: Log, n: int) -> None:
         """Refuse names that cannot be, and those for what is no end of a batch up to event ``n``.
@@ -46,20 +47,27 @@ class Tagging:
             check_tag_name(body.tag)
             _check_batch_end(log, body, n)
 
-    def check_free(self, known: Collection[TagKey], delta: Sequence[Event]) -> None:
-        """Refuse names that are taken, by what is known or by the events after it.
+    def check_free(
+        self,
+        known: Collection[tuple[str, str]],
+        delta: Sequence[Event],
+        *,
+        before: Collection[TagKey] = (),
+    ) -> None:
+        """Refuse names that are taken: by rows of `Tags`, the events after them, or ``before``.
 
         Raises:
             Conflict: with the name.
         """
-        taken = set(known)
+        taken = {self._key(read_scope(text), name) for text, name in known}
+        taken |= set(before)
         taken |= {
-            tag_key(event.scope, event.body.tag)
+            self._key(event.scope, event.body.tag)
             for event in delta
             if isinstance(event.body, PutTag) and event.scope is not None
         }
         for scope, body in self._tags:
-            key = tag_key(scope, body.tag)
+            key = self._key(scope, body.tag)
             if key in taken:
                 raise Conflict(
                     f"There is a tag {body.tag!r} already",

@@ -146,8 +146,8 @@ def tokens_at(view: "View", key: Key, frames: Sequence[int]) -> dict[int, Tokens
     """Return the token vectors in a space of those frames that have any. Raises `Corrupt`."""
     over = gathered(view, key)
     found = {frame: _tokens_in(over[frame], key) for frame in frames if frame in over}
-    space = view.vectors.find(key[0], view.basis)
-    if space is None or space.key != key:
+    space = view.vectors.find(key, view.basis)
+    if space is None:
         return found
     rows = {frame: space.row_of(frame, view.basis) for frame in frames if frame not in found}
     there = {frame: row for frame, row in rows.items() if row is not None}

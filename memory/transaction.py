@@ -10,12 +10,14 @@ from cerata.engine.events import (
     LinkFacts,
     MergeEntities,
     PutFrame,
+    ScopeValue,
     SplitEntity,
     SupersedeFrame,
 )
 from cerata.engine.handle import Handle
 from cerata.engine.limits import BATCH_EVENTS_MAX
 from cerata.engine.log import KeyUse
+from cerata.projections.scopes import tenant_key
 
 from .checks import Checked, Checks
 from .drafting import arguments_hash, within_scope
@@ -35,7 +37,9 @@ class Transaction(Handle):
 
     _instead = "Pass its receipt, after the block."
 
-    def __init__(self, checks: Checks, find: Callable[[str], KeyUse | None] | None = None) -> None:
+    def __init__(
+        self, checks: Checks, find: Callable[[ScopeValue], KeyUse | None] | None = None
+    ) -> None:
         self.drafts: list[Draft] = []
         self.payloads: list[bytes] = []
         """What the drafts say, encoded when they were checked."""
@@ -46,7 +50,7 @@ class Transaction(Handle):
         """What an embedder made of the texts of the block, where the store has one."""
         self._checks = checks
         self._find = find
-        self._tenants = set[str]()
+        self._tenants = dict[str, ScopeValue]()
         self._calls: list[bytes] = []
         self._base: View | None = None
         # None while it takes drafts: after an interrupt it is made anew from all of them.
@@ -146,22 +150,23 @@ class Transaction(Handle):
         """The hash of all calls in order; None where there were none."""
         return arguments_hash(self._calls) if self._calls else None
 
-    def look_up(self, tenant: str) -> None:
+    def look_up(self, tenant: ScopeValue) -> None:
         """Find the key's first use in a tenant: the block then runs over what was there before.
 
         So it gathers what it gathered then, and nothing in it fails for what it did itself.
         """
-        if self._find is None or self.first is not None or tenant in self._tenants:
+        name = tenant_key(tenant)
+        if self._find is None or self.first is not None or name in self._tenants:
             return
         found = self._find(tenant)
-        self._tenants.add(tenant)
+        self._tenants[name] = tenant
         self._take(found)
 
     def look_up_again(self) -> None:
         """Find the first use by a writer who was quicker than this block."""
         if self._find is None:
             return
-        for tenant in sorted(self._tenants):
+        for _, tenant in sorted(self._tenants.items()):
             if self.first is None:
                 self._take(self._find(tenant))
 

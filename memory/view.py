@@ -4,7 +4,7 @@ Owns `View`: what state it stands on, and what a frame looks like from it; its r
 `reading` and `asking`. It never changes, whatever is written meanwhile, and any thread may use it.
 """
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from datetime import datetime
 from functools import cached_property
@@ -13,19 +13,28 @@ from typing import ClassVar
 
 import msgspec
 
-from cerata.engine.errors import NotFound
-from cerata.engine.events import Draft, Event, PutFrame, Scope, UnknownBody, once
+from cerata.engine.errors import NotFound, Unsupported
+from cerata.engine.events import (
+    Draft,
+    Event,
+    PutFrame,
+    Scope,
+    ScopeValue,
+    UnknownBody,
+    once,
+)
 from cerata.engine.handle import Handle
 from cerata.engine.head import Head
 from cerata.engine.log import Log
-from cerata.projections.accesses import Accesses
+from cerata.projections.accesses import Accesses, Counts
 from cerata.projections.fact_table import FactsAt
 from cerata.projections.fact_text import FactText
 from cerata.projections.labelling import Labelling
 from cerata.projections.link_table import LinksAt
 from cerata.projections.projection import FoldedEvent
 from cerata.projections.row_fold import OwnProjection
-from cerata.projections.scopes import is_within
+from cerata.projections.scopes import is_within, read_scope
+from cerata.projections.tags import Tags
 from cerata.projections.times import to_datetime, to_microseconds
 from cerata.projections.vector_table import Space, Vectors
 from cerata.replay.fold import Fold
@@ -33,7 +42,7 @@ from cerata.replay.stored_tokens import StoredTokens
 from cerata.replay.stored_vectors import StoredVectors
 from cerata.retrieval.embedders.embedder import Embedder
 
-from .drafting import copied, joined_text
+from .drafting import copied, joined_text, narrowed
 from .fact_reading import shown_row
 from .fact_showing import shown_seq
 from .fact_values import Fact
@@ -102,9 +111,18 @@ class View(Reads, Handle):
         # What the log's layer has worked out holds for all views of one transaction.
         return replace(self, _gathered=gathered, _base=self.base)
 
-    def within(self, scope: Scope | None) -> "View":
-        """Return this view of what was written under a scope alone."""
-        return self if scope is self.scope else replace(self, scope=scope, _base=None)
+    def within(self, scope: Scope | Mapping[str, ScopeValue] | None) -> "View":
+        """Return this view of what was written under a scope, too; a call never widens it.
+
+        The names of both scopes hold for what is read. None, or a wider scope, changes nothing.
+
+        Raises:
+            InvalidInput: the scope gives a name of the view's another value, or is no scope.
+        """
+        if scope is None or scope is self.scope:
+            return self
+        both = narrowed(self.scope, scope)
+        return self if both == self.scope else replace(self, scope=both, _base=None)
 
     def earlier(self, seq: int) -> "View":
         """Return the memory at an event before the view's, or at the view's, in its scope."""
@@ -227,7 +245,17 @@ class View(Reads, Handle):
         return [lifted_after(self.basis, event) for event in gathered.all_events()]
 
     def fact_in(self, row: int) -> Fact:
-        """Return the fact of a row of `facts_at`, known or not."""
+        """Return the fact of a row of `facts_at`, known or not.
+
+        Raises:
+            NotFound: the row is none by the basis, or it is outside the scope.
+        """
+        if not self.facts_at.has_row(row):
+            raise NotFound(
+                f"There is no fact in row {row:,}",
+                where=f"basis {self.basis:,}",
+                remedy="Name a fact by its id: call fact(id).",
+            )
         return shown_row(self.facts_at, row, self.basis)
 
     def fact_seq(self, fact: int) -> int:
@@ -244,14 +272,7 @@ class View(Reads, Handle):
     def existing(self, frame: FrameId) -> int:
         """Return the id of a frame that is there and within the scope, else raise `NotFound`."""
         number = frame_id(frame)
-        if not self.layers.has(number):
-            raise NotFound(
-                f"There is no frame {number:,}",
-                where=f"basis {self.basis:,}",
-                remedy="Frame ids are shown by search, frames and log."
-                if number > 0
-                else "Ids below 0 are those of an open transaction.",
-            )
+        self.layers.check_has(number)
         return number
 
     def seen(self, frames: Iterable[int]) -> list[int]:
@@ -259,7 +280,11 @@ class View(Reads, Handle):
         return [frame for frame in frames if self.scope is None or self.layers.has(frame)]
 
     def blob(self, number: int) -> bytes | None:
-        """Return the bytes of a frame that was put as bytes; None of one that is text."""
+        """Return the bytes of a frame that was put as bytes; None of one that is text.
+
+        Raises:
+            NotFound: no frame with this id at this basis, or it is outside the scope.
+        """
         body = self.layers.event(number).body
         if not isinstance(body, PutFrame) or body.blob is None:
             return None
@@ -268,7 +293,11 @@ class View(Reads, Handle):
         return self._log.attachment(number, body.blob)
 
     def shown(self, number: int) -> Frame:
-        """Return a frame that there is, within the scope or not."""
+        """Return a frame by its id.
+
+        Raises:
+            NotFound: no frame with this id at this basis, or it is outside the scope.
+        """
         layers = self.layers
         event, closing = layers.event(number), layers.closing_of(number)
         body = event.body
@@ -307,7 +336,8 @@ class View(Reads, Handle):
         )
 
     def _joined(self, document: int) -> str:
-        bodies = (self.layers.event(one).body for one in self.layers.chunks(document).values())
+        chunks = self.seen(self.layers.chunks(document).values())
+        bodies = (self.layers.event(one).body for one in chunks)
         return joined_text(body for body in bodies if isinstance(body, PutFrame))
 
     def events(self, first: int, last: int | None) -> Iterator[Event]:
@@ -315,21 +345,53 @@ class View(Reads, Handle):
         stop = self.basis if last is None else min(last, self.basis)
         gathered = () if last is not None or self._gathered is None else self._gathered.events()
         for event in chain(self._log.read(first, stop), gathered):
-            if self.scope is None or is_within(event.scope, self.scope):
+            if self._sees(event.scope):
                 yield event
 
     def own(self, name: str) -> OwnProjection:
-        """Return a projection of rows by its name, as of the basis and of what is gathered."""
+        """Return a projection of rows by its name, as of the basis and of what is gathered.
+
+        Raises:
+            Unsupported: the view is narrowed to a scope, and a projection's rows are of all.
+        """
+        if self.scope is not None:
+            raise Unsupported(
+                "A projection's rows are not narrowed to a scope",
+                remedy="Read it from a store without one; keep the scope in the rows' keys.",
+            )
+        return self._own(name)
+
+    def _own(self, name: str) -> OwnProjection:
         if self._gathered is None or not self._gathered.count:
             return self._fold.own(name, self.basis)
         return self._fold.own_over(name, self.basis, list(self._gathered.events()))
 
+    def counted(self) -> list[int]:
+        """Return the frames within the scope that were ever shown or used."""
+        return self.seen(self._accesses.by_frame)
+
+    def counts_of(self, frame: int) -> list[Counts]:
+        """Return how often a frame was shown and used, by each scope within the view's."""
+        rows = self._accesses.by_frame.get(frame, ())
+        return [counts for scope, counts in rows if self._sees(scope)]
+
     @cached_property
-    def own_accesses(self) -> Accesses:
-        """What was shown and used, as of the basis and of what is gathered."""
-        own = self.own(Accesses.name)
+    def _accesses(self) -> Accesses:
+        own = self._own(Accesses.name)
         assert isinstance(own, Accesses)
         return own
+
+    def tagged(self) -> Iterator[tuple[Scope, str, int, int]]:
+        """Yield the tags within the scope: scope, name, what it stands for, and the tag's seq."""
+        own = self._own(Tags.name)
+        assert isinstance(own, Tags)
+        for (text, name), (at, seq) in own.rows.items():
+            scope = read_scope(text)
+            if self._sees(scope):
+                yield scope, name, at, seq
+
+    def _sees(self, scope: Scope) -> bool:
+        return self.scope is None or is_within(scope, self.scope)
 
 
 Basis = int | str | datetime | Receipt | Head | Context | View

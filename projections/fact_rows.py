@@ -316,10 +316,12 @@ class FactRows:
         if not 0 < fact <= self.n:
             return None
         row = self._columns.row_of(fact)
-        if row is None or row >= self.row_count:
-            return None
-        outside = self._scopes is not None and self._facts.scopes[row] not in self._scopes
-        return None if outside else row
+        return row if row is not None and self.has_row(row) else None
+
+    def has_row(self, row: int) -> bool:
+        """Tell whether a row is there by n and within the scope, known or not."""
+        is_there = 0 <= row < self.row_count
+        return is_there and (self._scopes is None or self._facts.scopes[row] in self._scopes)
 
     @property
     def facts(self) -> "Facts":

@@ -10,7 +10,7 @@ What a read admits is a mask over the rows at n. Masks combine with ``&``::
 """
 
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 
 import numpy as np
@@ -290,10 +290,20 @@ class Frames:
         seqs: list[int] = self._embedding_seq[:end][found].tolist()
         return seqs
 
-    def first_embedding(self, space: str) -> int | None:
-        """Return the first event that gave a frame an embedding in a space, or None."""
+    def first_embedding(
+        self, space: str, sees: Callable[[Scope], bool] | None = None
+    ) -> int | None:
+        """Return the first event that gave a frame an embedding in a space, or None.
+
+        ``sees`` tells by a frame's scope whether it counts.
+        """
         code = self._columns.spaces.find(space) or 0
         found = np.flatnonzero(self._embedding_space == code)
+        if sees is not None:
+            scopes = self._scope[self._embedding_row[found]]
+            texts = {one: self._columns.scopes.text(one) for one in np.unique(scopes).tolist()}
+            seen = [one for one, text in texts.items() if sees(read_scope(text or "[]"))]
+            found = found[np.isin(scopes, seen)]
         return int(self._embedding_seq[found[0]]) if len(found) else None
 
     def timeline(self, n: int, by: TimelineOrder = "content") -> Timeline:

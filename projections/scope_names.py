@@ -14,6 +14,7 @@ from .scopes import by_name, is_within, read_scope, scope_text, tenant_in
 class ScopeNames(Names):
     """Scopes and their codes, from 1, by first occurrence.
 
+    - A tenant is a text of `tenant_in`.
     - ``tenants[code]`` is the number of the tenant of a scope, from 1 by first occurrence.
     """
 
@@ -22,7 +23,8 @@ class ScopeNames(Names):
         self.tenants: list[int] = [0]
         self._numbers: dict[str, int] = {}
         self._scopes: dict[int, Scope] = {}
-        self._within: dict[Scope, tuple[int, frozenset[int]]] = {}
+        # By text: two scopes with 1 and True are equal tuples.
+        self._within: dict[str, tuple[int, frozenset[int]]] = {}
 
     def scope_code(self, scope: Scope, seq: int) -> int:
         """Return the code of a scope, a new one if event ``seq`` is the first to have it."""
@@ -45,11 +47,12 @@ class ScopeNames(Names):
         """Return the codes of the scopes that lie within one; None where all do."""
         if wanted is None:
             return None
-        known = self._within.get(wanted)
+        text = scope_text(by_name(wanted))
+        known = self._within.get(text)
         if known is None or known[0] < len(self):
             count = len(self)
             codes = (code for code in range(1, count + 1) if is_within(self.scope(code), wanted))
-            known = self._within[wanted] = count, frozenset(codes)
+            known = self._within[text] = count, frozenset(codes)
         return known[1]
 
     def tenant_number(self, tenant: str) -> int | None:

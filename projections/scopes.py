@@ -4,7 +4,7 @@ from operator import itemgetter
 
 import msgspec
 
-from cerata.engine.events import Scope
+from cerata.engine.events import Scope, ScopeValue
 
 from .columns import damaged
 
@@ -21,6 +21,13 @@ def is_within(scope: Scope | None, wanted: Scope) -> bool:
         have.get(name) == value and isinstance(have[name], bool) is isinstance(value, bool)
         for name, value in wanted
     )
+
+
+def is_same(one: Scope | None, other: Scope | None) -> bool:
+    """Tell whether two scopes let the same be seen; None lets all be seen."""
+    if one is None or other is None:
+        return one is other
+    return is_within(one, other) and is_within(other, one)
 
 
 def by_name(scope: Scope) -> Scope:
@@ -42,5 +49,10 @@ def read_scope(text: str) -> Scope:
 
 
 def tenant_in(scope: Scope) -> str:
-    """Return the tenant of a scope, its first name."""
-    return str(scope[0][1]) if scope else ""
+    """Return the tenant of a scope, its first name, as `tenant_key`; without one an empty text."""
+    return tenant_key(scope[0][1]) if scope else ""
+
+
+def tenant_key(tenant: ScopeValue) -> str:
+    """Return a tenant as text, by which 1, "1" and True differ."""
+    return msgspec.json.encode(tenant).decode()

@@ -62,12 +62,9 @@ class Vectors:
         """Return the spaces that have a vector by n, in the order in which they came."""
         return [one for one in self._spaces if len(one.seqs) and one.seqs[0] <= n]
 
-    def find(self, name: str, n: int) -> Space | None:
-        """Return a space by its name, with its rows by event n.
-
-        Where vectors of two shapes bear the name, that of the first.
-        """
-        return next((one.by(n) for one in self.spaces(n) if one.key[0] == name), None)
+    def find(self, key: Key, n: int) -> Space | None:
+        """Return a space by its name and shape, with its rows by event n."""
+        return next((one.by(n) for one in self.spaces(n) if one.key == key), None)
 
 
 def _space(rows: SpaceRows) -> Space:

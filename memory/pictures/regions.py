@@ -74,7 +74,7 @@ def _ruling(view: View) -> tuple[dict[int, int], bool]:
     acts = [act for act in view.facts_at.acts if act.what in _RULING and act.seq <= view.basis]
     found: dict[int, int] = {}
     for act in acts:
-        for event in view.within(None).log(act.seq, act.seq):
+        for event in view.log(act.seq, act.seq):
             found[event.recorded] = act.seq
     return found, any(act.what != Act.PREDICATE for act in acts)
 

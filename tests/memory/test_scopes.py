@@ -52,7 +52,7 @@ def test_a_draft_without_a_scope_gets_the_stores_and_may_narrow_it(path: Path) -
 def test_true_does_not_pass_for_one(path: Path) -> None:
     """They are equal in Python and not in a scope, so the write left the store's scope."""
     with cerata.open(path, scope={"n": True}) as store:
-        with pytest.raises(cerata.InvalidInput, match="outside"):
+        with pytest.raises(cerata.InvalidInput, match="cannot become"):
             store.put_frame("x", scope={"n": 1})
         assert store.head.seq == 0
 
