@@ -142,7 +142,7 @@ def _is_over(name: str, found: dict[str, Any]) -> bool:
         f" {found['file'] / (1 << 20):5.0f} MiB stored: {found['outcome']:.70}",
         flush=True,
     )
-    return found["peak"] > PEAK_MAX or found["seconds"] > SECONDS_MAX
+    return bool(found["peak"] > PEAK_MAX or found["seconds"] > SECONDS_MAX)
 
 
 if __name__ == "__main__":

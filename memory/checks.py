@@ -31,7 +31,7 @@ class Checked:
     payloads: list[bytes]
     closing: Mapping[int, Closing]
     tags: frozenset[TagKey]
-    shapes: Mapping[str, Shape]
+    shapes: Mapping[SpaceName, Shape]
     ended: Ended | None
 
 

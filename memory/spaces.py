@@ -152,7 +152,8 @@ class Spaces:
     def check_delta(self, delta: Sequence[Event]) -> None:
         """Refuse vectors that are unlike those of events after the folded ones."""
         for event in delta:
-            self._check(event.body, realm(event.scope, self._within))
+            if event.scope is not None:
+                self._check(event.body, realm(event.scope, self._within))
 
     def _is_in(self, place: str, scope: Scope) -> bool:
         return realm(scope, self._within) == place

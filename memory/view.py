@@ -390,7 +390,8 @@ class View(Reads, Handle):
             if self._sees(scope):
                 yield scope, name, at, seq
 
-    def _sees(self, scope: Scope) -> bool:
+    def _sees(self, scope: Scope | None) -> bool:
+        """Tell whether an event of a scope is seen; an erased event has none."""
         return self.scope is None or is_within(scope, self.scope)
 
 

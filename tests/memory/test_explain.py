@@ -156,6 +156,7 @@ def test_no_count_tells_of_another_scope() -> None:
 def test_an_explanation_is_of_the_view_that_found_it(store: Store) -> None:
     [first, *_] = store.search("alice")
     before = store.explain(first)
+    assert first.search is not None
     store.put_frame("Alice, alice, alice")
     assert store.explain(first) == before
     assert store.explain(store.at(first.search.view.basis).search("alice")[0]) == before
