@@ -139,4 +139,4 @@ def recall_of(recalled: "Recalled") -> RecallContext:
 
 def _salts_of(view: "View", numbers: Iterable[int]) -> list[bytes | None]:
     """Return the salts of events that a view shows, in the order of their numbers."""
-    return [view.layers.event(number).salt for number in numbers]
+    return [view.layers.salt(number) for number in numbers]

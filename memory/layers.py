@@ -81,6 +81,12 @@ class Layers:
             return self.gathered.event(frame)
         return self.log.event(frame)
 
+    def salt(self, number: int) -> bytes | None:
+        """Return the salt of the event, or of the draft, that made a frame or fact."""
+        if number < 0 and self.gathered is not None:
+            return self.gathered.drafts[-number - 1].salt
+        return self.log.event(number).salt
+
     def moment(self, frame: int) -> int:
         """Return the seq at which a frame came, or would come if nobody else wrote."""
         return frame if frame > 0 else self.base.n - frame
