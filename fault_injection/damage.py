@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterator
 from typing import Final, NamedTuple
 
 from cerata.engine.format.page import RING_OFFSET
+from cerata.engine.format.witness import WITNESS_SPACE
 
 from .afterlife import recover
 from .campaign import Story
@@ -17,7 +18,7 @@ from .disk import SimulatedDisk
 from .model import Model, ModelBatch, ModelEvent
 from .operations import SECTOR, SetSize, Write
 from .oracle import LEGAL, Finding, Judgement, Oracle
-from .workloads import PATH, Session, Start, append_small, fresh_image, record
+from .workloads import PATH, RING_SIZE, Session, Start, append_small, fresh_image, record
 from .world import World
 
 
@@ -83,6 +84,42 @@ def rotten() -> Iterator[Damage]:
             )
 
 
+def unwitnessed() -> Iterator[Damage]:
+    """Zero each used sector of the ring, and both witnesses: the records prove each other."""
+    story = record(("small", "long", "batch", "small"))
+    image = bytearray(final_image(story))
+    head = len(story.model.events)
+    end = RING_OFFSET + RING_SIZE
+    for witness in (RING_OFFSET - WITNESS_SPACE, end):
+        image[witness : witness + SECTOR] = bytes(SECTOR)
+    for start in range(RING_OFFSET, end, SECTOR):
+        if any(image[start : start + SECTOR]):
+            yield Damage(
+                f"sector at {start} and both witnesses zeroed",
+                story.model,
+                bytes(image[:start] + bytes(SECTOR) + image[start + SECTOR :]),
+                head,
+                Judgement("damaged", proven=head - 1, erased=True),
+            )
+
+
+def ranges() -> Iterator[Damage]:
+    """Zero each end of a closed file's ring, and each with a witness: all of it was proven."""
+    story = record(("small", "long", "batch", "reopen", "small", "reopen"))
+    image = final_image(story)
+    head = len(story.model.events)
+    end = RING_OFFSET + RING_SIZE
+    for start in range(RING_OFFSET, RING_OFFSET + 16 * SECTOR, SECTOR):
+        for stop in (end, end + SECTOR):
+            yield Damage(
+                f"zeros from {start} to {stop}",
+                story.model,
+                image[:start] + bytes(stop - start) + image[stop:],
+                head,
+                Judgement("damaged", proven=head),
+            )
+
+
 def strangers() -> Iterator[Damage]:
     """Bytes that verify elsewhere: of a diverged copy, of another store, of another place.
 
@@ -135,4 +172,10 @@ def leavings() -> Iterator[Damage]:
     )
 
 
-DAMAGE: Final[tuple[Callable[[], Iterator[Damage]], ...]] = (rotten, strangers, leavings)
+DAMAGE: Final[tuple[Callable[[], Iterator[Damage]], ...]] = (
+    rotten,
+    unwitnessed,
+    ranges,
+    strangers,
+    leavings,
+)

@@ -132,6 +132,32 @@ PLANTS: tuple[Plant, ...] = (
         ),
     ),
     Plant(
+        "do not believe the witnesses",
+        "damage",
+        (Edit("cerata.engine.recovery:_beyond", "max([*claims, *named])", "max(claims)"),),
+    ),
+    Plant(
+        "witness what is not synced",
+        "stories",
+        (
+            Edit(
+                _WRITER + "_witness",
+                "log_file.write_witnesses(page, durable, numbers)",
+                "log_file.write_witnesses(page, durable + 1, numbers)",
+            ),
+        ),
+    ),
+    Plant(
+        "write on over an older copy",
+        "promises",
+        (Edit("cerata.engine.position:Position.take_in", "if not seen.follows:", "if False:"),),
+    ),
+    Plant(
+        "write on in a file that was cut short",
+        "promises",
+        (Edit("cerata.engine.hold:Hold.catch_up", "position.check_size()", "pass"),),
+    ),
+    Plant(
         "cut without keeping aside",
         "stories",
         (

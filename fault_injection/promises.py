@@ -14,7 +14,7 @@ from contextlib import ExitStack, suppress
 from pathlib import Path
 from unittest.mock import patch
 
-from cerata.engine.errors import CerataError, Closed, OutcomeUnknown
+from cerata.engine.errors import CerataError, Closed, Corrupt, OutcomeUnknown
 from cerata.engine.format.toc import Ref
 from cerata.engine.integrity import HASH_SIZE
 from cerata.engine.log import Log
@@ -24,6 +24,7 @@ from cerata.replay.checkpoint import chunk_refs
 
 from .disk import Node, SimulatedDisk, SimulatedFile, SimulatedProcess
 from .exceptions import Strikes
+from .operations import SECTOR
 from .oracle import Finding
 from .workloads import PATH, RING_SIZE, frame, fresh_image, fresh_world, open_log
 from .world import World
@@ -87,6 +88,23 @@ def check_fork() -> Iterator[Finding]:
     _, status = os.waitpid(child, 0)
     if os.waitstatus_to_exitcode(status):
         yield Finding("F4", "a forked child appended through its parent's handle")
+
+
+def check_changed_files() -> Iterator[Finding]:
+    """Cut an open file short, and write an older copy over it: an append must be refused."""
+    for how in ("cut short", "older"):
+        world = fresh_world()
+        log = open_log(world, world.disk.process(), PATH)
+        data = world.disk.names[PATH].data
+        log.append([frame("in both")])
+        older = bytes(data)
+        log.append([frame("in one")])
+        data[:] = older if how == "older" else data[:-SECTOR]
+        try:
+            log.append([frame("after it")])
+        except Corrupt:
+            continue
+        yield Finding("O4", f"an append to a file that was {how} while it was open succeeded")
 
 
 class _FailingFile(SimulatedFile):
@@ -226,6 +244,7 @@ PROMISES = (
     check_short_writes,
     check_locks,
     check_fork,
+    check_changed_files,
     check_failed_sync,
     check_folds,
     check_interrupts,

@@ -62,6 +62,12 @@ def _fuzz(options: Options) -> Tally:
     return fuzz(options.count or 20_000, seed=options.seed)
 
 
+def _damage(options: Options) -> Tally:
+    from .contiguous import damage
+
+    return damage(options.count or 3_000, seed=options.seed)
+
+
 SWEEPS: dict[str, tuple[str, Callable[[Options], Tally]]] = {
     "io": ("every system call of every story, each error that it can give, once and for ever", _io),
     "exceptions": (
@@ -70,6 +76,7 @@ SWEEPS: dict[str, tuple[str, Callable[[Options], Tally]]] = {
     ),
     "kills": ("real processes killed at random instants (--count 25000)", _kills),
     "fuzz": ("hostile files whose checks all hold (--count 20000)", _fuzz),
+    "damage": ("one range of closed and killed files: zeros, noise, older, other bytes", _damage),
     "rounds": ("two writers and a child of each on one file (--count 1000)", _rounds),
 }
 
@@ -80,7 +87,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     for name, (what, _) in SWEEPS.items():
         parser.add_argument(f"--{name}", action="store_true", help=what)
     parser.add_argument("--share", type=int, default=1, help="try one in so many (default all)")
-    parser.add_argument("--count", type=int, default=0, help="of kills, rounds or files")
+    parser.add_argument("--count", type=int, default=0, help="of kills, rounds, files or ranges")
     parser.add_argument("--jobs", type=int, default=1, help="processes that kill at once")
     parser.add_argument("--seed", type=int, default=0, help="of all that is drawn")
     parsed = parser.parse_args(arguments)

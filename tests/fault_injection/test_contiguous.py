@@ -1,0 +1,44 @@
+"""A share of the sweep over damaged ranges; all of it by the command in docs/reliability.md."""
+
+import sys
+
+import pytest
+
+from cerata.fault_injection.contiguous import KINDS, damage
+from cerata.fault_injection.planting import Edit, Plant
+
+
+def test_no_range_of_damage_takes_an_acknowledged_batch_in_silence(seed: int) -> None:
+    """Of any length up to the whole ring, in closed files and in those of killed writers."""
+    tally = damage(300, seed=seed)
+    sys.stdout.write(f"\n{tally}\n")
+    assert tally.problems == []
+    assert tally.damages == 300
+    assert tally.by_kind.keys() == set(KINDS)
+    assert tally.outcomes["refused"] > 50
+    # What cannot be reported is rare, and only of killed writers.
+    windows = [count for name, count in tally.outcomes.items() if name.startswith("window")]
+    assert sum(windows) < 30
+
+
+_PROOF = Edit("cerata.engine.recovery:_beyond", "max([*claims, *named])", "max(claims)")
+_CLOSE = Edit(
+    "cerata.engine.writer:Writer.write_record",
+    "self._witness(both=count == 0)",
+    "count and self._witness(both=False)",
+)
+_TURNS = Edit("cerata.engine.writer:Writer._witness", "1 - numbers[-1]", "numbers[-1]")
+
+OFF = {
+    "witnesses are not believed": _PROOF,
+    "a clean close writes no witness": _CLOSE,
+    "witnesses do not take turns": _TURNS,
+}
+
+
+@pytest.mark.parametrize("name", OFF)
+def test_without_the_witnesses_the_sweep_finds_silent_losses(name: str) -> None:
+    """Each is needed: switched off, some range takes what was acknowledged and nothing says so."""
+    with Plant(name, "damage", (OFF[name],)).planted():
+        problems = damage(1_000).problems
+    assert any("in silence" in problem for problem in problems)
