@@ -128,17 +128,19 @@ def salts_of(drafts: Sequence[Draft], random_bytes: Callable[[int], bytes]) -> l
     Raises:
         InvalidInput: a draft has a salt that is not 16 bytes.
     """
-    for draft in drafts:
-        if draft.salt is not None and (
-            not isinstance(draft.salt, bytes) or len(draft.salt) != SALT_SIZE
-        ):
+    salts = [draft.salt for draft in drafts]
+    drawn = random_bytes(SALT_SIZE * salts.count(None))
+    fresh = [drawn[at : at + SALT_SIZE] for at in range(0, len(drawn), SALT_SIZE)]
+    if len(fresh) == len(salts):
+        return fresh
+    for salt in salts:
+        if salt is not None and (not isinstance(salt, bytes) or len(salt) != SALT_SIZE):
             raise InvalidInput(
-                f"A draft's salt must be {SALT_SIZE} bytes, not {draft.salt!r:.60}",
+                f"A draft's salt must be {SALT_SIZE} bytes, not {salt!r:.60}",
                 remedy="Leave it None, and one is drawn.",
             )
-    drawn = random_bytes(SALT_SIZE * sum(draft.salt is None for draft in drafts))
-    fresh = (drawn[at : at + SALT_SIZE] for at in range(0, len(drawn), SALT_SIZE))
-    return [next(fresh) if draft.salt is None else draft.salt for draft in drafts]
+    rest = iter(fresh)
+    return [next(rest) if salt is None else salt for salt in salts]
 
 
 def encode_payloads(

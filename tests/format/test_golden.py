@@ -68,12 +68,12 @@ def test_golden_file_binds_hashes_of_content_to_salts() -> None:
     salts = [event.salt or b"" for event in events]
     told = {event.header[3]: event for event in events if event.payload is not None}
     recall = body_of(told["recall"])
-    [frame], [fact] = recall["frames"], recall["facts"]
+    frame, fact = int(recall["frames"][0]), int(recall["facts"][0])
     shown = salts[frame - 1] + salts[fact - 1] + specimen.SHOWN
     assert recall["context"] == blake3(shown).digest()
-    [[number, start, end, quote]] = body_of(events[fact - 1])["evidence"]
-    assert (number, start, end) == (frame, 0, len(specimen.QUOTED))
-    assert quote == blake3(specimen.QUOTED, key=salts[frame - 1] + bytes(16)).digest(16)
+    quote = blake3(specimen.QUOTED, key=salts[frame - 1] + bytes(16)).digest(16)
+    evidence = body_of(events[fact - 1])["evidence"]
+    assert evidence == [[frame, 0, len(specimen.QUOTED), quote]]
     batch = told["importBatch"]
     assert batch.payload is not None
     first, count = batch.header[0], batch.header[6]
