@@ -123,7 +123,7 @@ def prepare(
 
 
 def salts_of(drafts: Sequence[Draft], random_bytes: Callable[[int], bytes]) -> list[bytes]:
-    """Return the salts of drafts; those that have none yet get theirs by one draw.
+    """Return the salts of drafts; one draw gives all that are missing.
 
     Raises:
         InvalidInput: a draft has a salt that is not 16 bytes.

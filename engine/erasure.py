@@ -19,7 +19,7 @@ ERASE: Final = "erase"
 def newest_erasure(log_file: LogFile, segments: Sequence[Ref]) -> int:
     """Return the seq of the newest `erase` event in segments, which are in seq order; 0 for none.
 
-    Cost: a read of each segment's index. What is damaged is passed over.
+    Cost: a read of each segment's index. Damaged segments are passed over.
     """
     for ref in reversed(segments):
         with suppress(Corrupt):

@@ -62,7 +62,7 @@ _READ_TRIES = 8
 class KeyUse:
     """What an idempotency key was first used for: the result, and the hash of the arguments.
 
-    The hash is bound to ``salts``, those of the batch's events; one that was erased has None.
+    The hash is bound to ``salts``, those of the batch's events; an erased event has None.
     """
 
     appended: Appended
@@ -239,7 +239,7 @@ class Log(Handle):
     def erased(self) -> int:
         """Seq of the newest `erase` event that the file reflects, 0 for none.
 
-        What was computed from events under another value may hold content that is erased now.
+        State that was computed under another value may hold content that is erased now.
         Cost: a read of the TOC where the file has a new one.
 
         Raises:

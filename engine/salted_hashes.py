@@ -1,7 +1,7 @@
 """Salted hashes of content: stored where a plain hash would let a reader test guesses.
 
-Owns the three formulas. An erasure removes the salt of an event with its content, so nobody can
-recompute a value that needs that salt. docs/format.md lists the fields.
+Owns the three formulas. An erasure removes the salt of an event with its content, so a value
+that needs that salt can no longer be computed. docs/format.md lists the fields.
 
     quote     = keyed BLAKE3 over the quoted bytes, key = salt of the frame's event ‖ 16 zero bytes
     arguments = H(hash of the arguments ‖ salts of the batch's events)

@@ -33,7 +33,7 @@ def rebuild(log: Log, fold: Fold, name: str, progress: Progress | None = None) -
         Corrupt: the log is damaged. ReadOnly: the log was opened for reading.
     """
     while not _rebuild(log, fold, name, progress or silent):
-        # What was folded is from before an erasure.
+        # An erasure overtook it: the state may hold content that is erased now.
         continue
 
 

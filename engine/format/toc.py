@@ -168,8 +168,8 @@ class Toc(msgspec.Struct, frozen=True):
 
     ``tree`` has ``sealed_seq`` leaves; ``chain`` and ``recorded`` are those of the sealed seq.
     The features are the header page's, so that a page made from a footer has them too.
-    ``erased`` is the seq of the newest `erase` event that the file reflects, 0 for none: what was
-    computed from the events under another value may hold content that is erased here.
+    ``erased`` is the seq of the newest `erase` event that the file reflects, 0 for none: state
+    that was computed under another value may hold content that is erased here.
     ``projections`` maps a projection's key to its own entry, of which the engine reads no more
     than `SavedProjection` says: a walk must find what it references whole.
     """

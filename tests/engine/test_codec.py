@@ -241,7 +241,7 @@ def test_equal_values_give_equal_bytes(metadata: dict[str, int], random: Any) ->
 
 
 def test_a_draft_keeps_the_salt_that_it_has() -> None:
-    """The others of the batch get theirs by one draw."""
+    """One draw gives the other drafts of the batch theirs."""
     drafts = [put("a"), msgspec.structs.replace(put("b"), salt=b"s" * 16), put("c")]
     prepared = prepare(drafts, lambda size: bytes(range(size)))
     assert [event.salt for event in prepared.events] == [
@@ -253,7 +253,7 @@ def test_a_draft_keeps_the_salt_that_it_has() -> None:
 
 @pytest.mark.parametrize("salt", [b"", b"s" * 15, "s" * 16])
 def test_a_salt_of_another_size_is_refused(salt: Any) -> None:
-    """What is committed to with it could be guessed, or not be read."""
+    """A shorter one could be guessed, and a longer one could not be read."""
     with pytest.raises(InvalidInput, match="16 bytes"):
         prepare([msgspec.structs.replace(put("a"), salt=salt)], bytes)
 

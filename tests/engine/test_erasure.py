@@ -85,7 +85,7 @@ def test_a_handle_that_forgets_reads_the_ring_again() -> None:
 
 @pytest.mark.parametrize("size", [1, RING])
 def test_a_lost_toc_is_rebuilt_with_its_newest_erasure(size: int) -> None:
-    """From the events, which name it: also one that stands in a large batch's extent."""
+    """The events name it, in a large batch's extent too."""
     disk = Disk()
     with disk.log() as log:
         log.append([put("a"), other("erase"), put("b")])

@@ -1,4 +1,4 @@
-"""What was folded before an erasure is dropped, and never written back.
+"""State that was folded before an erasure is dropped, and never written back.
 
 Nothing erases yet: `erasures` does to the file what an eraser will do.
 """
