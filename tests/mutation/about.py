@@ -4,7 +4,6 @@ from collections.abc import Iterable
 
 ABOUT: dict[str, tuple[str, ...]] = {
     "creation": ("creation", "opening"),
-    "erasure": ("erasure",),
     "file": ("file", "creation", "growth", "opening"),
     "format.checks": ("file",),
     "format.extent": ("layouts", "file", "growth"),
