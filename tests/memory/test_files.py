@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 import cerata
+from cerata import Store
 from cerata.memory import files, ingest
 from cerata.memory.files import RememberedFile
 from cerata.memory.finding import DEFAULT_EXCLUDED, find_files
@@ -286,3 +287,33 @@ def test_one_file_is_one_however_it_is_named(
         (frame,) = store.frames()
         assert frame.uri == file.as_posix()
         assert store.source_of(frame).startswith("#1 · a.md · …/notes/a.md · ")
+
+
+def test_a_link_out_of_the_folder_is_skipped_with_its_reason(
+    tree: Path, tmp_path_factory: pytest.TempPathFactory, store: Store
+) -> None:
+    """A folder from elsewhere must not bring in what its maker could only guess at."""
+    outside = tmp_path_factory.mktemp("outside") / "secret.md"
+    outside.write_text("secret")
+    (tree / "out.md").symlink_to(outside)
+    (tree / "up.md").symlink_to(Path("..") / tree.name / ".." / outside.parent.name / outside.name)
+    (tree / "log.bin").symlink_to(outside)
+    (tree / "inside.md").symlink_to("a.md")
+    found = find_files([tree])
+    assert f"{tree}/inside.md" in found.files
+    assert not any("out.md" in name or "up.md" in name for name in found.files)
+    said = dict(found.unreadable)
+    assert said[f"{tree}/out.md"].startswith("It is a link to a file outside of the folder")
+    assert f"{tree}/log.bin" not in said
+    done = store.remember_files([tree])
+    assert f"{tree}/out.md" in [file.path for file in done.of("skipped")]
+    assert not store.search("secret")
+    assert find_files([tree / "out.md"]).files == (f"{tree}/out.md",)
+
+
+def test_links_inside_of_a_folder_that_is_a_link_are_read(tree: Path) -> None:
+    (tree / "inside.md").symlink_to("a.md")
+    (tree.parent / "linked-folder").symlink_to(tree)
+    found = find_files([tree.parent / "linked-folder"])
+    assert f"{tree.parent}/linked-folder/inside.md" in found.files
+    assert not found.unreadable
