@@ -258,6 +258,7 @@ def test_a_verify_that_unpacks_a_block_for_each_event_is_seen(
         ("folder_bench", "60 files, each once and whole"),
         ("facts_bench", "five corrections of each"),
         ("graph_bench", "two hops from an object"),
+        ("hostile_bench", "over a limit: none"),
         ("fulltext_bench", "hash of all answers"),
         ("recovery_bench", "(random salts)"),
         ("late_bench", "hash of all answers"),

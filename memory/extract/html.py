@@ -130,17 +130,17 @@ def _write(root: "LexborNode", writer: _Writer) -> None:
 
 def _walk(root: "LexborNode") -> "Iterator[tuple[LexborNode, bool]]":
     """Yield each node when it opens and when it closes; what is dropped is not entered."""
-    stack: list[tuple[LexborNode, bool]] = [(root, True)]
-    while stack:
-        node, opens = stack.pop()
-        yield node, opens
-        if not opens:
-            continue
-        stack.append((node, False))
-        children: list[LexborNode] = []
-        child = node.child
-        while child is not None:
-            if child.tag not in _DROPPED:
-                children.append(child)
+    open_nodes = [root]
+    yield root, True
+    child = root.child
+    while open_nodes:
+        if child is None:
+            node = open_nodes.pop()
+            yield node, False
+            child = node.next if open_nodes else None
+        elif child.tag in _DROPPED:
             child = child.next
-        stack.extend((child, True) for child in reversed(children))
+        else:
+            yield child, True
+            open_nodes.append(child)
+            child = child.child

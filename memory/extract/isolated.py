@@ -33,7 +33,7 @@ SECONDS_MAX: Final = 60
 WALL_SECONDS_MAX: Final = 120
 """Time on the clock of one file, from the start of the child."""
 
-MEMORY_MAX: Final = 256 << 20
+MEMORY_MAX: Final = 300 << 20
 """Bytes of address space that a child may take beyond those that its interpreter has."""
 
 ANSWER_SIZE_MAX: Final = 2 * STRING_SIZE_MAX
