@@ -93,14 +93,17 @@ def prepare(
         InvalidInput: a value that cannot be stored; the message names the event and the field.
     """
     if not drafts:
-        raise InvalidInput("A batch needs at least one event")
+        raise InvalidInput("A batch needs at least one event", remedy="Pass one draft or more.")
     if len(drafts) > BATCH_EVENTS_MAX:
         raise InvalidInput(
             f"A batch of {len(drafts):,} events is over the limit of {BATCH_EVENTS_MAX:,}",
             remedy="Append it in several batches.",
         )
     if arguments is not None and not isinstance(arguments, bytes):
-        raise InvalidInput(f"arguments must be a hash in bytes, not {type(arguments).__name__}")
+        raise InvalidInput(
+            f"arguments must be a hash in bytes, not {type(arguments).__name__}",
+            remedy="Pass 16 bytes or more of a hash, or None.",
+        )
     if key is not None:
         check_key(key)
     salts = salts_of(drafts, random_bytes)
@@ -179,7 +182,7 @@ def kind_of(body: EventBody) -> tuple[str, int]:
     if isinstance(body, UnknownBody):
         check_string(body.kind, "the event's type", NAME_SIZE_MAX)
         if not body.kind:
-            raise InvalidInput("The event's type is empty")
+            raise InvalidInput("The event's type is empty", remedy="Name the type.")
         check_integer(body.kind_version, "the event's version", 0)
         return body.kind, body.kind_version
     if not body.wire_name:
@@ -212,7 +215,10 @@ def _encode_payload(draft: Draft, key: str | None, arguments: bytes | None) -> b
         ) from error
     except (TypeError, OverflowError, ValueError, RecursionError) as error:
         kind = body.kind if isinstance(body, UnknownBody) else body.wire_name
-        raise InvalidInput(f"A value of {kind!r} cannot be stored: {error}") from error
+        raise InvalidInput(
+            f"A value of {kind!r} cannot be stored: {error}",
+            remedy="Use strings, bytes, numbers, bools, None, lists and maps of them.",
+        ) from error
     if len(payload) > STRING_SIZE_MAX:
         if len(payload) > BLOB_SIZE_MAX:
             raise InvalidInput(

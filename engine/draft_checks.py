@@ -15,7 +15,7 @@ import msgspec
 import msgspec.inspect
 import numpy as np
 
-from .errors import InvalidInput
+from .errors import InvalidInput, shown
 from .events import (
     DEFAULT_SCOPE,
     TOKENS_SUFFIX,
@@ -174,11 +174,17 @@ def _check_nested(value: object, name: str, depth: int, scalars: _Scalars | None
             )
         return
     if depth > NESTING_MAX:
-        raise InvalidInput(f"{name} is nested deeper than {NESTING_MAX} levels")
+        raise InvalidInput(
+            f"{name} is nested deeper than {NESTING_MAX} levels",
+            remedy=f"Flatten it to {NESTING_MAX} levels, or store it as text.",
+        )
     if isinstance(value, dict):
         for key, item in cast("dict[object, object]", value).items():
             if not isinstance(key, str):
-                raise InvalidInput(f"{name} has the key {key!r}, which is not a string")
+                raise InvalidInput(
+                    f"{name} has the key {key!r}, which is not a string",
+                    remedy="Use strings as the keys of maps.",
+                )
             _check_nested(item, name, depth + 1, scalars)
         return
     for item in cast("Sequence[object]", value):
@@ -192,7 +198,10 @@ def _check_embedding(embedding: object) -> None:
         or not (isinstance(embedding.space, str) and isinstance(embedding.dtype, str))
         or not (isinstance(embedding.dimension, int) and isinstance(embedding.data.size, int))
     ):
-        raise InvalidInput(f"An embedding cannot be {embedding!r:.60}")
+        raise InvalidInput(
+            f"An embedding cannot be {embedding!r:.60}",
+            remedy="Pass an Embedding(space, dtype, dimension, Attachment(hash, size)).",
+        )
     if not embedding.space:
         raise InvalidInput(
             "An embedding names no space", remedy="Name the space after its embedder."
@@ -205,14 +214,16 @@ def _check_embedding(embedding: object) -> None:
     if not 0 < embedding.dimension <= EMBEDDING_DIMENSION_MAX:
         raise InvalidInput(
             f"An embedding of {embedding.dimension:,} dimensions; "
-            f"1 to {EMBEDDING_DIMENSION_MAX:,} can be stored"
+            f"1 to {EMBEDDING_DIMENSION_MAX:,} can be stored",
+            remedy="Reduce the dimension of the vector.",
         )
     if is_token_space(embedding.space):
         _check_tokens(embedding)
     elif embedding.data.size != item_size * embedding.dimension:
         raise InvalidInput(
             f"The embedding's {embedding.data.size:,} bytes are not "
-            f"{embedding.dimension:,} values of {item_size} bytes"
+            f"{embedding.dimension:,} values of {item_size} bytes",
+            remedy="Pass the bytes of one vector, little-endian, with its dtype and dimension.",
         )
 
 
@@ -220,12 +231,14 @@ def _check_tokens(embedding: Embedding) -> None:
     if embedding.dtype != "i1" or embedding.dimension > TOKEN_DIMENSION_MAX:
         raise InvalidInput(
             f"Token vectors of {embedding.dimension:,} dimensions ({embedding.dtype}); "
-            f"1 to {TOKEN_DIMENSION_MAX:,} (i1) can be stored"
+            f"1 to {TOKEN_DIMENSION_MAX:,} (i1) can be stored",
+            remedy="Store them as i1, and reduce their dimension.",
         )
     if not vector_count(embedding):
         raise InvalidInput(
             f"The {embedding.data.size:,} bytes of an embedding are not 1 to "
-            f"{TOKEN_VECTORS_MAX:,} token vectors of {embedding.dimension:,} dimensions"
+            f"{TOKEN_VECTORS_MAX:,} token vectors of {embedding.dimension:,} dimensions",
+            remedy="Pass a whole number of vectors, one for each token.",
         )
 
 
@@ -255,11 +268,14 @@ def check_attachments(draft: Draft) -> None:
         return
     if len(given) > EVENT_ATTACHMENTS_MAX:
         raise InvalidInput(
-            f"An event with {len(given)} attachments; the limit is {EVENT_ATTACHMENTS_MAX}"
+            f"An event with {len(given)} attachments; the limit is {EVENT_ATTACHMENTS_MAX}",
+            remedy="Split it into several events.",
         )
     for data in given:
         if not isinstance(data, bytes):
-            raise InvalidInput(f"An attachment must be bytes, not {type(data).__name__}")
+            raise InvalidInput(
+                f"An attachment must be bytes, not {type(data).__name__}", remedy="Pass bytes."
+            )
         if len(data) > BLOB_SIZE_MAX:
             raise InvalidInput(
                 f"An attachment of {len(data):,} bytes is over the limit of {BLOB_SIZE_MAX:,}",
@@ -312,7 +328,10 @@ def _attachments_in(value: object) -> Iterator[Attachment]:
     """Yield what a body names by hash, wherever in it."""
     if isinstance(value, Attachment):
         if not isinstance(value.hash, bytes) or not isinstance(value.size, int):
-            raise InvalidInput(f"{value!r} is not a hash in bytes and a size")
+            raise InvalidInput(
+                f"{value!r} is not a hash in bytes and a size",
+                remedy="Put Attachment(BLAKE3-256 of the bytes, their size) into the body.",
+            )
         yield value
     elif isinstance(value, msgspec.Struct):
         for name in value.__struct_fields__:
@@ -336,19 +355,27 @@ def check_envelope(draft: Draft) -> None:
     if draft.causation is not None:
         check_integer(draft.causation, "the causation", -BATCH_EVENTS_MAX)
         if draft.causation == 0:
-            raise InvalidInput("The causation is 0; the first event is 1, or -1 in its own batch")
+            raise InvalidInput(
+                "The causation is 0; the first event is 1, or -1 in its own batch",
+                remedy="Pass the seq of an event, −k for the k-th of the batch, or None.",
+            )
 
 
 def check_integer(value: object, name: str, lowest: int) -> None:
     """Refuse what is no whole number from ``lowest`` on: `InvalidInput` with its name."""
     if not isinstance(value, int) or isinstance(value, bool):
-        raise InvalidInput(f"{name} must be a number, not {type(value).__name__}")
+        raise InvalidInput(
+            f"{name} must be a number, not {type(value).__name__}", remedy="Pass a whole number."
+        )
     _check_within(value, name, lowest)
 
 
 def _check_within(value: int | None, name: str, lowest: int, highest: int = _INTEGER_MAX) -> None:
     if value is not None and not lowest <= value <= highest:
-        raise InvalidInput(f"{name} is {value:,}; {lowest:,} to {highest:,} can be stored")
+        raise InvalidInput(
+            f"{name} is {value:,}; {lowest:,} to {highest:,} can be stored",
+            remedy=f"Pass a number from {lowest:,} to {highest:,}.",
+        )
 
 
 def check_scope(scope: Scope) -> None:
@@ -359,34 +386,47 @@ def check_scope(scope: Scope) -> None:
         for pair in cast("tuple[object, ...]", pairs)
     ):
         raise InvalidInput(
-            f"The scope {scope!r} is no tuple of pairs",
+            f"The scope {shown(scope)} is no tuple of pairs",
             remedy="Write (('tenant', 'name'), …).",
         )
     if not scope or scope[0][0] != "tenant":
-        raise InvalidInput("A scope must start with 'tenant'")
+        raise InvalidInput("A scope must start with 'tenant'", remedy="Put ('tenant', name) first.")
     if len(scope) > SCOPE_NAMES_MAX:
-        raise InvalidInput(f"A scope of {len(scope)} names; the limit is {SCOPE_NAMES_MAX}")
+        raise InvalidInput(
+            f"A scope of {len(scope)} names; the limit is {SCOPE_NAMES_MAX}",
+            remedy="Leave names out, or store them as metadata.",
+        )
     names = [name for name, _ in scope]
     if len(set(names)) != len(names):
-        raise InvalidInput("A scope has the same name twice")
+        raise InvalidInput("A scope has the same name twice", remedy="Give each name once.")
     for name, value in scope:
         check_string(name, "a scope name", NAME_SIZE_MAX)
         if isinstance(value, str):
             check_string(value, f"the scope's {name!r}", STRING_SIZE_MAX)
         elif not isinstance(value, int):
-            raise InvalidInput(f"The scope's {name!r} must be a string, a number or a bool")
+            raise InvalidInput(
+                f"The scope's {name!r} must be a string, a number or a bool",
+                remedy="Pass a str, int or bool.",
+            )
 
 
 def check_string(value: object, name: str, limit: int) -> None:
     """Refuse what is no string of at most ``limit`` bytes: `InvalidInput` with its name."""
     if not isinstance(value, str):
-        raise InvalidInput(f"{name} must be a string, not {type(value).__name__}")
+        raise InvalidInput(
+            f"{name} must be a string, not {type(value).__name__}", remedy="Pass a str."
+        )
     try:
         size = len(value.encode())
     except UnicodeEncodeError as error:
-        raise InvalidInput(f"{name} is not valid Unicode: {error.reason}") from error
+        raise InvalidInput(
+            f"{name} is not valid Unicode: {error.reason}",
+            remedy="Decode it with errors='replace'.",
+        ) from error
     if size > limit:
-        raise InvalidInput(f"{name} takes {size:,} bytes; the limit is {limit:,}")
+        raise InvalidInput(
+            f"{name} takes {size:,} bytes; the limit is {limit:,}", remedy="Shorten it."
+        )
 
 
 def check_long_strings(value: object) -> None:

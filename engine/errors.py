@@ -35,8 +35,11 @@ class CerataError(Exception):
     """
 
     exit_code: ClassVar[int] = 1
+    usual_remedy: ClassVar[str | None] = None
+    """What to do about an error of the class that names no remedy of its own."""
 
     def __init__(self, what: str, *, where: str | None = None, remedy: str | None = None) -> None:
+        remedy = remedy or self.usual_remedy
         self.what = what
         self.where = where
         self.remedy = remedy
@@ -58,6 +61,14 @@ class CerataError(Exception):
         return _rebuild, (type(self), self.what, self.where, self.remedy), self.__dict__
 
 
+def shown(value: object) -> str:
+    """Return a value as an error names it: one that is nested too deeply to be printed, by type."""
+    try:
+        return repr(value)
+    except RecursionError:
+        return f"a {type(value).__name__} of very many levels"
+
+
 def _rebuild(
     kind: type[CerataError], what: str, where: str | None, remedy: str | None
 ) -> CerataError:
@@ -72,6 +83,7 @@ class Corrupt(CerataError, ValueError):
     """
 
     exit_code = 3
+    usual_remedy = "Copy the file, and run 'cerata doctor' on it."
 
     def __init__(
         self,

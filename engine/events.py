@@ -705,7 +705,10 @@ def chosen(
             where=where,
             remedy="Run 'cerata verify' to see what is affected.",
         )
-    raise NotFound(f"Event {seq:,} has no such attachment")
+    raise NotFound(
+        f"Event {seq:,} has no such attachment",
+        remedy="Pass an Attachment that the event's own body has.",
+    )
 
 
 UNDECODABLE = (msgspec.DecodeError, UnicodeDecodeError, RecursionError)

@@ -428,7 +428,10 @@ class Log(Handle):
     def _expect(self, expect: int) -> None:
         head = self._position.head_seq
         if isinstance(expect, bool) or not isinstance(expect, int):
-            raise InvalidInput(f"expect must be a number, not {type(expect).__name__}")
+            raise InvalidInput(
+                f"expect must be a number, not {type(expect).__name__}",
+                remedy="Pass the seq of a head, such as store.head.seq.",
+            )
         if expect != head:
             raise Conflict(
                 f"The log is at event {head:,}, not at {expect:,}",

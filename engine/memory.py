@@ -86,7 +86,9 @@ class MemoryStorage:
         with self._guard:
             node = self._nodes.get(path)
             if node is None:
-                raise NotFound("There is no such file", where=path)
+                raise NotFound(
+                    "There is no such file", where=path, remedy="Check the path for a typing error."
+                )
             return MemoryFile(node, self._guard)
 
     def create(self, path: str, *, known_as: str | None = None) -> StorageFile:
@@ -101,7 +103,11 @@ class MemoryStorage:
             if target in self._nodes:
                 return False
             if source not in self._nodes:
-                raise NotFound("There is no such file", where=source)
+                raise NotFound(
+                    "There is no such file",
+                    where=source,
+                    remedy="Check the path for a typing error.",
+                )
             self._nodes[target] = self._nodes[source]
             return True
 

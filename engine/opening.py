@@ -74,9 +74,14 @@ def path_name(path: str | os.PathLike[str]) -> str:
     try:
         encoded = os.fsencode(name)
     except UnicodeEncodeError as error:
-        raise InvalidInput(f"The path is not valid Unicode: {error.reason}") from error
+        raise InvalidInput(
+            f"The path is not valid Unicode: {error.reason}", remedy="Rename the file."
+        ) from error
     if not encoded or b"\0" in encoded:
-        raise InvalidInput("The path is empty" if not encoded else "The path holds a NUL character")
+        raise InvalidInput(
+            "The path is empty" if not encoded else "The path holds a NUL character",
+            remedy="Name a file.",
+        )
     return name
 
 
@@ -98,7 +103,8 @@ def _checked_options(
         return RING_SIZE_DEFAULT
     if not RING_SIZE_MIN <= ring_bytes <= RING_SIZE_MAX:
         raise InvalidInput(
-            f"A ring of {ring_bytes:,} bytes; {RING_SIZE_MIN:,} to {RING_SIZE_MAX:,} are possible"
+            f"A ring of {ring_bytes:,} bytes; {RING_SIZE_MIN:,} to {RING_SIZE_MAX:,} are possible",
+            remedy="Pass ring_bytes within these bounds, or leave it out.",
         )
     return sectors(ring_bytes)
 

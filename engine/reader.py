@@ -137,7 +137,9 @@ class Reader:
         if seq > snapshot.page.sealed_seq:
             batch = next(snapshot.tail_from(seq), None)
             if batch is None:
-                raise NotFound(f"There is no event {seq:,}")
+                raise NotFound(
+                    f"There is no event {seq:,}", remedy="Ask for a seq from 1 to the head."
+                )
             index = seq - batch.first_seq
             if batch.spill is None:
                 return batch.events[index].attachments

@@ -150,7 +150,7 @@ def refused(error: OSError, doing: str, path: str) -> StorageFailed:
         errno.EISDIR: "Name a file, not a folder.",
         errno.EINVAL: "Name a regular file.",
         errno.ENXIO: "Name a regular file.",
-        errno.ENOTDIR: "A part of the path before the last is not a folder.",
+        errno.ENOTDIR: "Name a path whose parts before the last are folders.",
     }
     code = error.errno or 0
     failure = StorageFailed(
@@ -376,7 +376,9 @@ class OsStorage:
         except FileExistsError:
             return False
         except FileNotFoundError as error:
-            raise NotFound("There is no such file", where=source) from error
+            raise NotFound(
+                "There is no such file", where=source, remedy="Check the path for a typing error."
+            ) from error
         except OSError as error:
             raise refused(error, "create", target) from error
         return True
