@@ -26,7 +26,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Final, Literal, TypeAlias, cast
 
-from cerata.engine.errors import InvalidInput
+from cerata.engine.errors import InvalidInput, shown
 from cerata.engine.events import JsonValue, ScopeValue
 
 from .times import to_datetime, to_microseconds
@@ -144,7 +144,10 @@ class Filter:
             parts.append(_either([_equals("track", name) for name in _names("track", track)]))
         for name, value in _mapping("scope", scope):
             if not isinstance(value, str | int):
-                raise InvalidInput(f"The scope's {name!r} must be a string, a number or a bool")
+                raise InvalidInput(
+                    f"The scope's {name!r} must be a string, a number or a bool",
+                    remedy="Pass a str, int or bool.",
+                )
             parts.append(_equals(f"scope.{name}", value))
         for name, test in _mapping("metadata", metadata):
             parts.append(_metadata(name, test))
@@ -229,7 +232,10 @@ def _depth_of(kind: type[Every] | type[Either], *filters: Filter) -> int:
 
 def _parts(one: object, kind: type[Every] | type[Either]) -> tuple[Expression, ...]:
     if not isinstance(one, Filter):
-        raise InvalidInput(f"A Filter cannot be combined with a {type(one).__name__}")
+        raise InvalidInput(
+            f"A Filter cannot be combined with a {type(one).__name__}",
+            remedy="Combine it with another cerata.Filter.",
+        )
     expression = one.expression
     return expression.parts if isinstance(expression, kind) else (expression,)
 
@@ -243,11 +249,15 @@ def _either(parts: Sequence[Expression]) -> Expression:
 
 def _string(name: str, value: object) -> str:
     if not isinstance(value, str):
-        raise InvalidInput(f"{name} must be a string, not {type(value).__name__}")
+        raise InvalidInput(
+            f"{name} must be a string, not {type(value).__name__}", remedy="Pass a str."
+        )
     try:
         value.encode()
     except UnicodeEncodeError as error:
-        raise InvalidInput(f"{name} is not valid Unicode: {value!r}") from error
+        raise InvalidInput(
+            f"{name} is not valid Unicode: {value!r}", remedy="Decode it with errors='replace'."
+        ) from error
     return value
 
 
@@ -255,7 +265,10 @@ def _strings(name: str, values: Collection[str]) -> list[str]:
     if isinstance(values, str):
         raise InvalidInput(f"{name} is one string", remedy=f"Write {name}=[{values!r}].")
     if not isinstance(values, Collection):
-        raise InvalidInput(f"{name} must be a list of strings, not {type(values).__name__}")
+        raise InvalidInput(
+            f"{name} must be a list of strings, not {type(values).__name__}",
+            remedy="Pass a list of strings.",
+        )
     return [_string(f"each of {name}", value) for value in values]
 
 
@@ -270,7 +283,9 @@ def _mapping(name: str, values: Mapping[str, object] | None) -> list[tuple[str, 
     if values is None:
         return []
     if not isinstance(values, Mapping):
-        raise InvalidInput(f"{name} must be a mapping, not {type(values).__name__}")
+        raise InvalidInput(
+            f"{name} must be a mapping, not {type(values).__name__}", remedy="Pass a dict."
+        )
     return [(_string(f"each name of {name}", key), value) for key, value in values.items()]
 
 
@@ -281,18 +296,24 @@ def _metadata(name: str, test: object) -> Expression:
     pair = cast("tuple[object, ...]", test)
     if len(pair) != 2 or pair[0] not in OPERATORS:
         raise InvalidInput(
-            f"The test of metadata {name!r} is {test!r}",
+            f"The test of metadata {name!r} is {shown(test)}",
             remedy=f"Write a value, or (operator, value) with one of {', '.join(OPERATORS)}.",
         )
     operator, value = str(pair[0]), pair[1]
     if operator == "exists":
         if not isinstance(value, bool):
-            raise InvalidInput(f"The test of metadata {name!r} is neither exists True nor False")
+            raise InvalidInput(
+                f"The test of metadata {name!r} is neither exists True nor False",
+                remedy="Write ('exists', True) or ('exists', False).",
+            )
         there = Compared(field, "exists", ValueType.NULL, None)
         return there if value else Negated(there)
     if operator == "in":
         if isinstance(value, str) or not isinstance(value, Collection):
-            raise InvalidInput(f"'in' of metadata {name!r} takes a list of values, not {value!r}")
+            raise InvalidInput(
+                f"'in' of metadata {name!r} takes a list of values, not {shown(value)}",
+                remedy="Write ('in', [value, …]).",
+            )
         return _either([_equals(field, one) for one in cast("Collection[object]", value)])
     compared = _compared(field, operator, value)
     if operator in _ORDERED and compared.type in (ValueType.NULL, ValueType.BOOL):
@@ -317,7 +338,7 @@ def _compared(field: str, operator: str, value: object) -> Compared:
     if isinstance(value, int) or (isinstance(value, float) and math.isfinite(value)):
         return Compared(field, operator, ValueType.NUMBER, value)
     raise InvalidInput(
-        f"{field} cannot be compared with {value!r}",
+        f"{field} cannot be compared with {shown(value)}",
         remedy="Give a string, a finite number, a bool or None; of a time its ISO string.",
     )
 
@@ -326,11 +347,14 @@ def _during(time: TimeName, span: object) -> During:
     pair = cast("Sequence[object]", span if isinstance(span, tuple | list) else ())
     if len(pair) != 2:
         raise InvalidInput(
-            f"{time} is {span!r}", remedy="Give (start, end); None leaves an end open."
+            f"{time} is {shown(span)}", remedy="Give (start, end); None leaves an end open."
         )
     start, end = (None if one is None else to_microseconds(cast("Time", one)) for one in pair)
     if start is not None and end is not None and end < start:
-        raise InvalidInput(f"{time} ends at {pair[1]} before it starts at {pair[0]}")
+        raise InvalidInput(
+            f"{time} ends at {pair[1]} before it starts at {pair[0]}",
+            remedy="Pass (start, end) in this order.",
+        )
     return During(time, start, end)
 
 

@@ -130,7 +130,10 @@ class Matching:
 
     def _filtered(self, where: Filter) -> Mask:
         if self._filters is None:
-            raise Unsupported(f"This search has no filters, and was asked for {where.to_dict()}")
+            raise Unsupported(
+                f"This search has no filters, and was asked for {where.to_dict()}",
+                remedy="Pass the filter as where= of a store's or view's search.",
+            )
         return self._filters(where)
 
     # --- groups of words -------------------------------------------------------------------------

@@ -264,7 +264,10 @@ def _checked(value: object) -> object:
     try:
         _encode(value)
     except (OverflowError, UnicodeEncodeError) as error:
-        raise InvalidInput(f"A row cannot hold {value!r}: {error}") from error
+        raise InvalidInput(
+            f"A row cannot hold {value!r}: {error}",
+            remedy="Use strings, bytes, numbers, bools, None, and tuples, lists and maps of them.",
+        ) from error
     return value
 
 

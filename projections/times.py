@@ -41,7 +41,10 @@ def to_microseconds(value: datetime | str) -> int:
         )
     time_us = (when - _EPOCH) // _MICROSECOND
     if not TIME_MIN <= time_us <= TIME_MAX:
-        raise InvalidInput(f"The time {value} lies outside the years 1 to 9999 of UTC")
+        raise InvalidInput(
+            f"The time {value} lies outside the years 1 to 9999 of UTC",
+            remedy="Pass a time of the years 1 to 9999.",
+        )
     return time_us
 
 
