@@ -46,7 +46,9 @@ def resolve_basis(
         understood.
     """
     if isinstance(basis, bool):
-        raise InvalidInput("A basis cannot be a bool")
+        raise InvalidInput(
+            "A basis cannot be a bool", remedy="Pass a seq, a time, a tag, a receipt or a view."
+        )
     if isinstance(basis, int):
         if not 0 <= basis <= head:
             raise NotFound(
