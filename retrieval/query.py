@@ -61,9 +61,13 @@ def query(text: str) -> Query:
         QuerySyntaxError: it cannot be parsed; the message names the place.
     """
     if not isinstance(text, str):
-        raise InvalidInput(f"A query must be a string, not {type(text).__name__}")
+        raise InvalidInput(
+            f"A query must be a string, not {type(text).__name__}", remedy="Pass a str."
+        )
     if len(text) > QUERY_SIZE_MAX:
-        raise wrong(text, 0, f"The query has {len(text):,} characters", f"{QUERY_SIZE_MAX:,} fit.")
+        raise wrong(
+            text, 0, f"The query has {len(text):,} characters", f"Write at most {QUERY_SIZE_MAX:,}."
+        )
     parser = _parser()
     tokens = parser.tag(text)
     check_tokens(text, tokens)

@@ -76,7 +76,7 @@ def is_filter(name: str) -> bool:
     return name in FILTERS or name.startswith(OPEN_FILTERS)
 
 
-def wrong(text: str, place: int, what: str, remedy: str | None = None) -> QuerySyntaxError:
+def wrong(text: str, place: int, what: str, remedy: str | None) -> QuerySyntaxError:
     """Return the error for a place in a query, counted from 0."""
     shown = text[place : place + 24]
     where = f"character {place + 1}, at {shown!r}" if shown else "its end"
@@ -121,7 +121,12 @@ def _check(text: str, token: _Token, before: _Token, after: _Token, opened: list
         case "OpenBracket":
             opened.append(token.start)
             if len(opened) > DEPTH_MAX:
-                raise wrong(text, token.start, f"More than {DEPTH_MAX} brackets within each other")
+                raise wrong(
+                    text,
+                    token.start,
+                    f"More than {DEPTH_MAX} brackets within each other",
+                    "Write fewer.",
+                )
         case "CloseBracket":
             _check_close(text, token, before, opened)
         case _:
@@ -175,12 +180,12 @@ def _check_range(text: str, token: _Token, before: _Token) -> None:
         remedy = "Say what it is of: created:[a TO b]."
         raise wrong(text, token.start, "A range of nothing", remedy)
     if not _is_ordered(before.text):
-        raise wrong(text, token.start, f"{before.text} has no order", "It takes no range.")
+        raise wrong(text, token.start, f"{before.text} has no order", "Name a single value.")
 
 
 def _check_comparison(text: str, token: _Token, before: _Token, after: _Token) -> None:
     if not _is_ordered(before.text):
-        raise wrong(text, token.start, f"{before.text} has no order", "It takes no comparison.")
+        raise wrong(text, token.start, f"{before.text} has no order", "Leave the comparison out.")
     if after.kind not in ("WordNode", "PhraseNode"):
         raise wrong(text, token.end, "A comparison with nothing", "Leave no space.")
 

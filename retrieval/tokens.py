@@ -150,4 +150,7 @@ def _utf8(text: str) -> bytes:
 
 
 def _not_unicode(error: UnicodeEncodeError) -> InvalidInput:
-    return InvalidInput(f"The text is not valid Unicode: character {error.start:,}")
+    return InvalidInput(
+        f"The text is not valid Unicode: character {error.start:,}",
+        remedy="Decode it with errors='replace'.",
+    )

@@ -94,7 +94,10 @@ class CallableEmbedder:
         max_tokens: int | None = None,
     ) -> None:
         if not callable(function):
-            raise InvalidInput(f"{function!r:.60} cannot be called")
+            raise InvalidInput(
+                f"{function!r:.60} cannot be called",
+                remedy="Pass a function from a list of texts to their vectors.",
+            )
         check_batch(batch)
         self.identity: Final = EmbedderIdentity(name, revision, dimension, metric, dtype)
         self.max_tokens: Final = max_tokens

@@ -80,7 +80,9 @@ class EndpointEmbedder:
         if isinstance(tries, bool) or not isinstance(tries, int) or tries < 1:
             raise InvalidInput(f"tries is {tries!r:.60}", remedy="Give a number from 1 on.")
         if key is not None and key_variable is not None:
-            raise InvalidInput("Give key or key_variable, not both")
+            raise InvalidInput(
+                "Give key or key_variable, not both", remedy="Leave out one of the two."
+            )
         _check_key(key)
         self.identity: Final = EmbedderIdentity(model, revision, dimension, metric, dtype)
         self.max_tokens: Final = max_tokens
@@ -259,7 +261,10 @@ def _check_key(key: str | None) -> None:
         return
     is_line = isinstance(key, str) and key and key.isascii() and key.isprintable()
     if not is_line:
-        raise InvalidInput("The endpoint's key is not one line of printable ASCII")
+        raise InvalidInput(
+            "The endpoint's key is not one line of printable ASCII",
+            remedy="Pass the key as the provider gave it, without line breaks.",
+        )
 
 
 class _Vector(msgspec.Struct):

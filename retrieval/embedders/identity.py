@@ -66,7 +66,8 @@ class EmbedderIdentity:
         ):
             raise InvalidInput(
                 f"An embedder's dimension is {self.dimension!r:.60}; "
-                f"1 to {EMBEDDING_DIMENSION_MAX:,} can be stored"
+                f"1 to {EMBEDDING_DIMENSION_MAX:,} can be stored",
+                remedy="Pass the dimension of its vectors.",
             )
         for what, value, allowed in (
             ("metric", self.metric, get_args(Metric)),
@@ -88,7 +89,10 @@ class EmbedderIdentity:
                 remedy="Use dtype='f4' with metric='dot'.",
             )
         if len(self.space.encode()) > NAME_SIZE_MAX:
-            raise InvalidInput(f"The space {self.space!r:.60} is over {NAME_SIZE_MAX} bytes")
+            raise InvalidInput(
+                f"The space {self.space!r:.60} is over {NAME_SIZE_MAX} bytes",
+                remedy="Shorten the embedder's name or revision.",
+            )
 
     @property
     def space(self) -> str:
