@@ -169,7 +169,10 @@ class Questions(ABC):
         """Return where a text says what a query asks: characters [start, end), ascending."""
         _check_query(query)
         if not isinstance(text, str):
-            raise InvalidInput(f"The text must be a string, not {type(text).__name__}")
+            raise InvalidInput(
+                f"The text must be a string, not {type(text).__name__}",
+                remedy="Pass a str, such as frame.text.",
+            )
         found = self.view().layers.ranking.highlights(text, query)
         return [(mark.start, mark.end) for mark in found]
 
@@ -292,4 +295,6 @@ def _check_query(query: object) -> None:
         )
     check_size(query)
     if not is_unicode(query):
-        raise InvalidInput(f"The query is not valid Unicode: {query!r}")
+        raise InvalidInput(
+            f"The query is not valid Unicode: {query!r}", remedy="Decode it with errors='replace'."
+        )

@@ -214,7 +214,10 @@ class FactWrites(Appends):
         Then a value ends where the next begins, in every read from here on (docs/facts.md).
         """
         if not isinstance(functional, bool):
-            raise InvalidInput(f"functional must be True or False, not {functional!r}")
+            raise InvalidInput(
+                f"functional must be True or False, not {functional!r}",
+                remedy="Pass functional=True or functional=False.",
+            )
         body = PutPredicate(predicate=checked_name("A predicate", predicate), functional=functional)
         return self._one("declare_predicate", body, scope)
 
@@ -311,7 +314,10 @@ def _triple(given: object) -> tuple[str, str, FactObject]:
 def _event_id(value: int | Receipt) -> int:
     number = value.id if isinstance(value, Receipt) else value
     if isinstance(number, bool) or not isinstance(number, int):
-        raise InvalidInput(f"A {type(number).__name__} names no event")
+        raise InvalidInput(
+            f"A {type(number).__name__} names no event",
+            remedy="Pass the seq of an event, or a receipt.",
+        )
     return number
 
 
@@ -331,7 +337,10 @@ def assertion_draft(one: Assertion, scope: Scope, now_us: int) -> Draft:
         raise InvalidInput(f"source is {one.source!r}", remedy=f"There are {', '.join(SOURCES)}.")
     confidence: object = one.confidence
     if isinstance(confidence, bool) or not isinstance(confidence, int | float):
-        raise InvalidInput(f"confidence must be a number, not {type(confidence).__name__}")
+        raise InvalidInput(
+            f"confidence must be a number, not {type(confidence).__name__}",
+            remedy="Pass a number from 0 to 1.",
+        )
     if not 0 <= confidence <= 1:
         raise InvalidInput(f"confidence is {confidence}", remedy="Give 0 to 1.")
     body = AssertFact(

@@ -10,7 +10,7 @@ from typing import Final, TypeVar
 import msgspec
 
 from cerata.engine.draft_checks import check_scope
-from cerata.engine.errors import InvalidInput
+from cerata.engine.errors import InvalidInput, shown
 from cerata.engine.events import (
     DEFAULT_SCOPE,
     Attachment,
@@ -68,13 +68,22 @@ def frame_fields(
         ("search_text", search_text),
     ):
         if value is not None and not isinstance(value, str):
-            raise InvalidInput(f"{name} must be a string, not {type(value).__name__}")
+            raise InvalidInput(
+                f"{name} must be a string, not {type(value).__name__}", remedy="Pass a str."
+            )
         if value is not None and not is_unicode(value):
-            raise InvalidInput(f"{name} is not valid Unicode: {value!r}")
+            raise InvalidInput(
+                f"{name} is not valid Unicode: {value!r}", remedy="Decode it with errors='replace'."
+            )
     if not isinstance(kind, str) or not kind:
-        raise InvalidInput("kind must be a string that is not empty")
+        raise InvalidInput(
+            "kind must be a string that is not empty", remedy="Pass a name, such as kind='note'."
+        )
     if metadata is not None and not isinstance(metadata, Mapping):
-        raise InvalidInput(f"metadata must be a mapping, not {type(metadata).__name__}")
+        raise InvalidInput(
+            f"metadata must be a mapping, not {type(metadata).__name__}",
+            remedy="Pass a dict from names to values of JSON.",
+        )
     return PutFrame(
         kind=kind,
         role=role,
@@ -118,7 +127,9 @@ def is_unicode(text: str) -> bool:
 def check_number(name: str, value: object) -> None:
     """Refuse what is no whole number: `InvalidInput` with the name."""
     if isinstance(value, bool) or not isinstance(value, int):
-        raise InvalidInput(f"{name} must be a number, not {type(value).__name__}")
+        raise InvalidInput(
+            f"{name} must be a number, not {type(value).__name__}", remedy="Pass a whole number."
+        )
 
 
 def listed(name: str, values: Iterable[ItemType]) -> list[ItemType]:
@@ -130,7 +141,9 @@ def listed(name: str, values: Iterable[ItemType]) -> list[ItemType]:
     if isinstance(values, str):
         raise InvalidInput(f"{name} is one string", remedy=f"Write {name}=[{values!r}].")
     if not isinstance(values, Iterable):
-        raise InvalidInput(f"{name} must be a list, not {type(values).__name__}")
+        raise InvalidInput(
+            f"{name} must be a list, not {type(values).__name__}", remedy="Pass a list."
+        )
     return list(values)
 
 
@@ -138,7 +151,9 @@ def _strings(name: str, values: Sequence[str]) -> tuple[str, ...]:
     found = tuple(listed(name, values))
     for value in found:
         if not isinstance(value, str):
-            raise InvalidInput(f"{name} holds {value!r}, which is not a string")
+            raise InvalidInput(
+                f"{name} holds {shown(value)}, which is not a string", remedy="Pass strings."
+            )
     return found
 
 
@@ -154,7 +169,10 @@ def content_hash(content: str | bytes) -> bytes:
         InvalidInput: neither text nor bytes, or the text has a lone surrogate and so no UTF-8.
     """
     if not isinstance(content, str | bytes):
-        raise InvalidInput(f"A content must be str or bytes, not {type(content).__name__}")
+        raise InvalidInput(
+            f"A content must be str or bytes, not {type(content).__name__}",
+            remedy="Pass the text or the bytes themselves.",
+        )
     try:
         data = content.encode() if isinstance(content, str) else content
     except UnicodeEncodeError as error:
@@ -255,7 +273,10 @@ def full_scope(given: Mapping[str, ScopeValue] | None, within: Scope | None) -> 
         InvalidInput: the call would widen the store's scope, or a name or value is unusable.
     """
     if given is not None and not isinstance(given, Mapping):
-        raise InvalidInput(f"A scope must be a mapping, not {type(given).__name__}")
+        raise InvalidInput(
+            f"A scope must be a mapping, not {type(given).__name__}",
+            remedy="Pass a dict such as {'tenant': 'name'}.",
+        )
     if not given:
         return within or DEFAULT_SCOPE
     return _joined(dict(within or DEFAULT_SCOPE), given, within or ())
@@ -274,7 +295,10 @@ def _joined(base: dict[str, ScopeValue], given: Mapping[str, ScopeValue], within
     """Return a scope with the names of both, the tenant first; ``within`` may not change."""
     for name, value in given.items():
         if not isinstance(name, str) or not isinstance(value, str | int | bool):
-            raise InvalidInput(f"The scope {name!r}: {value!r} is not a name and a plain value")
+            raise InvalidInput(
+                f"The scope {name!r}: {shown(value)} is not a name and a plain value",
+                remedy="Use a string as the name, and a string, whole number or bool as the value.",
+            )
         if name in dict(within) and not is_within(within, ((name, value),)):
             raise InvalidInput(
                 f"The scope's {name} is {base[name]!r} here and cannot become {value!r}",
@@ -332,4 +356,7 @@ def arguments_hash(*arguments: object) -> bytes:
     try:
         return hash_bytes(msgspec.msgpack.encode(arguments, order="deterministic"))
     except (TypeError, OverflowError, UnicodeEncodeError, RecursionError) as error:
-        raise InvalidInput(f"A value cannot be stored: {error}") from error
+        raise InvalidInput(
+            f"A value cannot be stored: {error}",
+            remedy="Use strings, bytes, numbers, bools, None, lists and maps of them.",
+        ) from error

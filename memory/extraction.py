@@ -191,7 +191,9 @@ def _named(what: str, value: object) -> str:
     if not isinstance(value, str) or not value.strip() or not is_unicode(value):
         raise InvalidInput(f"The extractor's {what} is {value!r:.60}", remedy="Give it a string.")
     if len(value.encode()) > NAME_SIZE_MAX:
-        raise InvalidInput(f"The extractor's {what} is over {NAME_SIZE_MAX} bytes")
+        raise InvalidInput(
+            f"The extractor's {what} is over {NAME_SIZE_MAX} bytes", remedy="Shorten it."
+        )
     return value
 
 

@@ -138,12 +138,18 @@ def _each(lines: Iterable[str | bytes]) -> Iterator[bytes]:
     for number, line in enumerate(each, start=1):
         with _naming(number):
             if not isinstance(line, str | bytes):
-                raise InvalidInput(f"It is a {type(line).__name__}, not a str or bytes")
+                raise InvalidInput(
+                    f"It is a {type(line).__name__}, not a str or bytes",
+                    remedy="Pass the lines of export_facts.",
+                )
             if isinstance(line, str) and not is_unicode(line):
-                raise InvalidInput("It is not valid Unicode")
+                raise InvalidInput("It is not valid Unicode", remedy="Write the file in UTF-8.")
             data = (line.encode() if isinstance(line, str) else line).rstrip(b"\r\n")
             if len(data) > LINE_SIZE_MAX:
-                raise InvalidInput(f"It is over the limit of {LINE_SIZE_MAX:,} bytes")
+                raise InvalidInput(
+                    f"It is over the limit of {LINE_SIZE_MAX:,} bytes",
+                    remedy="Split the line: fewer pieces of evidence to a fact.",
+                )
         yield data
 
 
@@ -301,7 +307,10 @@ class _Import:
     def _name(self, line: SaidLine, place: int) -> None:
         if isinstance(line, FactLine | RetractionLine):
             if line.id in self._ids:
-                raise InvalidInput(f"The id {line.id} is that of an earlier line")
+                raise InvalidInput(
+                    f"The id {line.id} is that of an earlier line",
+                    remedy="Give each line an id of its own.",
+                )
             self._ids[line.id] = place
 
     # --- what lines say --------------------------------------------------------------------------
@@ -336,7 +345,9 @@ class _Import:
                 return MergeEntities(entity=_entity(line.entity), into=_entity(line.into))
             case SplitLine():
                 if not line.facts:
-                    raise InvalidInput("No facts are given")
+                    raise InvalidInput(
+                        "No facts are given", remedy="Pass the lines of export_facts."
+                    )
                 return SplitEntity(
                     entity=_entity(line.entity),
                     into=_entity(line.into),
@@ -366,7 +377,10 @@ class _Import:
     def _id(self, number: int) -> int:
         found = self._ids.get(number)
         if found is None:
-            raise InvalidInput(f"No line before it has the id {number}")
+            raise InvalidInput(
+                f"No line before it has the id {number}",
+                remedy="Put the line that has the id before it.",
+            )
         return found
 
     def _evidence(self, part: EvidencePart, scope: Scope, view: View) -> FactEvidence | None:

@@ -154,7 +154,10 @@ def encode(line: AnyLine) -> str:
     """
     data = _encode(line)
     if len(data) > LINE_SIZE_MAX:
-        raise InvalidInput(f"A line would be over the limit of {LINE_SIZE_MAX:,} bytes")
+        raise InvalidInput(
+            f"A line would be over the limit of {LINE_SIZE_MAX:,} bytes",
+            remedy="Correct the fact to fewer pieces of evidence.",
+        )
     return data.decode()
 
 
@@ -233,7 +236,10 @@ def meant(kind_name: str, value: PlainObject) -> FactObject:
         try:
             return base64.b64decode(value, validate=True)
         except (binascii.Error, ValueError) as error:
-            raise InvalidInput(f"The object is not Base64: {error}") from error
+            raise InvalidInput(
+                f"The object is not Base64: {error}",
+                remedy="Encode the bytes with base64.b64encode.",
+            ) from error
     if kind is ObjectKind.TIMESTAMP:
         return to_datetime(to_microseconds(value))
     return Entity(value) if kind is ObjectKind.ENTITY else value

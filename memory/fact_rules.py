@@ -67,7 +67,9 @@ class FactRules:
             elif isinstance(body, RetractFact):
                 self._end(facts.fact_named(body.fact), "Fact", ended)
                 if facts.is_closed(body.fact, n):
-                    raise Conflict(f"Fact {body.fact:,} was retracted already")
+                    raise Conflict(
+                        f"Fact {body.fact:,} was retracted already", remedy="Leave this call out."
+                    )
             elif isinstance(body, UnmergeEntities):
                 self._end(body.merge, "Merge", ended)
                 if body.merge > 0:
@@ -84,7 +86,7 @@ class FactRules:
 
     def _end(self, target: int, what: str, ended: Ended) -> None:
         if target in ended.targets:
-            raise Conflict(f"{what} {target:,} is ended twice in one batch")
+            raise Conflict(f"{what} {target:,} is ended twice in one batch", remedy="End it once.")
         ended.targets.add(target)
 
     def _check_merge(
@@ -110,7 +112,10 @@ class FactRules:
         else:
             is_circle = body.into == body.entity
         if is_circle:
-            raise Conflict(f"{body.into!r} is read as {body.entity!r}; they would make a circle")
+            raise Conflict(
+                f"{body.into!r} is read as {body.entity!r}; they would make a circle",
+                remedy="Unmerge the other first.",
+            )
         ended.merged[tenant, body.entity] = body.into
         ended.heads.add((tenant, body.into))
 
@@ -148,4 +153,7 @@ def _target(body: object) -> int:
 
 def _check_holds(facts: Facts, n: int, seq: int, what: str) -> None:
     if not facts.holds(seq, n):
-        raise Conflict(f"{what} {seq:,} has ended already, or never held")
+        raise Conflict(
+            f"{what} {seq:,} has ended already, or never held",
+            remedy="Leave this call out.",
+        )

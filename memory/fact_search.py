@@ -66,7 +66,10 @@ def search_facts(view: "View", query: str, k: int) -> list[FactHit]:
         InvalidInput: the question is no string, or k is not positive.
     """
     if not isinstance(query, str):
-        raise InvalidInput(f"A question must be a string, not {type(query).__name__}")
+        raise InvalidInput(
+            f"A question must be a string, not {type(query).__name__}",
+            remedy="Ask in plain language.",
+        )
     check_size(query)
     if isinstance(k, bool) or not isinstance(k, int) or k <= 0:
         raise InvalidInput(f"k is {k!r}", remedy="Ask for 1 or more.")

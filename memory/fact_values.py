@@ -259,7 +259,10 @@ def stored_object(value: FactObject) -> tuple[ObjectKind, StoredObject]:
         return ObjectKind.ENTITY, checked_name("An entity's name", value.name)
     if isinstance(value, str):
         if not is_unicode(value):
-            raise InvalidInput(f"The object is not valid Unicode: {value!r}")
+            raise InvalidInput(
+                f"The object is not valid Unicode: {value!r}",
+                remedy="Decode it with errors='replace', or pass bytes.",
+            )
         return ObjectKind.STRING, str.__str__(value)
     if isinstance(value, datetime):
         return ObjectKind.TIMESTAMP, to_microseconds(value)
@@ -305,9 +308,13 @@ def plain_object(value: FactObject) -> JsonValue:
 def checked_name(what: str, value: object) -> str:
     """Return a name that can be stored. Raises `InvalidInput`."""
     if not isinstance(value, str):
-        raise InvalidInput(f"{what} must be a string, not {type(value).__name__}")
+        raise InvalidInput(
+            f"{what} must be a string, not {type(value).__name__}", remedy="Pass a str."
+        )
     if not value.strip():
-        raise InvalidInput(f"{what} is empty")
+        raise InvalidInput(f"{what} is empty", remedy="Pass a name.")
     if not is_unicode(value):
-        raise InvalidInput(f"{what} is not valid Unicode: {value!r}")
+        raise InvalidInput(
+            f"{what} is not valid Unicode: {value!r}", remedy="Decode it with errors='replace'."
+        )
     return str.__str__(value)

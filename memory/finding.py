@@ -164,4 +164,7 @@ def _matcher(name: str, patterns: Sequence[str]) -> "WcMatcher[str] | None":
     try:
         return glob.compile(wanted, flags=flags)
     except (ValueError, TypeError, PatternLimitException) as error:
-        raise InvalidInput(f"{name} has a pattern that cannot be used: {error}") from error
+        raise InvalidInput(
+            f"{name} has a pattern that cannot be used: {error}",
+            remedy="Write it as a shell does: '*.md', 'notes/**', '{a,b}'.",
+        ) from error

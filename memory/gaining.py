@@ -85,7 +85,7 @@ class FactGains(FactWrites):
                 remedy="Call extract outside it.",
             )
         if frames is not None and where is not None:
-            raise InvalidInput("Give frames or where, not both")
+            raise InvalidInput("Give frames or where, not both", remedy="Leave out one of the two.")
         if not dry_run:
             self._check_writable()
         numbers = None

@@ -82,7 +82,11 @@ def read_file(path: Path) -> bytes:
         a device, or its name is not valid Unicode.
     """
     if not is_unicode(path.as_posix()):
-        raise InvalidInput("The file's name is not valid Unicode", where=repr(path.as_posix()))
+        raise InvalidInput(
+            "The file's name is not valid Unicode",
+            where=repr(path.as_posix()),
+            remedy="Rename the file.",
+        )
     return _read(path)
 
 
@@ -95,7 +99,9 @@ def _read(path: Path) -> bytes:
     except CerataError:
         raise
     except ValueError as error:
-        raise InvalidInput("It is not a path", where=repr(str(path))) from error
+        raise InvalidInput(
+            "It is not a path", where=repr(str(path)), remedy="Pass the path of a file."
+        ) from error
     except OSError as error:
         raise refused(error, "read", str(path)) from error
 

@@ -41,7 +41,9 @@ class LinkRules:
             assert isinstance(body, LinkFacts)
             kind = kind_of(body.kind)
             if (body.target is None) == (body.frame is None):
-                raise InvalidInput("A link needs a target or a frame, and not both")
+                raise InvalidInput(
+                    "A link needs a target or a frame, and not both", remedy="Pass one of the two."
+                )
             if body.frame is not None and kind not in TO_FRAMES:
                 raise InvalidInput(
                     f"A frame is no target of {body.kind}",
@@ -51,7 +53,10 @@ class LinkRules:
             if body.target is not None and (
                 facts.fact_named(body.fact) == facts.fact_named(body.target)
             ):
-                raise InvalidInput(f"Fact {body.fact:,} cannot be linked to itself")
+                raise InvalidInput(
+                    f"Fact {body.fact:,} cannot be linked to itself",
+                    remedy="Pass another fact as the target.",
+                )
             fact_tenant = tenant_in(self._scope_of(body.fact, facts, frames))
             other = body.frame if body.target is None else body.target
             assert other is not None

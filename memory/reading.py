@@ -195,7 +195,9 @@ class Reads(Questions, Beliefs, GraphReads, LinkReads, PictureReads):
     def find_uri(self, uri: str) -> list[int]:
         """Return the current frames with this URI, chunks included."""
         if not isinstance(uri, str):
-            raise InvalidInput(f"A URI must be a string, not {type(uri).__name__}")
+            raise InvalidInput(
+                f"A URI must be a string, not {type(uri).__name__}", remedy="Pass a str."
+            )
         if not is_unicode(uri):
             return []
         return self.view().layers.current(lambda layer: layer.frames.find_uri(uri, layer.n))
@@ -267,5 +269,8 @@ class Reads(Questions, Beliefs, GraphReads, LinkReads, PictureReads):
         if not isinstance(which, str) and not (
             isinstance(which, type) and issubclass(which, RowProjection)
         ):
-            raise InvalidInput(f"{which!r} is neither a projection's name nor its class")
+            raise InvalidInput(
+                f"{which!r} is neither a projection's name nor its class",
+                remedy="Pass a name, or a subclass of cerata.RowProjection.",
+            )
         return self.view().own(which if isinstance(which, str) else which.name)

@@ -53,6 +53,7 @@ class References:
                 raise InvalidInput(
                     f"{name} must be a number, not {type(value).__name__}",
                     where=f"event {place} of the batch",
+                    remedy="Pass the seq of an event, or −k for the k-th of the batch.",
                 )
         self.causes: list[tuple[int, int]] = [
             (place, draft.causation) for place, draft in self._new if draft.causation is not None
@@ -86,7 +87,10 @@ class References:
             if value < 0:
                 found: Draft | None = self._drafts[-value - 1] if -value < place else None
                 if found is None or found.body.wire_name != kind:
-                    raise NotFound(f"{name} names {value}: this batch has no {kind} there before")
+                    raise NotFound(
+                        f"{name} names {value}: this batch has no {kind} there before",
+                        remedy="Put it earlier in the batch, and name its place as −k.",
+                    )
                 continue
             if facts is not None and kind == _FACT:
                 found_scope = facts.scope_of_fact(value) if 0 < value <= n else None
@@ -152,12 +156,18 @@ class References:
                 continue
             old = closed_by(body)
             if old in closing:
-                raise Conflict(f"Frame {old} is closed twice in one batch")
+                raise Conflict(
+                    f"Frame {old} is closed twice in one batch",
+                    remedy="Supersede or delete it once.",
+                )
             self._check_one(old, frames, n, closing)
             closing[old] = Closing(place, None)
             if isinstance(body, SupersedeFrame):
                 if body.new == old:
-                    raise Conflict(f"Frame {old:,} cannot supersede itself")
+                    raise Conflict(
+                        f"Frame {old:,} cannot supersede itself",
+                        remedy="Name another frame as the new one.",
+                    )
                 closing[old] = Closing(place, body.new)
                 # Were it closed, in time a frame could take its own place by a detour.
                 self._check_one(body.new, frames, n, closing)
@@ -175,7 +185,9 @@ class References:
             # does what is put below it afterwards.
             if found is not None and found.new not in path and -frame < found.place:
                 raise Conflict(
-                    f"Frame {frame:,} is closed in the same batch", where=f"with frame {above:,}"
+                    f"Frame {frame:,} is closed in the same batch",
+                    where=f"with frame {above:,}",
+                    remedy="Close one of the two.",
                 )
             above = self._parent(above, frames)
             path += [] if above is None else [above]
@@ -219,4 +231,8 @@ def _check_not_closed(frame: int, frames: Frames, n: int) -> None:
             where=f"event {closing.seq:,}",
             remedy=f"Name frame {closing.superseded_by:,} instead.",
         )
-    raise Conflict(f"Frame {frame:,} was deleted", where=f"event {closing.seq:,}")
+    raise Conflict(
+        f"Frame {frame:,} was deleted",
+        where=f"event {closing.seq:,}",
+        remedy="Name a frame that is current; view.history shows its versions.",
+    )

@@ -73,7 +73,8 @@ def vectors(
     if not 0 < matrix.shape[1] <= EMBEDDING_DIMENSION_MAX:
         raise InvalidInput(
             f"An embedding of {matrix.shape[1]:,} dimensions; "
-            f"1 to {EMBEDDING_DIMENSION_MAX:,} can be stored"
+            f"1 to {EMBEDDING_DIMENSION_MAX:,} can be stored",
+            remedy="Reduce the dimension of the vectors.",
         )
     if not np.isfinite(matrix).all():
         raise InvalidInput("An embedding has a number that is not finite", remedy=_REMEDY)

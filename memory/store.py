@@ -169,7 +169,10 @@ class Store(Writes):
             return basis.on(self._log, self._fold).within(self._scope)
         if isinstance(basis, Receipt):
             if basis.head is None:
-                raise InvalidInput("The receipt is of a transaction that has not ended")
+                raise InvalidInput(
+                    "The receipt is of a transaction that has not ended",
+                    remedy="Use the transaction's own receipt after its block.",
+                )
             basis = basis.head
         if isinstance(basis, Context):
             self._check_own(basis.log_id)

@@ -78,7 +78,10 @@ class Tagging:
 
 def _check_batch_end(log: Log, tag: PutTag, n: int) -> None:
     if isinstance(tag.at, bool) or not isinstance(tag.at, int):
-        raise InvalidInput(f"A tag names an event by its seq, not by a {type(tag.at).__name__}")
+        raise InvalidInput(
+            f"A tag names an event by its seq, not by a {type(tag.at).__name__}",
+            remedy="Pass a seq, such as store.head.seq.",
+        )
     if not 1 <= tag.at <= n:
         raise NotFound(f"There is no event {tag.at:,} to tag", remedy=f"The log ends at {n:,}.")
     end = log.event(tag.at).header.last_seq

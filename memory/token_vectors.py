@@ -75,7 +75,10 @@ def stored_matrices(
             f"Token vectors cannot be a {type(given).__name__}", remedy=_REMEDY
         ) from error
     if len(matrices) != count:
-        raise InvalidInput(f"{count:,} texts came with token vectors of {len(matrices):,}")
+        raise InvalidInput(
+            f"{count:,} texts came with token vectors of {len(matrices):,}",
+            remedy="Pass an array of token vectors for each text.",
+        )
     return [_embedding(token_matrix(one), space) for one in matrices]
 
 

@@ -65,7 +65,7 @@ class Transaction(Handle):
             InvalidInput, NotFound, Conflict: they cannot be stored; nothing of them was gathered.
         """
         if not drafts:
-            raise InvalidInput("A batch needs at least one event")
+            raise InvalidInput("A batch needs at least one event", remedy="Pass one draft or more.")
         if len(self.drafts) + len(drafts) > BATCH_EVENTS_MAX:
             raise InvalidInput(
                 f"The transaction would pass {BATCH_EVENTS_MAX:,} events",

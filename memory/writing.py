@@ -129,7 +129,10 @@ class Writes(FactGains, LinkWrites, Embeds):
         """
         texts = listed("texts", texts)
         if metadata is not None and len(metadata := listed("metadata", metadata)) != len(texts):
-            raise InvalidInput(f"{len(texts):,} texts came with {len(metadata):,} metadata")
+            raise InvalidInput(
+                f"{len(texts):,} texts came with {len(metadata):,} metadata",
+                remedy="Pass a map of metadata for each text, or a single one for all.",
+            )
         stamped = full_scope(scope, self._scope)
         fields = frame_fields(kind=kind, tags=tags)
         each = [fields] * len(texts)

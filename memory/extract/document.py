@@ -63,7 +63,9 @@ def decode_text(data: bytes, where: str) -> str:
         ) from error
     if "\0" in text:
         raise InvalidInput(
-            f"Not text: it has a NUL at character {text.index(chr(0)):,}", where=where
+            f"Not text: it has a NUL at character {text.index(chr(0)):,}",
+            where=where,
+            remedy="Store its bytes with put_frame(data).",
         )
     return some_text(text, where)
 
@@ -71,7 +73,11 @@ def decode_text(data: bytes, where: str) -> str:
 def some_text(text: str, where: str | None) -> str:
     """Return the text, or raise `InvalidInput` if there is nothing but space in it."""
     if not text.strip():
-        raise InvalidInput("There is no text to remember", where=where)
+        raise InvalidInput(
+            "There is no text to remember",
+            where=where,
+            remedy="Store its bytes with put_frame(data).",
+        )
     return text
 
 

@@ -156,7 +156,11 @@ def _is_installed(package: str) -> bool:
 
 
 def _failed(module: str, where: str, why: str) -> InvalidInput:
-    return InvalidInput(f"The {module.upper()} cannot be read: {why}", where=where)
+    return InvalidInput(
+        f"The {module.upper()} cannot be read: {why}",
+        where=where,
+        remedy="Save it as plain text or Markdown, and remember that.",
+    )
 
 
 def _document(found: Parsed, where: str, media_type: str) -> Document:

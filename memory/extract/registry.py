@@ -61,10 +61,18 @@ def extract(data: bytes, where: str) -> Document:
         missing; names the extra that has it.
     """
     if len(data) > SIZE_MAX:
-        raise InvalidInput(f"It is over the limit of {SIZE_MAX:,} bytes", where=where)
+        raise InvalidInput(
+            f"It is over the limit of {SIZE_MAX:,} bytes",
+            where=where,
+            remedy="Split it into several files.",
+        )
     for start, what in _MAGIC.items():
         if data.startswith(start):
-            raise InvalidInput(f"Not text: it is {what}", where=where)
+            raise InvalidInput(
+                f"Not text: it is {what}",
+                where=where,
+                remedy="Unpack or convert it, or store its bytes with put_frame(data).",
+            )
     return extractor_of(data, where)(data, where)
 
 

@@ -151,7 +151,11 @@ def transcript(turns: list[Turn], media_type: str, where: str) -> Document:
     try:
         size = len(text.encode())
     except UnicodeEncodeError as error:
-        raise InvalidInput(f"A turn is not valid Unicode: {error.reason}", where=where) from error
+        raise InvalidInput(
+            f"A turn is not valid Unicode: {error.reason}",
+            where=where,
+            remedy="Write the transcript anew in UTF-8.",
+        ) from error
     if size > STRING_SIZE_MAX:
         raise too_large(where)
     titles = {turn.title for turn in turns}

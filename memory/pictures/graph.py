@@ -56,7 +56,10 @@ def draw_graph(
     way = Way(predicate, direction, valid_at)
     rings = rings_of(view, entity, hops=hops, entities_max=entities_max, way=way)
     if not rings.joins:
-        raise InvalidInput(f"No fact joins {entity!r} with another entity")
+        raise InvalidInput(
+            f"No fact joins {entity!r} with another entity",
+            remedy="Name another entity, or leave out predicate and valid_at.",
+        )
     return _Picture(rings, view.basis).picture(form)
 
 
