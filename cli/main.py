@@ -56,7 +56,11 @@ def main(arguments: Sequence[str] | None = None, environment: Environment | None
     except OSError as error:
         what = "Cannot write the answer" if error.filename is None else "The system refused"
         where = error.filename or "output"
-        failure = StorageFailed(f"{what}: {error.strerror}", where=str(where))
+        failure = StorageFailed(
+            f"{what}: {error.strerror}",
+            where=str(where),
+            remedy="Check the path and its permissions, and call again.",
+        )
         print(f"error: {visible(str(failure))}", file=sys.stderr)
         return failure.exit_code
     return code

@@ -57,7 +57,10 @@ def run_tour(options: Namespace, output: Output) -> int:
     started = time.monotonic()
     file = options.file or _free_name()
     if file == ":memory:":
-        raise InvalidInput("The tour needs a file: it kills a process that writes to it")
+        raise InvalidInput(
+            "The tour needs a file: it kills a process that writes to it",
+            remedy="Name a new file: cerata -f NEW.cera tour.",
+        )
     result: dict[str, JsonValue] = {"file": file}
     steps = (_remember, _ask, _kill, _correct, _rebuild)
     holds = True

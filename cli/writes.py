@@ -150,7 +150,11 @@ def _input() -> bytes:
         # One byte more than is allowed: what is too large is seen without reading it all.
         return sys.stdin.buffer.read(STRING_SIZE_MAX + 1)
     except OSError as error:
-        raise StorageFailed(f"Cannot read: {error.strerror}", where="input") from error
+        raise StorageFailed(
+            f"Cannot read: {error.strerror}",
+            where="input",
+            remedy="Check what is piped in, or name a file.",
+        ) from error
 
 
 def _say_file(file: RememberedFile, options: Namespace, output: Output) -> None:
