@@ -135,7 +135,11 @@ class SimulatedFile:
         if process.killed:
             raise ProcessKilled
         if not self._open:
-            raise Closed(f"Cannot {doing}: closed meanwhile", where=f"inode {self._node.number}")
+            raise Closed(
+                f"Cannot {doing}: closed meanwhile",
+                where=f"inode {self._node.number}",
+                remedy="Open it again.",
+            )
         if doing != "lock" and process.refused_locks:
             process.refused_locks.clear()
         self._disk.operations += 1
@@ -351,7 +355,9 @@ class SimulatedProcess:
     def _named(self, path: str) -> Node:
         node = self.disk.names.get(path)
         if node is None:
-            raise NotFound("There is no such file", where=path)
+            raise NotFound(
+                "There is no such file", where=path, remedy="Check the path for a typing error."
+            )
         return node
 
     def open(self, path: str, *, mode: Literal["r", "rw"]) -> SimulatedFile:

@@ -59,7 +59,9 @@ def event(
     assert isinstance(described, inspect.StructType)
     unknown = sorted(set(fields) - {field.name for field in described.fields})
     if unknown:
-        raise InvalidInput(f"{kind.__name__} has no field {unknown[0]!r}")
+        raise InvalidInput(
+            f"{kind.__name__} has no field {unknown[0]!r}", remedy="Name a field of the event."
+        )
     is_own = not kind.__module__.startswith("cerata.")
     for field in described.fields:
         if field.name in fields:

@@ -98,7 +98,9 @@ def load_workload(path: str) -> type[Workload]:
         names: dict[str, Any] = runpy.run_path(path, run_name="cerata_workload")
     except Exception as error:
         raise InvalidInput(
-            f"The workload cannot be loaded: {type(error).__name__}: {error}", where=path
+            f"The workload cannot be loaded: {type(error).__name__}: {error}",
+            where=path,
+            remedy="Correct the file; docs/fault-injection.md shows one.",
         ) from error
     found = [
         value
