@@ -1,7 +1,9 @@
 """The error tree: the classes, the picture in the docstring and docs/errors.md say the same."""
 
+import ast
 import pickle
 import re
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -114,3 +116,45 @@ def test_exit_codes_of_kinds_that_differ_differ() -> None:
             codes[kind.exit_code] = kind.__name__
     assert len(codes) >= 10
     assert 0 not in codes
+
+
+def rooms(checkout: Path) -> list[Path]:
+    """Return every module of the rooms."""
+    folders = sorted(link.name for link in (checkout / "cerata").iterdir() if link.is_symlink())
+    return [path for folder in folders for path in sorted((checkout / folder).rglob("*.py"))]
+
+
+def without_remedy(text: str) -> Iterator[str]:
+    """Yield the calls of error classes that say what is wrong, and not what to do."""
+    kinds = {kind.__name__: kind for kind in tree()}
+    for node in ast.walk(ast.parse(text)):
+        if not isinstance(node, ast.Call):
+            continue
+        kind = kinds.get(ast.unparse(node.func).rpartition(".")[2])
+        given = {word.arg: word.value for word in node.keywords}
+        remedy = given.get("remedy")
+        is_none = remedy is None or (isinstance(remedy, ast.Constant) and not remedy.value)
+        if kind is not None and is_none and None not in given and kind.usual_remedy is None:
+            yield f"line {node.lineno}: {ast.unparse(node)}"
+
+
+def test_every_error_says_what_to_do(checkout: Path) -> None:
+    """128 of 378 ended with the complaint."""
+    modules = rooms(checkout)
+    assert len(modules) > 200
+    faults = [
+        f"{path.relative_to(checkout)} {place}"
+        for path in modules
+        for place in without_remedy(path.read_text(encoding="utf-8"))
+    ]
+    assert faults == []
+
+
+def test_an_error_without_remedy_is_caught() -> None:
+    """The rule above reads code, so it is tried on code."""
+    assert list(without_remedy("raise InvalidInput('The index is torn')")) != []
+    assert list(without_remedy("raise errors.NotFound('a', where='b', remedy=None)")) != []
+    assert list(without_remedy("raise InvalidInput('a', remedy='Call again.')")) == []
+    # A class may have a remedy for all.
+    assert list(without_remedy("raise Corrupt('The page is torn', offset=1)")) == []
+    assert "cerata doctor" in str(Corrupt("The page is torn", offset=1))

@@ -40,6 +40,14 @@ def built(levels: int, leaf: Query | None = None) -> Query:
     return query
 
 
+def lists(levels: int = 5_000) -> Any:
+    """Return lists within each other."""
+    value: Any = []
+    for _ in range(levels):
+        value = [value]
+    return value
+
+
 def in_transaction(store: cerata.Store) -> None:
     with store.transaction(expect=WORD):
         store.put_frame("a")
@@ -51,6 +59,10 @@ REFUSED: list[tuple[str, Callable[[cerata.Store], object], str]] = [
     ("a filter in 4,000 levels", lambda _: nested(2_000), "more than 100 levels"),
     ("a query in 4,000 levels", lambda store: store.search(built(4_000)), "100 are the limit"),
     ("levels in a filter", lambda _: built(50, FilterLeaf(nested(30))), "100 are the limit"),
+    ("a scope of lists", lambda store: store.put_frame("a", scope={"x": lists()}), "many levels"),
+    ("a tag of lists", lambda store: store.put_frame("a", tags=[lists()]), "many levels"),
+    ("a test of lists", lambda _: cerata.Filter(metadata={"n": ("in", [lists()])}), "many levels"),
+    ("a time of lists", lambda _: cerata.Filter(created=lists()), "many levels"),
     ("a list of queries", lambda _: And([Term("a")]), "tuple of queries"),  # type: ignore[arg-type]
     ("a query of a word", lambda _: Or((WORD,)), "tuple of queries"),
     ("a query without its part", lambda _: Not(NONE), "tuple of queries"),
