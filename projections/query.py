@@ -13,7 +13,7 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from dataclasses import field as column
-from typing import Final, TypeAlias
+from typing import Final, TypeAlias, cast
 
 from cerata.engine.errors import InvalidInput
 
@@ -135,12 +135,14 @@ def _depth_above(parts: object) -> int:
     Raises:
         InvalidInput: a part is no query, or the query has too many levels.
     """
-    if not isinstance(parts, tuple) or not all(isinstance(part, Query) for part in parts):
+    given = cast("tuple[object, ...]", parts) if isinstance(parts, tuple) else (None,)
+    queries = [part for part in given if isinstance(part, Query)]
+    if len(queries) < len(given):
         raise InvalidInput(
             "The parts of a query must be a tuple of queries",
             remedy="Make the parts with cerata.query('…').",
         )
-    depth = 1 + max((_depth_of(part) for part in parts), default=0)
+    depth = 1 + max(map(_depth_of, queries), default=0)
     if depth > DEPTH_MAX:
         raise InvalidInput(
             f"The query has {depth:,} levels; {DEPTH_MAX} are the limit",

@@ -7,7 +7,7 @@ that raised other errors than Cerata's, those that were refused, and those that 
 import json
 import resource
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Generator, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -123,7 +123,7 @@ NO_READS = {
 
 
 @contextmanager
-def no_descriptors() -> Iterator[None]:
+def no_descriptors() -> Generator[None]:
     """Let the process open no file more."""
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     resource.setrlimit(resource.RLIMIT_NOFILE, (3, hard))

@@ -159,7 +159,7 @@ def test_an_explanation_is_of_the_view_that_found_it(store: Store) -> None:
     assert first.search is not None
     store.put_frame("Alice, alice, alice")
     assert store.explain(first) == before
-    assert store.explain(store.at(first.search.view.basis).search("alice")[0]) == before
+    assert store.explain(store.at(first.made_by.view.basis).search("alice")[0]) == before
 
 
 def test_frames_of_an_open_transaction_are_explained(store: Store) -> None:
