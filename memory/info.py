@@ -56,7 +56,7 @@ def info(log: Log, view: View) -> dict[str, JsonValue]:
 def _unread(log: Log) -> JsonValue:
     """Return how many events of which types and versions this process cannot apply.
 
-    It is None where the log is damaged. Cost: a read of each segment's index.
+    It is None if the log is damaged. Cost: a read of each segment's index.
     """
     try:
         counts = log.reader.kinds(log.snapshot)

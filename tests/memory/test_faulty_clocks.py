@@ -1,4 +1,4 @@
-"""Times that no column holds: refused before the append, and read where a file has them already."""
+"""Times that no column holds are refused before the append, and read if a file has them already."""
 
 from collections.abc import Callable
 from contextlib import suppress
@@ -25,7 +25,7 @@ NONSENSE: list[Any] = [
 
 
 def unchecked(world: Environment) -> int:
-    """Return what the clock says, as an earlier version took it."""
+    """Return the clock's time unchecked, as an earlier version did."""
     return world.clock.now_us()
 
 
@@ -55,7 +55,7 @@ def test_nonsense_of_a_clock_is_refused_before_the_append(now: Any) -> None:
 
 @pytest.mark.parametrize("now", [TIME_MIN, -1, 0, TIME_MAX])
 def test_any_year_of_a_clock_is_recorded(now: int) -> None:
-    """A clock that is merely wrong stops nobody; recorded times still ascend."""
+    """A clock that is merely wrong stops no writer; recorded times still ascend."""
     world, clock = environment()
     with cerata.open("memory.cera", environment=world) as store:
         store.put_frame("green tea")
@@ -101,7 +101,7 @@ def fact(**times: Any) -> AssertFact:
 
 @pytest.mark.parametrize("time", EXTREMES, ids=lambda time: f"{time!r:.40}")
 def test_a_time_that_no_column_holds_is_refused(store: cerata.Store, time: Any) -> None:
-    """Whatever a caller passes, the memory stays readable."""
+    """The memory stays readable after any of them."""
     store.put_frame("tea")
     for call in TIMED:
         with suppress(cerata.CerataError):
@@ -116,7 +116,7 @@ def test_a_time_that_no_column_holds_is_refused(store: cerata.Store, time: Any) 
 def test_a_file_that_holds_such_a_time_is_read(
     recorded: int, mode: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """An earlier version wrote what no column and no header page holds."""
+    """An earlier version wrote times that no column and no header page holds."""
     world, clock = environment()
     with monkeypatch.context() as earlier:
         earlier.setattr(Environment, "now_us", unchecked)
@@ -134,7 +134,7 @@ def test_a_file_that_holds_such_a_time_is_read(
         store.assert_fact("Ann", "drinks", "tea")
         store.tag("late")
         clock.time_us = NOW + 10
-    # The process was killed: what it wrote is sealed by the next opener for writing.
+    # The process was killed: the next opener for writing seals its batches.
     with cerata.open("memory.cera", environment=world, mode=mode) as again:
         for name, read in READS.items():
             if name.startswith(("projection", "draw")):

@@ -1,4 +1,4 @@
-"""Events of later versions are kept, and a reader that cannot apply them says so."""
+"""Events of later versions are kept, and a reader that cannot apply them names them."""
 
 import json
 from collections.abc import Iterator
@@ -51,8 +51,8 @@ def store(request: pytest.FixtureRequest, path: Path) -> Iterator[Store]:
         yield opened
 
 
-def test_a_frame_says_which_events_it_is_without(store: Store) -> None:
-    """A later deletion was ignored without a word, and a later frame was said to be erased."""
+def test_a_frame_names_the_events_that_were_not_applied(store: Store) -> None:
+    """A later deletion was ignored without a word, and a later frame was called erased."""
     assert store.frame(GREEN).active
     assert store.frame(GREEN).unread == (DELETE,)
     assert store.frame(BLACK).unread == (SUPERSEDE,)
@@ -71,17 +71,17 @@ def test_a_frame_says_which_events_it_is_without(store: Store) -> None:
     assert store.view().within(narrow).frame(SCOPED).unread == ()
 
 
-def test_info_and_doctor_count_what_is_not_applied(store: Store, path: Path) -> None:
-    """No result degrades silently: the file itself says what it holds."""
+def test_info_and_doctor_count_unread_events(store: Store, path: Path) -> None:
+    """No result degrades silently: both list the types and versions."""
     assert store.info()["unread"] == [
         {"type": "brewing", "version": 1, "events": 1},
         {"type": "deleteFrame", "version": 2, "events": 1},
         {"type": "putFrame", "version": 2, "events": 1},
         {"type": "supersedeFrame", "version": 2, "events": 1},
     ]
-    found = diagnose(str(path))
-    assert found.healthy
-    assert [finding.what for finding in found.findings] == [
+    diagnosis = diagnose(str(path))
+    assert diagnosis.healthy
+    assert [finding.what for finding in diagnosis.findings] == [
         "1 events are brewing of version 1",
         "1 events are deleteFrame of version 2",
         "1 events are putFrame of version 2",
@@ -91,7 +91,7 @@ def test_info_and_doctor_count_what_is_not_applied(store: Store, path: Path) -> 
 
 
 def test_the_log_gives_the_body_as_it_is(store: Store) -> None:
-    """Type and version are known, whatever the body means."""
+    """Type and version are known, the meaning is not."""
     body = next(store.log(DELETE, DELETE)).body
     assert isinstance(body, UnknownBody)
     assert (body.kind, body.kind_version) == ("deleteFrame", 2)
@@ -100,7 +100,7 @@ def test_the_log_gives_the_body_as_it_is(store: Store) -> None:
 
 @pytest.mark.parametrize("verb", ["log", "show 1", "show 4", "history 1", "frames", "info"])
 def test_every_verb_shows_it(verb: str, path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """The command line said "erased", or nothing."""
+    """The command line printed "erased", or nothing."""
     words = verb.split()
     assert main(["-f", str(path), *words]) == 0
     text = capsys.readouterr().out

@@ -24,7 +24,7 @@ PASSING = [SystemExit(3), KeyboardInterrupt(), GeneratorExit(), MemoryError("no 
 
 
 RAISED: list[BaseException] = []
-"""What the code of a projection raises, if anything."""
+"""The error that the code of a projection raises, if any."""
 
 
 def stop() -> None:

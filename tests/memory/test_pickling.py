@@ -1,4 +1,4 @@
-"""Public values go to other processes and are copied; handles refuse, with what to do instead."""
+"""Public values go to other processes and are copied; handles refuse, with a remedy."""
 
 import copy
 import pickle
@@ -125,7 +125,7 @@ def errors_of_the_tree() -> set[str]:
 
 @pytest.mark.parametrize("name", MADE)
 def test_a_value_is_what_it_was_in_another_process(name: str, store: Store, tmp_path: Path) -> None:
-    """Head, Receipt, Hit and all that reads late could not leave the process."""
+    """Head, Receipt, Hit and every value that reads late could not leave the process."""
     value = MADE[name](store, tmp_path)
     assert isinstance(value, getattr(cerata, name))
     # Nothing was read of it before.
@@ -166,7 +166,7 @@ def test_a_head_of_a_closed_store_is_kept_without_hashes(tmp_path: Path) -> None
 
 
 def test_a_copied_hit_cannot_be_explained(store: Store) -> None:
-    """What the lanes found stays with the search."""
+    """The lanes' results stay with the search."""
     hit = pickle.loads(pickle.dumps(store.search("tea")[0]))
     assert store.delete(hit).added
     with pytest.raises(cerata.InvalidInput, match="without its search"):
@@ -188,7 +188,7 @@ def test_a_copied_event_has_its_attachments(store: Store) -> None:
 
 @pytest.mark.parametrize("name", ["store", "view", "transaction", "log"])
 def test_a_handle_refuses(name: str, store: Store) -> None:
-    """The lock of a mutex was named, and nothing of what to do."""
+    """The error named the lock of a mutex, and no remedy."""
     with store.transaction() as transaction:
         handles = {
             "store": store,
