@@ -1,9 +1,10 @@
 """An exception at a chosen bytecode of the engine, as an interrupt or a failed allocation comes.
 
-Owns `Strikes`, which first notes every bytecode that an operation passes and then raises at one of
-them. The trace function raises before the bytecode is executed: what comes of it is what a failure
-of that bytecode would lead to. Leaves out the steps by which a ``with`` statement leaves its
-block: CPython looks for no signal and allocates nothing between them, and no handler is left.
+Owns `Strikes`, which first notes every bytecode that an operation passes, or every function that
+it enters, and then raises at one of them. The trace function raises before the bytecode is
+executed: what comes of it is what a failure of that bytecode would lead to. Leaves out the steps by
+which a ``with`` statement leaves its block: CPython looks for no signal and allocates nothing
+between them, and no handler is left.
 """
 
 import contextlib
@@ -12,6 +13,7 @@ import sys
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cache
+from random import Random
 from types import CodeType, FrameType
 from typing import Any, TypeAlias
 
@@ -19,6 +21,9 @@ Trace: TypeAlias = Callable[[FrameType, str, Any], Any]
 
 _LEAVING = ("LOAD_CONST", "LOAD_CONST", "LOAD_CONST", "PRECALL", "CALL")
 """How a block is left: ``__exit__`` is called with None three times."""
+
+ENTRY = -1
+"""The offset of a `Site` that is the entry of a function, or of a generator that goes on."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,6 +34,8 @@ class Site:
     offset: int
 
     def __str__(self) -> str:
+        if self.offset == ENTRY:
+            return f"{self.code.co_qualname}, entry"
         lines = self.code.co_lines()
         line = next((line for start, stop, line in lines if start <= self.offset < stop), None)
         names = {one.offset: one.opname for one in dis.get_instructions(self.code)}
@@ -57,14 +64,17 @@ class Strikes:
     """Counts the bytecodes of some source folders, and raises at one of them.
 
     ``sites`` holds those passed in order, after a run with ``at`` -1; of those at which `leaves`
-    says so, none is to be chosen.
+    says so, none is to be chosen. With ``entries`` the entries of functions take the place of the
+    bytecodes.
     """
 
-    def __init__(self, *folders: str) -> None:
+    def __init__(self, *folders: str, entries: bool = False) -> None:
         self._folders = folders
+        self._entries = entries
         self._wanted: dict[CodeType, bool] = {}
         self.sites: list[Site] = []
         self.struck: BaseException | None = None
+        self.struck_at: Site | None = None
 
     def run(
         self,
@@ -73,7 +83,7 @@ class Strikes:
         error: type[BaseException] = KeyboardInterrupt,
     ) -> Any:
         """Do something, and raise at its ``at``-th bytecode; -1 only notes them all."""
-        self.struck = None
+        self.struck = self.struck_at = None
         if at < 0:
             self.sites = []
         before = sys.gettrace()
@@ -85,7 +95,7 @@ class Strikes:
 
     def leaves(self, site: Site) -> bool:
         """Tell whether a site is one of the steps by which a block is left."""
-        return site.offset in _leaving(site.code)
+        return site.offset != ENTRY and site.offset in _leaving(site.code)
 
     def is_behind(self, error: BaseException | None) -> bool:
         """Tell whether the exception that was raised here is what led to ``error``."""
@@ -114,6 +124,9 @@ class Strikes:
         def enter(frame: FrameType, _: str, __: Any) -> Any:
             if not self._is_wanted(frame.f_code):
                 return None
+            if self._entries:
+                sites.append(Site(frame.f_code, ENTRY))
+                return None
             frame.f_trace_opcodes, frame.f_trace_lines = True, False
             return note
 
@@ -122,19 +135,34 @@ class Strikes:
     def _striking(self, at: int, error: type[BaseException]) -> Trace:
         left = at
 
-        def count(_: FrameType, event: str, __: Any) -> Any:
+        def step(frame: FrameType, offset: int) -> None:
             nonlocal left
+            left -= 1
+            if left == -1:
+                self.struck, self.struck_at = error("struck"), Site(frame.f_code, offset)
+                raise self.struck
+
+        def count(frame: FrameType, event: str, _: Any) -> Any:
             if event == "opcode":
-                left -= 1
-                if left == -1:
-                    self.struck = error("struck")
-                    raise self.struck
+                step(frame, frame.f_lasti)
             return count
 
         def enter(frame: FrameType, _: str, __: Any) -> Any:
             if left < 0 or not self._is_wanted(frame.f_code):
                 return None
+            if self._entries:
+                step(frame, ENTRY)
+                return None
             frame.f_trace_opcodes, frame.f_trace_lines = True, False
             return count
 
         return enter
+
+
+def visits(strikes: Strikes, random: Random) -> dict[Site, list[int]]:
+    """Return for each site that was noted its first visit, its last and a drawn one."""
+    found: dict[Site, list[int]] = {}
+    for at, site in enumerate(strikes.sites):
+        if not strikes.leaves(site):
+            found.setdefault(site, []).append(at)
+    return {site: sorted({ats[0], random.choice(ats), ats[-1]}) for site, ats in found.items()}

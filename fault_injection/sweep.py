@@ -27,6 +27,8 @@ class Options:
     count: int
     jobs: int
     seed: int
+    opcodes: bool = False
+    everywhere: bool = False
 
 
 # Each loads what it needs and no more: a process with less in it forks sooner.
@@ -42,6 +44,24 @@ def _exceptions(options: Options) -> Tally:
     from .sweep_exceptions import sweep_exceptions
 
     return sweep_exceptions(share=options.share, seed=options.seed)
+
+
+def _reads(options: Options) -> Tally:
+    from .sweep_reads import sweep_reads
+
+    return sweep_reads(
+        share=options.share,
+        seed=options.seed,
+        jobs=options.jobs,
+        opcodes=options.opcodes,
+        everywhere=options.everywhere,
+    )
+
+
+def _ctrl_c(options: Options) -> Tally:
+    from .ctrl_c import interrupt
+
+    return interrupt(options.count, seed=options.seed, jobs=options.jobs)
 
 
 def _kills(options: Options) -> Tally:
@@ -71,9 +91,14 @@ def _damage(options: Options) -> Tally:
 SWEEPS: dict[str, tuple[str, Callable[[Options], Tally]]] = {
     "io": ("every system call of every story, each error that it can give, once and for ever", _io),
     "exceptions": (
-        "KeyboardInterrupt and MemoryError at every bytecode of the engine",
+        "KeyboardInterrupt and MemoryError at every bytecode of the engine, and in every read",
         _exceptions,
     ),
+    "reads": (
+        "the same in every public read alone, at every function entry (--opcodes, --everywhere)",
+        _reads,
+    ),
+    "ctrl-c": ("a timer's KeyboardInterrupt in so many cold reads", _ctrl_c),
     "kills": ("real processes killed at random instants (--count 25000)", _kills),
     "fuzz": ("hostile files whose checks all hold (--count 20000)", _fuzz),
     "damage": ("one range of closed and killed files: zeros, noise, older, other bytes", _damage),
@@ -85,14 +110,30 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """Run sweeps from the command line; the exit code is 1 where something broke."""
     parser = argparse.ArgumentParser(description="Try what can go wrong at every place.")
     for name, (what, _) in SWEEPS.items():
-        parser.add_argument(f"--{name}", action="store_true", help=what)
+        if name == "ctrl-c":
+            parser.add_argument(f"--{name}", type=int, metavar="N", help=what)
+        else:
+            parser.add_argument(f"--{name}", action="store_true", help=what)
     parser.add_argument("--share", type=int, default=1, help="try one in so many (default all)")
     parser.add_argument("--count", type=int, default=0, help="of kills, rounds, files or ranges")
-    parser.add_argument("--jobs", type=int, default=1, help="processes that kill at once")
+    parser.add_argument("--jobs", type=int, default=1, help="processes that work at once")
     parser.add_argument("--seed", type=int, default=0, help="of all that is drawn")
+    parser.add_argument("--opcodes", action="store_true", help="of reads, strike every bytecode")
+    parser.add_argument(
+        "--everywhere", action="store_true", help="strike a function in each read that enters it"
+    )
     parsed = parser.parse_args(arguments)
-    options = Options(parsed.share, parsed.count, parsed.jobs, parsed.seed)
-    chosen = [name for name in SWEEPS if getattr(parsed, name)]
+    options = Options(
+        share=parsed.share,
+        count=parsed.ctrl_c or parsed.count,
+        jobs=parsed.jobs,
+        seed=parsed.seed,
+        opcodes=parsed.opcodes,
+        everywhere=parsed.everywhere,
+    )
+    chosen = [name for name in SWEEPS if getattr(parsed, name.replace("-", "_"))]
+    if parsed.exceptions and not parsed.reads:
+        chosen.append("reads")
     if not chosen:
         parser.error("name a sweep: " + ", ".join(f"--{name}" for name in SWEEPS))
     failed = False

@@ -9,9 +9,10 @@ no lock is held once the handle was used again, and the file reopens without rep
 import gc
 import os
 import signal
-from collections.abc import Callable, Generator, Iterator, Sequence
+from collections.abc import Callable, Generator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from itertools import chain, product
 from pathlib import Path
 from random import Random
 from typing import Any
@@ -22,7 +23,7 @@ from cerata.engine.log import Log
 from cerata.engine.storage import OsFile, OsStorage
 from cerata.memory.store import Store, open_store
 
-from .exceptions import Site, Strikes
+from .exceptions import Site, Strikes, visits
 from .subject import Subject, draft
 from .sweep_io import descriptors, scratch
 from .sweep_stories import Story, by_other, killed, prepare, publish, torn
@@ -166,32 +167,15 @@ def sweep_exceptions(
             bench.run(tally, -1)
             bench.run(tally, -1)
             sites = bench.strikes.sites
-            chosen = _visits(bench.strikes)
+            chosen = visits(bench.strikes, random)
             tally.sites += len(chosen)
-            for at, error in _drawn(chosen, random):
+            for at, error in product(chain.from_iterable(chosen.values()), ERRORS):
                 wanted = not functions or sites[at].code.co_qualname in functions
                 if wanted and random.randrange(share) == 0:
                     bench.run(tally, at, error, sites[at])
                 if len(tally.problems) >= problems_max:
                     return tally
     return tally
-
-
-def _visits(strikes: Strikes) -> list[list[int]]:
-    """Return for each site at which to strike when it is passed."""
-    visits: dict[Site, list[int]] = {}
-    for at, site in enumerate(strikes.sites):
-        if not strikes.leaves(site):
-            visits.setdefault(site, []).append(at)
-    return list(visits.values())
-
-
-def _drawn(visits: list[list[int]], random: Random) -> Iterator[tuple[int, type[BaseException]]]:
-    """Yield the first, the last and one other visit of each site, with each exception."""
-    for ats in visits:
-        for at in sorted({ats[0], random.choice(ats), ats[-1]}):
-            for error in ERRORS:
-                yield at, error
 
 
 class _Bench:

@@ -1,0 +1,122 @@
+"""The sweeps over reads: that they reach every public read, and find a read that keeps a half."""
+
+from collections.abc import Callable
+from pathlib import Path
+from random import Random
+from typing import Any
+
+import pytest
+
+import cerata
+from cerata import Store
+from cerata.fault_injection.read_stores import KINDS
+from cerata.fault_injection.read_stories import READS, answer, reads_of
+from cerata.fault_injection.sweep_io import scratch
+from cerata.fault_injection.sweep_reads import Bench, sweep_reads
+
+
+def _names(text: str) -> frozenset[str]:
+    return frozenset(text.split())
+
+
+WRITES = _names("""
+    append assert_fact assert_facts correct_fact declare_predicate delete embed_missing extract
+    import_facts link merge_entities put_entity put_frame put_frames record_access remember
+    remember_files retract_fact retract_facts split_entity supersede tag unlink unmerge
+    unsplit write
+""")
+"""Public names that append: the other sweep strikes what is below them."""
+
+HANDLE = _names("""
+    close commit embedder in_transaction log_id next_place now now_us
+    path report scope text_vectors valid_at_us with_vectors
+""")
+"""What a handle or view is, and not what it reads."""
+
+PARTS = _names("""
+    base blob earlier events existing fact_in fact_seq fact_text
+    facts_at first_use gathered is_current labelling layers logged on
+    over own own_accesses seen shown stored_tokens stored_vectors valid_instant
+    vectors
+""")
+"""What reads are made of: the reads go through them."""
+
+DRAWS = frozenset(("draw_facts", "draw_graph"))
+"""They draw what `facts` and `walk` return, take a second each, and keep nothing."""
+
+
+def test_every_public_name_is_read_or_named_above() -> None:
+    """A read that is added joins the sweeps, or this list with a reason."""
+    read = {name.partition(",")[0] for kind in KINDS.values() for name in reads_of(kind)}
+    public = {name for face in (cerata.Store, cerata.View) for name in dir(face) if name[0] != "_"}
+    assert public - read - WRITES - HANDLE - PARTS - DRAWS == set()
+    assert not (WRITES | HANDLE | PARTS | DRAWS) & read
+
+
+@pytest.mark.parametrize("name", KINDS)
+def test_undisturbed_reads_answer_alike_in_any_order(name: str, seed: int) -> None:
+    """Else a sweep would blame an interrupt for what it is not."""
+    with scratch() as folder:
+        bench = Bench(KINDS[name], 30, 20, seed, Path(folder))
+        store = bench.opened()
+        names = list(bench.reads)
+        Random(seed).shuffle(names)
+        for read in names:
+            assert answer(bench.reads[read], store) == bench.expected[read], read
+        store.close()
+    refused = [read for read, found in bench.expected.items() if str(found).startswith("Invalid")]
+    assert refused == []
+
+
+def _kept_in_place(store: Store) -> object:
+    """Count frames by kind into a map that is kept, as a fold in place does."""
+    kept: dict[str, int] = vars(store).setdefault("_kept_in_place", {})
+    if not kept:
+        for frame in store.frames():
+            kept[frame.kind] = kept.get(frame.kind, 0) + 1
+    return dict(kept)
+
+
+def _kept_when_whole(store: Store) -> object:
+    """Do the same, and keep the map when it is whole."""
+    kept: dict[str, int] | None = vars(store).get("_kept_when_whole")
+    if kept is None:
+        kept = {}
+        for frame in store.frames():
+            kept[frame.kind] = kept.get(frame.kind, 0) + 1
+        vars(store)["_kept_when_whole"] = kept
+    return dict(kept)
+
+
+PLANTED: dict[str, Callable[[Any], object]] = {
+    "kept in place": _kept_in_place,
+    "kept when whole": _kept_when_whole,
+}
+
+
+@pytest.fixture
+def planted(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let the stores of words have two reads more, of which one keeps a half."""
+    monkeypatch.setitem(READS, "words", PLANTED)
+
+
+@pytest.mark.usefixtures("planted")
+def test_the_sweep_finds_a_fold_in_place(seed: int) -> None:
+    """The function is entered after the fold of the store itself has ended."""
+    struck = ["View.shown"]
+    found = {
+        name: sweep_reads(
+            kinds=["words"],
+            reads=[name],
+            functions=struck,
+            everywhere=True,
+            share=2,
+            seed=seed,
+            events=20,
+        )
+        for name in PLANTED
+    }
+    assert found["kept when whole"].problems == []
+    assert found["kept when whole"].raised > 0
+    assert found["kept in place"].problems != []
+    assert found["kept in place"].classes["wrong answer"] > 0
