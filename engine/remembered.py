@@ -37,7 +37,7 @@ class RememberedHead:
 
     @classmethod
     def of(cls, head: "Head | str") -> "RememberedHead":
-        """Return what a head says, or its text.
+        """Return the point of a head, or of its text.
 
         Raises:
             InvalidInput: neither a head nor its text.
@@ -58,13 +58,13 @@ class RememberedHead:
         Raises:
             InvalidInput: the text has another form.
         """
-        found = _TEXT.fullmatch(text.strip().lower())
-        if found is None:
+        match = _TEXT.fullmatch(text.strip().lower())
+        if match is None:
             raise InvalidInput(
                 f"The head {text!r} is not of the form SEQ:ROOT or SEQ:ROOT:LOG",
                 remedy="Give the whole text that 'cerata head' prints.",
             )
-        seq, root, log_id = found.groups()
+        seq, root, log_id = match.groups()
         return cls(int(seq), bytes.fromhex(root), None if log_id is None else bytes.fromhex(log_id))
 
     def __str__(self) -> str:
@@ -115,33 +115,33 @@ class HeadComparison:
         """Return how the file compares whose log ends at ``head_seq``."""
         head = self._head
         if head.log_id is not None and head.log_id != log_id:
-            what = f"The file is of the log {log_id.hex()}, and the head of {head.log_id.hex()}"
-            return self._diverged("foreign", what, path, head_seq, log_id)
+            fault = f"The file is of the log {log_id.hex()}, and the head of {head.log_id.hex()}"
+            return self._diverged("foreign", fault, path, head_seq, log_id)
         if head_seq < head.seq:
-            what = f"The file ends at event {head_seq:,}, before the head at event {head.seq:,}"
-            return self._diverged("rollback", what, path, head_seq, log_id)
+            fault = f"The file ends at event {head_seq:,}, before the head at event {head.seq:,}"
+            return self._diverged("rollback", fault, path, head_seq, log_id)
         if self._tree.size < head.seq:
             return HeadCheck(head, "unreadable")
         if self._tree.root() != head.root:
-            what = f"Events 1 to {head.seq:,} of the file do not give the root of the head"
-            return self._diverged("fork", what, path, head_seq, log_id)
+            fault = f"Events 1 to {head.seq:,} of the file do not give the root of the head"
+            return self._diverged("fork", fault, path, head_seq, log_id)
         return HeadCheck(head, "agrees")
 
     def _diverged(
         self,
         kind: Literal["rollback", "fork", "foreign"],
-        what: str,
+        fault: str,
         path: str,
         head_seq: int,
         log_id: bytes,
     ) -> HeadCheck:
-        found = RememberedHead(self._tree.size, self._tree.root(), log_id)
+        present = RememberedHead(self._tree.size, self._tree.root(), log_id)
         error = Diverged(
-            what,
+            fault,
             where=f"{path}, event {min(head_seq, self._head.seq):,}",
             remedy=_REMEDY,
             kind=kind,
             remembered=str(self._head),
-            found=str(found),
+            found=str(present),
         )
         return HeadCheck(self._head, kind, error)

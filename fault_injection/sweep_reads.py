@@ -56,7 +56,7 @@ CLASSES = ("wrong answer", "wrong digest", "raw error", "untyped end", "verify",
 
 @dataclass(slots=True)
 class ReadTally:
-    """What was tried and seen. ``problems`` are sentences; empty means that every answer held."""
+    """Counts of strikes. ``problems`` are sentences; there are none if every answer held."""
 
     reads: int = 0
     sites: int = 0
@@ -73,7 +73,7 @@ class ReadTally:
     problems: list[str] = field(default_factory=list[str])
 
     def add(self, other: "ReadTally") -> None:
-        """Count what another process saw at the same time."""
+        """Add the counts of another process."""
         self.sites += other.sites
         self.raised += other.raised
         self.finished += other.finished
@@ -83,7 +83,7 @@ class ReadTally:
         self.problems += other.problems
 
     def found(self, place: str, name: str, problems: Sequence[Problem]) -> None:
-        """Count what one strike led to."""
+        """Count the problems that one strike led to."""
         if problems:
             self.functions[place] += 1
             self.classes.update({kind for kind, _ in problems})
@@ -228,7 +228,7 @@ class Bench:
         self._witnesses = [name for name in _WITNESSES if name in self.reads]
 
     def opened(self) -> Store:
-        """Write the file anew, and open it; nothing is left of what was beside it."""
+        """Write the file anew, and open it; remove the files beside it."""
         for path in Path(self._path).parent.iterdir():
             path.unlink()
         Path(self._path).write_bytes(self._image)
@@ -237,7 +237,7 @@ class Bench:
     def noted(self, name: str, random: Random, *, opcodes: bool) -> dict[Site, list[int]]:
         """Return the visits of the places that a read passes when it is the first of its handle."""
         strikes = self._strikes = Strikes(*_FOLDERS, entries=not opcodes)
-        # Everything that is made at first use was made when the answers were.
+        # The answers were taken before, so nothing is made here for the first time.
         store = self.opened()
         strikes.run(lambda: answer(self.reads[name], store))
         store.close()
@@ -297,7 +297,7 @@ class Bench:
         except ERRORS as error:
             if not is_behind(error):
                 problems.append(("untyped end", f"an exception of its own: {error!r}"))
-        except BaseException as error:  # noqa: BLE001 - it is what is looked for
+        except BaseException as error:  # noqa: BLE001 - the sweep looks for it
             problems.append(("raw error", f"the struck read raised {error!r}"))
         else:
             notes.append("finished")
@@ -324,7 +324,7 @@ class Bench:
         for name in names:
             try:
                 found = answer(self.reads[name], store)
-            except BaseException as error:  # noqa: BLE001 - it is what is looked for
+            except BaseException as error:  # noqa: BLE001 - the sweep looks for it
                 problems.append(("raw error", f"{who}: {name} raised {error!r}"))
             else:
                 if not self._is_expected(name, found):
@@ -332,7 +332,7 @@ class Bench:
         try:
             if store.digests() != self.digests:
                 problems.append(("wrong digest", f"{who} has other digests"))
-        except BaseException as error:  # noqa: BLE001 - it is what is looked for
+        except BaseException as error:  # noqa: BLE001 - the sweep looks for it
             problems.append(("raw error", f"{who}: digests raised {error!r}"))
         return problems
 
@@ -342,7 +342,7 @@ class Bench:
     def _call(self, name: str, act: Callable[[], object]) -> list[Problem]:
         try:
             act()
-        except BaseException as error:  # noqa: BLE001 - it is what is looked for
+        except BaseException as error:  # noqa: BLE001 - the sweep looks for it
             return [("raw error", f"{name} raised {error!r}")]
         return []
 
@@ -361,7 +361,7 @@ def _short(found: object) -> str:
 def forked(
     act: Callable[[], tuple[list[Problem], list[str]]],
 ) -> tuple[list[Problem], list[str]]:
-    """Return what a function returns in a forked process; one that does not end is killed."""
+    """Run a function in a forked process and return its result; kill it after a minute."""
     reading, writing = os.pipe()
     process = os.fork()
     if process == 0:

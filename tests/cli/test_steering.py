@@ -24,7 +24,7 @@ SHOWN = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u202a-\u202e\
 COLOURS = re.compile(r"\x1b\[[0-9;]*m")
 
 NAME = EVIL.replace("\x07", "").replace("\r", "").replace("\b", "")
-"""What may name a file: the memory, and a folder of notes."""
+"""A hostile name that a file can have."""
 
 COMMANDS: dict[str, tuple[tuple[str, ...], ...]] = {
     "remember": (("remember", "notes"), ("remember", EVIL)),
@@ -82,7 +82,7 @@ COMMANDS: dict[str, tuple[tuple[str, ...], ...]] = {
 """Commands of each verb, over a memory that has hostile text wherever text can be."""
 
 REFUSED = ("embed", "import", "tour", "crash-test")
-"""Verbs of which every command above is refused, with a message that names what was given."""
+"""Verbs of which every command above is refused, with a message that names the input."""
 
 
 @pytest.fixture
@@ -125,7 +125,7 @@ def test_every_verb_is_tried() -> None:
 
 
 @pytest.mark.parametrize("verb", COMMANDS)
-def test_people_see_what_would_steer_their_terminal(terminal: Run, verb: str) -> None:
+def test_people_see_characters_that_would_steer_their_terminal(terminal: Run, verb: str) -> None:
     """A name that shows its letters in another order passes for another name."""
     codes: list[int] = []
     for command in COMMANDS[verb]:
@@ -134,13 +134,13 @@ def test_people_see_what_would_steer_their_terminal(terminal: Run, verb: str) ->
         assert code != 70, err
         assert SHOWN.findall(COLOURS.sub("", out)) == [], command
         assert SHOWN.findall(COLOURS.sub("", err)) == [], command
-    # Else the verb would not have come to what it shows.
+    # Else the verb would have shown nothing.
     assert min(codes) <= 1 or verb in REFUSED, codes
 
 
 @pytest.mark.parametrize("verb", [verb for verb in COMMANDS if verb not in ("completion", "tour")])
 def test_json_on_a_terminal_is_escaped_and_equal(terminal: Run, verb: str) -> None:
-    """What is escaped has the same value: a program reads what it read before."""
+    """An escape has the same value, so a program reads the same."""
     for command in COMMANDS[verb]:
         _, out, _ = terminal(*command, "--json")
         assert SHOWN.findall(out) == [], command

@@ -25,13 +25,13 @@ WRITES = _names("""
     remember_files retract_fact retract_facts split_entity supersede tag unlink unmerge
     unsplit write
 """)
-"""Public names that append: the other sweep strikes what is below them."""
+"""Public names that append: the other sweep strikes the engine below them."""
 
 HANDLE = _names("""
     close commit embedder in_transaction log_id next_place now now_us
     path report scope text_vectors valid_at_us with_vectors
 """)
-"""What a handle or view is, and not what it reads."""
+"""Properties of the handle or view itself."""
 
 PARTS = _names("""
     base blob earlier events existing fact_in fact_seq fact_text
@@ -39,10 +39,10 @@ PARTS = _names("""
     over own own_accesses seen shown stored_tokens stored_vectors valid_instant
     vectors
 """)
-"""What reads are made of: the reads go through them."""
+"""Parts of reads: the reads go through them."""
 
 DRAWS = frozenset(("draw_facts", "draw_graph"))
-"""They draw what `facts` and `walk` return, take a second each, and keep nothing."""
+"""They draw the results of `facts` and `walk`, take a second each, and keep nothing."""
 
 
 def test_every_public_name_is_read_or_named_above() -> None:
@@ -55,7 +55,7 @@ def test_every_public_name_is_read_or_named_above() -> None:
 
 @pytest.mark.parametrize("name", KINDS)
 def test_undisturbed_reads_answer_alike_in_any_order(name: str, seed: int) -> None:
-    """Else a sweep would blame an interrupt for what it is not."""
+    """Else a sweep would blame an interrupt for another difference."""
     with scratch() as folder:
         bench = Bench(KINDS[name], 30, 20, seed, Path(folder))
         store = bench.opened()

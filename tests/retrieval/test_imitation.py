@@ -124,13 +124,13 @@ def test_a_heading_like_a_source_is_marked_in_markdown() -> None:
 
 @pytest.mark.parametrize("line", ["# Bridge", "## 2024", "[1] a note", "a [#1]", "(#12) mended"])
 def test_other_lines_stay_as_they_are(line: str) -> None:
-    """A mark costs a token, and changes what was said."""
+    """A mark costs a token, and changes the text."""
     assert imitation.marked(line, headings=True) == line
 
 
 @pytest.mark.parametrize("form", FORMS)
 def test_a_title_stays_on_its_line(form: Form) -> None:
-    """A source that ends its line, or turns its direction, shows what is not there."""
+    """A source that ends its line, or turns its direction, misleads its reader."""
     steering = "".join(map(chr, (*range(32), *range(127, 160), *range(0x2028, 0x202F), 0x2066)))
     with cerata.open(":memory:") as store:
         for number, character in enumerate(steering):
