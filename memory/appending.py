@@ -256,7 +256,7 @@ class Appends(Reads, Handle):
         references = References(drafts)
         if key is not None and arguments is None:
             arguments = arguments_hash(asked(drafts))
-        tagging, rules = Tagging(drafts, self._scope), FactRules(drafts)
+        tagging, rules = Tagging(drafts, self._scope), FactRules(drafts, within=self._scope)
         spaces = Spaces(drafts, self._scope)
         checks: list[Validate] = []
         if self._shapes_of != self._fold.replaced:

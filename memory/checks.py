@@ -71,7 +71,7 @@ class Checks:
         payloads = encode_payloads(new, first=first)
         references, tagging = References(drafts, first), Tagging(new, self.scope)
         closing, shapes = ChainMap({}, self._closing), ChainMap({}, self._shapes)
-        spaces, rules = Spaces(new, self.scope, shapes), FactRules(drafts, first)
+        spaces, rules = Spaces(new, self.scope, shapes), FactRules(drafts, first, within=self.scope)
         links = LinkRules(drafts, first)
         if not (references or references.causes or tagging or spaces or rules):
             return Checked(payloads, {}, frozenset(), {}, None)

@@ -14,6 +14,7 @@ from cerata.engine.events import (
     Event,
     MergeEntities,
     RetractFact,
+    Scope,
     UnmergeEntities,
     UnsplitEntity,
 )
@@ -41,10 +42,16 @@ class Ended:
 
 
 class FactRules:
-    """The drafts of a batch that end or merge something, from place ``first`` on."""
+    """The drafts of a batch that end or merge something, from place ``first`` on.
 
-    def __init__(self, drafts: Sequence[Draft], first: int = 1) -> None:
+    An entity is merged once in a tenant. An error names only merges within the scope ``within``.
+    """
+
+    def __init__(
+        self, drafts: Sequence[Draft], first: int = 1, *, within: Scope | None = None
+    ) -> None:
         self._drafts = drafts
+        self._within = within
         self._new = [
             (place, draft)
             for place, draft in enumerate(drafts[first - 1 :], start=first)
@@ -97,6 +104,16 @@ class FactRules:
             return (facts.merged_into(tenant, name, n) or "") if own is None else own
 
         already = into(body.entity)
+        here = ended.merged.get((tenant, body.entity))
+        if (
+            already
+            and here is None
+            and not facts.merged_into(tenant, body.entity, n, within=self._within)
+        ):
+            raise Conflict(
+                f"{body.entity!r} is merged already, in another scope of the tenant",
+                remedy="Open the file with the scope of the tenant alone, and unmerge it there.",
+            )
         if already:
             raise Conflict(
                 f"{body.entity!r} is merged into {already!r} already",

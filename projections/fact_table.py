@@ -112,10 +112,16 @@ class Facts:
         tenant, entity = self.roles(n, None).merge_of(seq)
         return self.columns.scopes.tenant_name(tenant), self.columns.strings.text(entity)
 
-    def merged_into(self, tenant: str, name: str, n: int) -> str | None:
-        """Return what an entity is merged into at event ``n``, or None."""
+    def merged_into(
+        self, tenant: str, name: str, n: int, *, within: Scope | None = None
+    ) -> str | None:
+        """Return what an entity is merged into at event ``n``, or None.
+
+        With ``within`` only merges of that scope count.
+        """
         key = self._entity(tenant, name)
-        into = None if key is None else self.roles(n, None).into(*key)
+        roles = self.roles(n, self.columns.scopes.within(within))
+        into = None if key is None else roles.into(*key)
         return None if into is None else self.columns.strings.text(into)
 
     def is_read_as(self, tenant: str, name: str, other: str, n: int) -> bool:
