@@ -14,8 +14,7 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, S
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field
 from datetime import datetime
-from functools import cache
-from typing import Final, cast
+from typing import Any, Final, cast
 
 import numpy as np
 
@@ -42,7 +41,7 @@ def public_names(value: object) -> set[str]:
     return {one for one in (*dir(type(value)), *vars(value)) if not one.startswith("_")}
 
 
-def shown_by(value: object, depth: int = 0) -> Iterator[str]:
+def shown_by(value: Any, depth: int = 0) -> Iterator[str]:
     """Yield every text that a value shows: printed, as attributes, as a mapping, or pickled."""
     if depth > _DEPTH_MAX or value is None or isinstance(value, bool | int | float | datetime):
         return
@@ -50,12 +49,12 @@ def shown_by(value: object, depth: int = 0) -> Iterator[str]:
         yield value if isinstance(value, str) else value.decode("utf-8", "replace")
         return
     if isinstance(value, Mapping):
-        for key, item in value.items():
+        for key, item in cast("Mapping[Any, Any]", value).items():
             yield from shown_by(key, depth + 1)
             yield from shown_by(item, depth + 1)
         return
     if isinstance(value, list | tuple | set):
-        for item in value:
+        for item in cast("Iterable[Any]", value):
             yield from shown_by(item, depth + 1)
         return
     yield repr(value)
@@ -63,16 +62,24 @@ def shown_by(value: object, depth: int = 0) -> Iterator[str]:
     if isinstance(value, BaseException):
         yield from shown_by((value.args, value.__cause__, value.__context__), depth + 1)
     if not isinstance(value, _OPAQUE) and type(value).__module__.startswith(("cerata", "tests")):
-        for name in _fields(type(value)):
+        for name in _fields(cast("Any", type)(value)):
             yield from shown_by(getattr(value, name, None), depth + 1)
         if callable(to_dict := getattr(value, "to_dict", None)):
             yield from shown_by(to_dict(), depth + 1)
         yield _pickled(value)
 
 
-@cache
-def _fields(kind: type) -> list[str]:
+_FIELDS: Final[dict[object, list[str]]] = {}
+
+
+def _fields(kind: Any) -> list[str]:
     """Return the public attributes of a class that are no methods."""
+    if kind not in _FIELDS:
+        _FIELDS[kind] = _found_fields(kind)
+    return _FIELDS[kind]
+
+
+def _found_fields(kind: Any) -> list[str]:
     names = [*dir(kind), *getattr(kind, "__annotations__", ())]
     return [
         name
@@ -81,14 +88,14 @@ def _fields(kind: type) -> list[str]:
     ]
 
 
-def _pickled(value: object) -> str:
+def _pickled(value: Any) -> str:
     try:
         return pickle.dumps(value).decode("utf-8", "replace")
     except Exception:  # noqa: BLE001 - what cannot be pickled shows nothing
         return ""
 
 
-def plain(value: object) -> object:
+def plain(value: Any) -> object:
     """Return an answer as a value that two files can be compared by."""
     if isinstance(value, BaseException):
         return type(value).__name__, str(value)
@@ -99,9 +106,9 @@ def plain(value: object) -> object:
     if callable(to_dict := getattr(value, "to_dict", None)):
         return to_dict()
     if isinstance(value, Mapping):
-        return {repr(key): plain(item) for key, item in value.items()}
+        return {repr(key): plain(item) for key, item in cast("Mapping[Any, Any]", value).items()}
     if isinstance(value, Sequence) and not isinstance(value, str | bytes):
-        return [plain(item) for item in value]
+        return [plain(item) for item in cast("Sequence[Any]", value)]
     return repr(value)
 
 

@@ -4,8 +4,9 @@ A name maps to a function of a `Case` that yields calls, or to the reason for wh
 another tenant's events. `isolation` fails for a name that is in neither.
 """
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, Final, TypeAlias
 
 import numpy as np
@@ -51,23 +52,34 @@ Calls: TypeAlias = Callable[[Case], Iterator[Call]]
 
 
 def once(call: Callable[[Any], object], *texts: str) -> Calls:
-    return lambda case: iter([(lambda: call(case.asked), texts)])
+    return lambda case: iter([(partial(call, case.asked), texts)])
 
 
 def by_case(call: Callable[[Case], object], *texts: str) -> Calls:
-    return lambda case: iter([(lambda: call(case), texts)])
+    return lambda case: iter([(partial(call, case), texts)])
 
 
 def by_id(call: Callable[[Any, int], object]) -> Calls:
-    return lambda case: ((lambda one=one: call(case.asked, one), ()) for one in case.ids)
+    return lambda case: ((partial(call, case.asked, one), ()) for one in case.ids)
 
 
 def by_point(call: Callable[[Any, int], object]) -> Calls:
-    return lambda case: ((lambda one=one: call(case.asked, one), ()) for one in case.points)
+    return lambda case: ((partial(call, case.asked, one), ()) for one in case.points)
 
 
 def by_name(call: Callable[[Any, str], object]) -> Calls:
-    return lambda case: ((lambda name=name: call(case.asked, name), (name,)) for name in case.names)
+    return lambda case: ((partial(call, case.asked, name), (name,)) for name in case.names)
+
+
+def by(values: Iterable[Any], call: Callable[[Any, Any], object]) -> Calls:
+    """Call with each of the values; an error may repeat it, or what it says of a scope."""
+    return lambda case: ((partial(call, case.asked, one), _texts(one)) for one in values)
+
+
+def _texts(value: object) -> list[str]:
+    if value in SCOPES:
+        return [f"{mark(str(value))}space", *map(str, SCOPES[str(value)].values())]
+    return [value] if isinstance(value, str) else []
 
 
 def every(*several: Calls) -> Calls:
@@ -79,36 +91,25 @@ def _hits(asked: Any, query: object, **options: Any) -> object:
     return [(hit.to_dict(), asked.explain(hit)) for hit in found[:5]], len(found)
 
 
-def _vectors(asked: Any) -> Calls:
-    return lambda case: (
-        (
-            lambda size=size, space=space: _hits(case.asked, np.ones(size), space=space),
-            (space or "",),
-        )
-        for size in (2, 3, DIMENSIONS[case.reader])
-        for space in (None, "shared-space", f"{mark('beta')}space")
-    )
+def _vectors(case: Case) -> Iterator[Call]:
+    for size in (2, 3, DIMENSIONS[case.reader]):
+        for space in (None, "shared-space", f"{mark('beta')}space"):
+            yield partial(_hits, case.asked, np.ones(size), space=space), (space or "",)
 
 
 def _queries() -> Calls:
     texts = ("harbour", "Ada", "who is Countess", "lighthouse", "qz", "part")
     full = ("qz*", "h*", "tag:shared", "uri:file*", "harbour NOT qz*", "title:l*", "metadata.n:>1")
     return every(
-        *(once(lambda asked, text=text: _hits(asked, text, k=50)) for text in texts),
-        *(
-            once(lambda asked, text=text: _hits(asked, cerata.query(text), include_superseded=True))
-            for text in full
-        ),
+        *(once(partial(_hits, query=text, k=50)) for text in texts),
+        *(once(partial(_hits, query=cerata.query(text), include_superseded=True)) for text in full),
         once(lambda asked: _hits(asked, "harbour", where=cerata.Filter(uri_prefix="file:"))),
         once(
             lambda asked: _hits(asked, "harbour", where=cerata.Filter(scope={"tenant": "tn-beta"})),
             "tn-beta",
         ),
         once(lambda asked: _hits(asked, "Ada", profile="recall", include_deleted=True)),
-        *(
-            once(lambda asked, n=n: _hits(asked, "x", token_embedding=[[1] * n]))
-            for n in DIMENSIONS.values()
-        ),
+        *(once(partial(_hits, query="x", token_embedding=[[1] * n])) for n in DIMENSIONS.values()),
     )
 
 
@@ -173,14 +174,10 @@ READS: Final[Mapping[str, Calls | str]] = {
     "projection": by_case(
         lambda case: [case.asked.projection(one) for one in ("tags", "accesses", Mine)]
     ),
-    "recall": every(
-        *(once(lambda asked, q=q: asked.recall(q)) for q in ("harbour", "Ada", "nothing matches"))
-    ),
+    "recall": by(("harbour", "Ada", "nothing matches"), lambda asked, one: asked.recall(one)),
     "resolve": by_name(lambda asked, name: asked.resolve(name)),
-    "search": every(_queries(), _vectors(None)),
-    "search_facts": every(
-        *(once(lambda asked, q=q: asked.search_facts(q)) for q in ("Ada", "Countess lives", "qz"))
-    ),
+    "search": every(_queries(), _vectors),
+    "search_facts": by(("Ada", "Countess lives", "qz"), lambda asked, one: asked.search_facts(one)),
     "source_of": once(lambda asked: [asked.source_of(one) for one in asked.frames()]),
     "tags": once(lambda asked: asked.tags()),
     "timeline": every(
@@ -207,6 +204,18 @@ class Mine(cerata.RowProjection[int, str]):
 
 UNCOMPARED: Final = frozenset(("fact_in", "verify"))
 """Names whose answers depend on the whole file: rows of an index, and counts of its parts."""
+
+
+def _narrowed(case: Case) -> Iterator[Call]:
+    for scope in (*SCOPES.values(), {"user": "us-y"}, {"session": "none"}):
+        texts = [str(one) for one in scope.values()]
+        for given in (None, dict(scope), tuple(scope.items())):
+            yield partial(_all_within, case.asked, given), texts
+
+
+def _all_within(view: Any, scope: object) -> object:
+    return _all_of(view.within(scope))
+
 
 _STATE = "an index of the file that reads are made of; not in docs/api.md, and no answer of its own"
 _HERE = "the names of View are called on it"
@@ -249,14 +258,7 @@ VIEW: Final[Mapping[str, Calls | str]] = {
     "valid_at_us": "an instant that the caller gave",
     "valid_instant": once(lambda view: view.valid_instant("2022-01-01")),
     "vectors": once(lambda view: [keys_of(view, tokens=one) for one in (False, True)]),
-    "within": lambda case: (
-        (
-            lambda given=given: _all_of(case.asked.within(given)),
-            [str(one) for one in scope.values()],
-        )
-        for scope in SCOPES.values()
-        for given in (dict(scope), tuple(scope.items()))
-    ),
+    "within": _narrowed,
 }
 
 
@@ -264,11 +266,22 @@ def _all_of(view: Any) -> object:
     return [*view.frames(include_deleted=True), *view.log(), *view.facts(), view.tags()]
 
 
+def _all_at(store: Any, basis: object) -> object:
+    return _all_of(store.at(basis))
+
+
 def _basis(case: Case) -> Iterator[Call]:
     for one in case.points:
-        yield (lambda one=one: _all_of(case.asked.at(one))), ()
+        yield partial(_all_at, case.asked, one), ()
     for name in case.names:
-        yield (lambda name=name: _all_of(case.asked.at(name))), (name,)
+        yield partial(_all_at, case.asked, name), (name,)
+
+
+def _keys(case: Case) -> Iterator[Call]:
+    for key in ("shared-key", "shared-transaction"):
+        for scope in SCOPES.values():
+            tenant = scope["tenant"]
+            yield partial(case.asked.first_use, key, tenant), (key, str(tenant))
 
 
 STORE: Final[Mapping[str, Calls | str]] = {
@@ -283,11 +296,7 @@ STORE: Final[Mapping[str, Calls | str]] = {
         by_point(lambda store, one: store.diff(max(one, 0))),
     ),
     "digests": "hashes of whole indexes, which are those of the file",
-    "first_use": lambda case: (
-        (lambda key=key, tenant=tenant: case.asked.first_use(key, tenant), (key, str(tenant)))
-        for key in ("shared-key", "shared-transaction")
-        for tenant in (scope["tenant"] for scope in SCOPES.values())
-    ),
+    "first_use": _keys,
     "head": once(lambda store: repr(store.head)),
     "in_transaction": once(lambda store: store.in_transaction),
     "info": once(lambda store: store.info()["frames"]),
@@ -304,17 +313,10 @@ STORE: Final[Mapping[str, Calls | str]] = {
 }
 
 
-def _ended(command: str) -> Calls:
-    """Call a command with each id that any owner could give it."""
-    return lambda case: (
-        (lambda one=one: getattr(case.asked, command)(one), ()) for one in case.ids
-    )
-
-
 def _scoped(call: Callable[[Any, Mapping[str, Any]], object]) -> Calls:
     """Call a command with the scope of each owner."""
     return lambda case: (
-        (lambda scope=scope: call(case.asked, scope), [str(one) for one in scope.values()])
+        (partial(call, case.asked, scope), [str(one) for one in scope.values()])
         for owner, scope in SCOPES.items()
         if owner != case.reader
     )
@@ -331,10 +333,9 @@ def _forged(owner: str) -> Draft:
 
 WRITES: Final[Mapping[str, Calls | str]] = {
     "append": every(
-        *(
-            once(lambda store, o=o: store.append(_forged(o)), *map(str, SCOPES[o].values()))
-            for o in SCOPES
-            if o not in ("ux", "uy")
+        by(
+            [one for one in SCOPES if one not in ("ux", "uy")],
+            lambda store, one: store.append(_forged(one)),
         ),
         by_id(lambda store, one: store.append(PutTag(tag=f"t{one}", at=one))),
         by_id(lambda store, one: store.append(Draft(PutFrame(text="below", parent=one)))),
@@ -369,18 +370,13 @@ WRITES: Final[Mapping[str, Calls | str]] = {
     "put_frame": every(
         _scoped(lambda store, scope: store.put_frame("x", scope=scope)),
         once(lambda store: store.put_frame("keyed again", key="shared-key")),
-        *(
-            once(lambda store, n=n: store.put_frame("v", embedding=[1] * n, space="shared-space"))
-            for n in DIMENSIONS.values()
+        by(
+            DIMENSIONS.values(),
+            lambda store, one: store.put_frame("v", embedding=[1] * one, space="shared-space"),
         ),
-        *(
-            once(
-                lambda store, o=o: store.put_frame(
-                    "v", embedding=[1] * 11, space=f"{mark(o)}space"
-                ),
-                f"{mark(o)}space",
-            )
-            for o in SCOPES
+        by(
+            SCOPES,
+            lambda store, one: store.put_frame("v", embedding=[1] * 11, space=f"{mark(one)}space"),
         ),
         by_id(lambda store, one: store.put_frame("below", parent=one)),
     ),
@@ -393,7 +389,7 @@ WRITES: Final[Mapping[str, Calls | str]] = {
     "remember_files": _scoped(
         lambda store, scope: store.remember_files([__file__], scope=scope, dry_run=True)
     ),
-    "retract_fact": _ended("retract_fact"),
+    "retract_fact": by_id(lambda store, one: store.retract_fact(one)),
     "retract_facts": by_id(lambda store, one: store.retract_facts([one])),
     "split_entity": by_id(lambda store, one: store.split_entity("Ada", "x", [one])),
     "supersede": by_id(lambda store, one: store.supersede(one, "x")),
@@ -402,9 +398,9 @@ WRITES: Final[Mapping[str, Calls | str]] = {
         once(lambda store: _block(store, "shared-transaction", "another text")),
         once(lambda store: _block(store, "shared-key", "another text")),
     ),
-    "unlink": _ended("unlink"),
-    "unmerge": _ended("unmerge"),
-    "unsplit": _ended("unsplit"),
+    "unlink": by_id(lambda store, one: store.unlink(one)),
+    "unmerge": by_id(lambda store, one: store.unmerge(one)),
+    "unsplit": by_id(lambda store, one: store.unsplit(one)),
     "with_vectors": once(lambda store: store.with_vectors([], ())),
     "write": by_case(lambda case: [case.asked.write([_forged("beta")])], "tn-beta"),
 }
@@ -416,12 +412,19 @@ def _block(store: cerata.Store, key: str, text: str) -> object:
     return block.receipt
 
 
+def _look_up(case: Case) -> Iterator[Call]:
+    for scope in SCOPES.values():
+        yield partial(_looked_up, case.asked, scope["tenant"]), ()
+
+
+def _looked_up(block: Any, tenant: object) -> object:
+    block.look_up(tenant)
+    return repr(block.first)
+
+
 TRANSACTION: Final[Mapping[str, Calls | str]] = {
     "add": every(
-        *(
-            once(lambda tx, o=o: tx.add([_forged(o)]), *map(str, SCOPES[o].values()))
-            for o in SCOPES
-        ),
+        by(SCOPES, lambda tx, one: tx.add([_forged(one)])),
         by_id(lambda tx, one: tx.add([Draft(PutFrame(text="below", parent=one))])),
     ),
     "arguments": once(lambda tx: bool(tx.arguments)),
@@ -430,10 +433,7 @@ TRANSACTION: Final[Mapping[str, Calls | str]] = {
     "end": once(lambda tx: tx.end),
     "first": once(lambda tx: repr(tx.first)),
     "is_keyed": once(lambda tx: tx.is_keyed),
-    "look_up": lambda case: (
-        (lambda scope=scope: (case.asked.look_up(scope["tenant"]), repr(case.asked.first)), ())
-        for scope in SCOPES.values()
-    ),
+    "look_up": _look_up,
     "look_up_again": once(lambda tx: (tx.look_up_again(), repr(tx.first))),
     "payloads": once(lambda tx: tx.payloads),
     "receipt": once(lambda tx: tx.receipt),

@@ -1,11 +1,11 @@
 """A store with a scope shows nothing of what lies outside it, by no public name."""
 
 import inspect
-from collections.abc import Iterator
+from collections.abc import Generator
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 from unittest import mock
 
 import numpy as np
@@ -41,7 +41,7 @@ def test_every_public_name_is_in_the_table() -> None:
 
 def test_no_public_function_takes_a_store_or_a_view() -> None:
     """One that did would need a table of its own."""
-    functions = [one for one in map(cerata.__dict__.get, cerata.__all__) if inspect.isfunction(one)]
+    functions = [one for one in map(vars(cerata).get, cerata.__all__) if inspect.isfunction(one)]
     assert functions
     for function in functions:
         taken = [str(one.annotation) for one in inspect.signature(function).parameters.values()]
@@ -69,25 +69,39 @@ def test_no_public_name_shows_what_lies_outside_the_scope(reader: str, only: lis
 
 
 @contextmanager
-def _off(kind: type, name: str, instead: Any) -> Iterator[None]:
+def _off(kind: type, name: str, instead: Any) -> Generator[None]:
     with mock.patch.object(kind, name, instead):
         yield
+
+
+def _widened(view: cerata.View, scope: Any) -> cerata.View:
+    return replace(view, scope=tuple(cast("dict[str, Any]", dict(scope or ())).items()), _base=None)
+
+
+def _all_rows(layer: Layer) -> object:
+    return np.ones(layer.rows, np.bool_)
+
+
+def _says(answer: object) -> Any:
+    def say(*_: object) -> object:
+        return answer
+
+    return say
+
+
+def _salvaged(store: cerata.Store) -> object:
+    return store._log.salvaged()
 
 
 @pytest.mark.parametrize(
     ("kind", "name", "instead", "only"),
     [
-        (cerata.View, "_sees", lambda _self, _scope: True, ["log", "tags", "events"]),
-        (
-            cerata.View,
-            "within",
-            lambda self, scope: replace(self, scope=tuple(dict(scope).items()), _base=None),
-            ["within"],
-        ),
-        (Layer, "visible", property(lambda self: np.ones(self.rows, np.bool_)), ["frames"]),
-        (Layers, "check_has", lambda _self, _frame: None, ["shown", "blob"]),
-        (ScopeNames, "within", lambda _self, _wanted: None, ["facts", "entities", "links"]),
-        (cerata.Store, "salvaged", lambda self: self._log.salvaged(), ["salvaged"]),
+        (cerata.View, "_sees", _says(answer=True), ["log", "tags", "events"]),
+        (cerata.View, "within", _widened, ["within"]),
+        (Layer, "visible", property(_all_rows), ["frames"]),
+        (Layers, "check_has", _says(None), ["shown", "blob"]),
+        (ScopeNames, "within", _says(None), ["facts", "entities", "links"]),
+        (cerata.Store, "salvaged", _salvaged, ["salvaged"]),
         (cerata.Store, "_sees", None, ["first_use"]),
     ],
 )
@@ -148,7 +162,7 @@ def test_views_of_1_and_true_are_two(path: Path) -> None:
 def test_a_key_belongs_to_a_tenant_of_its_type(path: Path, sealed: bool) -> None:
     """Tenant 1 was given the receipt of tenant "1", and nothing was written."""
     with cerata.open(path) as store:
-        receipts = {}
+        receipts: dict[str, cerata.Receipt] = {}
         for tenant in (1, "1", True):
             receipts[repr(tenant)] = store.put_frame("x", scope={"tenant": tenant}, key="k")
             if sealed:
