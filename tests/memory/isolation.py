@@ -49,12 +49,12 @@ def shown_by(value: Any, depth: int = 0) -> Iterator[str]:
         yield value if isinstance(value, str) else value.decode("utf-8", "replace")
         return
     if isinstance(value, Mapping):
-        for key, item in cast("Mapping[Any, Any]", value).items():
+        for key, item in cast("Mapping[object, object]", value).items():
             yield from shown_by(key, depth + 1)
             yield from shown_by(item, depth + 1)
         return
     if isinstance(value, list | tuple | set):
-        for item in cast("Iterable[Any]", value):
+        for item in cast("Iterable[object]", value):
             yield from shown_by(item, depth + 1)
         return
     yield repr(value)
@@ -106,9 +106,11 @@ def plain(value: Any) -> object:
     if callable(to_dict := getattr(value, "to_dict", None)):
         return to_dict()
     if isinstance(value, Mapping):
-        return {repr(key): plain(item) for key, item in cast("Mapping[Any, Any]", value).items()}
+        return {
+            repr(key): plain(item) for key, item in cast("Mapping[object, object]", value).items()
+        }
     if isinstance(value, Sequence) and not isinstance(value, str | bytes):
-        return [plain(item) for item in cast("Sequence[Any]", value)]
+        return [plain(item) for item in cast("Sequence[object]", value)]
     return repr(value)
 
 
