@@ -105,7 +105,7 @@ def test_an_act_that_is_followed_again_changes_nothing() -> None:
     once.follow(len(every), every.__getitem__)
     for count in range(1, len(every) + 1):
         again.follow(count, every.__getitem__)
-        again._followed -= 1
+        again._followed -= 1  # pyright: ignore[reportPrivateUsage]
     again.follow(len(every), every.__getitem__)
     kept = [{k: v for k, v in vars(one).items() if k != "_lock"} for one in (once, again)]
     assert kept[0] == kept[1]
