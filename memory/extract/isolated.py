@@ -15,7 +15,7 @@ import signal
 import subprocess
 import sys
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Generator
 from contextlib import contextmanager, suppress
 from typing import IO, Final
 
@@ -111,7 +111,7 @@ def _answer_of(code: str, data: bytes) -> tuple[bytes, int]:
 
 
 @contextmanager
-def _child(code: str) -> "Iterator[tuple[subprocess.Popen[bytes], IO[bytes], IO[bytes]]]":
+def _child(code: str) -> "Generator[tuple[subprocess.Popen[bytes], IO[bytes], IO[bytes]]]":
     """Start a child; it has ended when the block has, however that ends."""
     child = subprocess.Popen(  # noqa: S603 - our own interpreter and code
         [sys.executable, "-c", code],

@@ -95,7 +95,10 @@ def test_what_takes_the_place_of_a_file_is_not_waited_for(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Between a look at a name and opening it, another process may put a pipe there."""
-    monkeypatch.setattr(Path, "is_file", lambda _: True)
-    monkeypatch.setattr(Path, "is_dir", lambda _: False)
+
+    def is_file(path: Path) -> bool:
+        return path.name == "a.md"
+
+    monkeypatch.setattr(Path, "is_file", is_file)
     with pytest.raises(InvalidInput, match="pipe, socket or device"):
         read_file(pipe(tmp_path / "a.md"))
