@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 import cerata
 from cerata import ContextPolicy, Entity, Omission, Store
 from cerata.engine.events import RecallContext
-from cerata.engine.integrity import hash_bytes
+from cerata.engine.salted_hashes import context_hash
 from cerata.memory.view import View
 from cerata.retrieval import framing
 from cerata.retrieval.context import Order
@@ -141,7 +141,9 @@ def test_what_was_shown_is_made_again_from_the_event(told: dict[str, Any]) -> No
             policy=policy if isinstance(policy, ContextPolicy) else body.policy,
             profile=body.profile,
         )
-        assert hash_bytes(again.text.encode()) == body.context
+        shown = (*body.frames, *body.facts)
+        salts = [one.salt for seq in shown for one in store.log(seq, seq)]
+        assert context_hash(salts, again.text) == body.context
         assert body.omitted == tuple(again.omitted)
 
 
