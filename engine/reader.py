@@ -9,14 +9,11 @@ from bisect import bisect_left
 from collections import Counter, OrderedDict
 from collections.abc import Iterator, Sequence
 from functools import partial
+from importlib import import_module
 from typing import cast
 
 import msgspec
 import numpy as np
-
-# np.unique looks for masked arrays and loads their part of numpy at its first call: a process that
-# has no free descriptor by then could not.
-import numpy.ma
 
 from .codec import Batch, WireEvent
 from .draft_checks import DTYPE_SIZES
@@ -30,6 +27,10 @@ from .recovery import rebuild_toc
 from .segment import I64, U8, Segment
 from .segment_draft import columns_of
 from .segment_index import BatchRow, ColumnKey
+
+# np.unique looks for masked arrays and loads their part of numpy at its first call: a process that
+# has no free descriptor by then could not.
+import_module("numpy.ma")
 
 
 class Snapshot(msgspec.Struct, frozen=True):

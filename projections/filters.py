@@ -296,7 +296,7 @@ def _metadata(name: str, test: object) -> Expression:
     pair = cast("tuple[object, ...]", test)
     if len(pair) != 2 or pair[0] not in OPERATORS:
         raise InvalidInput(
-            f"The test of metadata {name!r} is {shown(test)}",
+            f"The test of metadata {name!r} is {shown(cast('object', test))}",
             remedy=f"Write a value, or (operator, value) with one of {', '.join(OPERATORS)}.",
         )
     operator, value = str(pair[0]), pair[1]
@@ -347,7 +347,8 @@ def _during(time: TimeName, span: object) -> During:
     pair = cast("Sequence[object]", span if isinstance(span, tuple | list) else ())
     if len(pair) != 2:
         raise InvalidInput(
-            f"{time} is {shown(span)}", remedy="Give (start, end); None leaves an end open."
+            f"{time} is {shown(cast('object', span))}",
+            remedy="Give (start, end); None leaves an end open.",
         )
     start, end = (None if one is None else to_microseconds(cast("Time", one)) for one in pair)
     if start is not None and end is not None and end < start:
