@@ -344,10 +344,11 @@ def _compared(field: str, operator: str, value: object) -> Compared:
 
 
 def _during(time: TimeName, span: object) -> During:
-    pair = cast("Sequence[object]", span if isinstance(span, tuple | list) else ())
+    is_pair = isinstance(span, tuple | list)
+    pair = cast("Sequence[object]", span) if is_pair else ()
     if len(pair) != 2:
         raise InvalidInput(
-            f"{time} is {shown(cast('object', span))}",
+            f"{time} is {shown(span)}",
             remedy="Give (start, end); None leaves an end open.",
         )
     start, end = (None if one is None else to_microseconds(cast("Time", one)) for one in pair)

@@ -80,7 +80,9 @@ def test_as_a_file_to_import_or_replay(
 
 
 @KINDS
-@pytest.mark.parametrize("taken", ["alice.svg", f".alice.svg.{os.getpid()}.partial"])
+@pytest.mark.parametrize(
+    "taken", ["alice.svg", f".alice.svg.{os.getpid()}.partial"], ids=["picture", "temporary"]
+)
 def test_as_a_picture(run: Run, tmp_path: Path, make: Make, taken: str) -> None:
     with cerata.open("memory.cera") as store:
         store.assert_fact("alice", "is", "b")

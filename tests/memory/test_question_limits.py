@@ -9,13 +9,11 @@ from cerata import Filter, Store
 from cerata.engine.errors import InvalidInput, QuerySyntaxError
 from cerata.projections.filters import TESTS_MAX
 from cerata.projections.query import (
-    DEPTH_MAX,
     LEAVES_MAX,
     PATTERNS_MAX,
     QUESTION_SIZE_MAX,
     And,
     FilterLeaf,
-    Not,
     Or,
     Prefix,
     Query,
@@ -42,18 +40,9 @@ def test_a_question_has_at_most_so_many_characters(
         read(store, "a" * (QUESTION_SIZE_MAX + 1))
 
 
-def nested(depth: int) -> Query:
-    found: Query = Term("a")
-    for _ in range(depth - 1):
-        found = Not(found)
-    return found
-
-
 @pytest.mark.parametrize(
     ("fits", "over", "what"),
     [
-        (nested(DEPTH_MAX), nested(DEPTH_MAX + 1), "200 levels"),
-        (nested(DEPTH_MAX), nested(100_000), "200 levels"),
         (And((Term("a"),) * LEAVES_MAX), And((Term("a"),) * (LEAVES_MAX + 1)), "4,096 parts"),
         (
             Or((Prefix("a"),) * PATTERNS_MAX),
@@ -67,7 +56,7 @@ def nested(depth: int) -> Query:
         ),
         (FilterLeaf(Filter()), Or((FilterLeaf(Filter()),) * (LEAVES_MAX + 1)), "4,096 parts"),
     ],
-    ids=["levels", "many levels", "parts", "patterns", "characters", "filters"],
+    ids=["parts", "patterns", "characters", "filters"],
 )
 def test_a_query_that_was_built_has_limits(
     store: Store, fits: Query, over: Query, what: str
