@@ -86,7 +86,7 @@ def test_a_violation_is_saved_and_replayed_by_one_command(
     ("name", "saved"),
     [
         ("do not compare a record's link", "damage-strangers.case"),
-        ("do not look for records beyond a hole", "damage-rotten.case"),
+        ("do not look for records beyond a hole", "damage-unwitnessed.case"),
     ],
 )
 def test_what_is_wrong_with_a_damaged_image_is_saved_too(
@@ -138,7 +138,7 @@ def test_a_meeting_shrinks_to_what_shows_it() -> None:
     fresh_image()
     meeting = Meeting((("lives", "small"), ("lives", "small", "tag", "long"), ("reads on",)))
     with UNLOCKED.planted():
-        tally = explore_meeting(meeting, preemptions=1, limit=300, problems_max=1)
+        tally = explore_meeting(meeting, preemptions=1, limit=400, problems_max=1)
         violation = next(iter(tally.problems.values()))
         case = shrunk_case(meeting, violation, MEETING_PLAN, preemptions=1)
         assert replay_meeting(case) is not None

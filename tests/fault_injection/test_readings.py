@@ -4,17 +4,19 @@ from dataclasses import replace
 
 import pytest
 
+from cerata.engine.format.page import RING_OFFSET
 from cerata.engine.log import Log
 from cerata.fault_injection.afterlife import read_only, recover
 from cerata.fault_injection.campaign import Campaign, Opener
 from cerata.fault_injection.detectors import SMOKE_PLAN
 from cerata.fault_injection.disk import SimulatedDisk, SimulatedProcess
+from cerata.fault_injection.operations import SECTOR
 from cerata.fault_injection.readings import AUDIT_EVERY, Question, Reading
 from cerata.fault_injection.scales import FULL_PLAN
 from cerata.fault_injection.workloads import record
 from cerata.fault_injection.world import World
 
-RING_START = 16
+RING_START = RING_OFFSET // SECTOR
 """The sector in which an empty store's first record will stand."""
 
 
@@ -92,7 +94,7 @@ def test_readings_that_overlook_a_sector_are_caught(monkeypatch: pytest.MonkeyPa
         self._known.add(RING_START)  # pyright: ignore[reportPrivateUsage]
         honest(self, offset, size)
 
-    story = record(["long", "batch"])
+    story = record(["small", "batch"])
     assert Campaign(recover, FULL_PLAN).check(story).failures == []
     monkeypatch.setattr(Reading, "read", overlooking)
     failures = Campaign(recover, FULL_PLAN, failures_max=1).check(story).failures
