@@ -198,7 +198,8 @@ def test_who_trusts_a_later_sync_is_caught(monkeypatch: pytest.MonkeyPatch) -> N
     rules: set[str] = set()
     for story in failing_stories(["small"], start, 1, closes=False):
         rules |= {failure.finding.rule for failure in campaign.check(story).failures}
-    assert "O1" in rules
+    # It says in the witnesses what it trusts: so the loss is no longer silent, but Corrupt.
+    assert "O5" in rules
 
 
 def test_a_handle_that_goes_on_after_a_failed_sync_is_caught(
