@@ -163,8 +163,10 @@ def sweep_exceptions(
         for name in operations or OPERATIONS:
             bench = _Bench(Path(folder), name)
             tally.operations += 1
-            # Once for what is made at first use, then to note.
+            # Once for what is made at first use, then to note. Garbage that is collected while it
+            # is noted would add bytecodes, and each later strike would miss its place.
             bench.run(tally, -1)
+            gc.collect()
             bench.run(tally, -1)
             sites = bench.strikes.sites
             chosen = visits(bench.strikes, random)
