@@ -378,17 +378,21 @@ def _check_within(value: int | None, name: str, lowest: int, highest: int = _INT
         )
 
 
-def check_scope(scope: Scope) -> None:
-    """Refuse a scope that cannot be stored: `InvalidInput` with what is wrong."""
-    pairs: object = scope
+def check_pairs(pairs: object) -> None:
+    """Refuse what is no tuple of pairs: `InvalidInput`."""
     if not isinstance(pairs, tuple) or not all(
         isinstance(pair, tuple) and len(cast("tuple[object, ...]", pair)) == 2
         for pair in cast("tuple[object, ...]", pairs)
     ):
         raise InvalidInput(
-            f"The scope {shown(scope)} is no tuple of pairs",
+            f"The scope {shown(pairs)} is no tuple of pairs",
             remedy="Write (('tenant', 'name'), …).",
         )
+
+
+def check_scope(scope: Scope) -> None:
+    """Refuse a scope that cannot be stored: `InvalidInput` with what is wrong."""
+    check_pairs(scope)
     if not scope or scope[0][0] != "tenant":
         raise InvalidInput("A scope must start with 'tenant'", remedy="Put ('tenant', name) first.")
     if len(scope) > SCOPE_NAMES_MAX:

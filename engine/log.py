@@ -17,7 +17,7 @@ from typing import Literal, Self, TypeAlias
 import msgspec
 
 from .codec import Batch, Prepared, SpillRef, key_hash, prepare, tenant_of
-from .draft_checks import check_key
+from .draft_checks import check_key, check_scope
 from .environment import Environment
 from .errors import (
     CerataError,
@@ -519,6 +519,7 @@ class Log(Handle):
             InvalidInput: the key is none. ReadOnly, Locked.
         """
         check_key(key)
+        check_scope((("tenant", tenant),))
         with self._hold.mutex, self._hold.writing():
             found = self._key_use(key, tenant, sees)
         return None if found is None else replace(found, appended=self._shown(found.appended))

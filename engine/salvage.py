@@ -12,7 +12,8 @@ import msgspec
 from msgspec.structs import replace
 
 from .codec import Batch, decode_content
-from .errors import Corrupt
+from .erasure import newest_erasure
+from .errors import Corrupt, Unsupported
 from .events import Event
 from .file import LogFile, check_readable
 from .format.checks import file_key
@@ -60,7 +61,8 @@ def page_from_footer(file: StorageFile, path: str) -> HeaderPage | None:
         stored = file.read_at(offset - sectors(toc_size), toc_size)
         try:
             toc = decode_toc(stored, offset)
-        except Corrupt:
+        except (Corrupt, Unsupported):
+            # Bytes that look like a footer: only a whole one says what the file is.
             continue
         key = file_key(toc.file_id)
         footer = decode_footer(key, offset, data)
@@ -132,7 +134,7 @@ def _longest_prefix(
         index = log_file.segment(chosen[-1].offset, chosen[-1].length).index
         chain, tree = index.chain, Tree(sealed, tuple(index.peaks))
     left = replace(page, sealed_seq=sealed)
-    toc = Toc.of_page(left, chain, tree, chosen)
+    toc = replace(Toc.of_page(left, chain, tree, chosen), erased=newest_erasure(log_file, chosen))
     # The ring goes on from the sealed events: with a hole before them it stands apart.
     at_start = Cursor.at_start(left if sealed == page.sealed_seq else page)
     found = walk(log_file.file.read_at, log_file.key, page, at_start)

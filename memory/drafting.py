@@ -9,7 +9,7 @@ from typing import Final, TypeVar
 
 import msgspec
 
-from cerata.engine.draft_checks import check_scope
+from cerata.engine.draft_checks import check_pairs, check_scope, check_string
 from cerata.engine.errors import InvalidInput, shown
 from cerata.engine.events import (
     DEFAULT_SCOPE,
@@ -22,7 +22,7 @@ from cerata.engine.events import (
     ScopeValue,
 )
 from cerata.engine.integrity import hash_bytes
-from cerata.engine.limits import NESTING_MAX
+from cerata.engine.limits import NAME_SIZE_MAX, NESTING_MAX, STRING_SIZE_MAX
 from cerata.projections.scopes import is_within, tenant_in
 from cerata.projections.times import to_microseconds
 
@@ -288,7 +288,12 @@ def narrowed(within: Scope | None, given: Scope | Mapping[str, ScopeValue]) -> S
     Raises:
         InvalidInput: a name has another value in ``within``, or a name or value is unusable.
     """
-    return _joined(dict(within or ()), dict(given), within or ())
+    if isinstance(given, Mapping):
+        pairs: Mapping[str, ScopeValue] = given
+    else:
+        check_pairs(given)
+        pairs = dict(given)
+    return _joined(dict(within or ()), pairs, within or ())
 
 
 def _joined(base: dict[str, ScopeValue], given: Mapping[str, ScopeValue], within: Scope) -> Scope:
@@ -303,6 +308,14 @@ def _joined(base: dict[str, ScopeValue], given: Mapping[str, ScopeValue], within
             raise InvalidInput(
                 f"The scope's {name} is {base[name]!r} here and cannot become {value!r}",
                 remedy="Open the file with another scope.",
+            )
+        check_string(name, "a scope name", NAME_SIZE_MAX)
+        if isinstance(value, str):
+            check_string(value, f"the scope's {name!r}", STRING_SIZE_MAX)
+        elif not -(1 << 63) <= value < 1 << 63:
+            raise InvalidInput(
+                f"The scope's {name!r} is a number of more than 64 bits",
+                remedy="Pass a smaller number, or a string.",
             )
         base[name] = value
     return (

@@ -248,7 +248,7 @@ def check_entities(view: "View", names: Iterable[str]) -> None:
     transaction gathered. Facts are folded anew only if that ended a merge or split, which may have
     been all that named an entity.
     """
-    drafts = view.gathered
+    drafts = view.layers.drafts
     ends = any(isinstance(draft.body, UnmergeEntities | UnsplitEntity) for draft in drafts)
     entities = Entities(view.facts_at if ends else view.logged.facts_at)
     for name in names:
@@ -262,7 +262,7 @@ def _is_gathered(view: "View", name: str) -> bool:
     scope = view.scope
     return any(
         name in _entities_of(draft.body) and (scope is None or is_within(draft.scope, scope))
-        for draft in view.gathered
+        for draft in view.layers.drafts
     )
 
 

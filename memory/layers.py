@@ -12,7 +12,7 @@ from functools import cached_property
 import numpy as np
 
 from cerata.engine.errors import InvalidInput, NotFound
-from cerata.engine.events import Event, PutFrame, UnknownBody, names_unread
+from cerata.engine.events import Draft, Event, PutFrame, UnknownBody, names_unread
 from cerata.engine.log import Log
 from cerata.projections.columns import I64, Mask
 from cerata.projections.filters import Filter
@@ -53,6 +53,11 @@ class Layers:
         if frame > 0:
             return self.base
         return None if self.gathered is None else self.all[1]
+
+    @property
+    def drafts(self) -> Sequence[Draft]:
+        """What an open transaction gathered, as it will be appended."""
+        return () if self.gathered is None else self.gathered.drafts[: self.gathered.count]
 
     def has(self, frame: int) -> bool:
         """Tell whether a frame is there and within the scope, current or not."""

@@ -214,7 +214,7 @@ def gathered(view: "View", key: Key) -> dict[int, bytes]:
 
 
 def _gathered_vectors(view: "View") -> Iterator[tuple[int, Embedding, bytes]]:
-    for place, draft in enumerate(view.gathered, start=1):
+    for place, draft in enumerate(view.layers.drafts, start=1):
         body = draft.body
         for embedding in body.embeddings if isinstance(body, PutFrame | PutEmbedding) else ():
             frame = body.frame if isinstance(body, PutEmbedding) else -place

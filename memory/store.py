@@ -96,7 +96,7 @@ class Store(Writes):
         """
         scope = self._scope
         events = self._log.salvaged()
-        return (one for one in events if scope is None or is_within(one.scope, scope))
+        return (one for one in events if scope is None or _is_seen(one, scope))
 
     def backup(self, path: str | os.PathLike[str], *, through: int | None = None) -> None:
         """Copy the memory as it stands now into a new file, while others may write.
@@ -330,6 +330,14 @@ class Store(Writes):
         names = self._fold.registry.names if projection is None else (projection,)
         for name in names:
             rebuild(self._log, self._fold, name, progress)
+
+
+def _is_seen(event: Event, scope: Scope) -> bool:
+    """Tell whether a salvaged event is within a scope; one that cannot be decoded is not."""
+    try:
+        return is_within(event.scope, scope)
+    except Corrupt:
+        return False
 
 
 def open_store(

@@ -119,7 +119,7 @@ class View(Reads, Handle):
         Raises:
             InvalidInput: the scope gives a name of the view's another value, or is no scope.
         """
-        if scope is None or scope is self.scope:
+        if scope is None or scope is self.scope or scope in ((), {}):
             return self
         both = narrowed(self.scope, scope)
         return self if both == self.scope else replace(self, scope=both, _base=None)
@@ -276,8 +276,8 @@ class View(Reads, Handle):
         return number
 
     def seen(self, frames: Iterable[int]) -> list[int]:
-        """Return those frames that are within the scope."""
-        return [frame for frame in frames if self.scope is None or self.layers.has(frame)]
+        """Return the frames that are there and within the scope."""
+        return [frame for frame in frames if self.layers.has(frame)]
 
     def blob(self, number: int) -> bytes | None:
         """Return the bytes of a frame that was put as bytes; None of one that is text.

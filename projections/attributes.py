@@ -244,7 +244,7 @@ class GroupIndex:
 
     def __init__(self) -> None:
         self._state: tuple[int, dict[int, SortedRows[np.uint64]]] = (0, {})
-        self._lock = threading.Lock()
+        self._lock = threading.RLock()
 
     def find(
         self,

@@ -26,26 +26,27 @@ class FoldedNames:
         self._strings = strings
         self._hashes = Column(np.uint64)
         self._index = HashIndex()
-        self._lock = threading.Lock()
+        self._lock = threading.RLock()
 
     def find(self, folded: str) -> list[int]:
         """Return the codes of the strings whose folded name this is, ascending."""
         with self._lock:
-            for first in range(len(self._hashes), len(self._strings), _BATCH):
+            while (first := len(self._hashes)) < len(self._strings):
                 self._add(first + 1, min(first + _BATCH, len(self._strings)))
         rows = self._index.find(self._hashes.view(), hash_bytes64(folded.encode()))
         found = (row + 1 for row in rows)
         return [code for code in found if folded_name(self._strings.text(code)) == folded]
 
     def _add(self, first: int, last: int) -> None:
-        self._hashes.extend(
-            hashes64(
-                [
-                    b" ".join(words(name.decode())) if len(name) <= _NAME_SIZE_MAX else b""
-                    for name in self._strings.all_utf8(first, last)
-                ]
-            )
+        hashes = hashes64(
+            [
+                b" ".join(words(name.decode())) if len(name) <= _NAME_SIZE_MAX else b""
+                for name in self._strings.all_utf8(first, last)
+            ]
         )
+        # Unless a signal handler of this thread asked meanwhile, and added them.
+        if len(self._hashes) == first - 1:
+            self._hashes.extend(hashes)
 
     @property
     def size_bytes(self) -> int:

@@ -221,6 +221,13 @@ class FulltextProjection:
 
     def check(self) -> None:
         self._seal.check()
+        # The digest is that of the stream, a chunk has the pieces: they must say the same.
+        first, end = self._stream_row, self._settled_row()
+        if first < end:
+            piece = postings.gather(self._pieces, first, end)
+            tokens = postings.stream_of(piece, self._lengths.view()[first:end])
+            if not np.array_equal(tokens, self._tokens(first, end)):
+                raise StateDamaged("a posting is another one in memory")
 
     def check_digest(self, seq: int, digest: bytes) -> None:
         if seq <= self._seq and self.digest_at(seq) != digest:

@@ -61,7 +61,7 @@ class HashIndex:
         self._pieces: tuple[_Piece, ...] = ()
         # Lookups that passed over what is in no piece.
         self._scans = 0
-        self._lock = threading.Lock()
+        self._lock = threading.RLock()
 
     def find(self, keys: Keys, wanted: int) -> list[int]:
         """Return the rows of ``keys`` that equal ``wanted``, ascending.

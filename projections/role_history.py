@@ -33,7 +33,7 @@ class RoleHistory:
     """The acts that decide how facts are read, by what they name. Any thread may have it follow."""
 
     def __init__(self) -> None:
-        self._lock = threading.Lock()
+        self._lock = threading.RLock()
         self._followed = 0
         self.merges: dict[tuple[int, int], list[int]] = {}
         """The merges of each (tenant, entity), ascending."""

@@ -1,5 +1,6 @@
 """Scopes: what lies within what, and the one text that a dictionary keeps them by."""
 
+from functools import lru_cache
 from operator import itemgetter
 
 import msgspec
@@ -40,6 +41,7 @@ def scope_text(scope: Scope) -> str:
     return msgspec.json.encode(scope).decode()
 
 
+@lru_cache(4096)
 def read_scope(text: str) -> Scope:
     """Return the scope behind its one text. Raises `Corrupt`."""
     try:

@@ -25,7 +25,7 @@ class StringOrder:
     def __init__(self, strings: Strings) -> None:
         self._strings = strings
         self._pieces: tuple[U32, ...] = ()
-        self._lock = threading.Lock()
+        self._lock = threading.RLock()
 
     def between(self, low: bytes, high: bytes | None) -> U32:
         """Return the codes, ascending, of the strings with low ≤ string < high, as UTF-8.

@@ -59,7 +59,7 @@ class TimelineIndex:
     def __init__(self) -> None:
         self._state: tuple[int, SortedRows[np.int64]] = (0, SortedRows())
         self._rows = np.empty(0, np.uint32)
-        self._lock = threading.Lock()
+        self._lock = threading.RLock()
 
     def content(
         self, created: I64, recorded: I64, attributes: AttributeView

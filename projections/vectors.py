@@ -50,12 +50,13 @@ class VectorsProjection(ColumnFold[VectorColumns]):
         try:
             super().apply(events)
         except _Unreadable as error:
-            super().apply(events[: error.place])
+            # The steps before the one that met it are folded already.
+            super().apply([one for one in events if self._seq < one.seq < error.seq])
             raise error.corrupt from None
 
     def _fold(self, events: Sequence[FoldedEvent]) -> None:
         found: list[NewVector] = []
-        for place, event in enumerate(events):
+        for event in events:
             if event.type not in _TYPES:
                 continue
             body = event.body
@@ -70,7 +71,7 @@ class VectorsProjection(ColumnFold[VectorColumns]):
                 try:
                     data = _held(event, embedding)
                 except Corrupt as error:
-                    raise _Unreadable(place, error) from error
+                    raise _Unreadable(event.seq, error) from error
                 if data is not None:
                     check = int.from_bytes(embedding.data.hash[:8], "little")
                     found.append(NewVector(event.seq, frame, key_of(embedding), check, data))
@@ -121,11 +122,11 @@ def _are_whole(vectors: Sequence[NewVector]) -> list[bool]:
 
 
 class _Unreadable(Exception):
-    """A vector cannot be read; ``place`` is that of its event among those that were given."""
+    """A vector of event ``seq`` cannot be read."""
 
-    def __init__(self, place: int, corrupt: Corrupt) -> None:
+    def __init__(self, seq: int, corrupt: Corrupt) -> None:
         super().__init__(str(corrupt))
-        self.place = place
+        self.seq = seq
         self.corrupt = corrupt
 
 

@@ -15,11 +15,13 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, suppress
 from dataclasses import dataclass, replace
 from typing import Final, TypeVar
+from weakref import WeakValueDictionary
 
 from cerata.engine.errors import (
     Corrupt,
     InvalidInput,
     Locked,
+    NotFound,
     OutcomeUnknown,
     ProjectionFailed,
     StorageFailed,
@@ -39,7 +41,7 @@ from cerata.projections.links import LinksProjection
 from cerata.projections.projection import FoldedEvent, Projection
 from cerata.projections.ranges import RANGE_SEQS, RANGE_SEQS_MAX
 from cerata.projections.ranking import Fulltext
-from cerata.projections.registry import Registry, projection_key
+from cerata.projections.registry import BUILT_IN, Registry, projection_key
 from cerata.projections.row_fold import OwnProjection, RowFold
 from cerata.projections.seal import StateDamaged
 from cerata.projections.vector_columns import Key
@@ -110,6 +112,8 @@ class Fold:
         # The first event whose payload cannot be decoded, once a fold has met it.
         self._undecodable: int | None = None
         self._failed: set[str] = set()
+        # Users' projections that are being folded, each by an object that the folding call holds.
+        self._in_use: WeakValueDictionary[str, _Token] = WeakValueDictionary()
         self._keys: dict[str, str] = {}
         self._seen: tuple[Toc | None, int] = None, 0
         # The head from which on an automatic save is tried.
@@ -181,8 +185,9 @@ class Fold:
         self._drop_all_if_erased()
         facts = self._last_facts
         if facts is None or through is None or facts.seq < through:
-            facts = self._using_kind(FactsProjection, through, FactsProjection.snapshot)
-            self._last_facts = facts
+            with self._mutex:
+                facts = self._using_kind(FactsProjection, through, FactsProjection.snapshot)
+                self._last_facts = facts
         return facts
 
     def facts_over(self, seq: int, events: Sequence[FoldedEvent]) -> Facts:
@@ -194,8 +199,9 @@ class Fold:
         self._drop_all_if_erased()
         links = self._last_links
         if links is None or through is None or links.seq < through:
-            links = self._using_kind(LinksProjection, through, LinksProjection.snapshot)
-            self._last_links = links
+            with self._mutex:
+                links = self._using_kind(LinksProjection, through, LinksProjection.snapshot)
+                self._last_links = links
         return links
 
     def links_over(self, seq: int, events: Sequence[FoldedEvent]) -> Links:
@@ -340,11 +346,17 @@ class Fold:
             NotFound: no projection has this name.
         """
         projection = self._settled.pop(name, None)
-        if projection is None:
-            projection = self.registry.make(name)
+        while projection is None:
+            fresh = self.registry.make(name)
             if self._use_checkpoints:
-                saved = self._log.toc().saved(projection_key(projection))
-                self.reports[name] = self.load(saved, projection)
+                saved = self._log.toc().saved(projection_key(fresh))
+                try:
+                    self.reports[name] = self.load(saved, fresh)
+                except Undecodable as error:
+                    # The fold in place of a bad chunk is half done: load again, up to that event.
+                    self._undecodable = error.seq
+                    continue
+            projection = fresh
         return projection
 
     def _advanced(
@@ -352,16 +364,31 @@ class Fold:
     ) -> tuple[Projection, Corrupt | ProjectionFailed | None]:
         """Take a projection and fold it; return it with the fault that ended the fold too early."""
         damage: StateDamaged | None = None
+        if name in self._in_use:
+            raise InvalidInput(
+                f"The projection {name!r} is being folded, and its apply() reads it",
+                remedy="Read self.rows in apply(), not the store.",
+            )
+        token = _Token()
+        if name not in BUILT_IN:
+            self._in_use[name] = token
         for _ in range(_TRIES):
             projection = self._take(name)
             try:
                 return projection, self._advance(projection, through)
-            except _Undecodable as error:
+            except Undecodable as error:
                 # The step that met the payload is half done: fold again, up to that event.
                 self._undecodable = error.seq
             except StateDamaged as error:
                 damage = error
+                self._forget_reads()
         raise self._unstable(name, damage)
+
+    def _forget_reads(self) -> None:
+        """Forget what was read from a state that turned out to be damaged."""
+        self._replaced += 1
+        self._last_facts = self._last_links = None
+        self._own.clear()
 
     def _advance(
         self, projection: Projection, through: int | None = None
@@ -370,8 +397,14 @@ class Fold:
 
         The state is whole on return, fault or not.
         """
-        wanted = self._end if through is None else through
-        end = self._end if self._undecodable is None else min(self._end, self._undecodable - 1)
+        # Read once: another thread may append meanwhile.
+        last, undecodable = self._end, self._undecodable
+        bad = None if undecodable is None else self._damage_of_payload(undecodable)
+        if bad is None:
+            # It can be decoded by now: the file was mended, or is another one.
+            self._undecodable = undecodable = None
+        wanted = last if through is None else through
+        end = last if undecodable is None else min(last, undecodable - 1)
         damage: Corrupt | None = None
         try:
             while projection.seq < min(end, wanted) and damage is None:
@@ -383,19 +416,19 @@ class Fold:
         except ProjectionFailed as error:
             self._failed.add(projection.name)
             return error if projection.seq < wanted else None
-        if damage is None and end < self._end:
-            damage = self._damage_of_payload()
+        if damage is None and end < last:
+            damage = bad
         return None if damage is None or projection.seq >= wanted else hole(damage, projection.seq)
 
-    def _damage_of_payload(self) -> Corrupt:
-        """Return the error of the first event whose payload cannot be decoded."""
-        assert self._undecodable is not None
-        event = self._log.event(self._undecodable)
+    def _damage_of_payload(self, seq: int) -> Corrupt | None:
+        """Return the error of decoding an event's payload, or None if it can be decoded."""
         try:
-            _ = event.body
+            _ = self._log.event(seq).body
         except Corrupt as error:
             return error
-        raise AssertionError("a payload that could not be decoded can be")
+        except NotFound:
+            return None
+        return None
 
     def _taken_together(self) -> list[Projection]:
         """Take every projection; fold those at one event in one pass, which decodes it once."""
@@ -415,6 +448,9 @@ class Fold:
                     except StateDamaged:
                         together.remove(projection)
                         del taken[projection.name]
+                        self._forget_reads()
+                if not together:
+                    break
         return list(taken.values())
 
     def _settle_all(self, taken: Sequence[Projection]) -> None:
@@ -442,11 +478,12 @@ class Fold:
                 before = projection.seq
                 hurt: Corrupt | ProjectionFailed | None
                 try:
-                    hurt = _fold_events(projection, self._log.read(before + 1, ref.last_seq))
+                    stop = min(ref.last_seq, (self._undecodable or ref.last_seq + 1) - 1)
+                    hurt = _fold_events(projection, self._log.read(before + 1, stop))
                 except ProjectionFailed as failure:
                     hurt = failure
                 replayed += projection.seq - before
-                if hurt is not None:
+                if hurt is not None or projection.seq < ref.last_seq:
                     # A read past this place folds on from here, and raises the error.
                     break
         restored = projection.seq - replayed
@@ -558,6 +595,7 @@ class Fold:
                 plan = self._planned(projection, toc, tail=tail)
             except StateDamaged as error:
                 damage = error
+                self._forget_reads()
                 continue
             self._settled[name] = projection
             return plan
@@ -567,7 +605,7 @@ class Fold:
         return Corrupt(
             f"The state of the projection {name!r} does not stay as it was folded: {damage}",
             where=self._log.path,
-            remedy="Nothing of it was saved. Test the memory of this machine; open the file again.",
+            remedy="Nothing of it was saved. Run 'cerata rebuild', and test this machine's memory.",
         )
 
     def _planned(self, projection: Projection, toc: Toc, *, tail: bool) -> Plan | None:
@@ -609,7 +647,11 @@ class Fold:
         self._settled[fresh.name] = fresh
 
 
-class _Undecodable(Exception):
+class _Token:
+    """Lives as long as the call that folds, however that ends."""
+
+
+class Undecodable(Exception):
     """A step met an event whose payload cannot be decoded; ``seq`` is its seq."""
 
     def __init__(self, seq: int) -> None:
@@ -622,7 +664,7 @@ def _fold_events(projection: Projection, events: Iterator[Event]) -> Corrupt | N
 
     Raises:
         ProjectionFailed: the user's code raised; every event before that one is folded.
-        _Undecodable: a payload cannot be decoded; the state is half changed.
+        Undecodable: a payload cannot be decoded; the state is half changed.
     """
     pieces = batches(events)
     while True:
@@ -639,7 +681,7 @@ def _fold_events(projection: Projection, events: Iterator[Event]) -> Corrupt | N
             if seq is None:
                 # An attachment cannot be read; every event before it is folded.
                 return error
-            raise _Undecodable(seq) from error
+            raise Undecodable(seq) from error
 
 
 def _decodable(pieces: Iterator[list[Event]]) -> Iterator[list[Event]]:

@@ -48,7 +48,7 @@ class Graph:
             ) from error
         index: Any = hnswlib.Index
         self._make = partial(index, space="cosine" if metric == "cosine" else "ip", dim=dimension)
-        self._mutex = threading.Lock()
+        self._mutex = threading.RLock()
         # The index and its number of rows; None while rows are added, so that an interrupted one
         # is built anew.
         self._built: tuple[Any, int] | None = None

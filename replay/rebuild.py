@@ -77,6 +77,8 @@ def _save(
     try:
         plan = plan_checkpoint(fresh, log.file, saved, erased=erased, tail=tail, bad=bad)
     except StateDamaged as error:
+        if log.erased != erased:
+            return False
         raise Corrupt(
             f"The state of the projection {fresh.name!r} changed while it was rebuilt: {error}",
             where=log.path,

@@ -35,7 +35,7 @@ class StoredSpace:
         self._log = log
         self.source = source
         self._key = source.key
-        self._mutex = threading.Lock()
+        self._mutex = threading.RLock()
         self._frame_rows = Column(np.uint32)
         self._last: tuple[Mask, int, Mask] | None = None
 
@@ -66,7 +66,9 @@ class StoredSpace:
                 rows = frames.ids.searchsorted(named)
                 inside = rows < len(frames.ids)
                 inside[inside] = frames.ids[rows[inside]] == named[inside]
-                self._frame_rows.extend(np.where(inside, rows, NO_ROW))
+                if len(self._frame_rows) == start:
+                    # Else a signal handler of this thread was asked meanwhile, and did it.
+                    self._frame_rows.extend(np.where(inside, rows, NO_ROW))
         return self._frame_rows.view()[:count]
 
 
@@ -85,7 +87,7 @@ class StoredVectors(StoredSpace):
         # Of rows that no question compared yet, one at least.
         self._is_damaged = False
         self._placed = log.file, Column(np.int64)
-        self._looking = threading.Lock()
+        self._looking = threading.RLock()
         self._graph: Graph | None = None
 
     def rows(self, space: Space, wanted: I64) -> tuple[Matrix, F64]:
@@ -179,11 +181,13 @@ class StoredVectors(StoredSpace):
                     # A compactor put another in its place, where they stand elsewhere.
                     self._placed = file, Column(np.int64)
                 offsets = self._placed[1]
-                found = self._log.embedding_offsets(self._key, space.seqs[len(offsets) :])
+                known = len(offsets)
+                found = self._log.embedding_offsets(self._key, space.seqs[known:])
                 if self._log.file is not file:
                     continue
                 unsealed = np.flatnonzero(found < 0)
-                offsets.extend(found[: unsealed[0]] if len(unsealed) else found)
+                if len(offsets) == known:
+                    offsets.extend(found[: unsealed[0]] if len(unsealed) else found)
                 break
             file, offsets = self._placed
             return file, offsets.view()

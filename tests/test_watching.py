@@ -40,8 +40,9 @@ def test_every_log_of_every_test_is_watched(tmp_path: Path, place: str) -> None:
 @pytest.mark.parametrize(
     ("plant", "rule"),
     [
-        ("acknowledge without a sync", "acknowledged"),
-        ("sync every second commit", "acknowledged"),
+        # The next record's witness names the batch, which is noticed first.
+        ("acknowledge without a sync", "(acknowledged|witness)"),
+        ("sync every second commit", "(acknowledged|witness)"),
         ("write the header page before its data is synced", "pages"),
         ("write both header pages in one epoch", "two pages"),
     ],

@@ -49,7 +49,12 @@ def test_a_file_that_cannot_be_read_after_a_round_is_a_problem(
         raise Corrupt("Events were lost")
 
     monkeypatch.setattr(rounds, "batches_of", damaged)
-    assert meet(3).problems == ["round 1: what they left cannot be read: Events were lost."]
+    assert meet(3).problems == [
+        (
+            "round 1: what they left cannot be read: Events were lost. "
+            "Copy the file, and run 'cerata doctor' on it."
+        )
+    ]
 
 
 def test_a_child_that_keeps_its_parents_handle_is_caught() -> None:

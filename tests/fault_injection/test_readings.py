@@ -98,7 +98,7 @@ def test_readings_that_overlook_a_sector_are_caught(monkeypatch: pytest.MonkeyPa
     assert Campaign(recover, FULL_PLAN).check(story).failures == []
     monkeypatch.setattr(Reading, "read", overlooking)
     failures = Campaign(recover, FULL_PLAN, failures_max=1).check(story).failures
-    assert [failure.finding.rule for failure in failures] == ["O7"]
+    assert [failure.finding.rule for failure in failures] == ["O1"]
 
 
 def test_a_recovery_that_is_no_function_of_what_it_reads_is_caught() -> None:

@@ -34,10 +34,10 @@ HANDLE = _names("""
 """Properties of the handle or view itself."""
 
 PARTS = _names("""
-    base blob earlier events existing fact_in fact_seq fact_text
+    base blob counted counts_of earlier events existing fact_in fact_seq fact_text
     facts_at first_use gathered is_current labelling layers logged on
-    over own own_accesses seen shown stored_tokens stored_vectors valid_instant
-    vectors
+    over own seen shown stored_tokens stored_vectors valid_instant
+    tagged vectors
 """)
 """Parts of reads: the reads go through them."""
 

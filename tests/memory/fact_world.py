@@ -1,5 +1,6 @@
 """What random facts are made of: a few names, times and scopes, and a clock that stands still."""
 
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 
 from cerata import Entity, View
@@ -64,7 +65,8 @@ def time_at(time_us: float) -> datetime:
 def events_of(view: View) -> list[ModelEvent]:
     """Return a view's events; those of an open transaction as the next ones of the log."""
     found = list[ModelEvent]()
-    for event in view.within(None).log():
+    # Of every scope: an end that was written in another one ends for this view, too.
+    for event in replace(view, scope=None, _base=None).log():
         seq, cause, body = event.seq, event.causation, event.body
         assert not isinstance(body, Erased)
         assert event.scope is not None

@@ -432,6 +432,7 @@ TRANSACTION: Final[Mapping[str, Calls | str]] = {
     "drafts": once(lambda tx: tx.drafts),
     "end": once(lambda tx: tx.end),
     "first": once(lambda tx: repr(tx.first)),
+    "check_whole": once(lambda tx: tx.check_whole()),
     "is_keyed": once(lambda tx: tx.is_keyed),
     "look_up": _look_up,
     "look_up_again": once(lambda tx: (tx.look_up_again(), repr(tx.first))),

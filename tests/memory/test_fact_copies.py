@@ -2,6 +2,7 @@
 
 import os
 from collections.abc import Sequence
+from dataclasses import replace
 from datetime import timedelta
 
 from hypothesis import HealthCheck, Phase, assume, given, settings
@@ -52,7 +53,7 @@ class Said:
         )
 
     def _content(self, frame: int) -> bytes:
-        return self.view.within(None).content(frame)
+        return replace(self.view, scope=None, _base=None).content(frame)
 
     def everything(self) -> dict[str, object]:
         """Return the facts, at instants and in periods too, contradictions and entities."""

@@ -65,7 +65,7 @@ NOT_COMPARED = {
     *("scope", "now_us", "valid_at_us", "embedder"),  # what a view is made of
     *("view", "over", "within", "on", "base", "layers", "gathered", "earlier"),  # views of views
     *("existing", "seen", "blob", "shown", "events", "own"),  # what reads are made of
-    "own_accesses",
+    *("counted", "counts_of", "tagged"),  # rows of projections, within the scope
     *("facts_at", "fact_text", "fact_seq", "fact_in", "valid_instant"),
     *("labelling", "is_current", "logged", "vectors", "stored_vectors", "stored_tokens"),
     *("head", "log_id"),  # the log's own
