@@ -224,9 +224,10 @@ class FulltextProjection:
         # The digest is that of the stream, a chunk has the pieces: they must say the same.
         first, end = self._stream_row, self._settled_row()
         if first < end:
-            piece = postings.gather(self._pieces, first, end)
-            tokens = postings.stream_of(piece, self._lengths.view()[first:end])
-            if not np.array_equal(tokens, self._tokens(first, end)):
+            fields = self._fields().part(first, end)
+            again = postings.encode(postings.invert(self._tokens(first, end), fields, first))
+            held = postings.encode(postings.gather(self._pieces, first, end))
+            if not all(np.array_equal(held[name], again[name]) for name in again):
                 raise StateDamaged("a posting is another one in memory")
 
     def check_digest(self, seq: int, digest: bytes) -> None:

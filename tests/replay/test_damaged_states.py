@@ -1,0 +1,139 @@
+"""States that were damaged in memory, and events that cannot be decoded, leave nothing behind."""
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import cerata
+from cerata import Filter
+from cerata.engine.errors import Corrupt, InvalidInput
+from cerata.engine.events import Event
+from cerata.engine.file import LogFile
+from cerata.engine.format.toc import Ref
+from cerata.projections.frames import FramesProjection
+from cerata.projections.fulltext import FulltextProjection
+from cerata.projections.projection import Projection
+from cerata.projections.rows import RowProjection
+from cerata.replay import fold as fold_module
+
+
+def spoil_postings(projection: Projection) -> None:
+    assert isinstance(projection, FulltextProjection)
+    piece = projection._recent[-1]
+    piece.rows[piece.starts[0]] += 1
+
+
+def spoil_kinds(projection: Projection) -> None:
+    assert isinstance(projection, FramesProjection)
+    projection._columns.kind._buffer[:] = 0
+
+
+def test_a_posting_that_changed_in_memory_is_not_saved(tmp_path: Path) -> None:
+    """The digest is that of the stream of tokens, and the chunk was made of the postings."""
+    with cerata.open(tmp_path / "a.cera") as store:
+        store.put_frames([f"note {number} on wax" for number in range(60)])
+        expected = len(store.search("wax", k=100))
+        store._fold.using("fulltext", None, spoil_postings)
+        store.checkpoint()
+    with cerata.open(tmp_path / "a.cera") as store:
+        assert len(store.search("wax", k=100)) == expected
+        assert store.verify().ok
+        store.put_frame("one more on wax")
+        store.checkpoint()
+
+
+def test_reads_after_a_damaged_state_was_dropped_are_of_the_new_one(tmp_path: Path) -> None:
+    """The newest view kept its layer of the damaged columns."""
+    with cerata.open(tmp_path / "a.cera") as store:
+        store.put_frames([f"note {number} on wax" for number in range(30)])
+        store._fold.using("frames", None, spoil_kinds)
+        assert list(store.frames(where=Filter(kind="text"))) == []
+        store.checkpoint()
+        assert len(list(store.frames(where=Filter(kind="text")))) == 30
+
+
+def undecodable(seq: int) -> property:
+    """Return a body that cannot be decoded for one event."""
+    decode = vars(Event)["body"]
+
+    def body(event: Event) -> object:
+        if event.seq == seq:
+            raise Corrupt(f"The payload of event {seq} cannot be decoded")
+        return decode.__get__(event)
+
+    return property(body)
+
+
+def test_a_payload_that_cannot_be_decoded_under_a_bad_chunk_is_corrupt(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The fold in place of the chunk let an error of its own out of every read."""
+    path = tmp_path / "a.cera"
+    with cerata.open(path) as store:
+        store.put_frames([f"wax {number}" for number in range(10)])
+        store.checkpoint()
+
+    def unreadable(_file: LogFile, _ref: Ref) -> bytes:
+        raise Corrupt("The chunk is damaged")
+
+    with cerata.open(path) as store:
+        monkeypatch.setattr(Event, "body", undecodable(6), raising=False)
+        monkeypatch.setattr(fold_module, "read_chunk", unreadable)
+        for _ in range(2):
+            with pytest.raises(Corrupt, match="damaged after event 5"):
+                store.search("wax")
+        assert len(store.at(5).search("wax", k=20)) == 5
+
+
+def test_a_payload_that_can_be_decoded_again_is_folded(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The handle remembered the event for good, and asserted that it was still damaged."""
+    with cerata.open(tmp_path / "a.cera") as store:
+        store.put_frames([f"wax {number}" for number in range(10)])
+        with monkeypatch.context() as patch:
+            patch.setattr(Event, "body", undecodable(6), raising=False)
+            with pytest.raises(Corrupt, match="damaged after event 5"):
+                store.search("wax")
+        assert len(store.search("wax", k=20)) == 10
+
+
+def test_a_damaged_vector_behind_a_block_boundary_is_corrupt(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A fold goes in steps of a block, and the vectors before the damage were folded twice."""
+    with cerata.open(tmp_path / "a.cera") as store:
+        for _ in range(5):
+            store.put_frames([f"note {number}" for number in range(818)])
+        store._fold.vectors()
+        assert store.head.seq == 4_090
+        damaged = 4_100
+
+        def attached(event: Event, _attachment: object) -> bytes:
+            if event.seq == damaged:
+                raise Corrupt("The vector is damaged")
+            return np.ones(4, np.float32).tobytes()
+
+        monkeypatch.setattr(Event, "attached", attached)
+        store.put_frames(["with a vector"] * 20, embeddings=[np.ones(4)] * 20, space="test/4")
+        with pytest.raises(Corrupt, match=f"damaged after event {damaged - 1:,}"):
+            store._fold.vectors()
+        assert store._fold.vectors(damaged - 1).seq == damaged - 1
+
+
+def test_an_apply_that_reads_its_own_projection_is_refused(tmp_path: Path) -> None:
+    """Each read folded again, and called apply again: for ever, and holding the lock."""
+
+    class Reading(RowProjection[str, int]):
+        name = "reading"
+        handles = ("putFrame",)
+
+        def apply(self, events: object) -> None:
+            store.projection("reading")
+
+    with cerata.open(tmp_path / "a.cera", projections=[Reading]) as store:
+        store.put_frame("wax")
+        with pytest.raises(cerata.ProjectionFailed) as caught:
+            store.projection("reading")
+        assert isinstance(caught.value.__cause__, InvalidInput)
