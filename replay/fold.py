@@ -10,12 +10,12 @@ assignment after the last change. An interrupted fold leaves no entry: the next 
 projection and folds it again.
 """
 
+import inspect
 import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, suppress
 from dataclasses import dataclass, replace
 from typing import Final, TypeVar
-from weakref import WeakValueDictionary
 
 from cerata.engine.errors import (
     Corrupt,
@@ -112,8 +112,6 @@ class Fold:
         # The first event whose payload cannot be decoded, once a fold has met it.
         self._undecodable: int | None = None
         self._failed: set[str] = set()
-        # Users' projections that are being folded, each by an object that the folding call holds.
-        self._in_use: WeakValueDictionary[str, _Token] = WeakValueDictionary()
         self._keys: dict[str, str] = {}
         self._seen: tuple[Toc | None, int] = None, 0
         # The head from which on an automatic save is tried.
@@ -364,14 +362,11 @@ class Fold:
     ) -> tuple[Projection, Corrupt | ProjectionFailed | None]:
         """Take a projection and fold it; return it with the fault that ended the fold too early."""
         damage: StateDamaged | None = None
-        if name in self._in_use:
+        if name not in BUILT_IN and self._is_folding(name):
             raise InvalidInput(
                 f"The projection {name!r} is being folded, and its apply() reads it",
                 remedy="Read self.rows in apply(), not the store.",
             )
-        token = _Token()
-        if name not in BUILT_IN:
-            self._in_use[name] = token
         for _ in range(_TRIES):
             projection = self._take(name)
             try:
@@ -383,6 +378,21 @@ class Fold:
                 damage = error
                 self._forget_reads()
         raise self._unstable(name, damage)
+
+    def _is_folding(self, name: str) -> bool:
+        """Tell whether a caller further up folds a projection: its code reads itself.
+
+        The stack says so, since a note of it would outlive an interrupt.
+        """
+        own = inspect.currentframe()
+        frame = own and own.f_back and own.f_back.f_back
+        while frame is not None:
+            if frame.f_code is Fold._advanced.__code__:
+                caller = frame.f_locals
+                if caller.get("self") is self and caller.get("name") == name:
+                    return True
+            frame = frame.f_back
+        return False
 
     def _forget_reads(self) -> None:
         """Forget what was read from a state that turned out to be damaged."""
@@ -645,10 +655,6 @@ class Fold:
         self._failed.discard(fresh.name)
         self._forget_damage(fresh.name)
         self._settled[fresh.name] = fresh
-
-
-class _Token:
-    """Lives as long as the call that folds, however that ends."""
 
 
 class Undecodable(Exception):
