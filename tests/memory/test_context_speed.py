@@ -30,9 +30,15 @@ def test_a_text_is_not_counted_as_a_batch_of_one(monkeypatch: pytest.MonkeyPatch
     store = cerata.open(":memory:")
     store.put_frames(texts(1_000))
     view = store.at("HEAD")
-    quick = seconds(lambda: view.recall("harbour"), 9)
-    monkeypatch.setattr(BpeTokenizer, "count", counted_as_a_batch)
-    assert seconds(lambda: view.recall("harbour"), 9) > 1.5 * quick
+
+    def ratio() -> float:
+        quick = seconds(lambda: view.recall("harbour"), 9)
+        with monkeypatch.context() as patch:
+            patch.setattr(BpeTokenizer, "count", counted_as_a_batch)
+            return seconds(lambda: view.recall("harbour"), 9) / quick
+
+    # Whatever else the machine does hits one of the two: the best of three rounds counts.
+    assert max(ratio() for _ in range(3)) > 1.5
 
 
 def test_a_text_is_read_without_a_look_at_the_vectors_of_its_batch(tmp_path: Path) -> None:
