@@ -380,12 +380,13 @@ def _check_within(value: int | None, name: str, lowest: int, highest: int = _INT
 
 def check_pairs(pairs: object) -> None:
     """Refuse what is no tuple of pairs: `InvalidInput`."""
+    given = pairs
     if not isinstance(pairs, tuple) or not all(
         isinstance(pair, tuple) and len(cast("tuple[object, ...]", pair)) == 2
         for pair in cast("tuple[object, ...]", pairs)
     ):
         raise InvalidInput(
-            f"The scope {shown(pairs)} is no tuple of pairs",
+            f"The scope {shown(given)} is no tuple of pairs",
             remedy="Write (('tenant', 'name'), …).",
         )
 
