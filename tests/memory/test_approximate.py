@@ -79,6 +79,6 @@ def test_it_grows_with_what_comes_and_small_spaces_need_none(
     store.search(ASKED[0], approximate=True)
     new = store.put_frame("new", embedding=ASKED[0], space="s").id
     assert store.search(ASKED[0], approximate=True)[0].id == new
-    monkeypatch.setattr(hnsw.Graph, "_grow", None)
+    monkeypatch.setattr(hnsw.Graph, "_grown", None)
     few = store.search(ASKED[0], approximate=True, where=Filter(tags=["none"]))
     assert few == []
