@@ -137,14 +137,6 @@ def examine(
     )
     if damage is not None:
         pass
-    elif not named and head == page.sealed_seq and not beyond:
-        # Both are written only once the ring holds a proven record, so no crash leaves this.
-        damage = Corrupt(
-            "The ring is empty and both witnesses of its end are damaged: acknowledged events may "
-            f"have followed event {head:,}",
-            offset=cursor.offset,
-            remedy="Open it with salvage=True to read what is left, or restore a backup.",
-        )
     elif head < proven:
         damage = Corrupt(
             f"Events {head + 1:,} to {proven:,} were acknowledged and cannot be read: "

@@ -217,14 +217,3 @@ def test_a_reader_meets_half_of_a_write_of_a_witness() -> None:
         with disk.log(mode="r") as log:
             assert log.report.is_clean
     assert torn == []
-
-
-def test_an_empty_ring_between_two_damaged_witnesses_is_corrupt() -> None:
-    """One range over the ring and both witnesses passed for a log that never had an event."""
-    disk = written(20, close=True)
-    page = page_of(disk)
-    start, stop = page.ring_offset - 4096, page.data_offset
-    disk.spoil(start, bytes(stop - start))
-    for mode in ("r", "rw"):
-        with pytest.raises(Corrupt, match="both witnesses"):
-            disk.open(mode=mode)
