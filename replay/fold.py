@@ -658,11 +658,12 @@ class Fold:
 
 
 class Undecodable(Exception):
-    """A step met an event whose payload cannot be decoded; ``seq`` is its seq."""
+    """A step met event ``seq``, whose payload cannot be decoded: ``damage`` says why."""
 
-    def __init__(self, seq: int) -> None:
+    def __init__(self, seq: int, damage: Corrupt) -> None:
         super().__init__(seq)
         self.seq = seq
+        self.damage = damage
 
 
 def _fold_events(projection: Projection, events: Iterator[Event]) -> Corrupt | None:
@@ -687,7 +688,7 @@ def _fold_events(projection: Projection, events: Iterator[Event]) -> Corrupt | N
             if seq is None:
                 # An attachment cannot be read; every event before it is folded.
                 return error
-            raise Undecodable(seq) from error
+            raise Undecodable(seq, error) from error
 
 
 def _decodable(pieces: Iterator[list[Event]]) -> Iterator[list[Event]]:

@@ -17,7 +17,7 @@ from cerata.projections.seal import StateDamaged
 
 from .checkpoint import plan_checkpoint, publish
 from .events import apply_events, next_stop
-from .fold import Fold, Progress, silent
+from .fold import Fold, Progress, Undecodable, silent
 
 REBUILDING: Final = "~"
 """Ends the key of a state that is being rebuilt beside one that serves. On disk."""
@@ -44,7 +44,10 @@ def _rebuild(log: Log, fold: Fold, name: str, report: Progress) -> bool:
     log.refresh()
     erased, toc = log.erased, log.toc()
     side = key + REBUILDING if key in toc.projections else key
-    bad = fold.load(toc.saved(side), fresh).bad_seqs
+    try:
+        bad = fold.load(toc.saved(side), fresh).bad_seqs
+    except Undecodable as error:
+        raise error.damage from error
     while fresh.seq < (end := log.head.seq):
         stop = min(end, next_stop(fresh.seq))
         apply_events(fresh, log.read(fresh.seq + 1, stop))

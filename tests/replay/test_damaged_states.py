@@ -84,6 +84,8 @@ def test_a_payload_that_cannot_be_decoded_under_a_bad_chunk_is_corrupt(
             with pytest.raises(Corrupt, match="damaged after event 5"):
                 store.search("wax")
         assert len(store.at(5).search("wax", k=20)) == 5
+        with pytest.raises(Corrupt, match="payload of event 6"):
+            store.rebuild("frames")
 
 
 def test_a_payload_that_can_be_decoded_again_is_folded(
