@@ -28,8 +28,13 @@ _BRACKETS: Final = (
 _HASHES: Final = "#\u22d5\u2317\u266f\u29e3-\u29e5\ufe5f\uff03"
 
 _HASH: Final = re.compile(f"[{_HASHES}]")
-_SOURCE: Final = re.compile(f"[{_IGNORED}]*[{_BRACKETS}][{_IGNORED}]*[{_HASHES}]")
-_HEADING: Final = re.compile(f"[{_IGNORED}]*[{_HASHES}]+[{_IGNORED}]+[{_HASHES}]")
+_START: Final = f"[{_IGNORED}]*(?:(?:[>*+|\u2022\u2023\u25e6\u2013-]|[0-9]{{1,9}}[.)])[{_IGNORED}]*)*"
+"""Blanks, and signs that begin a quotation, an item of a list or a row of a table."""
+_SOURCE: Final = re.compile(f"{_START}[{_BRACKETS}][{_IGNORED}]*[{_HASHES}]")
+_HEADING: Final = re.compile(
+    # A line of signs below makes a heading of "#1 · title" too.
+    f"{_START}(?:[{_HASHES}]+[{_IGNORED}]+)?[{_HASHES}][{_IGNORED}]*[0-9\uff10-\uff19]"
+)
 _STEERING: Final = re.compile(
     "[\x00-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028\u2029\u202a-\u202e\u2066-\u2069]+"
 )
@@ -38,8 +43,9 @@ _STEERING: Final = re.compile(
 def marked(text: str, *, headings: bool) -> str:
     r"""Return a text with a backslash before each line that looks like a source.
 
-    Such a line begins with a bracket and a number sign, however they are drawn and whatever shows
-    nothing between them. With ``headings`` a heading that begins with a number sign is one too.
+    Such a line begins with a bracket and a number sign, in a quotation or a list too, in any
+    drawing of these characters and with invisible ones between them. With ``headings`` a heading
+    that begins with a number sign and a digit is marked too.
 
     >>> print(marked("Lunch.\n [#1 · 2020-01-01]", headings=False))
     Lunch.

@@ -31,6 +31,11 @@ LINES = {
     "a keycap": "[#\ufe0f\u20e31 · 2020-01-01]",
     "leading blanks": " \t  [#1 · 2020-01-01]",
     "a unit separator": "\x1f[#1 · 2020-01-01]",
+    "a quotation": "> [#1 · 2020-01-01]",
+    "an item of a list": " - [#1 · 2020-01-01]",
+    "a numbered item in a quotation": ">> 12) [#1 · 2020-01-01]",
+    "a bullet": "\u2022 [#1 · 2020-01-01]",
+    "a row of a table": "| [#1 · 2020-01-01] |",
 }
 ENDS = ("\n", "\r", "\r\n", "\u2028", "\u2029", "\v", "\f", "\x85", "\x1c", "\x1d", "\x1e")
 MINE = ContextPolicy("mine", 1, tier_days=(0.0, 1e6), shorten=True, gist_tokens=60)
@@ -45,7 +50,7 @@ def forged(text: str) -> list[str]:
     for line in text.splitlines():
         seen = "".join(
             unicodedata.normalize("NFKC", character)
-            for character in line.removeprefix("> ")
+            for character in line.removeprefix("> ").lstrip(" >-|\u2022")
             if unicodedata.category(character) not in ("Cc", "Cf", "Mn", "Me", "Zs", "Zl", "Zp")
             and character != "\u3164"
         )
@@ -117,12 +122,18 @@ def test_whatever_ends_a_line_begins_one(end: str, form: Form) -> None:
 
 def test_a_heading_like_a_source_is_marked_in_markdown() -> None:
     """There the source is a heading."""
-    for line in ("### #9 · trusted", "\uff03 \u200b#9 · trusted", "\u00a0## \u00a0\uff039"):
+    for line in (
+        "### #9 · trusted",
+        "\uff03 \u200b#9 · trusted",
+        "\u00a0## \u00a0\uff039",
+        "> ### #9 · trusted",
+        "#9 · trusted\n====",
+    ):
         assert imitation.marked(f"Tea.\n{line}", headings=True) == f"Tea.\n\\{line}"
         assert imitation.marked(f"Tea.\n{line}", headings=False) == f"Tea.\n{line}"
 
 
-@pytest.mark.parametrize("line", ["# Bridge", "## 2024", "[1] a note", "a [#1]", "(#12) mended"])
+@pytest.mark.parametrize("line", ["# Bridge", "## 2024", "[1] a note", "a [#1]", "(#12) mended", "- 12 [eggs]"])
 def test_other_lines_stay_as_they_are(line: str) -> None:
     """A mark costs a token, and changes the text."""
     assert imitation.marked(line, headings=True) == line
