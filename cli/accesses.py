@@ -39,7 +39,7 @@ def run_access(options: Namespace, output: Output) -> int:
         raise InvalidInput(
             "What is used is recorded now, not in the past", remedy="Leave out --at, or --record."
         )
-    with changing(options) if options.record else reading(options) as store:
+    with changing(options, output) if options.record else reading(options) as store:
         if options.record:
             store.record_access(*options.ids)
         view = view_of(store, options)

@@ -113,7 +113,7 @@ def run_recall(options: Namespace, output: Output) -> int:
         raise InvalidInput(
             "What was shown as of the past is not recorded", remedy="Leave out --at, or --record."
         )
-    with changing(options) if options.record else reading(options) as store:
+    with changing(options, output) if options.record else reading(options) as store:
         view = view_of(store, options)
         context = (store if options.record else view).recall(
             _asked(query, options),

@@ -54,7 +54,7 @@ def run_supersede(options: Namespace, output: Output) -> int:
             where="arguments",
             remedy="Give one of them.",
         )
-    with changing(options) as store:
+    with changing(options, output) as store:
         old = store.frame(options.old)
         receipt = store.supersede(options.old, text if options.by is None else options.by)
         new = receipt.id if options.by is None else options.by
@@ -66,7 +66,7 @@ def run_supersede(options: Namespace, output: Output) -> int:
 
 def run_delete(options: Namespace, output: Output) -> int:
     """Close frames, all of them or none."""
-    with changing(options) as store:
+    with changing(options, output) as store:
         frames = [store.frame(number) for number in dict.fromkeys(options.ids)]
         with store.transaction() as transaction:
             for frame in frames:
@@ -102,7 +102,7 @@ def run_tag(options: Namespace, output: Output) -> int:
             output.result({"basis": view.basis, "tags": rows}, items="tags")
         return 0
     # A missing file is said, not made: there is nothing in it to name.
-    with changing(options) as store:
+    with changing(options, output) as store:
         view = view_of(store, options)
         receipt = store.tag(options.name, at=view)
         output.line(f"{options.name} names event {view.basis:,} of {store.path}")

@@ -86,7 +86,7 @@ def run_import(options: Namespace, output: Output) -> int:
     """Say what lines say, and how many of them were new."""
     with _source(options.source) as (file, size):
         try:
-            with writing(options) as store, output.progress("importing", size) as steps:
+            with writing(options, output) as store, output.progress("importing", size) as steps:
                 done = store.import_facts(file, progress=_telling(steps))
                 _say(done, store.path, output)
                 output.result({"file": store.path, **done.to_dict()})

@@ -55,7 +55,7 @@ def run_why(options: Namespace, output: Output) -> int:
 
 def run_link(options: Namespace, output: Output) -> int:
     """Link a fact, and say what either end is by it."""
-    with changing(options) as store:
+    with changing(options, output) as store:
         receipt = store.link(options.fact, options.kind, options.target)
         link = next(one for one in store.links(options.fact) if one.id == receipt.id)
         output.line(f"link #{link.id}: {link}" + ("" if receipt.added else ", as before"))
@@ -66,7 +66,7 @@ def run_link(options: Namespace, output: Output) -> int:
 
 def run_unlink(options: Namespace, output: Output) -> int:
     """Take a link back, and say what either end is without it."""
-    with changing(options) as store:
+    with changing(options, output) as store:
         receipt = store.unlink(options.link)
         every = store.links(include_unlinked=True)
         link = next(one for one in every if one.id == options.link)

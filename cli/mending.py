@@ -6,6 +6,7 @@ from typing import Final
 from rich.text import Text
 
 from cerata.engine.errors import NotFound
+from cerata.engine.remembered import RememberedHead
 from cerata.memory.doctor import Cure, Diagnosis, diagnose
 from cerata.memory.repair import repair
 
@@ -79,7 +80,10 @@ def add_verbs(adding: Adding) -> None:
 
 
 def run_verify(options: Namespace, output: Output) -> int:
-    """Verify the file, and say what is damaged."""
+    """Verify the file, and print every damage and divergence."""
+    # Before the file is opened: a head that cannot be parsed is a mistake of the command.
+    if options.head is not None:
+        RememberedHead.parse(options.head)
     with (
         reading(options) as store,
         output.progress("verifying", store.head.seq) as steps,
@@ -120,7 +124,7 @@ def run_verify(options: Namespace, output: Output) -> int:
 
 def run_rebuild(options: Namespace, output: Output) -> int:
     """Fold projections anew from the log."""
-    with changing(options) as store, output.progress("rebuilding", store.head.seq) as steps:
+    with changing(options, output) as store, output.progress("rebuilding", store.head.seq) as steps:
         known = sorted(store.digests())
         names = list(options.names) or known
         for name in names:
@@ -143,7 +147,7 @@ def run_rebuild(options: Namespace, output: Output) -> int:
 
 def run_checkpoint(options: Namespace, output: Output) -> int:
     """Save the state of every projection."""
-    with changing(options) as store:
+    with changing(options, output) as store:
         store.checkpoint()
         facts = store.info()
         saved = facts["checkpoints"]

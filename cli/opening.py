@@ -65,19 +65,26 @@ def reading(options: Namespace) -> Store:
     )
 
 
-def writing(options: Namespace) -> Store:
-    """Open the file for writing; where none is named and none is here, a new one."""
-    return cerata.open(
+def writing(options: Namespace, output: Output) -> Store:
+    """Open the file for writing, or create it; warn if its newest events may be missing."""
+    store = cerata.open(
         file_of(options, default=DEFAULT_FILE),
         lock_timeout=options.lock_timeout,
         environment=options.environment,
     )
+    if store.report.bad_witnesses or store.report.ambiguous_tail:
+        # Opening to write repairs both, so no later command can report them.
+        output.warn(
+            f"{store.path} was not closed, and the end of its log is damaged: its newest events "
+            f"may be missing. It ends at event {store.head.seq:,}."
+        )
+    return store
 
 
-def changing(options: Namespace) -> Store:
-    """Open a file that is there for writing: what is changed must exist."""
+def changing(options: Namespace, output: Output) -> Store:
+    """Open an existing file for writing."""
     reading(options).close()
-    return writing(options)
+    return writing(options, output)
 
 
 def planning(options: Namespace) -> Store:

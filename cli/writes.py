@@ -82,7 +82,8 @@ def run_remember(options: Namespace, output: Output) -> int:
     with ExitStack() as opened:
 
         def store() -> Store:
-            return opened.enter_context(planning(options) if options.dry_run else writing(options))
+            opening = planning(options) if options.dry_run else writing(options, output)
+            return opened.enter_context(opening)
 
         try:
             do = _remember_input if _INPUT in options.paths else _remember_files
@@ -193,7 +194,7 @@ def run_put(options: Namespace, output: Output) -> int:
     text = " ".join(options.text)
     if not text.strip():
         raise InvalidInput("There is no text to put", remedy="Give at least one word.")
-    with writing(options) as store:
+    with writing(options, output) as store:
         receipt = store.put_frame(text, title=options.title, tags=options.tag)
         output.line(f"frame {receipt.id} in {store.path}")
         output.result({"file": store.path, **receipt.to_dict()})

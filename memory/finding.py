@@ -63,19 +63,31 @@ def find_files(
     inside of it is one more file. What is named itself is left out by ``exclude`` alone.
 
     Raises:
-        InvalidInput: a pattern that cannot be understood.
+        InvalidInput: a pattern cannot be understood, or a name is no path.
     """
     search = _Search(include, exclude, default_excludes=default_excludes)
     found: dict[PurePath, str] = {}  # a.md and ./a.md are one
     for name in names:
-        if os.path.isdir(name):
-            search.root = os.path.realpath(name)
-            for path in search.below(os.fspath(name), ""):
-                found.setdefault(PurePath(path), path)
-        elif search.is_wanted(PurePath(name)):
-            found.setdefault(PurePath(name), os.fspath(name))
+        path = _path_of(name)
+        if os.path.isdir(path):
+            search.root = os.path.realpath(path)
+            for below in search.below(path, ""):
+                found.setdefault(PurePath(below), below)
+        elif search.is_wanted(PurePath(path)):
+            found.setdefault(PurePath(path), path)
     passed_over = dict(sorted(search.passed_over.items()))
     return FoundFiles(tuple(found.values()), search.excluded, passed_over, tuple(search.unreadable))
+
+
+def _path_of(name: object) -> str:
+    # Not bytes or a number: `os` would take the latter for an open descriptor.
+    path = os.fspath(name) if isinstance(name, str | os.PathLike) else None
+    if isinstance(path, str):
+        return path
+    raise InvalidInput(
+        f"Each of paths must be a string or a Path, not {type(name).__name__}",
+        remedy="Pass the names of files and folders.",
+    )
 
 
 class _Search:

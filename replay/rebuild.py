@@ -32,9 +32,16 @@ def rebuild(log: Log, fold: Fold, name: str, progress: Progress | None = None) -
         NotFound: no projection has this name. ProjectionFailed: it raised.
         Corrupt: the log is damaged. ReadOnly: the log was opened for reading.
     """
-    while not _rebuild(log, fold, name, progress or silent):
-        # An erasure overtook it: the state may hold content that is erased now.
-        continue
+    try:
+        while not _rebuild(log, fold, name, progress or silent):
+            # An erasure overtook it: the state may hold content that is erased now.
+            continue
+    except StateDamaged as error:
+        raise Corrupt(
+            f"The state of the projection {name!r} changed while it was rebuilt: {error}",
+            where=log.path,
+            remedy="Nothing of it was saved. Test the memory of this machine; rebuild again.",
+        ) from error
 
 
 def _rebuild(log: Log, fold: Fold, name: str, report: Progress) -> bool:
@@ -79,14 +86,10 @@ def _save(
     saved = log.toc().saved(side)
     try:
         plan = plan_checkpoint(fresh, log.file, saved, erased=erased, tail=tail, bad=bad)
-    except StateDamaged as error:
+    except StateDamaged:
         if log.erased != erased:
             return False
-        raise Corrupt(
-            f"The state of the projection {fresh.name!r} changed while it was rebuilt: {error}",
-            where=log.path,
-            remedy="Nothing of it was saved. Test the memory of this machine; rebuild again.",
-        ) from error
+        raise
     if plan is None and not moves:
         return True
     return publish(log, {} if plan is None else {side: plan}, moves)

@@ -28,7 +28,9 @@ _BRACKETS: Final = (
 _HASHES: Final = "#\u22d5\u2317\u266f\u29e3-\u29e5\ufe5f\uff03"
 
 _HASH: Final = re.compile(f"[{_HASHES}]")
-_START: Final = f"[{_IGNORED}]*(?:(?:[>*+|\u2022\u2023\u25e6\u2013-]|[0-9]{{1,9}}[.)])[{_IGNORED}]*)*"
+_START: Final = (
+    f"[{_IGNORED}]*(?:(?:[>*+|\u2022\u2023\u25e6\u2013-]|[0-9]{{1,9}}[.)])[{_IGNORED}]*)*"
+)
 """Blanks, and signs that begin a quotation, an item of a list or a row of a table."""
 _SOURCE: Final = re.compile(f"{_START}[{_BRACKETS}][{_IGNORED}]*[{_HASHES}]")
 _HEADING: Final = re.compile(

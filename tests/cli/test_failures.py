@@ -322,3 +322,27 @@ class TestInternalErrors:
         monkeypatch.setenv("CERATA_DEBUG", "1")
         with pytest.raises(RuntimeError, match="foreseen"):
             run("log")
+
+
+class TestDamagedEnd:
+    """The end of the log is damaged, and opening to write repairs it."""
+
+    def test_the_writer_that_repairs_a_witness_warns(self, run: Run) -> None:
+        """Only the first opening could report it, and the command line printed nothing."""
+        run("put", "first")
+        with cerata.open(FILE, mode="r") as store:
+            offset = store._log.page.witness_offsets[1]
+        with open(FILE, "r+b") as file:
+            file.seek(offset)
+            file.write(bytes(512))
+        code, _, err = run("put", "second")
+        assert code == 0
+        assert "its newest events may be missing. It ends at event 1" in " ".join(err.split())
+        assert run("put", "third")[2] == ""
+
+    def test_a_head_is_parsed_before_the_file_is_opened(self, run: Run) -> None:
+        """The error of a damaged file hid the mistake of the command."""
+        Path(FILE).write_bytes(b"no memory")
+        code, _, err = run("verify", "--head", "8")
+        assert code == 2
+        assert "SEQ:ROOT" in err

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 import cerata
-from cerata import Store
+from cerata import InvalidInput, Store
 from cerata.memory import files, ingest
 from cerata.memory.files import RememberedFile
 from cerata.memory.finding import DEFAULT_EXCLUDED, find_files
@@ -115,6 +115,13 @@ def test_a_pattern_that_explodes_is_refused(tree: Path) -> None:
         find_files(["top"], exclude=["{1..100000}"])
     with pytest.raises(cerata.InvalidInput, match="include is one string"):
         find_files(["top"], include="*.md")
+
+
+@pytest.mark.parametrize("name", [2**63, 3, 3.5, None, b"a.md"])
+def test_a_name_that_is_no_path_is_refused(name: object) -> None:
+    """A number is an open descriptor to the system, and a large one raised OverflowError."""
+    with cerata.open(":memory:") as store, pytest.raises(InvalidInput, match="Each of paths"):
+        store.remember_files([name])  # type: ignore[list-item]
 
 
 def test_the_page_names_what_is_left_out(checkout: Path) -> None:

@@ -15,7 +15,13 @@ from cerata.projections.frames import FramesProjection
 from cerata.projections.fulltext import FulltextProjection
 from cerata.projections.projection import Projection
 from cerata.projections.rows import RowProjection
+from cerata.projections.seal import StateDamaged
+from cerata.replay import events as feeding
 from cerata.replay import fold as fold_module
+from cerata.replay import rebuild as rebuild_module
+
+from .test_rebuilds import killed_at
+from .words import Killed
 
 
 def spoil_postings(projection: Projection) -> None:
@@ -86,6 +92,47 @@ def test_a_payload_that_cannot_be_decoded_under_a_bad_chunk_is_corrupt(
         assert len(store.at(5).search("wax", k=20)) == 5
         with pytest.raises(Corrupt, match="payload of event 6"):
             store.rebuild("frames")
+
+
+def test_a_resumed_rebuild_over_a_bad_chunk_is_corrupt(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The chunk of the side could not be made anew, and an error of the fold's came out raw."""
+    monkeypatch.setattr(feeding, "_SAVE_SEQS", 512)
+    path = tmp_path / "a.cera"
+
+    def unreadable(_file: LogFile, _ref: Ref) -> bytes:
+        raise Corrupt("The chunk is damaged")
+
+    with cerata.open(path) as store:
+        store.put_frames([f"wax {number}" for number in range(1_500)])
+        store.checkpoint()
+        with pytest.raises(Killed):
+            store.rebuild("frames", killed_at(1_024))
+        assert any(key.endswith("~") for key in store._log.toc().projections)
+    with cerata.open(path) as store:
+        monkeypatch.setattr(Event, "body", undecodable(6), raising=False)
+        monkeypatch.setattr(fold_module, "read_chunk", unreadable)
+        with pytest.raises(Corrupt, match="payload of event 6"):
+            store.rebuild("frames")
+
+
+def test_a_state_that_changes_during_a_rebuild_is_corrupt(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The check of a complete block runs within the fold, outside of what saves."""
+    with cerata.open(tmp_path / "a.cera") as store:
+        store.put_frames([f"wax {number}" for number in range(10)])
+        before = store.digests()
+
+        def damaged(*_: object) -> None:
+            raise StateDamaged("a row is another one in memory")
+
+        with monkeypatch.context() as patch:
+            patch.setattr(rebuild_module, "apply_events", damaged)
+            with pytest.raises(Corrupt, match="'frames' changed while it was rebuilt: a row"):
+                store.rebuild("frames")
+        assert store.digests() == before
 
 
 def test_a_payload_that_can_be_decoded_again_is_folded(
