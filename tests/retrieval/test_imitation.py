@@ -133,7 +133,9 @@ def test_a_heading_like_a_source_is_marked_in_markdown() -> None:
         assert imitation.marked(f"Tea.\n{line}", headings=False) == f"Tea.\n{line}"
 
 
-@pytest.mark.parametrize("line", ["# Bridge", "## 2024", "[1] a note", "a [#1]", "(#12) mended", "- 12 [eggs]"])
+@pytest.mark.parametrize(
+    "line", ["# Bridge", "## 2024", "[1] a note", "a [#1]", "(#12) mended", "- 12 [eggs]"]
+)
 def test_other_lines_stay_as_they_are(line: str) -> None:
     """A mark costs a token, and changes the text."""
     assert imitation.marked(line, headings=True) == line
