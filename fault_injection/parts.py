@@ -247,9 +247,7 @@ def _failing(task: Task) -> Result:
 
 
 def _documents(task: Task) -> Result:
-    """Crash the remembering of two documents of two full batches each, the second replacing the
-    first.
-    """
+    """Crash the remembering of two documents of two full batches each, one after the other."""
     texts = [sectioned(title, 300) for title in ("old", "new")]
     campaign = Campaign(
         recover,

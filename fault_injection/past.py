@@ -1,7 +1,8 @@
 """Every past state of a store, computed from the model alone: the expected answers of reads (O9).
 
 Owns an independent fold over the payload bytes that the model holds: which frames are current at an
-event, and their texts. It decodes MessagePack and uses no code of the engine or its projections.
+event, and their texts. The fold decodes MessagePack and uses no code of the engine or its
+projections.
 """
 
 from collections.abc import Sequence
@@ -84,7 +85,7 @@ def check_past(store: Store, model: Model, n: int, words: Sequence[str] = ()) ->
             for frame in view.frames(include_chunks=True)
             if frame.kind != "document"
         }
-        # Frames of bytes have no text to compare.
+        # The model has no text of a frame of bytes: take the text of the read.
         texts = {
             number: current.get(number, "") if text is None else text
             for number, text in expected.items()

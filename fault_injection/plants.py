@@ -443,6 +443,6 @@ PLANTS: tuple[Plant, ...] = (
         ),
     ),
 )
-"""The catalogue. Grows with the engine; the goals ask for at least 25 bugs."""
+"""The catalogue. Grows with the engine; docs/reliability.md asks for at least 25 bugs."""
 
 BY_NAME = {plant.name: plant for plant in PLANTS}

@@ -53,7 +53,7 @@ class SharedWorld(World):
     """A world with one store and one monitor for all its processes; they open it themselves."""
 
     existing = True
-    """Whether the store exists when the processes start."""
+    """True if the store exists when the processes start."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -234,7 +234,8 @@ def check_told(run: Run, model: Model) -> None:
     """Compare a finished run with all acknowledgements and looks of its programs.
 
     Raises:
-        Finding: an acknowledged event is missing or changed, an event was invented, two writers got the same seq, or a reader saw an event that is not there.
+        Finding: an acknowledged event is missing or changed, an event was invented, two writers
+            got the same seq, or a reader saw an event that is not there.
         OrderViolation: a write or sync came in an order that a crash could expose.
     """
     world = shared_world(run.world)
@@ -264,11 +265,11 @@ def _died(run: Run) -> bool:
     return any(isinstance(error, ProcessKilled) for error in run.errors)
 
 
-def _check_seen(model: Model, look: Seen, seen_before: int, name: str) -> None:
-    count = len(look.events)
+def _check_seen(model: Model, witness: Seen, seen_before: int, name: str) -> None:
+    count = len(witness.events)
     if count < seen_before:
         raise Finding("O1", f"the view of {name} went back from {seen_before} to {count}")
-    if look.events != tuple(model.events[:count]):
+    if witness.events != tuple(model.events[:count]):
         raise Finding("O2", f"{name} saw {count} events that are not in the log")
     if count not in model.ends:
         raise Finding("O3", f"{name} saw a part of a batch, up to seq {count}")
