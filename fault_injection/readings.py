@@ -7,7 +7,8 @@ have the same outcome; the unread sectors may differ. (The idea is that of Vinte
 which leaves out crash states that differ only in bytes that recovery never reads.)
 
 A read counts as a question about all the sectors that it covers, even if recovery uses a few bytes
-of them: so agreement is asked for too often, never too seldom. Sectors that recovery wrote itself
+of them: so the test of agreement may be too strict, never
+too lax. Sectors that recovery wrote itself
 are known already. Leaves out locks, names, clock and randomness, which the caller must keep the
 same for every image of an epoch.
 """

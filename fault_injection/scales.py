@@ -17,7 +17,7 @@ from .states import Plan
 from .workloads import ALPHABET, EXTRA, STORIES
 
 FULL_PLAN: Final = Plan(exhaustive=4_096, samples=4_096)
-"""All states of an epoch of at most 4,096; of larger ones the structured set and 4,096 samples."""
+"""All states of an epoch of at most 4,096; otherwise the structured set and 4,096 samples."""
 
 Stories: TypeAlias = tuple[tuple[tuple[str, ...], str | int], ...]
 

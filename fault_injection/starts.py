@@ -39,7 +39,7 @@ def _of(session: Session) -> Start:
 def _ending(past: int) -> Start:
     """Return a store whose only record ends ``past`` bytes past a sector's end."""
     session = Session(fresh_world())
-    # A record is longer than its text by a constant, which the first try measures.
+    # A record is longer than its text by a fixed overhead, which the first record shows.
     whole = 2 * SECTOR
     session.append([frame("x" * (whole - _record_size(whole) + whole + past))])
     return _of(session)

@@ -365,7 +365,7 @@ def _sizes(epoch: Epoch) -> Iterator[CrashState]:
 
 
 def _tears(epoch: Epoch, plan: Plan, source: random.Random) -> Iterator[CrashState]:
-    """Yield torn states: of the final versions, of each write's moment, singly and in pairs."""
+    """Yield torn states of the versions after each write, singly and in pairs."""
     if not epoch.sectors:
         return
     bases = list(dict.fromkeys(_after(epoch, count) for count in range(1, epoch.write_count + 1)))
