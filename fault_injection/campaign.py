@@ -131,7 +131,7 @@ class Story:
     copies: "tuple[Story, ...]" = ()
     """The same run as a story of each file that received a copy of the log."""
     kept: Kept | None = None
-    """The sectors that a failed sync persisted, if a sync failed."""
+    """Which sectors a failed sync persisted; None if no sync failed."""
 
 
 @dataclass(frozen=True, slots=True)

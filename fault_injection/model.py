@@ -167,7 +167,7 @@ class Model:
 
 
 def _root(leaves: Sequence[bytes]) -> bytes:
-    """The definition of RFC 6962 section 2.1, word for word."""
+    """The definition in RFC 6962 section 2.1, unchanged."""
     if not leaves:
         return sha256(b"").digest()
     if len(leaves) == 1:

@@ -40,7 +40,7 @@ class Sync(Operation, frozen=True, tag="sync", gc=False):
     """A sync returned, and covers every earlier byte of the file, from any writer.
 
     A ``failed`` sync persisted any part of them, and no later sync persists the rest: the system
-    holds those bytes for clean.
+    marks those bytes as clean.
     """
 
     failed: bool = False

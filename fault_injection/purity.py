@@ -206,7 +206,7 @@ def elsewhere(projection: type[OwnProjection], image: bytes) -> dict[str, Rows]:
     if _CHILD in os.environ:
         # The module calls this function on import: each interpreter would start another.
         raise InvalidInput(
-            "Another interpreter cannot be started while it imports the module",
+            "Another interpreter cannot be started during the import of a module",
             where=projection.__module__,
             remedy="Call assert_deterministic in a test, or under if __name__ == '__main__'.",
         )

@@ -98,8 +98,7 @@ class CrashState:
         names = self.naming.own, self.naming.others
         if self.gap == "zero":
             return self.digest, self.size, names
-        # The digest does not cover garbage: it fills the sectors beyond the old end that no write
-        # reached.
+        # Garbage fills each sector beyond the old end at version 0; the digest does not cover it.
         base_size = len(self.epoch.base)
         written = tuple(
             history.number
