@@ -38,7 +38,8 @@ def recover(world: World, process: SimulatedProcess, path: str) -> Log:
             raise Finding("O4", f"{report.cut_bytes} bytes were cut and not set aside")
         # Recovery zeroes the first sector of the tail; the rest is still in the ring to compare
         # with. Read through the file, so that a `Reading` records this read too.
-        start, stop = report.cut_offset + SECTOR, report.cut_offset + report.cut_bytes
+        start = report.cut_offset + SECTOR
+        stop = report.cut_offset + report.cut_bytes
         body = log.file.read_extent(quarantine[-1], ExtentKind.QUARANTINE)
         if start < stop <= log.page.ring_end:
             cut = log.file.file.read_at(start, stop - start)

@@ -104,7 +104,8 @@ def case_of(
     failure: Failure, *, engine: str = "log", start: str = "", operations: Sequence[str] = ()
 ) -> Case:
     """Return the case of a failure, with everything that its replay needs."""
-    state, model = failure.state, failure.story.model
+    state = failure.state
+    model = failure.story.model
     image = failure.image if failure.image is not None else bytes(state.image())
     return Case(
         rule=failure.finding.rule,

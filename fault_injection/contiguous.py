@@ -163,7 +163,8 @@ def _drawn(file: Damaged, source: Random) -> Range:
 
 
 def _inflicted(file: Damaged, damaged: Range, source: Random) -> bytes:
-    start, stop = damaged.start, damaged.stop
+    start = damaged.start
+    stop = damaged.stop
     size = stop - start
     match damaged.kind:
         case "zero":

@@ -224,7 +224,8 @@ def draw(random: Random, used: Sequence[int]) -> list[Patch]:
 
 def fuzz(count: int, *, seed: int = 0, problems_max: int = 20) -> FuzzTally:
     """Read ``count`` hostile files, drawn by ``seed``."""
-    tally, random = FuzzTally(), Random(seed)
+    tally = FuzzTally()
+    random = Random(seed)
     used = [offset for offset, byte in enumerate(specimen()) if byte]
     # Load every lazy module now, while bytes may still become code.
     with blind():
@@ -237,7 +238,8 @@ def fuzz(count: int, *, seed: int = 0, problems_max: int = 20) -> FuzzTally:
         while tally.files < count and len(tally.problems) < problems_max:
             patches = draw(random, used)
             tracemalloc.reset_peak()
-            before, started = tracemalloc.get_traced_memory()[0], time.process_time()
+            before = tracemalloc.get_traced_memory()[0]
+            started = time.process_time()
             tally.files += 1
             try:
                 tally.refused += read_everything(patched(patches)) > 0

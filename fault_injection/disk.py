@@ -192,7 +192,8 @@ class SimulatedFile:
 
     def sync(self) -> None:
         self._begin("sync")
-        disk, node = self._disk, self._node
+        disk = self._disk
+        node = self._node
         failing = disk.fail_sync == 1
         disk.fail_sync = max(0, disk.fail_sync - 1)
         if failing:

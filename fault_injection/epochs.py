@@ -190,7 +190,8 @@ class _Recorder:
         end = offset + len(data)
         if end > len(self.live):
             self.live.extend(bytes(end - len(self.live)))
-        first, last = offset // SECTOR, -(-end // SECTOR)
+        first = offset // SECTOR
+        last = -(-end // SECTOR)
         self._touch(first, last)
         self.live[offset:end] = data
         self._settle(first, last, len(self.labels))
@@ -198,7 +199,8 @@ class _Recorder:
 
     def resize(self, size: int, label: str, acked: int) -> None:
         old = len(self.live)
-        first, last = min(size, old) // SECTOR, -(-old // SECTOR)
+        first = min(size, old) // SECTOR
+        last = -(-old // SECTOR)
         if size < old:
             # Bytes beyond a cut come back as zeros if the file grows again: a new version.
             self._touch(first, last)

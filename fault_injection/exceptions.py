@@ -126,7 +126,8 @@ class Strikes:
             if self._entries:
                 sites.append(Site(frame.f_code, ENTRY))
                 return None
-            frame.f_trace_opcodes, frame.f_trace_lines = True, False
+            frame.f_trace_opcodes = True
+            frame.f_trace_lines = False
             return note
 
         return enter
@@ -138,7 +139,8 @@ class Strikes:
             nonlocal left
             left -= 1
             if left == -1:
-                self.struck, self.struck_at = error("struck"), Site(frame.f_code, offset)
+                self.struck = error("struck")
+                self.struck_at = Site(frame.f_code, offset)
                 raise self.struck
 
         def count(frame: FrameType, event: str, _: Any) -> Any:
@@ -152,7 +154,8 @@ class Strikes:
             if self._entries:
                 step(frame, ENTRY)
                 return None
-            frame.f_trace_opcodes, frame.f_trace_lines = True, False
+            frame.f_trace_opcodes = True
+            frame.f_trace_lines = False
             return count
 
         return enter

@@ -61,7 +61,8 @@ def _edited(edit: Edit) -> Generator[None, None, None]:
     if not isinstance(function, FunctionType):
         raise PlantOutdated(f"{edit.target} is not a plain function")
     source = textwrap.dedent(inspect.getsource(function))
-    old, new = textwrap.dedent(edit.old).strip("\n"), textwrap.dedent(edit.new).strip("\n")
+    old = textwrap.dedent(edit.old).strip("\n")
+    new = textwrap.dedent(edit.new).strip("\n")
     if source.count(old) != 1:
         raise PlantOutdated(f"{edit.target} contains {source.count(old)} times: {old}")
     # The scope holds only the new function, which keeps seeing its module's globals.

@@ -228,7 +228,8 @@ def _chunks(world: World) -> list[Ref]:
 
 def _compared(store: Store, when: str) -> Iterator[Finding]:
     try:
-        saved, replayed = store.digests(), store.digests(replay=True)
+        saved = store.digests()
+        replayed = store.digests(replay=True)
     except Exception as error:  # noqa: BLE001 - any error is a finding
         yield Finding("O10", f"{when}, folding raised {error!r}")
         return

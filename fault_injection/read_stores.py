@@ -170,7 +170,8 @@ def tokens(number: int) -> np.ndarray[Any, Any]:
 
 
 def _vector_step(store: Store, number: int) -> None:
-    embedding, matrix = vector(number), tokens(number)
+    embedding = vector(number)
+    matrix = tokens(number)
     if number % 5 == 4:
         store.put_frames(
             [_words(number), _words(number + 1)],

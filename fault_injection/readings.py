@@ -200,7 +200,8 @@ class Readings:
                 raise NotAFunction(
                     f"recovery asked {question}, unlike an earlier run with equal readings"
                 )
-            branch, answer = node.answers, answers.answer(question, state, changes)
+            branch = node.answers
+            answer = answers.answer(question, state, changes)
         earlier = branch.setdefault(answer, outcome)
         if earlier != outcome:
             raise NotAFunction(

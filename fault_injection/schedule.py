@@ -160,7 +160,8 @@ class Scheduler:
         disk = self._world.disk
         clock = self._world.clock
         self._finished.acquire()
-        disk.turn, clock.nap = self._turn, self._nap
+        disk.turn = self._turn
+        clock.nap = self._nap
         try:
             bodies = [self._threads.submit(self._body, strand) for strand in self._strands]
             self._current = self._choose(None, "start")

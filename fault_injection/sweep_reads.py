@@ -146,7 +146,8 @@ def sweep_reads(
             tallies = list(pool.map(_Task.done, tasks))
     for tally in tallies:
         total.add(tally)
-    total.reads, total.sites = tallies[0].reads, tallies[0].sites
+    total.reads = tallies[0].reads
+    total.sites = tallies[0].sites
     return total
 
 
