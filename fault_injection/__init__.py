@@ -1,18 +1,19 @@
-"""Crashes on purpose: a simulated disk, its legal crash states, and an oracle that knows no engine.
+"""Crash and fault injection: a simulated disk, its legal crash states, and an independent oracle.
 
-The real engine runs on `disk.SimulatedDisk`, which records every operation. `epochs` cuts the
-record at the syncs, `states` enumerates what a power loss may leave behind, and `oracle` compares
-what recovery makes of each image with `model`, which hashes for itself. `readings` spares what
-differs in nothing that recovery reads. `monitor` watches the order of writes and syncs without any
-crash; `schedule` runs several simulated processes under every interleaving with few preemptions,
-`interleavings` says which processes meet. `documents` crashes a whole store, `crash_test` any
-`workload` of a user's own, on all cores. `promises` checks what no crash state shows. `plants`
-breaks the engine on purpose, and `detectors` shows that all this would notice. `report` runs the
-lot and counts.
+The real engine runs on `disk.SimulatedDisk`, which records every operation. `epochs` cuts the trace
+at the syncs, `states` enumerates the contents that a power loss may leave behind, and `oracle`
+compares each recovered log with `model`, which computes all hashes independently. `readings` skips
+an image that equals an earlier image in everything that recovery reads. `monitor` checks the order
+of writes and syncs without any crash; `schedule` runs several simulated processes under every
+interleaving with few preemptions, and `interleavings` lists which processes meet. `documents`
+crashes a whole store, `crash_test` any user-defined `workload`, on all cores. `promises` checks
+guarantees that no crash state covers. `plants` puts known bugs into the engine, and `detectors`
+checks that the harness notices them. `report` runs all of it and counts.
 
-`sweep` goes over places one by one: `system_calls` makes each call below the storage fail under
-the stories of `sweep_stories`, `exceptions` raises at each bytecode, and `subject` judges what was
-said; `kills` and `rounds` do it with real processes, `decoders` reads files that lie.
+`sweep` injects faults at one place after another: `system_calls` makes each call below the storage
+fail under the stories of `sweep_stories`, `exceptions` raises at each bytecode, and `subject`
+compares the outcomes with the file; `kills` and `rounds` do the same with real processes,
+`decoders` reads hostile files.
 
-What your own tests call is in `testing`. Start reading at `disk`.
+`testing` holds the functions for your tests. Start reading at `disk`.
 """

@@ -1,7 +1,8 @@
-"""What must still hold once a crash was recovered from: the store works on, and may crash again.
+"""After recovery from a crash: the store must accept writes, and may crash again.
 
-Owns the openers over the engine with the checks that need its report, and `live_on`: recover,
-append, die, and check the crash states of all that, recovery's own writes included.
+Owns the openers over the engine, with the checks that need its recovery report, and `live_on`:
+recover, append, kill the process, and check the crash states of that run, recovery's writes
+included.
 """
 
 from dataclasses import replace
@@ -20,43 +21,44 @@ from .workloads import PATH, Session, append_long, append_small, model_from, ope
 from .world import World
 
 SECOND_PLAN = Plan(exhaustive=64, samples=8, tears=8, pair_drops=4)
-"""The states of a second crash are sampled: there is one such set for each first one."""
+"""The states of a second crash are sampled: each first crash has a separate set of them."""
 
 
 def recover(world: World, process: SimulatedProcess, path: str) -> Log:
-    """Open for writing, as a process that finds the crash, and check what was kept aside.
+    """Open a crashed file for writing, and check the bytes that recovery set aside.
 
     Raises:
-        Finding: recovery cut bytes and did not keep them, or kept others.
+        Finding: recovery cut bytes and did not set them aside, or set other bytes aside.
     """
     log = open_log(world, process, path)
     report = log.report
     if report.cut_bytes and report.cut_offset is not None:
-        kept = log.toc().quarantine
-        if not kept or kept[-1].length < report.cut_bytes:
-            raise Finding("O4", f"{report.cut_bytes} bytes were cut and not kept aside")
-        # The first sector was zeroed since: the rest still stands in the ring to compare with.
-        # It is read through the file, so that whoever notes what was read hears of it.
-        start, stop = report.cut_offset + SECTOR, report.cut_offset + report.cut_bytes
-        body = log.file.read_extent(kept[-1], ExtentKind.QUARANTINE)
+        quarantine = log.toc().quarantine
+        if not quarantine or quarantine[-1].length < report.cut_bytes:
+            raise Finding("O4", f"{report.cut_bytes} bytes were cut and not set aside")
+        # Recovery zeroes the first sector of the tail; the rest is still in the ring to compare
+        # with. Read through the file, so that a `Reading` records this read too.
+        start = report.cut_offset + SECTOR
+        stop = report.cut_offset + report.cut_bytes
+        body = log.file.read_extent(quarantine[-1], ExtentKind.QUARANTINE)
         if start < stop <= log.page.ring_end:
-            was = log.file.file.read_at(start, stop - start)
-            if body[-len(was) :] != was:
-                raise Finding("O4", "what was kept aside is not what was cut")
+            cut = log.file.file.read_at(start, stop - start)
+            if body[-len(cut) :] != cut:
+                raise Finding("O4", "the bytes set aside are not the bytes that were cut")
     return log
 
 
 def read_only(world: World, process: SimulatedProcess, path: str) -> Log:
-    """Open for reading: recovery's judgement without its writes."""
+    """Open for reading: recovery decides the same, and writes nothing."""
     return Log.open(path, mode="r", environment=world.environment(process))
 
 
 def live_on(
     state: CrashState, story: Story, seq: int, *, readings: Readings | None = None
 ) -> Tally:
-    """Recover a crash state, append two batches, die, and try the crash states of all of it."""
+    """Recover a crash state, append two batches, kill the process, and try its crash states."""
     world = crashed_world(state, record=True)
-    # A copy lives on under the name that sessions open.
+    # A session opens `PATH`, so a copy continues under that name.
     world.disk.names[PATH] = world.disk.names.pop(story.path)
     base = bytes(world.disk.names[PATH].data)
     tally = Tally()
@@ -67,7 +69,7 @@ def live_on(
         trace = list(world.disk.trace)
         session.process.kill()
         model = _continued(story.model, seq, world)
-    except Exception as error:  # noqa: BLE001 - whatever it is, the store does not work on
+    except Exception as error:  # noqa: BLE001 - any error here means a store that does not work
         finding = error if isinstance(error, Finding) else Finding("O5", repr(error))
         named = replace(story, name=f"{story.name}, then life")
         tally.failures.append(Failure(state, finding, named))
@@ -86,17 +88,17 @@ def live_on(
 
 
 def _continued(model: Model, seq: int, world: World) -> Model:
-    """Return the model of the recovered prefix and what was appended to it."""
+    """Return the model of the recovered prefix and of the two batches appended to it."""
     log = recover(world, world.disk.process(), PATH)
     if log.report.cut_bytes:
         raise Finding(
             "O5",
-            f"everything was synced, yet {log.report.cut_bytes} bytes were cut at"
+            f"every write was synced, but {log.report.cut_bytes} bytes were cut at"
             f" {log.report.cut_offset}",
         )
     events = [ModelEvent.of(event) for event in log.read()]
     if events[:seq] != model.events[:seq]:
-        raise Finding("O2", f"the {seq} events that were recovered changed afterwards")
+        raise Finding("O2", f"the {seq} recovered events changed afterwards")
     if len(events) != seq + 2:
-        raise Finding("O1", f"{seq} events and two more were there; {len(events)} are left")
+        raise Finding("O1", f"{seq} recovered events and two appended became {len(events)}")
     return model_from(model.log_id, events)

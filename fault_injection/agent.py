@@ -1,6 +1,7 @@
-"""A workload as an agent makes it: notes, corrections, documents, deletions, tags, copies.
+"""A workload as an agent produces it: notes, corrections, documents, deletions, tags, copies.
 
-What ``cerata crash-test`` runs where no other is given, and the full engine's part of the report.
+``cerata crash-test`` runs it if no workload is given, and so does the full engine's part of the
+report.
 """
 
 from cerata.memory.store import Store
@@ -11,12 +12,12 @@ LONG_TEXT = "".join(f"# Part {part}\n\nWhat was said in part {part}.\n" for part
 
 
 class Agent(Workload):
-    """Remembers, corrects, forgets, and looks whether what it holds is still whole."""
+    """Remembers, corrects and forgets, and checks that related frames stay together."""
 
     words = ("harbour",)
 
     def prepare(self, store: Store) -> None:
-        """Leave three notes and a checkpoint, so that there is something to correct."""
+        """Put three notes, save a checkpoint, and put a fourth note."""
         for text in ("tea is at four", "the bridge opens in May", "the harbour is closed"):
             store.put_frame(text, tags=["note"])
         store.checkpoint()
@@ -34,18 +35,18 @@ class Agent(Workload):
 
     @operation
     def large(self, store: Store) -> None:
-        """Put a text over a quarter of the ring."""
+        """Put a text larger than a quarter of the ring."""
         store.put_frame(f"tea and bridges {store.head.seq} " * 700, tags=["note"])
 
     @operation
     def document(self, store: Store) -> None:
-        """Remember a document, or its next version, in the place of the one before."""
+        """Remember a document, or its next version in place of the previous version."""
         version = len(list(store.frames(include_superseded=True)))
         store.remember(f"{LONG_TEXT}\nVersion {version}.\n", uri="plan.md")
 
     @operation
     def correct(self, store: Store) -> None:
-        """Supersede the oldest note by another."""
+        """Supersede the oldest note."""
         for frame in self._notes(store)[:1]:
             store.supersede(frame, f"corrected at {store.head.seq}: tea is at five")
 
@@ -57,7 +58,7 @@ class Agent(Workload):
 
     @operation
     def both(self, store: Store) -> None:
-        """Put two frames that mean nothing without each other, in one transaction."""
+        """Put two frames that are useless alone, in one transaction."""
         with store.transaction():
             first = store.put_frame("the harbour's left half", tags=["half"])
             store.put_frame("the harbour's right half", tags=["half"], parent=first.id)
@@ -68,13 +69,13 @@ class Agent(Workload):
         store.tag(f"mark{store.head.seq}")
 
     def check(self, store: Store) -> None:
-        """Halves come in pairs, batches of eight whole; a tag's past is there."""
+        """Check that halves come in pairs, batches of eight are whole, and tags resolve."""
         halves = sum("half" in frame.tags for frame in store.frames(include_chunks=True))
         assert halves % 2 == 0, f"{halves} halves"
         many = sum("many" in frame.tags for frame in store.frames())
         assert many % 8 == 0, f"{many} frames of batches of eight"
         for name, seq in store.tags().items():
-            assert store.at(name).basis == seq, f"tag {name} does not stand for {seq}"
+            assert store.at(name).basis == seq, f"tag {name} does not resolve to {seq}"
 
     @staticmethod
     def _notes(store: Store) -> list[int]:

@@ -1,7 +1,7 @@
-"""Runs every crash state of a trace through recovery and the oracle, and counts.
+"""Runs every crash state of a trace through recovery and the oracle, and counts the results.
 
-Owns deduplication, the tally and the failures. Leaves out how traces are made (`workloads`) and
-how a log is opened: an `Opener` does that, so a toy can stand in for the engine.
+Owns deduplication, the tally and the failures. Leaves out recording traces (`workloads`) and
+opening a log: an `Opener` does that, so a toy can replace the engine.
 """
 
 import time
@@ -22,20 +22,20 @@ from .states import CrashState, Plan, crash_states
 from .world import World
 
 Opener: TypeAlias = Callable[[World, SimulatedProcess, str], LogLike]
-"""Opens the file at a path as a process that starts after the crash."""
+"""Opens the file at a path, in a process that starts after the crash."""
 
 UNPUBLISHED_STATES = 4
-"""States tried of an epoch where the file has no name: what is in it can hardly matter."""
+"""States tried of an epoch in which the file has no name: its content can hardly matter."""
 
 
 DEPTH_MAX = 3
-"""A crash, a crash in the recovery from it, and one in the recovery from that."""
+"""A crash, a crash in its recovery, and a crash in the recovery from the second."""
 
 DEEP_PLAN = Plan(exhaustive=256, samples=16, tears=16, pair_drops=16)
-"""The states of a crash in recovery: there is one such set for each first crash."""
+"""The states of a crash in recovery: each first crash has a separate set of them."""
 
 THIRD_EVERY = 100
-"""Of so many recoveries from a crash in recovery, one is crashed again."""
+"""A third crash is tried this many times less often than a second."""
 
 OPERATIONS_MAX = 400
 """Operations on the disk that opening and reading an image of these sizes may take (O14)."""
@@ -43,12 +43,12 @@ OPERATIONS_MAX = 400
 
 @dataclass(slots=True)
 class Memory:
-    """What recovery made of the images and epochs of other stories.
+    """The recovered outcomes of the images and epochs of other stories.
 
-    Recovery is a function of what it reads of the image, and the chain hash binds every event, so
-    what was recovered once can be judged against another story's model and bounds without doing
-    it again. An epoch with the same start, writes and bounds has the same states: it is judged by
-    the outcomes that those had, each with the highest bound that it met.
+    Recovery is a function of the bytes that it reads of the image, and the chain hash binds every
+    event, so one outcome can be compared with another story's model and bounds without a second
+    recovery. An epoch with the same start, writes and bounds has the same states: the outcomes of
+    its twin are checked instead, each with the highest bound that it met.
     """
 
     images: dict[Hashable, Outcome] = field(default_factory=dict[Hashable, Outcome])
@@ -60,30 +60,30 @@ class Memory:
 
 @dataclass(slots=True)
 class Tally:
-    """What a campaign did. ``states`` counts all enumerated, ``distinct`` the images of them."""
+    """Counts of a campaign. ``states`` counts all enumerated states, ``distinct`` their images."""
 
     traces: int = 0
     epochs: int = 0
     repeated: int = 0
-    """Epochs that equal one of another story, whose states were not enumerated again."""
+    """Epochs equal to an epoch of another story; their states were not enumerated again."""
     states: int = 0
     distinct: int = 0
     opened: int = 0
-    """Distinct images of first crashes only; ``distinct`` counts those of second lives too."""
+    """Distinct images of first crashes; ``distinct`` also counts those of second lives."""
     recovered: int = 0
-    """Distinct images that recovery was run on; of the others it reads what it read before."""
+    """Distinct images that were recovered; each of the rest reads like an earlier image."""
     audited: int = 0
-    """Those of ``recovered`` whose outcome was known by then, and came out the same."""
+    """Images of ``recovered`` whose outcome was known already, and came out equal."""
     lives: int = 0
     deep: int = 0
-    """Recoveries that wrote, and were crashed in turn; ``states`` counts what that left, too."""
+    """Recoveries that wrote and were crashed in turn; ``states`` includes the states they left."""
     deep_states: int = 0
     operations_max: int = 0
-    """The most operations on the disk that one recovery took, with reading all there is."""
+    """The most disk operations of one recovery, the reading of every event included."""
     slowest_ms: float = 0.0
-    """The longest that it took, in processor time."""
+    """The longest recovery, in processor time."""
     seconds: float = 0.0
-    """Processor time: what is shared with other programs does not count."""
+    """Processor time, which other programs do not inflate."""
     failures: "list[Failure]" = field(default_factory=list["Failure"])
 
     def add(self, other: "Tally") -> None:
@@ -114,10 +114,10 @@ class Tally:
 
 @dataclass(frozen=True, slots=True)
 class Story:
-    """One recorded run: its trace, the file that matters, and what was written to it.
+    """One recorded run: its trace, the file under test, and the model of the events written to it.
 
-    ``existing`` says that the file was there before the trace began, with ``base`` in it and
-    ``acked`` acknowledged.
+    ``existing`` means that the file existed before the trace began, with ``base`` as its content
+    and ``acked`` as its acknowledged seq.
     """
 
     trace: Sequence[AnyOperation]
@@ -129,16 +129,16 @@ class Story:
     base: bytes = b""
     acked: int = 0
     copies: "tuple[Story, ...]" = ()
-    """The same run as the story of each file that it copied the log into."""
+    """The same run as a story of each file that received a copy of the log."""
     kept: Kept | None = None
-    """What a sync kept that failed, if one did."""
+    """Which sectors a failed sync persisted; None if no sync failed."""
 
 
 @dataclass(frozen=True, slots=True)
 class Failure:
-    """A state that broke a rule, in a story; with ``image``, after more was done to it.
+    """A state of a story that broke a rule; ``image`` is set if the image was damaged further.
 
-    ``unreadable`` are sectors that cannot be read, and how often; below 0 for ever.
+    ``unreadable`` pairs sectors that cannot be read with a number of failures; below 0 for ever.
     """
 
     state: CrashState
@@ -153,19 +153,20 @@ class Failure:
 
 
 Life: TypeAlias = Callable[[CrashState, Story, int], Tally]
-"""Goes on with a file that was recovered up to a seq, and counts what it tried."""
+"""Continues on a file that was recovered up to a seq, and counts the states that it tried."""
 
 
 class Campaign:
-    """Checks stories, remembering which images of a story it has seen; with ``memory``, of all.
+    """Checks stories, and skips images that it has checked in a story; with ``memory``, in all.
 
-    ``readings`` alone shares what recovery read with other campaigns of the same opener: every
-    state of every story is still enumerated and judged, and every image of each story counted.
-    One in ``audit_every`` outcomes known by readings is recovered anyway: it must be the same.
-    Of the recoveries that write, one in ``deep_every`` is crashed in turn (0: none), and what it
-    left is opened once more: it must stand still. ``life`` is called on every ``life_every``-th
-    distinct image after it was recovered, at most ``lives_max`` times a story. ``failures_max``
-    ends a story early: one bug breaks thousands of states.
+    ``readings`` alone shares only the reads of recovery with other campaigns of the same opener:
+    every state of every story is still enumerated and judged, and every image of each story
+    counted. A share of the outcomes known by readings, 1 in ``audit_every``, is recovered anyway:
+    the result must be the same. A share of the recoveries that write, 1 in ``deep_every``, is
+    crashed in turn (0: none), and the recovered file is opened once more: that opening must change
+    nothing. ``life`` is called on every ``life_every``-th distinct image after its recovery, at
+    most ``lives_max`` times a story. ``failures_max`` ends a story early: one bug breaks thousands
+    of states.
     """
 
     def __init__(
@@ -195,13 +196,13 @@ class Campaign:
         self.tally = Tally()
 
     def check(self, story: Story) -> Tally:
-        """Try every crash state of a story, then those of its copies; returns the counts."""
+        """Try every crash state of a story, then those of its copies, and return the counts."""
         tally = Tally(traces=1)
         started = time.process_time()
-        for one in (story, *story.copies):
+        for file_story in (story, *story.copies):
             if len(tally.failures) < self.failures_max:
                 memory = self.memory or Memory(readings=self.readings or Readings())
-                self._check_file(one, memory, tally, 1)
+                self._check_file(file_story, memory, tally, 1)
         tally.seconds = time.process_time() - started
         self.tally.add(tally)
         return tally
@@ -231,7 +232,7 @@ class Campaign:
         tally: Tally,
         depth: int,
     ) -> None:
-        # Without a memory of other stories no epoch is met twice.
+        # Without a memory of other stories no epoch can repeat.
         published = story.path in epoch.naming.own
         shared = published and self.memory is not None and depth == 1
         likeness = epoch.likeness if shared else None
@@ -285,22 +286,24 @@ class Campaign:
         tally: Tally,
         depth: int,
     ) -> Outcome:
-        """Return what an image is recovered to, which may be known by what recovery reads."""
-        # Garbage past the old end is not in the digests that readings are told apart by.
+        """Return the outcome of an image, from an earlier equal reading if there is one."""
+        # The digests by which readings are compared do not cover garbage past the old end.
         if state.gap != "zero":
             return self._recover(state, story, oracle, memory, tally, depth)
-        known = memory.readings.find(state, answers)
-        if known is not None:
-            oracle.check_known(known, acked=state.acked)
+        earlier = memory.readings.find(state, answers)
+        if earlier is not None:
+            oracle.check_known(earlier, acked=state.acked)
             if (state.digest + self.plan.seed) % self.audit_every:
-                return known
+                return earlier
             tally.audited += 1
         reading = Reading()
         outcome = self._recover(state, story, oracle, memory, tally, depth, reading)
         try:
             memory.readings.remember(state, answers, reading, outcome)
         except NotAFunction as error:
-            raise Finding("O7", f"recovery is no function of what it reads: {error}") from error
+            raise Finding(
+                "O7", f"recovery is not a function of the bytes that it reads: {error}"
+            ) from error
         return outcome
 
     def _recover(
@@ -314,8 +317,10 @@ class Campaign:
         reading: Reading | None = None,
     ) -> Outcome:
         tally.recovered += 1
-        every = self.deep_every * (1 if depth == 1 else THIRD_EVERY)
-        deeper = bool(every) and depth < DEPTH_MAX and (state.digest + self.plan.seed) % every == 0
+        interval = self.deep_every * (1 if depth == 1 else THIRD_EVERY)
+        deeper = (
+            bool(interval) and depth < DEPTH_MAX and (state.digest + self.plan.seed) % interval == 0
+        )
         world = crashed_world(state, record=deeper)
         disk = world.disk
         base = bytes(disk.names[story.path].data) if deeper else b""
@@ -327,17 +332,19 @@ class Campaign:
                 lambda: self.opener(world, process, story.path), acked=state.acked
             )
         finally:
-            # Its open files hold the disk: without this each image waits for the collector.
+            # Open files keep the disk alive: without this each image waits for the collector.
             process.kill()
         tally.slowest_ms = max(tally.slowest_ms, 1e3 * (time.process_time() - started))
         tally.operations_max = max(tally.operations_max, disk.operations)
         if disk.operations > OPERATIONS_MAX:
-            raise Finding("O14", f"{disk.operations} operations on the disk to open and read it")
+            raise Finding(
+                "O14", f"opening and reading the log took {disk.operations} disk operations"
+            )
         disk.reading = None
-        if deeper and any(isinstance(one, Write | SetSize) for one in disk.trace):
+        if deeper and any(isinstance(operation, Write | SetSize) for operation in disk.trace):
             tally.deep += 1
             self._check_stable(world, story, oracle, outcome)
-            # What was recovered is on the disk, so it is what every later crash has to leave.
+            # The recovered events are on the disk, so every later crash must leave them.
             inner = Story(
                 trace=tuple(disk.trace),
                 node=disk.names[story.path].number,
@@ -352,7 +359,7 @@ class Campaign:
         return outcome
 
     def _check_stable(self, world: World, story: Story, oracle: Oracle, outcome: Outcome) -> None:
-        """Open once more what was recovered: nothing may be written, and nothing be different."""
+        """Open a recovered file once more: nothing may be written, and no event may differ."""
         aside = World(seed=2, disk=SimulatedDisk())
         aside.disk.put(story.path, bytes(world.disk.names[story.path].data))
         process = aside.disk.process("again")
@@ -362,11 +369,13 @@ class Campaign:
             )
         finally:
             process.kill()
-        wrote = [one for one in aside.disk.trace if isinstance(one, Write | SetSize)]
+        wrote = [
+            operation for operation in aside.disk.trace if isinstance(operation, Write | SetSize)
+        ]
         if again != outcome or wrote:
             raise Finding(
                 "O7",
-                f"recovered to {outcome.seq}, opened again at {again.seq} with {len(wrote)} writes",
+                f"recovered to {outcome.seq}, reopened at {again.seq} with {len(wrote)} writes",
             )
 
     def _live_on(self, state: CrashState, story: Story, seq: int, tally: Tally) -> None:
@@ -383,26 +392,28 @@ class Campaign:
 
 
 def check_unpublished(opener: Opener, world: World, path: str, acked: int) -> None:
-    """Check what is found where a file has no name: nothing, and nobody was told otherwise.
+    """Check a file that has no name: nothing is recovered, and nothing was acknowledged.
 
     Raises:
-        Finding: something was acknowledged, or found.
+        Finding: a seq was acknowledged, or an event is there.
     """
     process = world.disk.process("after")
     try:
-        found = opener(world, process, path).head.seq
+        head = opener(world, process, path).head.seq
     except NotFound:
-        found = 0  # Who only reads creates nothing.
+        head = 0  # An opener for reading creates no file.
     finally:
         process.kill()
-    if found or acked:
-        raise Finding("O1", f"{acked} acknowledged in a file without a name; {found} found")
+    if head or acked:
+        raise Finding(
+            "O1", f"seq {acked} was acknowledged in a file without a name; {head} recovered"
+        )
 
 
 def crashed_world(state: CrashState, *, record: bool = False) -> World:
-    """Return a world whose disk holds the state's image under the names it had.
+    """Return a world whose disk holds the state's image under the names that the state leaves.
 
-    Its randomness is not that of the world before: no two lives draw the same salts.
+    Its seed differs from that of the world before: no two lives draw the same salts.
     """
     world = World(seed=1, disk=SimulatedDisk(record=record))
     node = world.disk.new_node(state.image())

@@ -1,9 +1,9 @@
-"""A failing crash state as one small file: what it held, why it is legal, what was expected.
+"""A failing crash state as one small file: its image, its history, and the rule that it broke.
 
 Owns the case file (MessagePack) and its replay. A case holds the image itself and the model's
-history, so it replays without the workload that made it, and on a later engine. What processes
-broke together is a case of another kind (`meeting_cases`), for the same command.
-``python -m cerata.fault_injection.cases FILE…`` replays some, each in a fraction of a second.
+history, so it replays without the workload that produced it, and on a later engine. A violation by
+several processes is a case of another kind (`meeting_cases`), for the same command. ``python -m
+cerata.fault_injection.cases FILE…`` replays cases, each in a fraction of a second.
 """
 
 import argparse
@@ -58,11 +58,11 @@ class EventRow(msgspec.Struct, frozen=True, array_like=True):
 class Case(msgspec.Struct, frozen=True, kw_only=True):
     """One image that broke a rule.
 
-    ``engine`` says who opens it: ``log`` for writing, ``read`` for reading, ``store`` with all its
-    questions, or a name that the caller of `replay_case` knows. ``operations`` are the shortest
-    story that shows it, from the set-up ``start``. ``image`` is compressed; ``names`` and
-    ``others`` are its names and those beside it; ``acked`` must survive as ``judgement`` says;
-    ``choices`` describes the state for people. ``history`` has one list of events a batch.
+    ``engine`` names the opener: ``log`` for writing, ``read`` for reading, ``store`` with all its
+    checks, or a name that the caller of `replay_case` knows. ``operations`` are the shortest story
+    that fails, from the set-up ``start``. ``image`` is compressed; ``names`` are its names,
+    ``others`` those of other files; ``acked`` must survive as ``judgement`` defines; ``choices``
+    describes the state for people. ``history`` has one list of events per batch.
     """
 
     version: int = CASE_VERSION
@@ -103,8 +103,9 @@ class Case(msgspec.Struct, frozen=True, kw_only=True):
 def case_of(
     failure: Failure, *, engine: str = "log", start: str = "", operations: Sequence[str] = ()
 ) -> Case:
-    """Gather everything that a replay of a failure needs."""
-    state, model = failure.state, failure.story.model
+    """Return the case of a failure, with everything that its replay needs."""
+    state = failure.state
+    model = failure.story.model
     image = failure.image if failure.image is not None else bytes(state.image())
     return Case(
         rule=failure.finding.rule,
@@ -127,7 +128,7 @@ def case_of(
 
 
 def case_of_damage(damage: Damage, finding: Finding) -> Case:
-    """Gather everything that a replay of what is wrong with a damaged image needs."""
+    """Return the case of a finding in a damaged image."""
     return Case(
         rule=finding.rule,
         what=finding.what,
@@ -155,42 +156,42 @@ def encode_case(case: Case | MeetingCase) -> bytes:
 
 
 def decode_case(data: bytes) -> Case:
-    """Read a case file. Raises `ValueError` where it is none, or of another version."""
+    """Decode a case file. Raises `ValueError` if the bytes are no case, or of another version."""
     try:
         case = msgspec.msgpack.decode(data, type=Case)
     except msgspec.DecodeError as error:
-        raise ValueError(f"no case of version {CASE_VERSION}: {error}") from error
+        raise ValueError(f"the file is not a case of version {CASE_VERSION}: {error}") from error
     if case.version != CASE_VERSION:
-        raise ValueError(f"case version {case.version}; this reads {CASE_VERSION}")
+        raise ValueError(f"the case has version {case.version}, not {CASE_VERSION}")
     return case
 
 
 def load_case(data: bytes) -> Case | MeetingCase:
-    """Read a case file of either kind. Raises `ValueError` where it is none."""
+    """Decode a case file of either kind. Raises `ValueError` if the bytes are no case."""
     try:
         kind = msgspec.msgpack.decode(data, type=_Kind).kind
         if kind == "image":
             return decode_case(data)
         return msgspec.msgpack.decode(data, type=MeetingCase)
     except msgspec.DecodeError as error:
-        raise ValueError(f"no case: {error}") from error
+        raise ValueError(f"the file is not a case: {error}") from error
 
 
 class _Kind(msgspec.Struct, frozen=True):
-    """What tells the kinds apart: an image does not say."""
+    """The tag that distinguishes the kinds; an image has none."""
 
     kind: str = "image"
 
 
 def replay_saved(case: Case | MeetingCase) -> Finding | Violation | None:
-    """Replay a case of either kind, and return what is still wrong."""
+    """Replay a case of either kind, and return the rule that it still breaks."""
     return replay_meeting(case) if isinstance(case, MeetingCase) else replay_case(case)
 
 
 def replay_case(case: Case, opener: Opener | None = None) -> Finding | None:
-    """Open a case's image once more, and return what is still wrong.
+    """Open a case's image once more, and return the rule that it still breaks.
 
-    ``opener`` stands in for the case's own ``engine``.
+    ``opener`` replaces the case's ``engine``.
     """
     model = case.model()
     opener = opener or _opener(case, model)
@@ -223,8 +224,8 @@ def _story(case: Case | MeetingCase) -> str:
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Replay case files; the exit code is 1 where one is still wrong."""
-    parser = argparse.ArgumentParser(description="Open saved crash images once more.")
+    """Replay case files; the exit code is 1 if a case still breaks a rule."""
+    parser = argparse.ArgumentParser(description="Open saved crash images again.")
     parser.add_argument("files", type=Path, nargs="+")
     wrong = 0
     for path in parser.parse_args(arguments).files:
@@ -233,11 +234,12 @@ def main(arguments: Sequence[str] | None = None) -> int:
         finding = replay_saved(case)
         milliseconds = 1e3 * (time.perf_counter() - started)
         wrong += finding is not None
-        said = f"was {case.rule}: {case.what}"
+        earlier = f"was {case.rule}: {case.what}"
         now = "holds now" if finding is None else f"BROKEN: {finding}"
         sys.stdout.write(
             f"{path.name}: {now} ({milliseconds:.1f} ms)\n"
-            f"    {_story(case)}\n    {said}\n" + (f"    {case.choices}\n" if case.choices else "")
+            f"    {_story(case)}\n    {earlier}\n"
+            + (f"    {case.choices}\n" if case.choices else "")
         )
     return 1 if wrong else 0
 

@@ -1,11 +1,11 @@
 """Damage to one range of bytes, of any length, in closed files and in those of killed writers.
 
 Owns the files that are damaged, the four contents that a range gets (zeros, noise, an older image
-of the file, other bytes of the same file) and the judgement: every acknowledged batch is read as
-it was appended, or the loss is reported: the file is refused, or the report names what was bad.
-Two losses that nothing can report are counted, and stated in docs/reliability.md: the last batch
-of a killed writer, and its last two if an older image stands in a range that holds the newer
-witness too. Leaves out faults of single sectors on top of a crash (`rot`).
+of the file, other bytes of the same file) and the judgement: every acknowledged batch is read as it
+was appended, or the loss is reported: the file is refused, or the report names the damage. Two
+losses that nothing can report are counted, and stated in docs/reliability.md: the last batch of a
+killed writer, and its last two if an older image is in a range that holds the newer witness too.
+Leaves out faults of single sectors on top of a crash (`rot`).
 """
 
 import time
@@ -31,7 +31,7 @@ SYNCS: Final = ("commit", "commit", "always")
 _ACTS: Final = ("small",) * 8 + ("long", "long", "batch", "quarter", "large", "seal", "kill")
 _ACTS_MAX: Final = 30
 _DAMAGES: Final = 60
-"""Damages of one file; then another is made."""
+"""Damages of one file before the next file is recorded."""
 
 _PROBLEMS_MAX: Final = 20
 _RING_END: Final = RING_OFFSET + RING_SIZE
@@ -56,7 +56,7 @@ class Damaged:
 
 @dataclass(frozen=True, slots=True)
 class Range:
-    """The bytes that are damaged, and what they get."""
+    """The bytes that are damaged, and the kind of their new content."""
 
     kind: str
     start: int
@@ -71,7 +71,7 @@ class Range:
 
 @dataclass(slots=True)
 class DamageTally:
-    """What was tried and seen. ``problems`` are sentences; empty means that all was as promised."""
+    """Counts of damages and outcomes. ``problems`` are sentences; empty if every promise held."""
 
     files: int = 0
     closed: int = 0
@@ -96,7 +96,7 @@ class DamageTally:
 
 
 def damage(count: int, *, seed: int = 0) -> DamageTally:
-    """Damage ``count`` ranges, one at a time, and judge what each file is opened as.
+    """Damage ``count`` ranges, one at a time, and judge how each file opens.
 
     A damage that changes nothing is not counted.
     """
@@ -126,7 +126,7 @@ def damage(count: int, *, seed: int = 0) -> DamageTally:
 
 
 def _recorded(source: Random, *, closed: bool) -> Damaged:
-    """Record a writer's life, with an image after each act."""
+    """Record the life of a writer, with an image after each operation."""
     world = World(source.randrange(1 << 30), disk=SimulatedDisk(record=False))
     world.disk.put(PATH, fresh_image())
     session = Session(world, sync=source.choice(SYNCS))
@@ -149,7 +149,7 @@ def _recorded(source: Random, *, closed: bool) -> Damaged:
 
 
 def _drawn(file: Damaged, source: Random) -> Range:
-    """Draw a range: lengths of every order, half of them that end in or behind the ring."""
+    """Draw a range of any magnitude; three in four overlap the ring or start at its end."""
     kind = source.choice(KINDS)
     size = min(SECTOR << source.randint(0, 7), RING_SIZE)
     size = min(RING_SIZE, size + SECTOR * source.randrange(size // SECTOR))
@@ -163,7 +163,8 @@ def _drawn(file: Damaged, source: Random) -> Range:
 
 
 def _inflicted(file: Damaged, damaged: Range, source: Random) -> bytes:
-    start, stop = damaged.start, damaged.stop
+    start = damaged.start
+    stop = damaged.stop
     size = stop - start
     match damaged.kind:
         case "zero":
@@ -171,10 +172,10 @@ def _inflicted(file: Damaged, damaged: Range, source: Random) -> bytes:
         case "noise":
             contents = source.randbytes(size)
         case "older image":
-            # The latest are the likeliest to look like a file that was left so.
+            # The latest images look most like a file that was left so.
             back = min(int(source.expovariate(0.3)), len(file.older) - 1)
-            held = file.older[-1 - back][start:stop]
-            contents = held + file.image[start + len(held) : stop]
+            older = file.older[-1 - back][start:stop]
+            contents = older + file.image[start + len(older) : stop]
         case _:
             place = source.randrange((len(file.image) - size) // SECTOR + 1) * SECTOR
             contents = file.image[place : place + size]
@@ -182,7 +183,7 @@ def _inflicted(file: Damaged, damaged: Range, source: Random) -> bytes:
 
 
 def _outcome(file: Damaged, damaged: Range, image: bytes, oracle: Oracle) -> str:
-    """Open the file and say what became of it. Raises `Finding` if something was lost unsaid."""
+    """Open the file and name the outcome. Raises `Finding` if a loss was not reported."""
     world = World(disk=SimulatedDisk(record=False))
     world.disk.put(PATH, image)
     process = world.disk.process()
@@ -191,12 +192,12 @@ def _outcome(file: Damaged, damaged: Range, image: bytes, oracle: Oracle) -> str
         count = oracle.check(log, acked=0)
     except (Corrupt, Unsupported) as error:
         if error.where is None:
-            raise Finding("O4", f"damage was refused without its place: {error}") from error
+            raise Finding("O4", f"the refusal of damage names no place: {error}") from error
         return "refused"
     except (Finding, StorageFailed):
         raise
     except Exception as error:
-        raise Finding("O4", f"damage was refused as something else: {error!r}") from error
+        raise Finding("O4", f"damage raised an unexpected error: {error!r}") from error
     finally:
         process.kill()
     report = log.report

@@ -1,8 +1,8 @@
-"""The crash test of a workload: all its short stories, then longer ones by chance, on all cores.
+"""The crash test of a workload: all its short stories, then random longer stories, on all cores.
 
-`crash_test` is what ``cerata crash-test`` calls. It records each story on the simulated disk, tries
-its crash states, and judges what recovery makes of them by the oracle, by a replay of the log, and
-by the workload's own check.
+Owns `crash_test`, which ``cerata crash-test`` calls: it records each story on the simulated disk,
+tries its crash states, and checks each recovered store by the oracle, by a replay of the log, and
+by the workload's check.
 """
 
 import os
@@ -28,20 +28,20 @@ from .telling import tell
 from .workload import Workload, load_workload
 
 WHOLE_LENGTH: Final = 3
-"""All sequences of so many operations are tried; longer stories are drawn."""
+"""All sequences up to this many operations are tried; longer stories are drawn."""
 DRAWN_LENGTH_MAX: Final = 12
 PLAN: Final = Plan(exhaustive=4_096, samples=256)
 FAILURES_MAX: Final = 2
-"""Violations told of one story; one bug breaks thousands of states."""
+"""Violations reported of one story; one bug breaks thousands of states."""
 
 _RUNS = count()
 
 
 @dataclass(frozen=True, slots=True)
 class Violation:
-    """A rule that was broken: by which story, in which crash state, and the case that shows it.
+    """A broken rule: the story, the crash state, and the case file.
 
-    ``rule`` is one of the oracle's, ``check`` for the workload's own, ``story`` where an
+    ``rule`` is a rule of the oracle, ``check`` for the workload's check, or ``story`` if an
     operation itself raised.
     """
 
@@ -50,7 +50,7 @@ class Violation:
     operations: tuple[str, ...]
     choices: str = ""
     crash: str = ""
-    """The crash in words; ``choices`` has all that it takes to make it again."""
+    """The crash in words; ``choices`` has everything that rebuilds it."""
     case: str | None = None
 
     def __str__(self) -> str:
@@ -61,17 +61,17 @@ class Violation:
 
 @dataclass(slots=True)
 class CrashReport:
-    """What a crash test did. ``seconds`` are of the clock, ``processor_seconds`` of all cores."""
+    """Counts of a crash test: ``seconds`` of wall time, ``processor_seconds`` of all cores."""
 
     stories: int = 0
     epochs: int = 0
     states: int = 0
     distinct: int = 0
-    """Images of those states that differ."""
+    """Distinct images of those states."""
     recovered: int = 0
-    """Images that recovery was run on: the others have the same in all that it reads."""
+    """Images that were recovered; each of the rest reads like an earlier image."""
     questioned: int = 0
-    """States of whole stores that were asked everything, the workload's check included."""
+    """Distinct states of whole stores that were checked, the workload's check included."""
     longest: int = 0
     """Operations of the longest story."""
     seconds: float = 0.0
@@ -80,7 +80,7 @@ class CrashReport:
 
     @property
     def states_per_second(self) -> float:
-        """States a second of the clock, on all cores together."""
+        """Crash states a second of wall time, on all cores together."""
         return self.states / self.seconds if self.seconds else 0.0
 
     @property
@@ -88,7 +88,7 @@ class CrashReport:
         return self.states / self.processor_seconds if self.processor_seconds else 0.0
 
     def to_dict(self) -> dict[str, JsonValue]:
-        """Return the counts as plain values; ``violations`` is how many there are."""
+        """Return the counts as plain values; ``violations`` is their number."""
         return {
             "states": self.states,
             "violations": len(self.violations),
@@ -102,7 +102,9 @@ class CrashReport:
             "longest_story": self.longest,
             "seconds": round(self.seconds, 1),
             "problems": [str(violation) for violation in self.violations],
-            "cases": [one.case for one in self.violations if one.case is not None],
+            "cases": [
+                violation.case for violation in self.violations if violation.case is not None
+            ],
         }
 
 
@@ -121,13 +123,21 @@ def crash_test(
     cases: Path | None = None,
     progress: Progress | None = None,
 ) -> CrashReport:
-    """Crash a workload's stories until the time is up, and return what was found.
+    """Crash a workload's stories until the time is up, and return the counts and violations.
 
-    ``workload`` is a class, or the path of a file that defines one. All stories of one operation
-    come first, then of two, then of three, then longer ones that ``seed`` draws. ``jobs``
-    processes work at a time, by default one a core; ``progress`` is called after each story.
-    ``cases`` is a folder for the violations' case files. With ``stories_max`` instead of a short
-    time the counts are the same at each run. ``stories`` are run instead of all others.
+    All stories of one operation come first, then of two, then of three, then random longer stories.
+    With ``stories_max`` instead of a short time the counts are the same at each run.
+
+    Args:
+        workload: a class, or the path of a file that defines one workload.
+        budget_seconds: wall time after which no new story begins.
+        jobs: processes that work at a time; by default one per core.
+        seed: seed of the random choices.
+        stories_max: how many stories to run at most; None for no limit.
+        stories: the stories to run; None for all.
+        violations_max: end the test after this many violations.
+        cases: a folder for the case files of violations; None writes none.
+        progress: called with the report after each story.
 
     Raises:
         InvalidInput: the file cannot be loaded.
@@ -154,7 +164,7 @@ def crash_test(
 
 
 def replay(workload: type[Workload], case: Case) -> Finding | None:
-    """Open a saved crash state again, and return what is still wrong with it."""
+    """Open a saved crash state again, and return the rule that it still breaks."""
     judge = Judge(workload)
     judge.model = case.model()
     return replay_case(case, judge.open)
@@ -176,7 +186,7 @@ def _add(report: CrashReport, result: "_Result") -> None:
 def _stories(
     alphabet: Sequence[str], seed: int, stories_max: int | None
 ) -> Iterator[tuple[str, ...]]:
-    """Yield every short story, then longer ones for ever; or the first ``stories_max`` of them."""
+    """Yield every short story, then longer stories without end; at most ``stories_max`` in all."""
     for number, story in enumerate(_all_stories(alphabet, seed)):
         if stories_max is not None and number >= stories_max:
             return
@@ -187,7 +197,7 @@ def _all_stories(alphabet: Sequence[str], seed: int) -> Iterator[tuple[str, ...]
     source = Random(seed)
     for length in range(1, WHOLE_LENGTH + 1):
         whole = list(product(alphabet, repeat=length))
-        # Not in the order of the alphabet: where time runs out, all of it was met.
+        # Shuffled, so that a test that runs out of time has met every operation.
         source.shuffle(whole)
         yield from whole
     while True:
@@ -197,7 +207,7 @@ def _all_stories(alphabet: Sequence[str], seed: int) -> Iterator[tuple[str, ...]
 
 @dataclass(frozen=True, slots=True)
 class _Result:
-    """What one story came to, as plain values that another process can be sent."""
+    """The result of one story, as plain values that a process can send."""
 
     operations: tuple[str, ...]
     tally: Tally
@@ -208,13 +218,13 @@ class _Result:
 
 @dataclass(frozen=True, slots=True)
 class _Setting:
-    """What is the same for all stories of a crash test."""
+    """The settings that all stories of a crash test share."""
 
     workload: type[Workload] | str
     seed: int
     cases: str | None
     run: int
-    """Tells one call from another: what was learned in one is no longer known in the next."""
+    """Distinguishes calls of `crash_test`: a process does not reuse the state of another call."""
 
     def load(self) -> type[Workload]:
         workload = self.workload
@@ -223,7 +233,7 @@ class _Setting:
 
 @dataclass(frozen=True, slots=True)
 class _Bench:
-    """What one process keeps from story to story."""
+    """The state that a process keeps from story to story."""
 
     workload: type[Workload]
     base: bytes
@@ -242,34 +252,36 @@ def _bench(setting: _Setting) -> _Bench:
 
 
 def _crash(setting: _Setting, operations: tuple[str, ...]) -> _Result:
-    """Record one story and try its crash states, in whatever process this is."""
+    """Record one story and try its crash states, in the process of the caller."""
     started = time.process_time()
     bench = _bench(setting)
-    asked = bench.judge.asked
+    asked_before = bench.judge.asked
     try:
         story = record_workload(bench.workload(), operations, bench.base, seed=setting.seed)
-    except Exception as error:  # noqa: BLE001 - told, whatever it is
+    except Exception as error:  # noqa: BLE001 - any error is a violation
         raised = Violation("story", f"{type(error).__name__}: {error}", operations)
         return _Result(operations, Tally(), time.process_time() - started, 0, (raised,))
     bench.judge.model = story.model
     tally = bench.campaign.check(story)
     violations: list[Violation] = []
     for number, failure in enumerate(tally.failures, start=1):
-        case, shown = None, Shrunk(operations, failure)
+        case = None
+        shrunk = Shrunk(operations, failure)
         if number == 1:
-            shown = _shortest(setting, bench, shown)
+            shrunk = _shortest(setting, bench, shrunk)
         if setting.cases is not None:
             case = str(Path(setting.cases) / f"{'-'.join(operations)}.{number}.case")
             saved = case_of(
-                shown.failure, engine=story.name, start="prepared", operations=shown.operations
+                shrunk.failure, engine=story.name, start="prepared", operations=shrunk.operations
             )
             Path(case).write_bytes(encode_case(saved))
-        finding, state = shown.failure.finding, shown.failure.state
+        finding = shrunk.failure.finding
+        state = shrunk.failure.state
         violations.append(
             Violation(
                 finding.rule,
                 finding.what,
-                shown.operations,
+                shrunk.operations,
                 state.describe(),
                 tell(state),
                 case,
@@ -280,13 +292,13 @@ def _crash(setting: _Setting, operations: tuple[str, ...]) -> _Result:
         operations,
         tally,
         time.process_time() - started,
-        bench.judge.asked - asked,
+        bench.judge.asked - asked_before,
         tuple(violations),
     )
 
 
-def _shortest(setting: _Setting, bench: _Bench, shown: Shrunk) -> Shrunk:
-    """Return the shortest story that breaks the same rule, found without any memory."""
+def _shortest(setting: _Setting, bench: _Bench, shrunk: Shrunk) -> Shrunk:
+    """Return the shortest story that breaks the same rule, tried without any memory."""
     judge = Judge(bench.workload)
 
     def recorded(operations: Sequence[str]) -> Story:
@@ -295,8 +307,8 @@ def _shortest(setting: _Setting, bench: _Bench, shown: Shrunk) -> Shrunk:
         return story
 
     return shrink(
-        shown.operations,
-        shown.failure,
+        shrunk.operations,
+        shrunk.failure,
         recorded,
         lambda: Campaign(judge.open, replace(PLAN, seed=setting.seed)),
     )

@@ -30,7 +30,7 @@ In a small store every structure is struck often, in a larger one long loops are
 _MEASURED = 2
 """Undisturbed runs of each read, of which the quickest gives the range of delays."""
 _LATEST = 1.1
-"""The longest delay, as a share of the duration: a few signals come after the read."""
+"""The longest delay, as a share of the duration: a few signals arrive after the read."""
 
 
 @dataclass(slots=True)
@@ -47,16 +47,16 @@ class _Alarm:
         try:
             self.armed = True
             signal.setitimer(signal.ITIMER_REAL, self.delay)
-            found = plain(bench.reads[name](store))
+            value = plain(bench.reads[name](store))
             self.armed = False
-            return found
+            return value
         finally:
             self.armed = False
             signal.setitimer(signal.ITIMER_REAL, 0)
             signal.signal(signal.SIGALRM, before)
 
     def is_behind(self, error: BaseException | None) -> bool:
-        """Tell whether the interrupt led to an error."""
+        """Return whether the interrupt led to an error."""
         while error is not None:
             if error is self.raised:
                 return True
@@ -119,11 +119,11 @@ def _interrupt(count: int, seed: int) -> ReadTally:
 
 def _duration(bench: Bench, name: str) -> float:
     """Return how long a cold read takes, in seconds."""
-    found: list[float] = []
+    durations: list[float] = []
     for _ in range(_MEASURED):
         store = bench.opened()
         started = time.perf_counter()
         answer(bench.reads[name], store)
-        found.append(time.perf_counter() - started)
+        durations.append(time.perf_counter() - started)
         store.close()
-    return min(found)
+    return min(durations)

@@ -1,9 +1,9 @@
 """Rot without a crash: sectors zeroed, bytes flipped, sectors of another copy, foreign bytes.
 
-Owns the damaged images that plain crash states do not contain, and what the oracle demands of them:
-the same data, or a refusal that names the place; never other data, never a silent loss of what
-was proven. The exhaustive sweeps are the engine's tests'; these few kinds are enough to notice a
-check that was left out.
+Owns the damaged images that plain crash states do not contain, and the oracle's demands on them:
+the same data, or a refusal that names the place; never other data, never a silent loss of proven
+events. The exhaustive sweeps are in the engine's tests; these few kinds are enough to notice a
+missing check.
 """
 
 from collections.abc import Callable, Iterator
@@ -23,7 +23,7 @@ from .world import World
 
 
 class Damage(NamedTuple):
-    """An image that no crash leaves: how it came about, and what is asked of it."""
+    """An image that no crash leaves: a description of the damage, and the judgement to apply."""
 
     what: str
     model: Model
@@ -32,7 +32,7 @@ class Damage(NamedTuple):
     judgement: Judgement = LEGAL
 
     def check(self) -> Finding | None:
-        """Open the image and return what is wrong with what is recovered."""
+        """Open the image and return the rule that its recovery breaks."""
         world = World(disk=SimulatedDisk(record=False))
         world.disk.put(PATH, bytearray(self.image))
         process = world.disk.process()
@@ -62,9 +62,10 @@ def final_image(story: Story) -> bytes:
 
 
 def rotten() -> Iterator[Damage]:
-    """Zero each used sector and flip a byte in it.
+    """Zero each used sector, and flip a byte in it.
 
-    The last record proves all before it, so only the last may be missing, and must be reported.
+    The last record proves all records before it, so only the last may be missing, and the loss must
+    be reported.
     """
     story = record(("small", "long", "batch", "small"))
     image = final_image(story)
@@ -104,7 +105,7 @@ def unwitnessed() -> Iterator[Damage]:
 
 
 def ranges() -> Iterator[Damage]:
-    """Zero each end of a closed file's ring, and each with a witness: all of it was proven."""
+    """Zero each end of a closed file's ring, with and without a witness: all events were proven."""
     story = record(("small", "long", "batch", "reopen", "small", "reopen"))
     image = final_image(story)
     head = len(story.model.events)
@@ -121,10 +122,10 @@ def ranges() -> Iterator[Damage]:
 
 
 def strangers() -> Iterator[Damage]:
-    """Bytes that verify elsewhere: of a diverged copy, of another store, of another place.
+    """Bytes that verify elsewhere: from a diverged copy, another store, or another place.
 
-    A grown file may show blocks of a deleted one, and a torn record the inside of its payload,
-    which may be a whole store. All of it stands past what was acknowledged: a legal crash.
+    A grown file may show blocks of a deleted file, and a torn record the inside of its payload,
+    which may be a whole store. All of these bytes lie past the acknowledged end: a legal crash.
     """
     ours = record(("small", "small"))
     fork = final_image(record(("small",) * 10, seed=5))
@@ -144,11 +145,11 @@ def strangers() -> Iterator[Damage]:
 
 
 def leavings() -> Iterator[Damage]:
-    """Records that were cut lie in the ring still; they must never be taken for new ones.
+    """Records that were cut still lie in the ring; recovery must never take them for new records.
 
-    Of an unsynced group the second record is torn and the later ones are whole. What is appended
-    after the cut is shorter than what stood there, so the later ones keep their place: and whoever
-    opens then finds no more than that, and nothing to cut.
+    The second record of an unsynced group is torn and the later records are whole. The record
+    appended after the cut is shorter than the torn record, so the later records keep their place:
+    the next opener must find only the appended record, and nothing to cut.
     """
     story = record(("small", "long", "small", "small"), sync=1 << 20)
     image = bytearray(final_image(story))

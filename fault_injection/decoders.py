@@ -1,9 +1,9 @@
-"""A hostile file: who writes one can make every check in it hold, so nothing may rest on them.
+"""Hostile files: an attacker can make every check in a file hold, so no check may be trusted.
 
-Owns a file with every kind of structure whose checks always hold, patches to its bytes, and what
-may come of reading it: typed errors or whatever is decoded; never another error, a hang, memory
-without bound, or code that runs. `fuzz` draws patches by itself;
-`explore` has atheris look for them.
+Owns a file with every kind of structure whose checks always hold, patches to its bytes, and the
+permitted results of reading it: typed errors or decoded data; never another error, a hang,
+unbounded memory, or code that runs. `fuzz` draws random patches; `explore` lets atheris search for
+them.
 """
 
 import sys
@@ -37,18 +37,18 @@ MEMORY_MAX = 64 << 20
 
 
 class Patch(msgspec.Struct, frozen=True, array_like=True):
-    """Bytes that are put at an offset, which counts from the file's start and wraps at its end."""
+    """Bytes to write at an offset, which counts from the file's start and wraps at its end."""
 
     offset: int
     data: bytes
 
 
 class Unwanted(Exception):
-    """A hostile file did what it must not: what, and where."""
+    """Reading a hostile file had a forbidden effect."""
 
 
 class _Blind:
-    """A hasher for which all is the same, so that every check holds."""
+    """A hasher with a constant digest, so that every check holds."""
 
     def update(self, _: object) -> "_Blind":
         return self
@@ -59,7 +59,7 @@ class _Blind:
 
 @contextmanager
 def blind() -> Generator[None, None, None]:
-    """Have every check of the format hold, in all modules of the engine."""
+    """Make every check of the format hold, in all modules of the engine."""
     real = checks.begin_check
     with ExitStack() as stack:
         for name, module in sorted(sys.modules.items()):
@@ -99,7 +99,7 @@ def specimen() -> bytes:
 
 
 def patched(patches: Iterable[Patch]) -> bytes:
-    """Return the specimen with some bytes of it put anew."""
+    """Return the specimen with some of its bytes replaced."""
     data = bytearray(specimen())
     for patch in patches:
         offset = patch.offset % len(data)
@@ -108,12 +108,12 @@ def patched(patches: Iterable[Patch]) -> bytes:
 
 
 def read_everything(data: bytes) -> int:
-    """Open a file whose checks all hold, read all that is in it, verify and salvage it.
+    """Open a file whose checks all hold, read all of its events, verify and salvage it.
 
-    Returns how many typed errors that gave. Raises `Unwanted`.
+    Returns the number of typed errors. Raises `Unwanted`.
     """
     refused = 0
-    # Of this process's own: how busy the machine is, is not the file's doing.
+    # Processor time, since the load of the machine is not the file's doing.
     started = time.process_time()
     for salvage in (False, True):
         environment = Environment(_storage(data), VirtualClock(), SeededBytes("reader"))
@@ -149,11 +149,11 @@ def _read(log: Log, *, salvage: bool) -> int:
 
 
 _CODE = frozenset({"compile", "exec", "marshal.loads", "pickle.find_class"})
-"""What the interpreter tells an audit hook when bytes become code."""
+"""The audit events by which the interpreter reports that bytes become code."""
 
 
 class _Guard:
-    """An audit hook that refuses code while it is on; one cannot be removed again."""
+    """An audit hook that refuses code while it is on; Python cannot remove a hook."""
 
     def __init__(self) -> None:
         self.on = False
@@ -169,7 +169,7 @@ _guard = cache(_Guard)
 
 @contextmanager
 def _no_code() -> Generator[None, None, None]:
-    """Have whatever makes code of bytes raise."""
+    """Raise if the interpreter turns bytes into code."""
     guard = _guard()
     guard.on = True
     try:
@@ -180,7 +180,7 @@ def _no_code() -> Generator[None, None, None]:
 
 @dataclass(slots=True)
 class FuzzTally:
-    """What was tried and seen. ``problems`` are sentences; ``finds`` the patches that led there."""
+    """Counts of a run. ``problems`` are sentences; ``finds`` the patches that caused them."""
 
     files: int = 0
     refused: int = 0
@@ -202,7 +202,7 @@ _NUMBERS = (0, 1, 2, 255, 1 << 15, 1 << 16, (1 << 31) - 1, 1 << 32, (1 << 63) - 
 
 
 def draw(random: Random, used: Sequence[int]) -> list[Patch]:
-    """Draw a few patches: bytes, numbers that are edges of something, pieces of elsewhere."""
+    """Draw a few patches: random bytes, edge values of integers, pieces of other places."""
     patches: list[Patch] = []
     for _ in range(random.choice((1, 1, 1, 2, 4))):
         offset = random.choice(used)
@@ -224,9 +224,10 @@ def draw(random: Random, used: Sequence[int]) -> list[Patch]:
 
 def fuzz(count: int, *, seed: int = 0, problems_max: int = 20) -> FuzzTally:
     """Read ``count`` hostile files, drawn by ``seed``."""
-    tally, random = FuzzTally(), Random(seed)
+    tally = FuzzTally()
+    random = Random(seed)
     used = [offset for offset, byte in enumerate(specimen()) if byte]
-    # What is loaded at first use is loaded here, where code may still be made of bytes.
+    # Load every lazy module now, while bytes may still become code.
     with blind():
         Log.open(
             PATH, environment=Environment(_storage(specimen())), mode="r", salvage=True
@@ -237,7 +238,8 @@ def fuzz(count: int, *, seed: int = 0, problems_max: int = 20) -> FuzzTally:
         while tally.files < count and len(tally.problems) < problems_max:
             patches = draw(random, used)
             tracemalloc.reset_peak()
-            before, started = tracemalloc.get_traced_memory()[0], time.process_time()
+            before = tracemalloc.get_traced_memory()[0]
+            started = time.process_time()
             tally.files += 1
             try:
                 tally.refused += read_everything(patched(patches)) > 0

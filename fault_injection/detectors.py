@@ -1,7 +1,7 @@
-"""The parts of the harness that may notice a bug, and planted bugs held against them.
+"""The checks of the harness that may notice a bug, and their run against planted bugs.
 
-Owns how every story is recorded afresh, the damage checks, and `detect`. Leaves out what the bugs
-are (`plants`) and running everything once and counting (`report`).
+Owns the fresh recording of every story, the damage checks, and `detect`. Leaves out the catalogue
+of bugs (`plants`) and the full run with its counts (`report`).
 """
 
 from collections.abc import Callable, Iterator, Sequence
@@ -27,22 +27,22 @@ _QUICK_PLAN: Final = Plan(exhaustive=128, samples=12, tears=24, pair_drops=12)
 """For planted bugs: there are many, and each breaks many states."""
 
 CANARY: Final = "believe a record's body unchecked"
-"""A bug that no monitor sees: a crash state and the oracle are needed to notice it."""
+"""A bug that no monitor notices: noticing it takes a crash state and the oracle."""
 
 PAIRS: Final = (("small", "backup"), ("small", "checkpoint"))
-"""Operations that do nothing worth crashing to an empty store."""
+"""Operations that change too little in an empty store to be worth crashing alone."""
 
 
 class Blind(AssertionError):
-    """The harness did not notice a bug that was planted for it to be noticed."""
+    """The harness did not notice a bug that was planted as a test of the harness."""
 
 
 Recording: TypeAlias = Callable[[], Story]
-"""Records one story afresh, under the ordering monitor; raises what breaks meanwhile."""
+"""Records one story afresh, under the ordering monitor; raises any error of the run."""
 
 
 def recordings(length_max: int) -> dict[str, Recording]:
-    """Return how to record every story of the smoke, by its name."""
+    """Return the recording of every story of the smoke test, by name."""
 
     def creation() -> Story:
         return record_creation(monitor=OrderingMonitor(FileGeometry()))
@@ -50,27 +50,29 @@ def recordings(length_max: int) -> dict[str, Recording]:
     def acting(acts: Sequence[str], sync: str | int) -> Story:
         return record(acts, sync=sync, monitor=OrderingMonitor(FileGeometry()))
 
-    found: dict[str, Recording] = {"creation": creation}
+    by_name: dict[str, Recording] = {"creation": creation}
     pairs = PAIRS if length_max < 2 else ()
     short = ((acts, "commit") for acts in (*sequences(length_max), *pairs))
     for acts, sync in (*STORIES, *short):
-        found[f"{' '.join(acts)} (sync={sync})"] = partial(acting, acts, sync)
-    return found
+        by_name[f"{' '.join(acts)} (sync={sync})"] = partial(acting, acts, sync)
+    return by_name
 
 
 def canary() -> str:
-    """Plant one bug, and return how the smallest crash test notices it.
+    """Plant one bug, and return the finding by which the smallest crash test notices it.
 
-    Whoever is told that nothing was found is told as well that something would have been.
+    A run without findings is evidence only if the harness can find a bug.
 
     Raises:
-        Blind: it was not noticed: the harness finds nothing, whatever there is to be found.
+        Blind: the bug was not noticed: the harness finds no bug at all.
     """
     fresh_image()
     with BY_NAME[CANARY].planted():
         noticed = _first_failure()
     if noticed is None or _first_failure() is not None:
-        raise Blind(f"the canary lives: nobody notices that records are not checked ({CANARY})")
+        raise Blind(
+            f"the canary lives: the harness does not notice that records are unchecked ({CANARY})"
+        )
     return noticed
 
 
@@ -80,21 +82,21 @@ def _first_failure() -> str | None:
 
 
 def detect(plant: Plant) -> str | None:
-    """Plant a bug and return what notices it first, or None where nothing does.
+    """Plant a bug and return the first new problem, or None if no check notices the bug.
 
-    What the engine gets wrong without the bug does not count.
+    Problems that the engine has without the bug do not count.
     """
-    # The stores that everything starts from are made before anything is planted.
+    # Build the stores that stories start from before the bug is planted.
     fresh_image()
     fresh_image(7)
-    # What a recovery with the bug made of an image is nothing to go by without it.
+    # Outcomes of a recovery with the bug must not serve for one without the bug.
     broken = Memory()
     for part in PARTS[plant.detector]():
         with plant.planted():
             noticed = part(broken)
         if noticed:
-            known = part(Memory())
-            new = [problem for problem in noticed if problem not in known]
+            baseline = part(Memory())
+            new = [problem for problem in noticed if problem not in baseline]
             if new:
                 return new[0]
     return None
@@ -103,7 +105,7 @@ def detect(plant: Plant) -> str | None:
 def _story(recording: Recording, memory: Memory) -> list[str]:
     try:
         story = recording()
-    except Exception as error:  # noqa: BLE001 - told, whatever it is
+    except Exception as error:  # noqa: BLE001 - any error is a notice
         return [repr(error)]
     campaign = Campaign(
         recover,
@@ -118,14 +120,14 @@ def _story(recording: Recording, memory: Memory) -> list[str]:
 
 
 def _damaged(images: Callable[[], Iterator[Damage]], _: Memory) -> list[str]:
-    return _checked(lambda: (found for damage in images() if (found := damage.check())), _)
+    return _checked(lambda: (finding for damage in images() if (finding := damage.check())), _)
 
 
 def _checked(check: Callable[[], Iterator[Finding]], _: Memory) -> list[str]:
-    """Run a check and return its problems, whatever they are."""
+    """Run a check and return its problems, an error that it raises included."""
     try:
         return [str(finding) for finding in check()]
-    except Exception as error:  # noqa: BLE001 - told, whatever it is
+    except Exception as error:  # noqa: BLE001 - any error is a notice
         return [repr(error)]
 
 
@@ -135,10 +137,10 @@ def _schedules(meeting: Meeting, _: Memory) -> list[str]:
 
 
 Part: TypeAlias = Callable[[Memory], list[str]]
-"""Returns what it notices; ``memory`` is shared by all parts that run against one engine."""
+"""Returns the problems that it notices; all parts that run against one engine share the memory."""
 
 PARTS: Final[dict[str, Callable[[], list[Part]]]] = {
-    # The shortest first: most bugs need no more, and a longer story has more states.
+    # The shortest first: they notice most bugs, and a longer story has more states.
     "stories": lambda: [
         partial(_story, recording)
         for _, recording in sorted(recordings(1).items(), key=lambda item: len(item[0]))
@@ -147,4 +149,4 @@ PARTS: Final[dict[str, Callable[[], list[Part]]]] = {
     "schedules": lambda: [partial(_schedules, meeting) for meeting in LIVES.values()],
     "promises": lambda: [partial(_checked, check) for check in PROMISES],
 }
-"""What is run to notice a bug, by the name of its detector."""
+"""The checks to run, by the name of the detector."""

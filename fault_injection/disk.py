@@ -1,8 +1,8 @@
-"""A disk in memory that several simulated processes share, and that remembers everything.
+"""A disk in memory that several simulated processes share, and that records every operation.
 
 Owns `SimulatedDisk` (the bytes, names, locks and the trace), `SimulatedProcess` (a `Storage`) and
-`SimulatedFile` (a `StorageFile`). Leaves out crashes: the disk always does what it is told; what
-a power loss could have left of it is derived from the trace afterwards.
+`SimulatedFile` (a `StorageFile`). Leaves out crashes: the disk always obeys; the states that a
+power loss may leave are derived from the trace afterwards.
 
 Invariants:
 - a file belongs to the process that opened it, and a lock to the open file (OFD semantics);
@@ -52,14 +52,14 @@ class Node:
         self.holders: dict[LockName, dict[int, bool]] = {name: {} for name in _LOCKS}
         self.changes = [0] * len(_LOCKS)
         self.bad: dict[int, int] = {}
-        """Sectors that cannot be read, and how many more times; below 0 for ever."""
+        """Sectors that cannot be read, with the remaining failures of each; below 0 for ever."""
         self.met = 0
-        """How many reads met one of these."""
+        """How many reads touched a bad sector."""
         self.sync_errors = 0
-        """Syncs that failed; each open file hears of it once, as on Linux."""
+        """Syncs that failed; each open file reports a failure once, as on Linux."""
 
     def check_readable(self, offset: int, size: int) -> None:
-        """Refuse a read that meets a bad sector, and let that be one of its failures."""
+        """Raise if a read touches a bad sector, and count down the failures of that sector."""
         for sector in range(offset // SECTOR, -(-(offset + size) // SECTOR)):
             left = self.bad.get(sector, 0)
             if left:
@@ -70,25 +70,25 @@ class Node:
 
 
 class SimulatedDisk:
-    """Files, names and locks, and the trace of everything that happened to them.
+    """Files, names and locks, and the trace of every operation on them.
 
-    ``record=False`` keeps no trace, for recoveries that are only looked at.
+    ``record=False`` keeps no trace, for recoveries that are only read.
     """
 
     def __init__(self, *, record: bool = True) -> None:
         self.trace: list[AnyOperation] = []
         self.names: dict[str, Node] = {}
         self.step = ""
-        """Label that operations carry from here on; a workload sets it."""
+        """The label of all operations from here on; a workload sets it."""
         self.turn: Callable[[SimulatedProcess, str], None] | None = None
         """Called before each operation with the process and the operation's name."""
         self.recording = record
         self.fail_sync = 0
-        """The sync that fails, counted from the next one; 0 for none."""
+        """The sync that fails, counted from the next sync; 0 for none."""
         self.operations = 0
-        """How many operations all processes did, reads included."""
+        """The number of operations of all processes, reads included."""
         self.reading: Reading | None = None
-        """Notes what is read of the file that was there from the start, if anybody asks."""
+        """Records the reads of the file that was there from the start; None records nothing."""
         self._nodes = 0
         self._processes = 0
 
@@ -107,9 +107,9 @@ class SimulatedDisk:
         return Node(self._nodes, data)
 
     def acknowledge(self, seq: int, process: str = "", node: int = 0) -> None:
-        """Note that a caller was told that everything up to ``seq`` is durable.
+        """Record that a caller received an acknowledgement of all events up to ``seq``.
 
-        ``node`` is the inode of the file that was meant, or 0 where there is one only.
+        ``node`` is the inode of the acknowledged file, or 0 if there is only one file.
         """
         if self.recording:
             self.trace.append(Mark(process=process, step=self.step, node=node, label=ACK, seq=seq))
@@ -136,9 +136,9 @@ class SimulatedFile:
             raise ProcessKilled
         if not self._open:
             raise Closed(
-                f"Cannot {doing}: closed meanwhile",
+                f"The file was closed before this {doing}",
                 where=f"inode {self._node.number}",
-                remedy="Open it again.",
+                remedy="Open the file again.",
             )
         if doing != "lock" and process.refused_locks:
             process.refused_locks.clear()
@@ -172,10 +172,10 @@ class SimulatedFile:
 
     def write_at(self, offset: int, data: Buffer) -> None:
         self._begin_write("write")
-        held = self._node.data
-        if offset > len(held):
-            held.extend(bytes(offset - len(held)))
-        held[offset : offset + len(data)] = data
+        content = self._node.data
+        if offset > len(content):
+            content.extend(bytes(offset - len(content)))
+        content[offset : offset + len(data)] = data
         disk = self._disk
         if disk.reading is not None:
             disk.reading.wrote(offset, len(data))
@@ -192,13 +192,14 @@ class SimulatedFile:
 
     def sync(self) -> None:
         self._begin("sync")
-        disk, node = self._disk, self._node
+        disk = self._disk
+        node = self._node
         failing = disk.fail_sync == 1
         disk.fail_sync = max(0, disk.fail_sync - 1)
         if failing:
             node.sync_errors += 1
         elif self._sync_errors < node.sync_errors:
-            # Another's sync failed since: this file hears of it once, and believes nothing more.
+            # A sync of another open file failed since; this file reports that once.
             self._sync_errors = node.sync_errors
             raise self._sync_refused()
         if disk.recording:
@@ -223,14 +224,14 @@ class SimulatedFile:
 
     def set_size(self, size: int) -> None:
         self._begin_write("resize")
-        held = self._node.data
+        content = self._node.data
         disk = self._disk
         if disk.reading is not None:
-            disk.reading.resized(len(held), size)
-        if size < len(held):
-            del held[size:]
+            disk.reading.resized(len(content), size)
+        if size < len(content):
+            del content[size:]
         else:
-            held.extend(bytes(size - len(held)))
+            content.extend(bytes(size - len(content)))
         if disk.recording:
             disk.trace.append(
                 SetSize(
@@ -277,7 +278,7 @@ class SimulatedFile:
             )
 
     def release(self, name: LockName) -> None:
-        """Drop a lock without passing through the scheduler, as the kernel does for the dead."""
+        """Drop a lock without the scheduler, as the kernel does for a dead process."""
         if self._node.holders[name].pop(id(self), None) is not None:
             self._node.changes[name] += 1
 
@@ -291,7 +292,7 @@ class SimulatedFile:
         self.abandon()
 
     def abandon(self) -> None:
-        """Release the locks and forget the file; nothing is flushed."""
+        """Release the locks and forget the file; no data is flushed."""
         self._open = False
         for name in _LOCKS:
             self.release(name)
@@ -307,10 +308,10 @@ class SimulatedProcess:
         self.killed = False
         self.files: set[SimulatedFile] = set()
         self.refused_locks: dict[tuple[Node, LockName], int] = {}
-        """Locks tried in vain since anything else was done, with their change counts then."""
+        """Locks refused since the last other operation, with their change counts then."""
 
     def kill(self) -> None:
-        """End the process at once: locks fall, writes stay, nothing is closed."""
+        """End the process at once: its locks are free, its writes remain, and nothing is closed."""
         if self.killed:
             return
         self.killed = True
@@ -320,7 +321,7 @@ class SimulatedProcess:
             self.disk.trace.append(Kill(process=self.name, step=self.disk.step))
 
     def after_lock(self, node: Node, name: LockName, *, got: bool) -> None:
-        """Remember what the process waits for, so a scheduler need not wake it in vain."""
+        """Remember which locks the process waits for, so that a scheduler can skip the process."""
         if got:
             self.refused_locks.clear()
         else:
@@ -356,7 +357,7 @@ class SimulatedProcess:
         node = self.disk.names.get(path)
         if node is None:
             raise NotFound(
-                "There is no such file", where=path, remedy="Check the path for a typing error."
+                "The file does not exist", where=path, remedy="Check the path for a typing error."
             )
         return node
 

@@ -1,8 +1,8 @@
-"""Crashes in the middle of remembering a document: called again, it goes on where it stopped.
+"""Crashes while a document is remembered: a second call completes the first.
 
-Owns the story of documents under one URI, each in place of the one before and of several batches,
-and what must hold after any crash in it: remembering the last one again leaves each of its
-passages there once, the others closed, and the projections equal to a replay of the log.
+Owns the story of documents under one URI, each in place of the previous one and of several batches,
+and the check after any crash in it: if the last document is remembered again, each of its passages
+is there once, all other passages are closed, and the projections equal a replay of the log.
 """
 
 from collections import Counter
@@ -26,12 +26,12 @@ URI: Final = "notes/plan.md"
 
 
 def sectioned(title: str, count: int) -> str:
-    """Return a Markdown text of so many passages."""
+    """Return a Markdown text of ``count`` passages."""
     return "".join(f"# {title} {number}\n\nWhat {title} says.\n" for number in range(count))
 
 
 def record_documents(texts: Sequence[str], monitor: OrderingMonitor) -> Story:
-    """Remember one text after the other under one URI, in a store of its own."""
+    """Remember one text after the other under one URI, in a new store."""
     world = World()
     world.disk.put(PATH, fresh_image())
     process = world.disk.process()
@@ -49,7 +49,7 @@ def record_documents(texts: Sequence[str], monitor: OrderingMonitor) -> Story:
 
 
 def remember_again(state: CrashState, story: Story, text: str) -> Tally:
-    """Open what a crash left, remember the last document once more, and look at the memory."""
+    """Open a crash state, remember the last document once more, and check the memory."""
     tally = Tally()
     world = crashed_world(state)
     try:
@@ -57,8 +57,8 @@ def remember_again(state: CrashState, story: Story, text: str) -> Tally:
             store.remember(text, uri=URI)
             _check(store, text)
             if store.remember(text, uri=URI).added:
-                raise Finding("O2", "what was remembered already was stored again")
-    except Exception as error:  # noqa: BLE001 - whatever it is, the document is not there
+                raise Finding("O2", "passages that were stored already were stored again")
+    except Exception as error:  # noqa: BLE001 - after any error the document is not there
         finding = error if isinstance(error, Finding) else Finding("O5", repr(error))
         named = replace(story, name=f"{story.name}, remembered again")
         tally.failures.append(Failure(state, finding, named))
@@ -73,15 +73,17 @@ def _open(world: World, process: SimulatedProcess, monitor: OrderingMonitor | No
 def _check(store: Store, text: str) -> None:
     documents = list(store.frames())
     if len(documents) != 1 or documents[0].uri != URI:
-        raise Finding("O2", f"{len(documents)} documents are current, not one")
+        raise Finding("O2", f"{len(documents)} documents are current, not 1")
     passages = [text[passage.start : passage.end] for passage in split_passages(text)]
     chunks = [frame for frame in store.frames(include_chunks=True) if frame.parent is not None]
     there = Counter((frame.chunk_index, frame.text) for frame in chunks)
     if there != Counter(enumerate(passages)):
-        raise Finding("O1", f"{len(passages)} passages were remembered; there are {len(chunks)}")
+        raise Finding(
+            "O1", f"{len(passages)} passages were remembered; the store has {len(chunks)}"
+        )
     if any(chunk.parent != documents[0].id for chunk in chunks):
         raise Finding("O2", "a chunk of another document is current")
     if store.content(documents[0].id).decode() != text:
-        raise Finding("O2", "the document's text is another than was remembered")
+        raise Finding("O2", "the document's text differs from the remembered text")
     if store.digests() != store.digests(replay=True):
         raise Finding("O6", "the projections differ from a replay of the log")

@@ -1,8 +1,8 @@
-"""What a draft must look like on disk, worked out without the engine's codec.
+"""The expected bytes of a draft on disk, computed without the engine's codec.
 
-Owns the second opinion on payload bytes: an array of scope, actor, correlation, key, arguments
-and body; a body's fields in their declared order without those that have their default; every
-map inside in the order of its names. Same value, same bytes: that is what a digest stands on.
+Owns the second opinion on payload bytes: an array of scope, actor, correlation, key, arguments and
+body; a body's fields in their declared order, without each field that has its default; every map
+inside in the order of its names. Digests rely on the rule that equal values have equal bytes.
 """
 
 from collections.abc import Sequence
@@ -19,14 +19,14 @@ from .oracle import Finding
 
 @dataclass(frozen=True, slots=True)
 class Written:
-    """One batch that a workload appended, as it was handed to the log."""
+    """One batch that a workload appended, as passed to the log."""
 
     drafts: tuple[Draft, ...]
     key: str | None = None
 
 
 def expected_payload(draft: Draft, key: str | None) -> bytes:
-    """Return the payload bytes that a draft must become; no workload gives arguments."""
+    """Return the payload bytes of a draft; no workload passes arguments."""
     envelope: list[Packable] = [
         [list(pair) for pair in draft.scope],
         draft.actor,
@@ -49,7 +49,8 @@ def _pack_body(body: EventBody) -> bytes:
         if value != default or type(value) is not type(default):
             pieces.append(pack(field.encode_name) + pack(_plain(value)))
     # The header has room for all the fields that the type declares, however few are left: msgspec
-    # writes it before it knows their number. Longer than it need be, and the same every time.
+    # writes it before it knows their number. So it may be longer than necessary, but always the
+    # same.
     if len(msgspec.structs.fields(body)) < 16:
         return bytes([0x80 | len(pieces)]) + b"".join(pieces)
     return b"\xde" + len(pieces).to_bytes(2, "big") + b"".join(pieces)
@@ -66,11 +67,11 @@ def _plain(value: object) -> Packable:
         return [_plain(item) for item in cast("list[object]", value)]
     if value is None or isinstance(value, bool | int | float | str | bytes):
         return value
-    raise TypeError(f"{type(value).__name__} is nothing that an event holds")
+    raise TypeError(f"a value in an event must be plain, not {type(value).__name__}")
 
 
 def check_written(events: Sequence[ModelEvent], written: Sequence[Written]) -> None:
-    """Check that the events read back from an undisturbed run are what was appended.
+    """Check that an undisturbed run reads back exactly the events that were appended.
 
     Raises:
         Finding: an event is missing, invented, changed, or not encoded deterministically.
@@ -81,7 +82,7 @@ def check_written(events: Sequence[ModelEvent], written: Sequence[Written]) -> N
         for index, draft in enumerate(batch.drafts)
     ]
     if len(events) != len(expected):
-        raise Finding("O1", f"{len(expected)} events were appended, {len(events)} are there")
+        raise Finding("O1", f"{len(expected)} events were appended, {len(events)} were read")
     recorded = 0
     for event, (draft, index, count, batch) in zip(events, expected, strict=True):
         body = draft.body
@@ -90,9 +91,9 @@ def check_written(events: Sequence[ModelEvent], written: Sequence[Written]) -> N
             if isinstance(body, UnknownBody)
             else (body.wire_name, body.wire_version)
         )
-        found = (event.type, event.version, event.index, event.count, event.causation)
-        if found != (*kind, index, count, draft.causation):
-            raise Finding("O2", f"event {event.seq} came back as {found}")
+        header = (event.type, event.version, event.index, event.count, event.causation)
+        if header != (*kind, index, count, draft.causation):
+            raise Finding("O2", f"event {event.seq} was read as {header}")
         first = index == 0
         payload = expected_payload(draft, batch.key if first else None)
         if event.payload != payload:

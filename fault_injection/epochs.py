@@ -1,13 +1,13 @@
-"""Cuts a trace at the syncs, and lists what each sector may hold after a power loss.
+"""Cuts a trace at the syncs, and lists the possible contents of each sector after a power loss.
 
 Between two syncs of a file (an *epoch*), a disk may have persisted any version of each touched
-sector since the first. Looking at the end of each epoch covers every crash instant inside it: what
-a power loss can leave earlier is a subset of what it can leave later. The lower bound for all
-states of an epoch is the highest acknowledgement before its closing sync. (The reduction follows
-the persistence models of ALICE, OSDI 2014.)
+sector since the first. The end of each epoch covers every crash instant inside it: the states that
+a power loss can leave earlier are a subset of those that it can leave later. The lower bound for
+all states of an epoch is the highest acknowledgement before its closing sync. (The reduction
+follows the persistence models of ALICE, OSDI 2014.)
 
-The names of files are durable when their folder was synced; until then each change of one may be
-lost by itself (`Naming`). Leaves out which combinations are tried (`states`).
+The names of files are durable when their folder was synced; until then each change of a name may be
+lost independently (`Naming`). Leaves out which combinations are tried (`states`).
 """
 
 from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
@@ -24,8 +24,8 @@ _ZERO_SECTOR = bytes(SECTOR)
 def sector_digest(number: int, content: bytes) -> int:
     """Return a 128-bit digest of a sector in its place; 0 for a sector of zeros.
 
-    Images are told apart by the XOR of these: a state differs from its epoch's base in a few
-    sectors, so its digest costs a few XORs instead of hashing the whole image.
+    The XOR of these digests identifies an image: a state differs from its epoch's base in a few
+    sectors, so its digest costs a few XORs instead of a hash of the whole image.
     """
     if content == _ZERO_SECTOR:
         return 0
@@ -42,8 +42,8 @@ def sector_digests(image: bytes | bytearray) -> list[int]:
 def image_digest(image: bytes | bytearray) -> int:
     """Return the XOR of the digests of all sectors."""
     digest = 0
-    for one in sector_digests(image):
-        digest ^= one
+    for sector in sector_digests(image):
+        digest ^= sector
     return digest
 
 
@@ -54,10 +54,10 @@ def _digest_of(image: bytes | bytearray, number: int) -> int:
 
 @dataclass(frozen=True, slots=True)
 class SectorHistory:
-    """What one touched sector held: at the epoch's start, then after each write that changed it.
+    """The versions of one touched sector: at the epoch's start, then after each write to it.
 
-    ``deltas[v]`` turns the base image's digest into that with version ``v``. ``writes[v-1]`` is
-    the index, among the epoch's writes, of the one that made version ``v``.
+    ``deltas[v]`` turns the base image's digest into that with version ``v``. ``writes[v-1]`` is the
+    index, among the epoch's writes, of the write that produced version ``v``.
     """
 
     number: int
@@ -68,9 +68,9 @@ class SectorHistory:
 
 @dataclass(frozen=True, slots=True)
 class Naming:
-    """The names that a power loss may leave: those of the file, and those of any others.
+    """The names that a power loss may leave: those of the file, and those of other files.
 
-    ``acked`` is the seq that must survive where these are the names.
+    ``acked`` is the seq that must survive if these are the names.
     """
 
     own: tuple[str, ...]
@@ -79,20 +79,20 @@ class Naming:
 
 
 Kept: TypeAlias = Callable[[int], bool]
-"""Tells whether a sync that failed kept what was written to a sector, by its number."""
+"""Returns whether a failed sync persisted the writes to a sector, given its number."""
 
 NAME_CHANGES_MAX = 5
-"""Changes of names of which every subset is tried; of more, each prefix and each single loss."""
+"""Up to this many changes of names, every subset is tried; beyond, each prefix and single loss."""
 
 
 @dataclass(frozen=True, slots=True)
 class Epoch:
-    """Everything that may matter for a power loss between two syncs of one file.
+    """Everything that decides the states of a power loss between two syncs of one file.
 
     ``base`` is the durable image before, ``sizes`` every size the file had, ``base``'s first.
-    ``acked`` is the seq that must survive; ``acked_at`` the same before each write (for a
-    process kill, which loses nothing). ``labels`` names the step of each write. ``naming`` are the
-    names at the end, all changes kept; ``namings`` what they may be where some were lost.
+    ``acked`` is the seq that must survive; ``acked_at`` the same before each write (for a process
+    kill, which loses nothing). ``labels`` names the step of each write. ``naming`` are the names at
+    the end with all changes; ``namings`` the possible names after the loss of some changes.
     """
 
     node: int
@@ -115,13 +115,15 @@ class Epoch:
 
     @property
     def likeness(self) -> Hashable:
-        """Equal for two epochs of any traces if they have the same images and bounds.
+        """A key that is equal for two epochs of any traces if they have the same images and bounds.
 
-        The digests stand for what the sectors hold.
+        The digests represent the contents of the sectors.
         """
-        sectors = tuple((one.number, one.deltas, one.writes) for one in self.sectors)
-        bounds = self.acked, self.acked_at, self.labels
-        names = self.naming, self.namings
+        sectors = tuple(
+            (history.number, history.deltas, history.writes) for history in self.sectors
+        )
+        bounds = (self.acked, self.acked_at, self.labels)
+        names = (self.naming, self.namings)
         return self.base_digest, len(self.base), self.sizes, sectors, bounds, names
 
     @property
@@ -134,10 +136,10 @@ class Epoch:
 
 
 class _Recorder:
-    """Gathers one epoch while the trace is walked.
+    """Collects one epoch during the walk over the trace.
 
-    ``live`` is what reads see; ``lost`` are the sectors of which the disk holds something else,
-    since a sync failed: it has that until they are written again.
+    ``live`` is the content that reads return; ``lost`` maps sectors to the older content that the
+    disk holds since a sync failed, until the sector is written again.
     """
 
     def __init__(
@@ -153,10 +155,10 @@ class _Recorder:
         self.lost = lost
         self.base = bytes(live)
         if lost:
-            held = bytearray(live)
+            durable = bytearray(live)
             for number, content in lost.items():
-                held[number * SECTOR : (number + 1) * SECTOR] = content
-            self.base = bytes(held[: len(live)])
+                durable[number * SECTOR : (number + 1) * SECTOR] = content
+            self.base = bytes(durable[: len(live)])
         self.base_digest = digest
         self.start = start
         self.sizes = [len(live)]
@@ -169,11 +171,11 @@ class _Recorder:
         return bytes(self.live[number * SECTOR : (number + 1) * SECTOR]).ljust(SECTOR, b"\0")
 
     def _touch(self, first: int, last: int) -> None:
-        """Take the version-0 content of sectors about to change for the first time."""
+        """Save the version-0 content of sectors that are about to change for the first time."""
         for number in range(first, last):
             if number not in self.histories:
-                held = self.lost.pop(number) if number in self.lost else self._sector(number)
-                self.histories[number] = [held]
+                content = self.lost.pop(number) if number in self.lost else self._sector(number)
+                self.histories[number] = [content]
                 self.writes[number] = []
 
     def _settle(self, first: int, last: int, write: int) -> None:
@@ -188,7 +190,8 @@ class _Recorder:
         end = offset + len(data)
         if end > len(self.live):
             self.live.extend(bytes(end - len(self.live)))
-        first, last = offset // SECTOR, -(-end // SECTOR)
+        first = offset // SECTOR
+        last = -(-end // SECTOR)
         self._touch(first, last)
         self.live[offset:end] = data
         self._settle(first, last, len(self.labels))
@@ -196,9 +199,10 @@ class _Recorder:
 
     def resize(self, size: int, label: str, acked: int) -> None:
         old = len(self.live)
-        first, last = min(size, old) // SECTOR, -(-old // SECTOR)
+        first = min(size, old) // SECTOR
+        last = -(-old // SECTOR)
         if size < old:
-            # Bytes beyond a cut come back as zeros if the file grows again: a version of its own.
+            # Bytes beyond a cut come back as zeros if the file grows again: a new version.
             self._touch(first, last)
             self.live[size:] = bytes(old - size)
             self._settle(first, last, len(self.labels))
@@ -215,7 +219,7 @@ class _Recorder:
 
     def sectors(self) -> tuple[SectorHistory, ...]:
         """Return the histories of the sectors that changed, in the order of their first change."""
-        found: list[SectorHistory] = []
+        histories: list[SectorHistory] = []
         for number, versions in self.histories.items():
             if len(versions) == 1:
                 continue
@@ -223,10 +227,10 @@ class _Recorder:
             deltas = [0]
             deltas.extend(base ^ sector_digest(number, version) for version in versions[1:])
             self.digests[number] = base ^ deltas[-1]
-            found.append(
+            histories.append(
                 SectorHistory(number, tuple(versions), tuple(deltas), tuple(self.writes[number]))
             )
-        return tuple(found)
+        return tuple(histories)
 
 
 def epochs(
@@ -238,12 +242,15 @@ def epochs(
     names: Mapping[str, int] | None = None,
     kept: Kept | None = None,
 ) -> Iterator[Epoch]:
-    """Yield the epochs of one file in order; the last one ends with the trace, unsynced.
+    """Yield the epochs of one file in order; the last epoch ends with the trace, unsynced.
 
-    ``kept`` says what a sync kept that failed; by default nothing.
-
-    ``base`` is the file's image before the trace, ``acked`` what was acknowledged before it, and
-    ``names`` gives the inode behind each path then.
+    Args:
+        trace: the operations on the disk, in order.
+        node: the inode number of the file.
+        base: the file's image before the trace.
+        acked: the seq acknowledged before the trace.
+        names: the inode behind each path before the trace.
+        kept: which sectors a failed sync persisted; by default none.
     """
     live = bytearray(base)
     digests = {
@@ -306,13 +313,13 @@ def epochs(
 
 
 class _Folder:
-    """The names in a folder while the trace is walked: durable ones, and changes under way."""
+    """The names in a folder during the walk over the trace: durable names, and pending changes."""
 
     def __init__(self, durable: dict[str, int]) -> None:
         self._durable = durable
         self._changes: list[Name] = []
         self._before: list[tuple[dict[str, int], int]] = []
-        """What the names may have been before the syncs of this epoch, with the seq acked then."""
+        """The possible names before the syncs of this epoch, with the seq acknowledged then."""
 
     def change(self, operation: Name) -> None:
         self._changes.append(operation)
@@ -326,20 +333,20 @@ class _Folder:
         return _naming(_changed(self._durable, self._changes), node, acked)
 
     def namings(self, node: int, acked: int) -> tuple[Naming, ...]:
-        """Return what a loss within the epoch that ends here may leave, and begin the next."""
+        """Return the names that a loss in the current epoch may leave, and begin the next epoch."""
         whole = self.naming(node, acked)
         lossy = [*self._before, *((names, acked) for names in self._partial())]
         self._before = []
-        found = dict.fromkeys(_naming(names, node, bound) for names, bound in lossy)
-        found.pop(whole, None)
-        return tuple(found)
+        namings = dict.fromkeys(_naming(names, node, bound) for names, bound in lossy)
+        namings.pop(whole, None)
+        return tuple(namings)
 
     def _partial(self) -> Iterator[dict[str, int]]:
-        """Yield the names with some of the changes under way lost, each by itself."""
+        """Yield the possible names after the loss of some pending changes."""
         count = len(self._changes)
         if count <= NAME_CHANGES_MAX:
-            for kept in range((1 << count) - 1):
-                changes = [one for at, one in enumerate(self._changes) if kept >> at & 1]
+            for mask in range((1 << count) - 1):
+                changes = [change for at, change in enumerate(self._changes) if mask >> at & 1]
                 yield _changed(self._durable, changes)
             return
         for at in range(count):
@@ -348,8 +355,8 @@ class _Folder:
 
 
 def _naming(names: Mapping[str, int], node: int, acked: int) -> Naming:
-    own = tuple(path for path, owner in names.items() if owner == node)
-    return Naming(own, tuple(path for path, owner in names.items() if owner != node), acked)
+    paths = tuple(path for path, owner in names.items() if owner == node)
+    return Naming(paths, tuple(path for path, owner in names.items() if owner != node), acked)
 
 
 def _changed(durable: Mapping[str, int], changes: Sequence[Name]) -> dict[str, int]:

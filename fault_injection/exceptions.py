@@ -1,10 +1,10 @@
-"""An exception at a chosen bytecode of the engine, as an interrupt or a failed allocation comes.
+"""An exception at a chosen bytecode of the engine, like an interrupt or a failed allocation.
 
-Owns `Strikes`, which first notes every bytecode that an operation passes, or every function that
-it enters, and then raises at one of them. The trace function raises before the bytecode is
-executed: what comes of it is what a failure of that bytecode would lead to. Leaves out the steps by
-which a ``with`` statement leaves its block: CPython looks for no signal and allocates nothing
-between them, and no handler is left.
+Owns `Strikes`, which first lists every bytecode that an operation passes, or every function that it
+enters, and then raises at a chosen place. The trace function raises before the bytecode is
+executed, so the effect is that of a failure of this bytecode. Leaves out the steps by which a
+``with`` statement leaves its block: between them CPython checks no signal and allocates nothing,
+and no handler is left.
 """
 
 import contextlib
@@ -20,10 +20,10 @@ from typing import Any, TypeAlias
 Trace: TypeAlias = Callable[[FrameType, str, Any], Any]
 
 _LEAVING = ("LOAD_CONST", "LOAD_CONST", "LOAD_CONST", "PRECALL", "CALL")
-"""How a block is left: ``__exit__`` is called with None three times."""
+"""The bytecodes by which a block is left: ``__exit__`` is called with None three times."""
 
 ENTRY = -1
-"""The offset of a `Site` that is the entry of a function, or of a generator that goes on."""
+"""The offset of a `Site` that is the entry of a function, or the resumption of a generator."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,7 +38,7 @@ class Site:
             return f"{self.code.co_qualname}, entry"
         lines = self.code.co_lines()
         line = next((line for start, stop, line in lines if start <= self.offset < stop), None)
-        names = {one.offset: one.opname for one in dis.get_instructions(self.code)}
+        names = {step.offset: step.opname for step in dis.get_instructions(self.code)}
         return f"{self.code.co_qualname}, line {line}, {names[self.offset]} at {self.offset}"
 
 
@@ -46,32 +46,31 @@ class Site:
 def _leaving(code: CodeType) -> frozenset[int]:
     """Return the offsets of the steps by which ``with`` statements leave their blocks."""
     steps = list(dis.get_instructions(code))
-    found: set[int] = set()
+    offsets: set[int] = set()
     for place, step in enumerate(steps):
-        some = steps[place : place + len(_LEAVING)]
-        if tuple(one.opname for one in some) == _LEAVING and not any(
-            one.argval is not None for one in some[:3]
+        window = steps[place : place + len(_LEAVING)]
+        if tuple(part.opname for part in window) == _LEAVING and not any(
+            part.argval is not None for part in window[:3]
         ):
-            found |= {one.offset for one in some}
+            offsets |= {part.offset for part in window}
         if step.opname == "NOP":
-            found.add(step.offset)
+            offsets.add(step.offset)
         elif step.opname == "WITH_EXCEPT_START":
-            found |= {step.offset, steps[place - 1].offset}
-    return frozenset(found)
+            offsets |= {step.offset, steps[place - 1].offset}
+    return frozenset(offsets)
 
 
 class Strikes:
-    """Counts the bytecodes of some source folders, and raises at one of them.
+    """Lists the bytecodes of some source folders that a run passes, and raises at a chosen one.
 
-    ``sites`` holds those passed in order, after a run with ``at`` -1; of those at which `leaves`
-    says so, none is to be chosen. With ``entries`` the entries of functions take the place of the
-    bytecodes.
+    ``sites`` holds them in order, after a run with ``at`` -1; do not choose a site for which
+    `leaves` is true. With ``entries`` the entries of functions take the place of the bytecodes.
     """
 
     def __init__(self, *folders: str, entries: bool = False) -> None:
         self._folders = folders
         self._entries = entries
-        self._wanted: dict[CodeType, bool] = {}
+        self._traced: dict[CodeType, bool] = {}
         self.sites: list[Site] = []
         self.struck: BaseException | None = None
         self.struck_at: Site | None = None
@@ -82,7 +81,7 @@ class Strikes:
         at: int = -1,
         error: type[BaseException] = KeyboardInterrupt,
     ) -> Any:
-        """Do something, and raise at its ``at``-th bytecode; -1 only notes them all."""
+        """Call ``act``, and raise at its ``at``-th bytecode; -1 only lists the bytecodes."""
         self.struck = self.struck_at = None
         if at < 0:
             self.sites = []
@@ -94,24 +93,24 @@ class Strikes:
             sys.settrace(before)
 
     def leaves(self, site: Site) -> bool:
-        """Tell whether a site is one of the steps by which a block is left."""
+        """Return whether a site is a step by which a block is left."""
         return site.offset != ENTRY and site.offset in _leaving(site.code)
 
     def is_behind(self, error: BaseException | None) -> bool:
-        """Tell whether the exception that was raised here is what led to ``error``."""
+        """Return whether the exception that was raised here led to ``error``."""
         while error is not None:
             if error is self.struck:
                 return True
             error = error.__cause__ or error.__context__
         return False
 
-    def _is_wanted(self, code: CodeType) -> bool:
-        wanted = self._wanted.get(code)
-        if wanted is None:
+    def _is_traced(self, code: CodeType) -> bool:
+        traced = self._traced.get(code)
+        if traced is None:
             name = code.co_filename
-            wanted = name == contextlib.__file__ or name.startswith(self._folders)
-            self._wanted[code] = wanted
-        return wanted
+            traced = name == contextlib.__file__ or name.startswith(self._folders)
+            self._traced[code] = traced
+        return traced
 
     def _noting(self) -> Trace:
         sites = self.sites
@@ -122,12 +121,13 @@ class Strikes:
             return note
 
         def enter(frame: FrameType, _: str, __: Any) -> Any:
-            if not self._is_wanted(frame.f_code):
+            if not self._is_traced(frame.f_code):
                 return None
             if self._entries:
                 sites.append(Site(frame.f_code, ENTRY))
                 return None
-            frame.f_trace_opcodes, frame.f_trace_lines = True, False
+            frame.f_trace_opcodes = True
+            frame.f_trace_lines = False
             return note
 
         return enter
@@ -139,7 +139,8 @@ class Strikes:
             nonlocal left
             left -= 1
             if left == -1:
-                self.struck, self.struck_at = error("struck"), Site(frame.f_code, offset)
+                self.struck = error("struck")
+                self.struck_at = Site(frame.f_code, offset)
                 raise self.struck
 
         def count(frame: FrameType, event: str, _: Any) -> Any:
@@ -148,21 +149,22 @@ class Strikes:
             return count
 
         def enter(frame: FrameType, _: str, __: Any) -> Any:
-            if left < 0 or not self._is_wanted(frame.f_code):
+            if left < 0 or not self._is_traced(frame.f_code):
                 return None
             if self._entries:
                 step(frame, ENTRY)
                 return None
-            frame.f_trace_opcodes, frame.f_trace_lines = True, False
+            frame.f_trace_opcodes = True
+            frame.f_trace_lines = False
             return count
 
         return enter
 
 
 def visits(strikes: Strikes, random: Random) -> dict[Site, list[int]]:
-    """Return for each site that was noted its first visit, its last and a drawn one."""
-    found: dict[Site, list[int]] = {}
+    """Return for each listed site its first visit, its last and a drawn one."""
+    by_site: dict[Site, list[int]] = {}
     for at, site in enumerate(strikes.sites):
         if not strikes.leaves(site):
-            found.setdefault(site, []).append(at)
-    return {site: sorted({ats[0], random.choice(ats), ats[-1]}) for site, ats in found.items()}
+            by_site.setdefault(site, []).append(at)
+    return {site: sorted({ats[0], random.choice(ats), ats[-1]}) for site, ats in by_site.items()}

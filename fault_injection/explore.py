@@ -1,8 +1,8 @@
 """Coverage-guided search for hostile files, by atheris: ``pip install 'cerata[fuzz]'``.
 
-``python -m cerata.fault_injection.explore FOLDER -max_total_time=600`` keeps what it learns in the
-folder; the options are libFuzzer's. `decoders` says what a hostile file is, and what may come of
-it.
+``python -m cerata.fault_injection.explore FOLDER -max_total_time=600`` stores its inputs in the
+folder; the options are libFuzzer's. `decoders` defines a hostile file, and the permitted results of
+reading it.
 """
 
 import importlib
@@ -13,14 +13,14 @@ from typing import Any
 import msgspec
 
 _PIECE = 12
-"""Bytes that are read as one patch: an offset of 4, and 8 to put there."""
+"""Bytes that are read as one patch: an offset of 4, and 8 bytes of content."""
 
 
 def explore(arguments: Sequence[str]) -> None:
-    """Let atheris look for patches that do what they must not, until it is stopped."""
-    # By name: what is known of its types is of another version.
+    """Let atheris search for patches with a forbidden effect, until the user stops it."""
+    # By name: the types that are installed describe another version.
     atheris: Any = importlib.import_module("atheris")
-    # It must see the engine come in, to follow where a file leads.
+    # Import the engine under instrumentation, which follows the path of a file through it.
     with atheris.instrument_imports(include=["cerata.engine"]):
         from .decoders import Patch, patched, read_everything, specimen
 

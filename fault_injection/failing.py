@@ -1,11 +1,11 @@
-"""Syncs that fail (model P6): any part of what was written is kept, the rest counts as clean.
+"""Syncs that fail (model P6): any part of the written data persists, the rest counts as clean.
 
-After a failed sync the system's cache still shows what was written, and the next sync says that all
-is well, though the disk never got it. Owns the stories of it: an operation's sync fails; the handle
-must say so, and then refuse everything at once without touching the disk; it is closed, or its
-process dies. The next opener finds what the cache shows, and whatever it goes on to acknowledge
-must survive a power loss, whatever part the failed sync kept. Rebello et al. (USENIX ATC 2020)
-found that none of five systems gets this right.
+After a failed sync the system's cache still shows the written data, and the next sync succeeds,
+though the disk never got the data. Owns the stories of this fault: an operation's sync fails; the
+handle must report that, and then refuse everything at once without touching the disk; it is closed,
+or its process dies. The next opener reads from the cache, and every batch that it then acknowledges
+must survive a power loss, whichever part the failed sync persisted. Rebello et al. (USENIX ATC
+2020) found that none of five systems gets this right.
 """
 
 from collections.abc import Iterator, Sequence
@@ -36,15 +36,16 @@ from .world import World
 FAILING_PLAN: Final = Plan(
     models=Models.SECTORS | Models.TORN, exhaustive=64, samples=8, tears=8, pair_drops=4
 )
-"""Without kills: what a process leaves that dies later is what the next one opens here."""
+"""Without kills: the story itself reopens the file after the process died."""
 
 KEPT_RANDOM: Final = 3
-"""Random parts that a failed sync kept, beside all, nothing, and each sector alone or missing."""
+"""Random parts that a failed sync persisted, beside all, nothing, and each sector alone or missing.
+"""
 
 
 @dataclass(frozen=True, slots=True)
 class _Kept:
-    """What a failed sync kept: some sectors of those that were written."""
+    """The sectors that a failed sync persisted."""
 
     sectors: frozenset[int]
 
@@ -53,10 +54,10 @@ class _Kept:
 
 
 def sync_count(acts: Sequence[str], start: Start) -> int:
-    """Return how many syncs a story makes while nothing fails, those of opening left out."""
+    """Return how many syncs a story makes without faults, those of opening left out."""
     world, session = _opened(start, None)
     _run(session, acts)
-    return sum(isinstance(one, Sync) for one in world.disk.trace)
+    return sum(isinstance(operation, Sync) for operation in world.disk.trace)
 
 
 def failing_stories(
@@ -69,12 +70,12 @@ def failing_stories(
     kept_max: int = 12,
     seed: int = 0,
 ) -> Iterator[Story]:
-    """Let the sync ``number`` of a story fail, go on, and yield a story for each part it kept.
+    """Make the sync ``number`` of a story fail, continue, and yield a story per persisted part.
 
     ``closes``: the handle is closed afterwards; else its process dies.
 
     Raises:
-        Finding: the failure was not told, or the handle went on after it.
+        Finding: the failure was not reported, or the handle accepted a call after it.
     """
     world, session = _opened(start, monitor)
     base = bytes(world.disk.names[PATH].data)
@@ -84,14 +85,24 @@ def failing_stories(
         _run(session, acts)
     except CerataError as error:
         failure = error
-    failed = next((one for one in world.disk.trace if isinstance(one, Sync) and one.failed), None)
+    failed = next(
+        (
+            operation
+            for operation in world.disk.trace
+            if isinstance(operation, Sync) and operation.failed
+        ),
+        None,
+    )
     if failed is None:
         return
-    own = failed.process == session.process.name and failed.node == world.disk.names[PATH].number
-    if (session.log.is_open and not own) or not session.process.files:
-        # Of another file or handle, which lost nothing of this one's; or while it was opened.
+    is_ours = (
+        failed.process == session.process.name and failed.node == world.disk.names[PATH].number
+    )
+    if (session.log.is_open and not is_ours) or not session.process.files:
+        # The sync of another file or handle, which lost nothing of this handle; or a sync of
+        # opening.
         if not isinstance(failure, StorageFailed | OutcomeUnknown):
-            raise Finding("O17", f"a sync failed, and what was said is {failure!r}")
+            raise Finding("O17", f"a sync failed, and the call raised {failure!r}")
     else:
         _check_poisoned(session, failure)
     if closes and session.process.files:
@@ -99,7 +110,7 @@ def failing_stories(
     session.process.kill()
     session.monitor = None
     session.open()
-    # Who opened it may act on what it was shown.
+    # The opener may act on the events that it read.
     session.acknowledge(session.log.head.seq)
     append_small(session)
     trace = tuple(world.disk.trace)
@@ -115,9 +126,9 @@ def failing_stories(
         base=base,
         acked=start.acked,
     )
-    for kept in _parts(story, kept_max, Random(f"{seed}/{story.name}")):
-        named = f"{story.name}, keeping sectors {sorted(kept.sectors)}"
-        yield replace(story, kept=kept, name=named)
+    for part in _parts(story, kept_max, Random(f"{seed}/{story.name}")):
+        named = f"{story.name}, keeping sectors {sorted(part.sectors)}"
+        yield replace(story, kept=part, name=named)
 
 
 def _opened(start: Start, monitor: OrderingMonitor | None) -> tuple[World, Session]:
@@ -135,9 +146,9 @@ def _run(session: Session, acts: Sequence[str]) -> None:
 
 
 def _check_poisoned(session: Session, failure: BaseException | None) -> None:
-    """The failure was told as what it is, and whatever is asked now is refused at once (O14)."""
+    """Check that the failure was reported, and that later calls are refused at once (O14)."""
     if not isinstance(failure, OutcomeUnknown):
-        raise Finding("O5", f"a sync of the log failed, and what was said is {failure!r}")
+        raise Finding("O5", f"a sync of the log failed, and the call raised {failure!r}")
     disk = session.world.disk
     before = disk.operations
     for attempt in (lambda: append_small(session), session.log.seal, session.log.refresh):
@@ -145,39 +156,44 @@ def _check_poisoned(session: Session, failure: BaseException | None) -> None:
             attempt()
         except CerataError:
             continue
-        raise Finding("O1", "a handle went on after its sync had failed")
+        raise Finding("O1", "a handle accepted a call after its sync had failed")
     session.written.pop()
     if disk.operations != before:
         raise Finding("O14", "a poisoned handle touched the disk before it refused")
 
 
 def _check_close(session: Session) -> None:
-    """Closing writes nothing after a failure, and raises no second error."""
+    """Check that closing writes nothing after a failure, and raises no second error."""
     trace = session.world.disk.trace
-    before, sound = len(trace), session.log.is_open
+    before = len(trace)
+    sound = session.log.is_open
     try:
         session.log.close()
     except OutcomeUnknown:
-        # It hears only now that another's sync failed.
+        # This handle learns only now that the sync of another handle failed.
         if not sound:
             raise
-    if not sound and any(isinstance(one, Write) for one in trace[before:]):
+    if not sound and any(isinstance(operation, Write) for operation in trace[before:]):
         raise Finding("O1", "a handle wrote while it closed, after its sync had failed")
 
 
 def _parts(story: Story, limit: int, source: Random) -> Iterator[_Kept]:
-    """Yield parts of what the failed sync was to keep: nothing, all, one, all but one, some."""
-    place = next(at for at, one in enumerate(story.trace) if isinstance(one, Sync) and one.failed)
-    # A backup's file, say: what of it was kept, its own story tells.
+    """Yield parts that the failed sync persisted: nothing, all, single sectors, random parts."""
+    place = next(
+        at
+        for at, operation in enumerate(story.trace)
+        if isinstance(operation, Sync) and operation.failed
+    )
+    # Sectors of this file alone: another file, such as a backup, has a story for its parts.
     sectors = [
         sector.number
         for epoch in epochs(story.trace, story.node, base=story.base)
         if epoch.end == place
         for sector in epoch.sectors
     ]
-    every = frozenset(sectors)
-    parts = [every, frozenset[int]()]
-    parts += [every - {number} for number in sectors]
+    whole = frozenset(sectors)
+    parts = [whole, frozenset[int]()]
+    parts += [whole - {number} for number in sectors]
     parts += [frozenset({number}) for number in sectors]
     parts[2:] = source.sample(parts[2:], min(len(parts) - 2, limit))
     parts += [

@@ -1,7 +1,7 @@
-"""The format's geometry, as the ordering monitor asks for it.
+"""The format's geometry, for the ordering monitor.
 
-The only module of this room that decodes the file's structures; it uses the engine's own decoder
-of header pages, which the monitor is not out to test.
+The only module of this room that decodes structures of the file; it uses the engine's decoder of
+header pages, which the monitor does not test.
 """
 
 from cerata.engine.format.page import decode_page
@@ -10,7 +10,7 @@ from cerata.engine.format.record import RECORD_HEADER_SIZE
 from .monitor import Layout
 
 _COUNT_OFFSET = RECORD_HEADER_SIZE + 12
-"""Of the count of events: behind durable_through u64 and flags u32 of a record's body."""
+"""Offset of the count of events: behind durable_through u64 and flags u32 of a record's body."""
 
 
 class FileGeometry:
@@ -30,7 +30,7 @@ class FileGeometry:
         )
 
     def first_seq(self, record: bytes) -> int:
-        # Padding bears no seq; a mark bears that of the next event, and the count 0.
+        # Padding has no seq; a mark has the seq of the next event, and the count 0.
         count = record[_COUNT_OFFSET : _COUNT_OFFSET + 4]
         return int.from_bytes(record[:8], "little") if any(count) else 0
 

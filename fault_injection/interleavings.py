@@ -1,10 +1,9 @@
-"""Which processes meet on one store, and every schedule of each meeting with its crash states.
+"""The processes that meet on one store, and every schedule of each meeting with its crash states.
 
-Owns the meetings, and exploring them, on as many cores as there are. ``OPERATIONS`` are all
-meetings of three operations: one of each of two writers, from the alphabet of `workloads`, and a
-reader's, from stores that are open already, which makes them few enough to run every schedule
-with two preemptions. ``LIVES`` are whole lives of processes, from opening to closing, of which
-one may die.
+Owns the meetings, and their exploration on all cores. ``OPERATIONS`` are all meetings of three
+operations: one of each of two writers, from the alphabet of `workloads`, and a reader's, on stores
+that are open already, so that they are few enough to run every schedule with two preemptions.
+``LIVES`` are whole lives of processes, from opening to closing; in some of them a process may die.
 """
 
 import time
@@ -32,16 +31,17 @@ MEETING_PLAN: Final = Plan(exhaustive=64, samples=8, tears=16, pair_drops=8)
 """For a share of the schedules; the plan of the full report tries more of every epoch."""
 
 ACTS: Final = ("small", "long", "batch", "large", "seal", "checkpoint", "reopen")
-"""What one writer does while the other does the same or another of these."""
+"""The operations of one writer while the other does the same or another of these."""
 
 Role: TypeAlias = tuple[str, ...]
-"""What a process does, as `program_of` reads it."""
+"""The operations of a process, in the form that `program_of` reads."""
 
 
 class Meeting(msgspec.Struct, frozen=True):
-    """Processes that meet in a world; ``kill`` is the one that may also die at any of its points.
+    """Processes that meet in a world; ``kill`` is the process that may also die at any point.
 
-    Plain values, so a case file can hold it: the world and what each process does, by their names.
+    Plain values, so a case file can hold them: the names of the world and of each process's
+    operations.
     """
 
     roles: tuple[Role, ...]
@@ -49,7 +49,7 @@ class Meeting(msgspec.Struct, frozen=True):
     kill: int | None = None
 
     def programs(self) -> list[Program]:
-        """Return what the processes run."""
+        """Return the programs of the processes."""
         return [program_of(role) for role in self.roles]
 
     def begin(self) -> SharedWorld:
@@ -84,9 +84,9 @@ MEETINGS: Final = OPERATIONS | LIVES
 
 @dataclass(frozen=True, slots=True)
 class Violation:
-    """A rule that a run broke; ``rule`` is the error's name where it broke none of ours.
+    """A rule that a run broke; ``rule`` is the error's class if the error is no `Finding`.
 
-    ``choices`` describes the crash state of its trace that did, if one did.
+    ``choices`` describes the crash state of its trace, if the violation needed a crash.
     """
 
     rule: str
@@ -96,7 +96,7 @@ class Violation:
 
     @classmethod
     def of(cls, error: BaseException, run: Run, choices: str = "") -> "Violation":
-        """Return what an error says of a run."""
+        """Return the violation that an error of a run reports."""
         if isinstance(error, Finding):
             return cls(error.rule, error.what, run.schedule, choices)
         return cls(type(error).__name__, str(error), run.schedule, choices)
@@ -106,14 +106,14 @@ class Violation:
 
 
 class Judge:
-    """Checks the runs of one meeting, and crashes each trace that differs once."""
+    """Checks the runs of one meeting, and crashes each distinct trace once."""
 
     def __init__(self, plan: Plan) -> None:
         self.campaign = Campaign(recover, plan, failures_max=1, memory=Memory())
         self.stories: dict[bytes, Story] = {}
 
     def violations(self, run: Run) -> Iterator[Violation]:
-        """Yield what a run broke, the crash states of its trace included where it is a new one."""
+        """Yield the violations of a run, including crash states if its trace is new."""
         try:
             run.check()
             trace = _trace_digest(run)
@@ -123,16 +123,16 @@ class Judge:
                 for failure in self.campaign.check(story).failures:
                     yield Violation.of(failure.finding, run, failure.state.describe())
             check_told(run, story.model)
-        except Exception as error:  # noqa: BLE001 - told, whatever it is
+        except Exception as error:  # noqa: BLE001 - any error is a violation
             yield Violation.of(error, run)
 
 
 @dataclass(slots=True)
 class ScheduleTally:
-    """What an exploration did. ``problems`` are messages, each with what shows it.
+    """Counts of an exploration. ``problems`` maps messages to violations.
 
-    ``traces`` counts the runs that differ in what reached the disk, when it was synced, or what
-    was acknowledged; each one's crash states are tried once.
+    ``traces`` counts the runs that differ in the data that reached the disk, in the instants of the
+    syncs, or in the acknowledgements; the crash states of each trace are tried once.
     """
 
     runs: int = 0
@@ -160,8 +160,8 @@ def explore_meeting(
     plan: Plan = MEETING_PLAN,
     problems_max: int = 3,
 ) -> ScheduleTally:
-    """Run every schedule (or the first ``limit``), check what it left, and crash its trace."""
-    # Every world starts from the same bytes, made outside any schedule.
+    """Run every schedule (or the first ``limit``), check each run, and crash its trace."""
+    # Every world starts from the same bytes, built outside any schedule.
     fresh_image()
     tally = ScheduleTally()
     judge = Judge(plan)
@@ -186,8 +186,8 @@ def explore_meeting(
 
 
 def _trace_digest(run: Run) -> bytes:
-    """Return a digest of everything that the crash states of a run depend on."""
-    trace = [one for one in run.world.disk.trace if not isinstance(one, Lock)]
+    """Return a digest of everything that decides the crash states of a run."""
+    trace = [operation for operation in run.world.disk.trace if not isinstance(operation, Lock)]
     return blake3(msgspec.msgpack.encode(trace)).digest()
 
 
@@ -199,7 +199,7 @@ def explore_all(
     plan: Plan = MEETING_PLAN,
     jobs: int = 1,
 ) -> Iterator[tuple[str, ScheduleTally]]:
-    """Explore meetings by name, ``jobs`` of them at a time, and yield each one's tally in order."""
+    """Explore meetings by name, ``jobs`` at a time, and yield their tallies in order."""
     explore_one = partial(_explore_by_name, preemptions=preemptions, limit=limit, plan=plan)
     if jobs == 1:
         yield from zip(names, map(explore_one, names), strict=True)

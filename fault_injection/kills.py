@@ -1,9 +1,10 @@
-"""Real processes killed at real instants, many a second: nothing acknowledged is lost.
+"""Real processes killed at real instants, many a second: no acknowledged batch is lost.
 
-A child is forked, without importing anything anew; it opens the file and appends, seals,
-checkpoints, closes and reopens, telling a pipe what it is about to do and what was acknowledged.
-The parent kills it, mostly in the middle, reopens the file and compares. The file lies in memory,
-where a sync costs nothing: a kill loses no page that was written, wherever they are kept.
+Owns the forked writers and the comparison. A child is forked, which spares its imports; it opens
+the file and appends, seals, checkpoints, closes and reopens, and writes each operation and each
+acknowledgement to a pipe. The parent kills it, mostly in the middle of an operation, reopens the
+file and compares. The file is in memory, since a sync costs nothing there, and a kill loses no
+written page on any storage.
 """
 
 import gc
@@ -28,10 +29,10 @@ from .sweep_stories import publish
 from .workloads import RING_SIZE
 
 LIVES = 100
-"""Kills of one file before the next is begun: its ring is wrapped and sealed many times."""
+"""Kills of one file before the next file begins: its ring is wrapped and sealed many times."""
 
 WHOLE = 50
-"""After so many kills all of the file is read and verified, else what is new in it."""
+"""Once per this many kills the whole file is read and verified; otherwise its new part."""
 
 _ACTS = ("small",) * 8 + ("batch", "batch", "long", "quarter", "large")
 _OTHERS = ("seal", "checkpoint", "reopen")
@@ -39,21 +40,21 @@ _OTHERS = ("seal", "checkpoint", "reopen")
 
 @dataclass(slots=True)
 class KillTally:
-    """What was done and seen. ``problems`` are sentences; empty means that nothing was lost."""
+    """Counts of the kills. ``problems`` are sentences; empty if no batch was lost."""
 
     kills: int = 0
     awaited: int = 0
-    """Acknowledgements that the parents waited for: no fewer can have been given."""
+    """Acknowledgements that the parents waited for: a lower bound of those given."""
     acknowledged: int = 0
     unacknowledged: int = 0
-    """Whole batches that were there though nobody had been told so."""
+    """Whole batches in the file that were never acknowledged."""
     during: dict[str, int] = field(default_factory=dict[str, int])
     reports: dict[str, int] = field(default_factory=dict[str, int])
     seconds: float = 0.0
     problems: list[str] = field(default_factory=list[str])
 
     def add(self, other: "KillTally") -> None:
-        """Count what another process saw at the same time."""
+        """Add the counts of a process that ran at the same time."""
         self.kills += other.kills
         self.awaited += other.awaited
         self.acknowledged += other.acknowledged
@@ -71,7 +72,7 @@ class KillTally:
         )
         first = (
             f"{self.kills:,} kills, {self.kills / self.seconds:.0f} a second (during: {during});"
-            f" {self.acknowledged:,} batches acknowledged, {self.unacknowledged:,} whole ones more;"
+            f" {self.acknowledged:,} batches acknowledged, {self.unacknowledged:,} more whole;"
             f" reopenings: {reports}; {len(self.problems)} problems"
         )
         return "\n".join([first, *self.problems])
@@ -95,7 +96,7 @@ def kill(count: int, *, seed: int = 0, jobs: int = 1) -> KillTally:
 def _kill(count: int, seed: int) -> KillTally:
     random = Random(seed)
     tally = KillTally()
-    # What stands here is the children's too, and a collector that looked at it would copy it.
+    # The children share this memory; a collector that visits it would copy its pages.
     gc.collect()
     gc.freeze()
     with scratch() as folder:
@@ -110,58 +111,58 @@ def _kill(count: int, seed: int) -> KillTally:
 
 
 class Victim:
-    """A forked writer, which does what ``live(path, pipe, name, dice)`` does until it is killed.
+    """A forked writer, which runs ``live(path, pipe, name, dice)`` until it is killed.
 
-    It tells the pipe what it does, in lines; an error of its own is a line that begins with X.
+    It writes its actions to the pipe, a line each; an error is a line that begins with X.
     """
 
     def __init__(
         self, live: Callable[[str, int, str, Random], None], path: str, name: str, seed: int
     ) -> None:
         self._pipe, writing = os.pipe()
-        self._said = b""
+        self._output = b""
         self.process = os.fork()
         if self.process == 0:
             gc.disable()
             try:
                 os.close(self._pipe)
                 live(path, writing, name, Random(seed))
-            except BaseException as error:  # noqa: BLE001 - the parent hears of it
+            except BaseException as error:  # noqa: BLE001 - the parent reads the error
                 os.write(writing, f"X {error!r}\n".encode())
             finally:
                 os._exit(1)
         os.close(writing)
 
     def listen(self, count: int, said: bytes = rb"!") -> None:
-        """Hear what it says until a pattern came so many times, or it is silent."""
-        while len(re.findall(said, self._said)) < count and self._hear():
+        """Read its lines until a pattern came ``count`` times, or the pipe is closed."""
+        while len(re.findall(said, self._output)) < count and self._read():
             pass
 
-    def _hear(self) -> bool:
-        heard = os.read(self._pipe, 1 << 16)
-        self._said += heard
-        return bool(heard)
+    def _read(self) -> bool:
+        chunk = os.read(self._pipe, 1 << 16)
+        self._output += chunk
+        return bool(chunk)
 
     def kill(self) -> list[str]:
-        """Kill it, and return all that it ever said."""
+        """Kill it, and return all of its lines."""
         os.kill(self.process, signal.SIGKILL)
         os.waitpid(self.process, 0)
-        while self._hear():
+        while self._read():
             pass
         os.close(self._pipe)
-        return self._said.decode().splitlines()
+        return self._output.decode().splitlines()
 
 
 def _live(path: str, pipe: int, name: str, random: Random) -> None:
-    """Do one thing after another, and say so: ``? what [name count]``, then ``!``."""
+    """Do one operation after another, and report each: ``? act [name count]``, then ``!``."""
 
-    def say(what: str) -> None:
-        os.write(pipe, what.encode() + b"\n")
+    def report(line: str) -> None:
+        os.write(pipe, line.encode() + b"\n")
 
     def opened() -> Log:
-        say("? open")
+        report("? open")
         log = Log.open(path, ring_bytes=RING_SIZE, sync=random.choice(("commit", "always")))
-        say("!")
+        report("!")
         return log
 
     log = opened()
@@ -170,25 +171,25 @@ def _live(path: str, pipe: int, name: str, random: Random) -> None:
     while True:
         act = random.choice(_ACTS if random.random() < 0.9 else _OTHERS)
         if act == "reopen":
-            say("? close")
+            report("? close")
             log.close()
-            say("!")
+            report("!")
             log = opened()
         elif act in sizes:
             number += 1
             count = 3 if act == "batch" else 1
             batch = f"{name}.{number}"
-            say(f"? {act} {batch} {count}")
+            report(f"? {act} {batch} {count}")
             log.append([draft(batch, sizes[act])] * count)
-            say("!")
+            report("!")
         else:
-            say(f"? {act}")
+            report(f"? {act}")
             log.seal() if act == "seal" else publish(log)
-            say("!")
+            report("!")
 
 
 class _Killer:
-    """Kills writers of one file, and holds it each time against all that they said."""
+    """Kills writers of one file, and compares the file with their reports after each kill."""
 
     def __init__(self, path: str, random: Random, tally: KillTally) -> None:
         self._path = path
@@ -196,7 +197,7 @@ class _Killer:
         self._tally = tally
         self._issued: dict[str, int] = {}
         self._acknowledged: dict[str, None] = {}
-        self._there: list[str] = []
+        self._names: list[str] = []
         self._head = 0
         self._writers = self._lives = 0
 
@@ -206,33 +207,35 @@ class _Killer:
         for _ in range(random.choice((1, 1, 1, 2))):
             self._writers += 1
             victims.append(Victim(_live, self._path, str(self._writers), random.randrange(1 << 30)))
-        # Some are killed while they open, most in the middle of their work.
+        # Some are killed during open, most in the middle of their work.
         awaited = random.choice((0, *range(10)))
         victims[0].listen(awaited)
         time.sleep(random.random() ** 2 * 0.001)
         for victim in victims:
-            self._heard(victim.kill())
+            self._take_in(victim.kill())
         self._lives += 1
         self._tally.kills += 1
         self._tally.awaited += awaited
         try:
             self._check()
         except CerataError as error:
-            self._problem(f"it does not open: {error!r}")
+            self._problem(f"the file does not open: {error!r}")
 
-    def _problem(self, what: str) -> None:
-        self._tally.problems.append(f"kill {self._tally.kills}: {what}")
+    def _problem(self, sentence: str) -> None:
+        self._tally.problems.append(f"kill {self._tally.kills}: {sentence}")
 
-    def _heard(self, lines: list[str]) -> None:
-        act, batch = "start", ""
+    def _take_in(self, lines: list[str]) -> None:
+        act = "start"
+        batch = ""
         for line in lines:
-            mark, *said = line.split(" ")
+            mark, *words = line.split(" ")
             if mark == "X":
                 self._problem(f"a writer failed: {line}")
             elif mark == "?":
-                act, batch = said[0], said[1] if len(said) > 1 else ""
+                act = words[0]
+                batch = words[1] if len(words) > 1 else ""
                 if batch:
-                    self._issued[batch] = int(said[2])
+                    self._issued[batch] = int(words[2])
             else:
                 if batch:
                     self._acknowledged[batch] = None
@@ -243,14 +246,14 @@ class _Killer:
     def _check(self) -> None:
         if not os.path.exists(self._path):
             if self._acknowledged:
-                self._problem("the file is not there")
+                self._problem("acknowledged batches are lost: the file does not exist")
             return
         with Log.open(self._path, ring_bytes=RING_SIZE) as log:
             report = log.report
             if not report.alone or report.bad_pages or report.rebuilt_toc:
-                self._problem(f"it needed repair: {report}")
+                self._problem(f"the file needed repair: {report}")
             whole = self._lives % WHOLE == 0
-            found = batches_of(list(log.read(1 if whole else self._head + 1)))
+            batches = batches_of(list(log.read(1 if whole else self._head + 1)))
             if whole and verify_log(log).problems:
                 self._problem(f"verify: {verify_log(log).problems}")
             self._head = log.head.seq
@@ -261,24 +264,24 @@ class _Killer:
         else:
             kind = "a tail sealed" if report.sealed_events else "nothing to do"
         self._tally.reports[kind] = self._tally.reports.get(kind, 0) + 1
-        self._compare(found, whole=whole)
+        self._compare(batches, whole=whole)
 
-    def _compare(self, found: list[tuple[str, int, bool]], *, whole: bool) -> None:
-        """What was there stays; what is new was issued, whole, and holds all acknowledged."""
-        names = [name for name, _, _ in found]
-        if whole and names[: len(self._there)] != self._there:
-            self._problem("what was there has changed")
-        new = names[len(self._there) :] if whole else names
-        for name, count, is_whole in found[-len(new) :] if new else ():
+    def _compare(self, batches: list[tuple[str, int, bool]], *, whole: bool) -> None:
+        """Check that old batches stay, that new batches were issued, and that none is lost."""
+        names = [name for name, _, _ in batches]
+        if whole and names[: len(self._names)] != self._names:
+            self._problem("batches that were read before have changed")
+        new = names[len(self._names) :] if whole else names
+        for name, count, is_whole in batches[-len(new) :] if new else ():
             if not is_whole or self._issued.get(name) != count:
-                self._problem(f"batch {name} was never issued so")
+                self._problem(f"batch {name} was never issued in this form")
         if len(set(new)) != len(new):
-            self._problem("a batch is there twice")
+            self._problem("a batch appears twice")
         lost = self._acknowledged.keys() - set(new)
         if lost:
-            self._problem(f"acknowledged and lost: {sorted(lost)}")
+            self._problem(f"acknowledged batches are lost: {sorted(lost)}")
         self._tally.acknowledged += len(self._acknowledged)
         self._tally.unacknowledged += len(new) - len(self._acknowledged)
-        self._there += new
+        self._names += new
         self._acknowledged.clear()
         self._issued.clear()

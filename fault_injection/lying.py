@@ -1,9 +1,9 @@
-"""Syncs that lie: the disk says that everything is durable, and it is not (model P5).
+"""Syncs that lie: the disk reports success, but the data is not durable (model P5).
 
-Owns which states that may leave, and their judgement: no log can be whole on such a disk, but what
-is served is the beginning of what was written, or a typed error says that it is not there. Up to
-two syncs in a row lie, as a whole, until power fails before the next honest one; or what one of
-them should have kept, one sector or all, is lost for good while all that came later is there.
+Owns the states that lies may leave, and their judgement: no log can be whole on such a disk, but
+recovery must return a prefix of the history, or a typed error. Up to two syncs in a row lie,
+wholly, until power fails before the next honest sync; or the data of one lying sync, one sector or
+all, is lost for good while all later data is there.
 """
 
 import time
@@ -23,11 +23,11 @@ LYING_PLAN: Final = Plan(models=Models.SECTORS, exhaustive=256, samples=48, tear
 
 
 _NOWHERE: Final = -1
-"""The inode of syncs that did nothing."""
+"""The inode of syncs that had no effect."""
 
 
 def lies(story: Story, plan: Plan = LYING_PLAN) -> Iterator[tuple[Epoch, Iterator[CrashState]]]:
-    """Yield, for each lie, the epoch that it makes of several, and the states that it may leave."""
+    """Yield, for each lie, the epoch that the lie makes of several, and its possible states."""
     honest = list(_epochs(story, ()))
     closing = [epoch.end for epoch in honest[:-1]]
     for first in range(len(closing)):
@@ -41,7 +41,7 @@ def lies(story: Story, plan: Plan = LYING_PLAN) -> Iterator[tuple[Epoch, Iterato
 
 
 def _epochs(story: Story, without: Sequence[int]) -> list[Epoch]:
-    """Return the story's epochs where the syncs at some places of the trace did nothing."""
+    """Return the story's epochs if the syncs at some places of the trace had no effect."""
     trace = [
         structs.replace(operation, node=_NOWHERE) if place in without else operation
         for place, operation in enumerate(story.trace)
@@ -52,12 +52,12 @@ def _epochs(story: Story, without: Sequence[int]) -> list[Epoch]:
 
 def _marked(states: Iterator[CrashState]) -> Iterator[CrashState]:
     for state in states:
-        # Nothing that was acknowledged is claimed to survive.
+        # No acknowledged event is claimed to survive.
         yield replace(state, models=state.models | Models.LIES, acked=0)
 
 
 def _lost(epoch: Epoch, lost_writes: int) -> Iterator[CrashState]:
-    """Yield what is left where the first writes are lost, one sector or all, and others are not."""
+    """Yield the states without the first writes to one sector or to all, with all later writes."""
     final = tuple(len(history.versions) - 1 for history in epoch.sectors)
     stale = [
         place for place, history in enumerate(epoch.sectors) if history.writes[-1] < lost_writes
@@ -68,7 +68,7 @@ def _lost(epoch: Epoch, lost_writes: int) -> Iterator[CrashState]:
 
 
 class LyingCampaign:
-    """Tries what lies leave of stories; outcomes are shared by what recovery reads."""
+    """Tries the states that lies leave of stories; equal readings share their outcome."""
 
     def __init__(self, opener: Opener, plan: Plan = LYING_PLAN, *, failures_max: int = 2) -> None:
         self.opener = opener
@@ -76,23 +76,23 @@ class LyingCampaign:
         self.failures_max = failures_max
         self.tally = Tally()
         self.refused = 0
-        """Distinct images that were refused with their place, instead of served in part."""
+        """Distinct images that were refused with a place, instead of opened as a prefix."""
         self._readings = Readings()
 
     def check(self, story: Story) -> Tally:
-        """Try every lie of a story; returns the counts."""
+        """Try every lie of a story, and return the counts."""
         tally = Tally(traces=1)
         started = time.process_time()
         oracle = Oracle(story.model)
-        seen: set[Hashable] = set()
+        tried: set[Hashable] = set()
         for epoch, states in lies(story, self.plan):
             tally.epochs += 1
             answers = EpochAnswers(epoch)
             for state in states:
                 tally.states += 1
-                if state.key in seen:
+                if state.key in tried:
                     continue
-                seen.add(state.key)
+                tried.add(state.key)
                 tally.distinct += 1
                 try:
                     outcome = self._outcome(state, answers, story, oracle, tally)
@@ -117,11 +117,11 @@ class LyingCampaign:
         oracle: Oracle,
         tally: Tally,
     ) -> Outcome:
-        known = self._readings.find(state, answers)
-        if known is not None:
-            if known.seq >= 0:
-                oracle.check_known(known, acked=0)
-            return known
+        earlier = self._readings.find(state, answers)
+        if earlier is not None:
+            if earlier.seq >= 0:
+                oracle.check_known(earlier, acked=0)
+            return earlier
         tally.recovered += 1
         world = crashed_world(state)
         reading = world.disk.reading = Reading()
@@ -133,5 +133,7 @@ class LyingCampaign:
         try:
             self._readings.remember(state, answers, reading, outcome)
         except NotAFunction as error:
-            raise Finding("O7", f"recovery is no function of what it reads: {error}") from error
+            raise Finding(
+                "O7", f"recovery is not a function of the bytes that it reads: {error}"
+            ) from error
         return outcome

@@ -1,8 +1,8 @@
-"""A meeting of processes that broke a rule, as one small file: who did what, and who ran when.
+"""A meeting of processes that broke a rule, as one small file: their operations, and the schedule.
 
-Owns the case file of a meeting (MessagePack), its replay and its shrinking. Other than an image
-(`cases`), a schedule says nothing by itself: replaying one runs the engine as it is now under it,
-and tries the crash states of the trace. So a case holds once the engine does.
+Owns the case file of a meeting (MessagePack), its replay and its shrinking. Unlike an image
+(`cases`), a schedule proves nothing by itself: a replay runs the present engine under the schedule,
+and tries the crash states of the trace. So a case passes once the engine is right.
 """
 
 from collections.abc import Iterator, Sequence
@@ -17,14 +17,14 @@ from .states import Plan
 from .workloads import fresh_image
 
 SCHEDULES_MAX = 200
-"""Schedules of a shorter meeting that are tried, those with the fewest preemptions first."""
+"""Schedules of a shorter meeting that are tried, the fewest preemptions first."""
 
 
 class MeetingCase(msgspec.Struct, frozen=True, kw_only=True, tag="meeting", tag_field="kind"):
     """A meeting and the schedule under which it broke a rule.
 
-    ``switches`` are the points of the schedule where it did not go on as it would by itself, each
-    with the choice made there; ``choices`` describes the crash state, where one was needed.
+    ``switches`` are the points of the schedule at which it departs from the default, each with the
+    choice taken there; ``choices`` describes the crash state, if the violation needed a crash.
     ``plan`` bounds the crash states that are tried.
     """
 
@@ -38,7 +38,7 @@ class MeetingCase(msgspec.Struct, frozen=True, kw_only=True, tag="meeting", tag_
 
     @property
     def operations(self) -> list[str]:
-        """Return what the processes do, each with its process."""
+        """Return the operations of the processes, each with its process."""
         return [
             f"P{number}:{act}"
             for number, role in enumerate(self.meeting.roles)
@@ -57,24 +57,24 @@ class _Found:
 
 
 def replay_meeting(case: MeetingCase) -> Violation | None:
-    """Run a case's schedule once more, and return what is still wrong; its own rule first.
+    """Run a case's schedule once more, and return a broken rule, the case's rule first.
 
-    An engine that has changed does more or fewer operations before the same place. So the nearest
-    schedules are run as well, unless it fails at once.
+    A changed engine does more or fewer operations before the same place. So the nearest schedules
+    are run as well, unless the first run fails.
     """
-    # The world starts from a store that is made outside any schedule.
+    # The world starts from a store that is built outside any schedule.
     fresh_image()
     judge = Judge(case.plan)
-    found = _broken(case.meeting, _schedule(case.switches), judge, case.rule)
-    for switches in () if found else _near(case.switches):
-        one = _broken(case.meeting, _schedule(switches), judge, case.rule)
-        if one is not None and one.rule != Unfit.__name__:
-            return one
-    return found
+    violation = _broken(case.meeting, _schedule(case.switches), judge, case.rule)
+    for switches in () if violation else _near(case.switches):
+        near = _broken(case.meeting, _schedule(switches), judge, case.rule)
+        if near is not None and near.rule != Unfit.__name__:
+            return near
+    return violation
 
 
 def _near(switches: Sequence[tuple[int, int]]) -> Iterator[list[tuple[int, int]]]:
-    """Yield the switches with all from one on a few points later or earlier."""
+    """Yield the switches with all from one switch on moved a few points."""
     for by in (1, -1, 2, -2):
         for first in range(len(switches)):
             moved = [(point + by, choice) for point, choice in switches[first:]]
@@ -91,28 +91,28 @@ def _schedule(switches: Sequence[tuple[int, int]]) -> list[int]:
 def _broken(
     meeting: Meeting, schedule: Sequence[int], judge: Judge, rule: str, *, only: bool = False
 ) -> Violation | None:
-    """Return what a schedule breaks: the rule, or else (not if ``only``) any other."""
+    """Return a violation of the rule, or else (unless ``only``) of any other, under a schedule."""
     run = replay(meeting.begin, meeting.programs(), schedule, kill=meeting.kill)
     return _of_rule(run, judge, rule, only=only)
 
 
 def _of_rule(run: Run, judge: Judge, rule: str, *, only: bool) -> Violation | None:
-    found = [*judge.violations(run)]
-    alike = [one for one in found if one.rule == rule]
-    return next(iter(alike if only else (*alike, *found)), None)
+    violations = [*judge.violations(run)]
+    alike = [violation for violation in violations if violation.rule == rule]
+    return next(iter(alike if only else (*alike, *violations)), None)
 
 
 def shrunk_case(
     meeting: Meeting, violation: Violation, plan: Plan, *, preemptions: int
 ) -> MeetingCase:
-    """Return the case of the shortest meeting and the fewest switches that break the same rule."""
+    """Return the shortest meeting with the fewest switches that breaks the same rule."""
     best = _Found(meeting, violation)
     shorter = _shorter(best.meeting)
-    while (one := next(shorter, None)) is not None:
-        found = _first(one, violation.rule, plan, preemptions)
-        if found is not None:
-            best = _Found(one, found)
-            shorter = _shorter(one)
+    while (candidate := next(shorter, None)) is not None:
+        broken = _first(candidate, violation.rule, plan, preemptions)
+        if broken is not None:
+            best = _Found(candidate, broken)
+            shorter = _shorter(candidate)
     best = _Found(best.meeting, _plainest(best, plan))
     return MeetingCase(
         rule=best.violation.rule,
@@ -127,7 +127,7 @@ def shrunk_case(
 
 
 def _shorter(meeting: Meeting) -> Iterator[Meeting]:
-    """Yield the meetings with one process less to do anything, then those with one act less."""
+    """Yield the meetings with one process fewer, then those with one operation fewer."""
     for place, role in enumerate(meeting.roles):
         if role:
             yield _with_role(meeting, place, ())
@@ -138,7 +138,7 @@ def _shorter(meeting: Meeting) -> Iterator[Meeting]:
 
 def _with_role(meeting: Meeting, place: int, role: Role) -> Meeting:
     roles = (*meeting.roles[:place], role, *meeting.roles[place + 1 :])
-    # The others keep their places; one that does nothing after them is not there.
+    # The other roles keep their places; trailing roles without operations are dropped.
     while roles and not roles[-1]:
         roles = roles[:-1]
     kill = None if meeting.kill == place and not role else meeting.kill
@@ -155,16 +155,16 @@ def _first(meeting: Meeting, rule: str, plan: Plan, preemptions: int) -> Violati
         kill=meeting.kill,
         limit=SCHEDULES_MAX,
     )
-    found = (_of_rule(run, judge, rule, only=True) for run in runs)
-    return next((one for one in found if one is not None), None)
+    violations = (_of_rule(run, judge, rule, only=True) for run in runs)
+    return next((violation for violation in violations if violation is not None), None)
 
 
-def _plainest(found: _Found, plan: Plan) -> Violation:
-    """Return the violation with as many switches left out as can be, the last ones first."""
-    best = found.violation
+def _plainest(shortest: _Found, plan: Plan) -> Violation:
+    """Return the violation with the fewest switches; the last are left out first."""
+    best = shortest.violation
     for point in reversed(range(len(best.schedule))):
         if point < len(best.schedule) and best.schedule[point]:
             fewer = (*best.schedule[:point], 0, *best.schedule[point + 1 :])
-            again = _broken(found.meeting, fewer, Judge(plan), best.rule, only=True)
+            again = _broken(shortest.meeting, fewer, Judge(plan), best.rule, only=True)
             best = again or best
     return best

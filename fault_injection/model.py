@@ -1,7 +1,7 @@
 """The log as the reliability claims describe it: a plain list of batches, hashed independently.
 
-Written from the formulas alone, with an encoder and hashing of its own; nothing here calls the
-engine or believes a digest that it stored.
+Written from the formulas alone, with a separate encoder and separate hashing; no code here calls
+the engine or trusts a digest that it stored.
 
     commitment = H(salt16 ‖ payload)           leaf  = SHA-256(0x00 ‖ header ‖ commitment)
     node       = SHA-256(0x01 ‖ left ‖ right)  chain = H(0x02 ‖ chain before ‖ leaf)
@@ -52,13 +52,13 @@ class EventLike(Protocol):
     def payload_bytes(self) -> bytes | None: ...
     @property
     def erased(self) -> bytes | None:
-        """The commitment, where it is all that is left of the payload."""
+        """The commitment, if the payload was erased."""
         ...
 
 
 @dataclass(frozen=True, slots=True)
 class ModelEvent:
-    """An event as plain values; an erased one has the commitment instead of salt and payload."""
+    """An event as plain values; after an erasure, the commitment replaces salt and payload."""
 
     seq: int
     recorded: int
@@ -74,7 +74,7 @@ class ModelEvent:
 
     @classmethod
     def of(cls, event: EventLike) -> "ModelEvent":
-        """Copy what the public API shows."""
+        """Copy the fields that the public API shows."""
         header = event.header
         return cls(
             header.seq,
@@ -91,7 +91,7 @@ class ModelEvent:
         )
 
     def leaf(self) -> bytes:
-        """Return the event's leaf, from the bytes held here."""
+        """Return the event's leaf, computed from the bytes in this object."""
         commitment = self.commitment
         if self.payload is not None and self.salt is not None:
             commitment = blake3(self.salt + self.payload).digest()
@@ -114,7 +114,7 @@ class ModelEvent:
 
 @dataclass(frozen=True, slots=True)
 class ModelBatch:
-    """Events that stand together or not at all."""
+    """Events that are in the log together or not at all."""
 
     events: tuple[ModelEvent, ...]
 
@@ -167,7 +167,7 @@ class Model:
 
 
 def _root(leaves: Sequence[bytes]) -> bytes:
-    """The definition of RFC 6962 section 2.1, as it stands there."""
+    """The definition in RFC 6962 section 2.1, unchanged."""
     if not leaves:
         return sha256(b"").digest()
     if len(leaves) == 1:
@@ -186,7 +186,7 @@ Packable: TypeAlias = (
 def pack(value: Packable) -> bytes:
     """Return the shortest MessagePack of a value, maps in the order of their names.
 
-    Enough of the format for what the log holds; an independent second opinion on determinism.
+    Covers the part of the format that the log uses; an independent second opinion on determinism.
     """
     if value is None:
         return b"\xc0"

@@ -1,21 +1,20 @@
-"""Watches the order of writes and syncs, without any crash, and objects at the first wrong one.
+"""Checks the order of writes and syncs, without any crash, and raises at the first violation.
 
 Wraps any `Storage`, real or simulated, at the cost of a few comparisons a write; reads pass through
-untouched. What it asserts, at every write and every acknowledgement:
+untouched. The assertions, at every write and every acknowledgement:
 
 - pages: a header page is written only when everything before it is synced;
 - two pages: the two header pages are never both unsynced;
-- settled: nothing below the data end of a synced header page is changed or cut, except the header
-  pages and the ring;
-- ring: no sector of the ring that holds a synced record is changed, until a synced header page says
-  that its events are sealed;
+- settled: no byte below the data end of a synced header page is changed or cut, except in the
+  header pages and the ring;
+- ring: no sector of the ring that holds a synced record is changed, until a synced header page
+  shows that its events are sealed;
 - witness: a witness names no batch whose record is not synced;
 - acknowledged: an acknowledgement comes only after a sync that covers it.
 
 The idea is that of SQLite's journal-test VFS, and of the pre-conditions on writes in PoWER (OSDI
-2025). What the header pages say is asked of a `Geometry`, so the monitor knows no format. A file
-that is new enough never to have had a synced header page is still being created and may be
-written in any order.
+2025). A `Geometry` decodes the header pages, so the monitor knows no format. A file that never had
+a synced header page is still being created and may be written in any order.
 """
 
 import itertools
@@ -35,7 +34,7 @@ PAGES_END = 2 * PAGE
 
 @dataclass(frozen=True, slots=True)
 class Layout:
-    """What a header page says about the file. ``order`` grows with each page written.
+    """The fields of a header page. ``order`` grows with each page written.
 
     ``witnesses`` are the offsets of the sectors that name a durable seq outside the ring.
     """
@@ -49,10 +48,10 @@ class Layout:
 
 
 class Geometry(Protocol):
-    """Reads what the monitor needs of the format."""
+    """Decodes the parts of the format that the monitor needs."""
 
     def layout(self, page: bytes, number: int) -> Layout | None:
-        """Return what header page ``number`` says; None where it is not valid."""
+        """Return the layout in header page ``number``; None if the page is not valid."""
         ...
 
     def first_seq(self, record: bytes) -> int:
@@ -78,31 +77,33 @@ class _Pending:
     first_seq: int
     page: bytes | None
     held_end: int
-    """Offset past the last byte that is not zero: zeros at the end mark where the log ends."""
+    """Offset past the last byte that is not zero: zeros at the end mark the end of the log."""
 
 
 class _Watched:
-    """What the monitor knows of one file, shared by everybody who has it open."""
+    """The monitor's state of one file, shared by all handles that have the file open."""
 
     def __init__(self) -> None:
         self.layout: Layout | None = None
         self.pending: dict[int, _Pending] = {}
-        """By the number of the write: several syncs may be under way, each covering some."""
+        """By the number of the write: several syncs may be in progress, each covering some writes.
+        """
         self.numbers = itertools.count()
-        self.held: dict[int, int] = {}
-        """Ring sectors that hold synced records, and the seq that must be sealed to free each."""
+        self.synced: dict[int, int] = {}
+        """Ring sectors that hold synced records, and the seq whose sealing frees each."""
         self.newest = 0
-        """First seq of the newest batch in ``held``; what holds no events is freed with it."""
+        """First seq of the newest batch in ``synced``; a record without events is freed with it."""
         self.reserved: dict[tuple[int, int], int] = {}
-        """Ranges that an owner grew the file by and may still fill, whatever is named after."""
+        """Ranges that an owner grew the file by and may still fill, even after a page names them.
+        """
         self.guard = threading.Lock()
         self.users = 0
 
     def may_fill(self, owner: int, offset: int, end: int) -> bool:
-        """Tell whether a range was set aside by this owner and not synced since."""
+        """Return whether this owner reserved a range and has not synced it since."""
         return any(
-            who == owner and start <= offset and end <= stop
-            for (start, stop), who in self.reserved.items()
+            holder == owner and start <= offset and end <= stop
+            for (start, stop), holder in self.reserved.items()
         )
 
 
@@ -128,7 +129,7 @@ class OrderingMonitor:
         return replace(inner, storage=self.storage(inner.storage))
 
     def acknowledge(self, identity: Identity, seq: int) -> None:
-        """Assert that everything up to ``seq`` is synced: the caller was told so."""
+        """Assert that everything up to ``seq`` is synced, since it was acknowledged."""
         watched = self._files.get(identity)
         if watched is None:
             return
@@ -146,17 +147,18 @@ class OrderingMonitor:
             raise OrderViolation(what)
 
     def watch(self, file: StorageFile, *, fresh: bool) -> _Watched:
-        """Return the record of a file, read from its header pages when it is met first."""
+        """Return the state of a file, read from its header pages at the first open."""
         identity = file.identity()
         watched = self._files.get(identity)
-        # A file just created may have the inode number of one that is gone; and what became of one
-        # that everybody closed, others know.
-        known = watched is not None and watched.users > 0 and not fresh
-        if watched is None or not known:
+        # A new file may have the inode number of a removed file; and after every handle closed a
+        # file, processes without a monitor may have changed it.
+        shared = watched is not None and watched.users > 0 and not fresh
+        if watched is None or not shared:
             watched = self._files[identity] = _Watched()
-        # Counted before anything is read: another may open it meanwhile, and must share this.
+        # Counted before the pages are read: another open may start in between, and must share this
+        # state.
         watched.users += 1
-        if not known and not fresh:
+        if not shared and not fresh:
             for number in (0, 1):
                 self._believe(watched, file.read_at(number * PAGE, PAGE), number)
         return watched
@@ -164,7 +166,7 @@ class OrderingMonitor:
     def before_write(
         self, watched: _Watched, owner: int, offset: int, data: Buffer, file: StorageFile
     ) -> _Pending:
-        """Check a write against everything known, and return what it will leave unsynced."""
+        """Check a write against the state of the file, and return it as pending."""
         self.writes += 1
         end = offset + len(data)
         layout = watched.layout
@@ -208,7 +210,7 @@ class OrderingMonitor:
             in_ring = layout.ring_offset <= write.offset < layout.ring_end
             if in_ring and write.held_end == write.offset:
                 continue  # Zeros over a cut tail: the log ends there with or without them.
-            # Another process may be writing an extent of its own, which this page does not name.
+            # Another process may be writing an extent that this page does not name.
             if in_ring or write.owner == owner:
                 self.object(
                     f"pages: header page {number} is written while {write.offset} to {write.end}"
@@ -222,10 +224,10 @@ class OrderingMonitor:
         if offset < layout.ring_offset or end > layout.ring_end:
             self.object(f"ring: a write of {offset} to {end} crosses the ring's edge")
         sectors = range(offset // SECTOR, -(-end // SECTOR))
-        if any(sector in watched.held for sector in sectors):
-            self._hear_of_others(watched, file)
+        if any(sector in watched.synced for sector in sectors):
+            self._read_pages(watched, file)
         for sector in sectors:
-            if sector in watched.held and not _is_there(file, offset, data):
+            if sector in watched.synced and not _is_there(file, offset, data):
                 self.object(
                     f"ring: the sector at {sector * SECTOR} holds a synced record and is"
                     " overwritten before a synced header page freed it"
@@ -262,28 +264,28 @@ class OrderingMonitor:
             if watched.reserved:
                 filled = [write.offset for write in settled if write.owner == owner]
                 watched.reserved = {
-                    (start, stop): who
-                    for (start, stop), who in watched.reserved.items()
+                    (start, stop): holder
+                    for (start, stop), holder in watched.reserved.items()
                     if not any(start <= offset < stop for offset in filled)
                 }
             for write in settled:
                 if write.held_end > write.offset:
                     watched.newest = max(watched.newest, write.first_seq)
                     sectors = range(write.offset // SECTOR, -(-write.held_end // SECTOR))
-                    watched.held.update(dict.fromkeys(sectors, watched.newest))
+                    watched.synced.update(dict.fromkeys(sectors, watched.newest))
             for write in settled:
                 for start in range(0, len(write.page or b"") - PAGE + 1, PAGE):
                     number = (write.offset + start) // PAGE
                     if write.page is not None and number < 2:
                         self._believe(watched, write.page[start : start + PAGE], number)
 
-    def _hear_of_others(self, watched: _Watched, file: StorageFile) -> None:
-        """Believe the file's header pages, if none was written here that is not synced yet.
+    def _read_pages(self, watched: _Watched, file: StorageFile) -> None:
+        """Read the file's header pages again, unless this monitor has an unsynced write of a page.
 
-        Another process, which nobody watches, may have turned them: it syncs them itself.
+        An unmonitored process may have flipped them: it syncs them itself.
         """
-        # Read before: on a simulated disk another process may have its turn now, and want the
-        # guard. What is older than what was believed meanwhile is passed over.
+        # Read outside the guard: on a simulated disk another process may get its turn during a
+        # read, and take the guard. `_believe` ignores a page older than the current layout.
         pages = [file.read_at(number * PAGE, PAGE) for number in (0, 1)]
         with watched.guard:
             if watched.layout is None or any(
@@ -300,39 +302,39 @@ class OrderingMonitor:
             return
         watched.layout = new
         if old is not None and (old.ring_offset, old.ring_end) != (new.ring_offset, new.ring_end):
-            watched.held.clear()
+            watched.synced.clear()
         else:
-            # By seq, not by place: others may have led the ring around since the last page that
-            # was seen here, and its start stands anywhere then, also on a sector freed long ago.
+            # By seq, not by place: unmonitored writers may have led the ring around since the last
+            # page seen here, so its start may be anywhere, also on a sector freed long ago.
             sealed = new.sealed_seq
-            watched.held = {sector: seq for sector, seq in watched.held.items() if seq > sealed}
+            watched.synced = {sector: seq for sector, seq in watched.synced.items() if seq > sealed}
 
 
 def _is_there(file: StorageFile, offset: int, data: Buffer) -> bool:
-    """Tell whether a write changes nothing: it is done again where a sync may have failed."""
+    """Return whether a write changes no byte: writes are repeated if a sync may have failed."""
     return file.read_at(offset, len(data)) == bytes(data)
 
 
 class MonitoredFile:
-    """A file whose writes and syncs are checked; everything else goes straight through."""
+    """A file whose writes and syncs are checked; all other calls pass straight through."""
 
     def __init__(
         self, inner: StorageFile, monitor: OrderingMonitor, process: object, *, fresh: bool
     ) -> None:
         self._inner = inner
         self._monitor = monitor
-        # Kept, so that no later process can get its id while this file is open.
+        # Stored, so that no later process can get its id while this file is open.
         self._process = process
         self._watched = monitor.watch(inner, fresh=fresh)
         self._closed = False
 
     @property
     def _owner(self) -> int:
-        """Who writes: threads share a file, and each writes extents of its own."""
+        """Identifies the writing thread: threads share a file, and each writes separate extents."""
         return hash((id(self._process), threading.get_ident()))
 
     def acknowledge(self, seq: int) -> None:
-        """Assert that everything up to ``seq`` is synced: a caller was told so."""
+        """Assert that everything up to ``seq`` is synced, since it was acknowledged."""
         self._monitor.acknowledge(self.identity(), seq)
 
     def read_at(self, offset: int, size: int) -> bytes:
@@ -356,7 +358,7 @@ class MonitoredFile:
     def write_at(self, offset: int, data: Buffer) -> None:
         watched = self._watched
         pending = self._monitor.before_write(watched, self._owner, offset, data, self._inner)
-        # Noted before it is written: a write that fails half-way is unsynced all the same.
+        # Recorded before the write: a write that fails half-way is unsynced all the same.
         with watched.guard:
             number = next(watched.numbers)
             watched.pending[number] = pending
@@ -367,7 +369,7 @@ class MonitoredFile:
                 watched.pending.pop(number, None)
             raise
         except BaseException:
-            # Any part of it may be there, but it holds no record that anybody counts on.
+            # Any part of the write may be on the disk, but no caller counts on its record.
             with watched.guard:
                 if number in watched.pending:
                     watched.pending[number] = replace(pending, first_seq=0, held_end=offset)

@@ -1,6 +1,6 @@
-"""What a simulated disk records: one frozen value for each thing that reached it.
+"""The operations that a simulated disk records: one frozen value for each.
 
-Owns the vocabulary of a trace. Leaves out what the operations mean for a crash: `epochs`. The
+Owns the vocabulary of a trace. Leaves out the effect of the operations on a crash: `epochs`. The
 values are msgspec Structs because case files hold them.
 """
 
@@ -24,7 +24,7 @@ class Operation(msgspec.Struct, frozen=True, tag=True, gc=False, kw_only=True):
 
 
 class Write(Operation, frozen=True, tag="write", gc=False):
-    """All of ``data`` was handed to the disk at ``offset``."""
+    """All of ``data`` was written to the disk at ``offset``."""
 
     offset: int
     data: bytes
@@ -37,10 +37,10 @@ class SetSize(Operation, frozen=True, tag="size", gc=False):
 
 
 class Sync(Operation, frozen=True, tag="sync", gc=False):
-    """A sync returned. It covers every earlier byte of the file, whoever wrote it.
+    """A sync returned, and covers every earlier byte of the file, from any writer.
 
-    One that ``failed`` kept any part of that, and what it did not keep no later sync will: the
-    system holds it for clean.
+    A ``failed`` sync persisted any part of them, and no later sync persists the rest: the system
+    marks those bytes as clean.
     """
 
     failed: bool = False
@@ -64,7 +64,7 @@ class SyncNames(Operation, frozen=True, tag="sync_names", gc=False):
 
 
 class Lock(Operation, frozen=True, tag="lock", gc=False):
-    """A lock was tried (``got`` says with what success), or released where ``mode`` is free."""
+    """A lock was tried (``got`` is the result), or released if ``mode`` is free."""
 
     lock: int
     mode: str
@@ -72,17 +72,17 @@ class Lock(Operation, frozen=True, tag="lock", gc=False):
 
 
 class Mark(Operation, frozen=True, tag="mark", gc=False):
-    """The workload noted something: with label ``ack``, that ``seq`` was acknowledged."""
+    """A mark of the workload; the label ``ack`` means that ``seq`` was acknowledged."""
 
     label: str
     seq: int
 
 
 class Kill(Operation, frozen=True, tag="kill", gc=False):
-    """The process died; its locks are free, its writes stand, nothing was closed."""
+    """The process died; its locks are free, its writes remain, no file was closed."""
 
 
 AnyOperation: TypeAlias = Write | SetSize | Sync | Name | SyncNames | Lock | Mark | Kill
 
 ACK = "ack"
-"""Label of the mark that says: this seq is acknowledged as durable."""
+"""Label of a mark that acknowledges its seq as durable."""

@@ -1,25 +1,26 @@
 """Judges a recovered log against the model, through the public reading API alone.
 
-Owns the rules O1 to O6, and the names of all that the harness holds the engine to. Leaves out
-making the log and the model. A finding names its rule:
+Owns the rules O1 to O6, and the names of all rules that the harness checks. Leaves out building
+the log and the model. A finding names its rule:
 
-- O1 durability: everything acknowledged is there;
-- O2 prefix: what is there is the history's beginning: no hole, change, reorder or invention;
+- O1 durability: every acknowledged event is there;
+- O2 prefix: the recovered events are a prefix of the history: no hole, change, reorder or
+  invention;
 - O3 atomic batch: a batch is whole or absent;
 - O4 no silent corruption: damaged data is equal to the model or refused with its place;
 - O5 no false alarm: a legal crash opens without an error;
 - O6 digests: chain and root are those computed from the bytes read back;
-- O7 function: what recovery makes of an image is decided by what it reads of it (`readings`), it
-  is the same the second time, and a crash in it loses nothing (`campaign`);
-- O8 what was shown stays: readers' looks count as acknowledgements (`workloads`, `processes`);
-- O9 time travel: past states are those of a fold of its own (`past`);
-- O10 projections restored are projections replayed (`store_stories`);
+- O7 function: the bytes that recovery reads of an image decide the outcome (`readings`), a second
+  recovery equals the first, and a crash in recovery loses nothing (`campaign`);
+- O8 events that a reader saw stay: a read counts as an acknowledgement (`workloads`, `processes`);
+- O9 time travel: past states equal those of an independent fold (`past`);
+- O10 a restored projection equals a replayed projection (`store_stories`);
 - O14 bounds: opening takes few operations, a poisoned handle none (`campaign`, `failing`);
-- O15 what was recovered works on, and may crash again (`afterlife`);
+- O15 a recovered store accepts writes, and may crash again (`afterlife`);
 - O16 determinism: the same seed gives the same traces;
 - O17 accounting: an error has an injected fault behind it (`rot`, `failing`).
 
-O6 needs no hashing per state: once the bytes read equal the model's, the digests that the model
+O6 needs no hashing per state: if the bytes read equal the model's, the digests that the model
 computed from them are the recomputation.
 """
 
@@ -46,7 +47,7 @@ class HeadLike(Protocol):
 
 
 class ReportLike(Protocol):
-    """What recovery says about itself."""
+    """The fields of a recovery report that the oracle reads."""
 
     @property
     def ambiguous_tail(self) -> bool: ...
@@ -55,7 +56,7 @@ class ReportLike(Protocol):
 
 
 class LogLike(Protocol):
-    """The public reading face of a log, as much of it as the oracle needs."""
+    """The part of a log's public reading interface that the oracle needs."""
 
     @property
     def head(self) -> HeadLike: ...
@@ -63,7 +64,7 @@ class LogLike(Protocol):
 
 
 class Finding(AssertionError):
-    """A rule was broken. ``rule`` is O1 to O17 or a caller's own; ``what`` says how."""
+    """A rule was broken. ``rule`` is O1 to O17 or a caller's name; ``what`` is the breach."""
 
     def __init__(self, rule: str, what: str) -> None:
         self.rule = rule
@@ -72,9 +73,9 @@ class Finding(AssertionError):
 
 
 class Outcome(NamedTuple):
-    """What an image was recovered to. The model's chain hash at ``seq`` binds every event.
+    """The result of a recovery. The model's chain hash at ``seq`` binds every event.
 
-    Where it was refused, ``seq`` is −1, and ``chain`` says by which error.
+    If the image was refused, ``seq`` is −1, and ``chain`` names the error.
     """
 
     seq: int
@@ -82,12 +83,12 @@ class Outcome(NamedTuple):
 
 
 class Judgement(msgspec.Struct, frozen=True):
-    """What is asked of an image, as values that a case file can hold.
+    """The demand on an image, as values that a case file can hold.
 
-    ``kind`` is ``legal``: opened without a word, with all that was acknowledged; ``lying``: a
-    prefix, or refused with its place; ``damaged``: the same, and nothing below ``proven`` lost in
-    silence, or anything unsaid unless ``erased``; ``unreadable``: all there, or refused as what
-    cannot be read; ``uncut``: legal, and nothing was cut.
+    ``kind`` is ``legal``: the image opens without an error, with all acknowledged events;
+    ``lying``: a prefix, or a refusal that names its place; ``damaged``: the same, and no silent
+    loss below ``proven``, nor any silent loss at all unless ``erased``; ``unreadable``: all events
+    are there, or the error reports an unreadable sector; ``uncut``: legal, and no byte was cut.
     """
 
     kind: str = "legal"
@@ -100,10 +101,10 @@ class Judgement(msgspec.Struct, frozen=True):
             case "lying":
                 return oracle.check_refusable(opener).seq < 0
             case "damaged":
-                found = oracle.check_damaged(
+                result = oracle.check_damaged(
                     opener, acked=acked, proven=self.proven, erased=self.erased
                 )
-                return not isinstance(found, int)
+                return not isinstance(result, int)
             case "uncut":
                 oracle.check_uncut(opener, acked=acked)
                 return False
@@ -120,7 +121,7 @@ _FIELDS = attrgetter("seq", "recorded", "clock", "type", "version", "index", "co
 
 
 class Oracle:
-    """Knows the whole history of a run, and so every log that may legally be recovered."""
+    """Knows the whole history of a run, and so every log that recovery may return."""
 
     def __init__(self, model: Model) -> None:
         self.model = model
@@ -140,7 +141,7 @@ class Oracle:
         if count not in self._ends:
             raise Finding("O3", f"the log ends at seq {count}, inside a batch")
         if count < acked:
-            raise Finding("O1", f"seq {acked} was acknowledged; {count} were recovered")
+            raise Finding("O1", f"seq {acked} was acknowledged; {count} events were recovered")
         if head.chain != self.model.chains[count]:
             raise Finding("O6", f"the chain hash at seq {count} is not that of the events read")
         if roots and head.root != self.model.root(count):
@@ -153,7 +154,7 @@ class Oracle:
         count = 0
         for event in log.read():
             if count >= len(expected):
-                raise Finding("O2", f"seq {count + 1} was recovered; it was never appended")
+                raise Finding("O2", f"seq {count + 1} was recovered, but never appended")
             fields, salt, payload = expected[count]
             if (
                 event.payload_bytes != payload
@@ -165,12 +166,12 @@ class Oracle:
         return count
 
     def _difference(self, place: int, event: EventLike) -> str:
-        found = _FIELDS(event.header)
+        header = _FIELDS(event.header)
         fields, salt, payload = self._expected[place]
-        if found != fields:
-            return f"event {place + 1} has the header {found}; it was appended as {fields}"
+        if header != fields:
+            return f"event {place + 1} has the header {header}, not {fields}"
         if event.salt != salt:
-            return f"event {place + 1} has another salt than it was appended with"
+            return f"event {place + 1} has another salt than when it was appended"
         return f"event {place + 1} has the payload {event.payload_bytes!r}, not {payload!r}"
 
     def check_legal(self, opener: Callable[[], LogLike], *, acked: int) -> Outcome:
@@ -184,7 +185,7 @@ class Oracle:
             raise Finding("O5", f"a legal crash does not open: {error!r}") from error
 
     def check_uncut(self, opener: Callable[[], LogLike], *, acked: int) -> None:
-        """Open a legal crash state of which nothing may be cut, and check it (O5)."""
+        """Open a legal crash state in which recovery may cut no byte, and check it (O5)."""
         opened: list[LogLike] = []
 
         def noted() -> LogLike:
@@ -197,21 +198,21 @@ class Oracle:
             raise Finding("O5", f"{report.cut_bytes} bytes were cut")
 
     def check_refusable(self, opener: Callable[[], LogLike]) -> Outcome:
-        """Open an image that no honest disk leaves: a prefix, or a refusal that names its place."""
+        """Open an image that no honest disk leaves: a prefix, or a refusal with a place."""
         try:
             seq = self.check(opener(), acked=0)
             return Outcome(seq, self.model.chains[seq])
         except (Corrupt, Unsupported) as error:
             if error.where is None:
-                raise Finding("O4", f"damage was refused without its place: {error}") from error
+                raise Finding("O4", f"the refusal of damage names no place: {error}") from error
             return Outcome(-1, type(error).__name__.encode())
         except Finding:
             raise
         except Exception as error:
-            raise Finding("O4", f"damage was refused as something else: {error!r}") from error
+            raise Finding("O4", f"damage raised an unexpected error: {error!r}") from error
 
     def check_unreadable(self, opener: Callable[[], LogLike], *, acked: int) -> bool:
-        """Open an image of which a sector cannot be read; returns whether it was refused so."""
+        """Open an image with an unreadable sector; returns whether the error reports that."""
         try:
             self.check(opener(), acked=acked)
         except StorageFailed:
@@ -219,19 +220,19 @@ class Oracle:
         except Finding:
             raise
         except Exception as error:
-            raise Finding("O4", f"an unreadable sector became {error!r}") from error
+            raise Finding("O4", f"an unreadable sector raised {error!r}") from error
         return False
 
     def check_known(self, outcome: Outcome, *, acked: int) -> None:
-        """Check what was recovered from an image before, maybe against another model."""
+        """Check the outcome of an earlier recovery, possibly against another model."""
         seq, chain = outcome
         if seq not in self._ends or self.model.chains[seq] != chain:
-            raise Finding("O2", f"{seq} events were recovered that are not the history's beginning")
+            raise Finding("O2", f"{seq} events were recovered that are no prefix of the history")
         if seq < acked:
-            raise Finding("O1", f"seq {acked} was acknowledged; {seq} were recovered")
+            raise Finding("O1", f"seq {acked} was acknowledged; {seq} events were recovered")
 
     def allows(self, outcome: Outcome, acked: int) -> bool:
-        """Tell whether `check_known` finds nothing."""
+        """Return whether `check_known` accepts an outcome."""
         try:
             self.check_known(outcome, acked=acked)
         except Finding:
@@ -241,31 +242,35 @@ class Oracle:
     def check_damaged(
         self, opener: Callable[[], LogLike], *, acked: int, proven: int, erased: bool = False
     ) -> int | Corrupt | Unsupported:
-        """Open a damaged image (O4): equal, or refused with a place.
+        """Open a damaged image (O4): all events, or a refusal with a place.
 
-        The one exception: the last group above ``proven`` may be cut if that is reported as an
-        ambiguous tail; where zeros stand in its place (``erased``) there is nothing to report
-        it by. Returns what was recovered, or the refusal.
+        The exception: the last group above ``proven`` may be cut if that is reported as an
+        ambiguous tail; if its place reads as zeros (``erased``) no report is possible. Returns the
+        recovered seq, or the refusal.
         """
         try:
             log = opener()
             count = self.check(log, acked=0)
         except (Corrupt, Unsupported) as error:
-            # Where both header pages are damaged, it may look like another format or none.
+            # If both header pages are damaged, the file may look like another format or none.
             if error.where is None:
-                raise Finding("O4", f"damage was refused without its place: {error}") from error
+                raise Finding("O4", f"the refusal of damage names no place: {error}") from error
             return error
         except Finding:
             raise
         except Exception as error:
-            raise Finding("O4", f"damage was refused as something else: {error!r}") from error
+            raise Finding("O4", f"damage raised an unexpected error: {error!r}") from error
         if count >= acked:
             return count
         if count < proven:
-            raise Finding("O4", f"seq {proven} was proven; {count} were recovered in silence")
+            raise Finding(
+                "O4", f"seq {proven} was proven; {count} events were recovered in silence"
+            )
         if erased:
             return count
         report: ReportLike | None = getattr(log, "report", None)
         if report is None or not report.ambiguous_tail:
-            raise Finding("O4", f"seq {acked} was lost to damage; the report does not say so")
+            raise Finding(
+                "O4", f"seq {acked} was lost to damage; the report does not mention the loss"
+            )
         return count

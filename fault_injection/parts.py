@@ -1,7 +1,7 @@
 """The parts of the report as tasks for any core: stories of the log, of whole stores, meetings.
 
-Owns what one task does and what it brings back, as plain values that another process can be sent.
-Leaves out how many tasks there are (`scales`) and adding them up (`report`).
+Owns the work of one task and its result, as plain values that can be sent to another process.
+Leaves out the number of tasks (`scales`) and the sum of their results (`report`).
 """
 
 import gc
@@ -33,16 +33,16 @@ from .store_stories import Judge, prepared_image, record_workload
 from .workloads import fresh_image, record, record_creation
 
 _COLLECT_AFTER: Final = 100_000
-"""Objects made between collections: what is remembered of images is large, and never garbage."""
+"""Objects allocated between collections: the memory of images is large, and never garbage."""
 
 
 @dataclass(frozen=True, slots=True)
 class Task:
-    """One share of a part: which, on what, and how much of each epoch is tried.
+    """One share of a part: its name, its stories, and how much of each epoch is tried.
 
-    ``stories`` are sequences of operations, each with its sync policy; ``start`` is the set-up
-    that they begin with, or the name of a meeting. ``deep_every`` and ``lives_max`` are the
-    campaign's; ``preemptions`` and ``schedules`` bound a meeting.
+    ``stories`` are sequences of operations, each with its sync policy; ``start`` is the set-up that
+    they begin with, or the name of a meeting. ``deep_every`` and ``lives_max`` are the campaign's;
+    ``preemptions`` and ``schedules`` bound a meeting.
     """
 
     part: str
@@ -55,32 +55,32 @@ class Task:
     schedules: int | None = None
     cases: str | None = None
     run: int = 0
-    """Tells one run from another: what was learned in one is not known in the next."""
+    """Distinguishes runs: a process does not reuse the memory of another run."""
 
 
 @dataclass(slots=True)
 class Result:
-    """What a task came to. ``problems`` are sentences; ``questioned`` counts stores asked."""
+    """The result of a task. ``problems`` are sentences; ``questioned`` counts checked stores."""
 
     part: str
     tally: Tally = field(default_factory=Tally)
     schedules: ScheduleTally = field(default_factory=ScheduleTally)
     questioned: int = 0
     refused: int = 0
-    """Damaged images that were refused with their place, or with what cannot be read."""
+    """Damaged images that were refused with a place, or with the unreadable sector."""
     faults: int = 0
-    """Faults that somebody met; those that nobody did are not counted."""
+    """Faults that a read or write met."""
     seconds: float = 0.0
     """Processor time, recording included."""
     problems: list[str] = field(default_factory=list[str])
 
 
 def work(task: Task) -> Result:
-    """Do a task, in whatever process this is."""
+    """Do a task, in the process of the caller."""
     gc.set_threshold(_COLLECT_AFTER, 50, 100)
     started = time.process_time()
     result = PARTS[task.part](task)
-    # Images and epochs stay here: what is counted, and what broke, is told in words.
+    # Images and epochs stay in this process: counts and problems travel as text.
     result.tally.failures.clear()
     result.seconds = time.process_time() - started
     return result
@@ -91,7 +91,7 @@ CampaignType = TypeVar("CampaignType", bound=Tries)
 
 @lru_cache(maxsize=1)
 def _memory(_part: str, _start: str, _run: int) -> Memory:
-    """Return what is remembered of the stories from one set-up; of the last one asked for."""
+    """Return the memory of the stories from one set-up; only the last set-up has one."""
     return Memory()
 
 
@@ -113,7 +113,7 @@ def _log(task: Task) -> Result:
 
 
 def _judged(task: Task) -> Result:
-    """The same stories, opened for reading: judged without writing."""
+    """The same stories, opened for reading: checked without writing."""
 
     def make(memory: Memory | None) -> Campaign:
         return Campaign(read_only, task.plan, failures_max=2, memory=memory)
@@ -134,9 +134,9 @@ def _agent(_run: int) -> tuple[bytes, Judge]:
 
 
 def _store(task: Task) -> Result:
-    """Crash stories of whole stores: recovered, and asked everything once for each state."""
+    """Crash stories of whole stores: recovered, and checked once for each distinct state."""
     base, judge = _agent(task.run)
-    asked = judge.asked
+    asked_before = judge.asked
 
     def make(memory: Memory | None) -> Campaign:
         return Campaign(
@@ -153,7 +153,7 @@ def _store(task: Task) -> Result:
         return story
 
     result, _ = _tried(task, make, recorded, engine="store")
-    result.questioned = judge.asked - asked
+    result.questioned = judge.asked - asked_before
     return result
 
 
@@ -164,14 +164,14 @@ def _tried(
     *,
     engine: str = "log",
 ) -> tuple[Result, CampaignType]:
-    """Record each story of a task and try its crash states with a campaign of ``make``."""
+    """Record each story of a task and try its crash states with a campaign from ``make``."""
     result = Result(task.part)
     campaign = make(_memory(task.part, task.start, task.run))
     for acts, sync in task.stories:
         name = f"{task.start}: {' '.join(acts)} (sync={sync})"
         try:
             story = recorded(acts, sync)
-        except Exception as error:  # noqa: BLE001 - told, whatever it is
+        except Exception as error:  # noqa: BLE001 - any error is a problem
             result.problems.append(f"{name}: {error!r}")
             continue
         failures = campaign.check(story).failures
@@ -187,7 +187,7 @@ def _tried(
 
 
 def _save(case: Case | MeetingCase, folder: str, *words: str) -> None:
-    """Write a case file, named by what it is of."""
+    """Write a case file, named by its words."""
     name = "-".join(words).replace(" ", "_")
     (Path(folder) / f"{name}.case").write_bytes(encode_case(case))
 
@@ -219,7 +219,7 @@ def _rot(task: Task) -> Result:
 
 
 def _failing(task: Task) -> Result:
-    """Each of their syncs fails in turn, and keeps some part of what was written."""
+    """Make each of their syncs fail in turn, and persist some part of the written data."""
     campaign = Campaign(
         recover,
         replace(FAILING_PLAN, seed=task.plan.seed),
@@ -240,14 +240,14 @@ def _failing(task: Task) -> Result:
                         case = case_of(failures[0], start=task.start, operations=acts)
                         _save(case, task.cases, task.part, name)
                     result.faults += 1
-            except Exception as error:  # noqa: BLE001 - told, whatever it is
+            except Exception as error:  # noqa: BLE001 - any error is a problem
                 result.problems.append(f"{name}: {error!r}")
     result.tally = campaign.tally
     return result
 
 
 def _documents(task: Task) -> Result:
-    """Crash the remembering of two documents of two full batches each, one for the other."""
+    """Crash the remembering of two documents of two full batches each, one after the other."""
     texts = [sectioned(title, 300) for title in ("old", "new")]
     campaign = Campaign(
         recover,
@@ -288,18 +288,18 @@ def _meeting(task: Task) -> Result:
 
 
 def _damage(task: Task) -> Result:
-    """Zero, flip and swap what a few stories left."""
+    """Zero, flip and swap bytes of the files that a few stories left."""
     fresh_image()
     result = Result(task.part)
     for images in DAMAGE:
         try:
-            found = [(one, finding) for one in images() if (finding := one.check())]
-        except Exception as error:  # noqa: BLE001 - told, whatever it is
+            findings = [(item, finding) for item in images() if (finding := item.check())]
+        except Exception as error:  # noqa: BLE001 - any error is a problem
             result.problems.append(f"damage: {error!r}")
             continue
-        result.problems += [f"damage: {finding}" for _, finding in found]
-        if found and task.cases is not None:
-            _save(case_of_damage(*found[0]), task.cases, task.part, images.__name__)
+        result.problems += [f"damage: {finding}" for _, finding in findings]
+        if findings and task.cases is not None:
+            _save(case_of_damage(*findings[0]), task.cases, task.part, images.__name__)
     return result
 
 

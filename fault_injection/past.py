@@ -1,7 +1,8 @@
-"""Every past state of a store, worked out from the model alone: what reads must answer (O9).
+"""Every past state of a store, computed from the model alone: the expected answers of reads (O9).
 
-Owns a fold of its own over the payload bytes that the model holds: which frames are current at an
-event, and what they say. It decodes MessagePack and nothing of the engine or its projections.
+Owns an independent fold over the payload bytes that the model holds: which frames are current at an
+event, and their texts. The fold decodes MessagePack and uses no code of the engine or its
+projections.
 """
 
 from collections.abc import Sequence
@@ -34,9 +35,9 @@ def current_frames(events: Sequence[ModelEvent], n: int) -> dict[int, str | None
         fields: dict[str, Any] = msgspec.msgpack.decode(event.payload)[5]
 
         def seq(name: str, event: ModelEvent = event, fields: dict[str, Any] = fields) -> int:
-            # A reference of −k is to the k-th event of its own batch.
-            given = int(fields[name])
-            return given if given >= 0 else event.seq - event.index - given - 1
+            # A reference of −k names the k-th event of the same batch.
+            reference = int(fields[name])
+            return reference if reference >= 0 else event.seq - event.index - reference - 1
 
         match event.type:
             case "putFrame":
@@ -57,45 +58,45 @@ def current_frames(events: Sequence[ModelEvent], n: int) -> dict[int, str | None
     }
 
 
-def _close(frames: dict[int, _Frame], number: int, kept: int | None) -> None:
-    """Close a frame and all below it, but for the one that takes its place."""
+def _close(frames: dict[int, _Frame], number: int, replacement: int | None) -> None:
+    """Close a frame and all its descendants, except the frame that replaces it."""
     waiting = [number]
     while waiting:
-        one = waiting.pop()
-        if one in frames and one != kept and not frames[one].closed:
-            frames[one].closed = True
-            waiting += [child for child, frame in frames.items() if frame.parent == one]
+        frame_id = waiting.pop()
+        if frame_id in frames and frame_id != replacement and not frames[frame_id].closed:
+            frames[frame_id].closed = True
+            waiting += [child for child, frame in frames.items() if frame.parent == frame_id]
 
 
 def check_past(store: Store, model: Model, n: int, words: Sequence[str] = ()) -> None:
-    """Compare what reads say of 0, n/2, n and an event between with the model's own fold.
+    """Compare the reads at 0, n/2, n and a drawn event with the model's independent fold.
 
-    Of ``words`` a search has to find the current frames that contain them, and no others.
+    A search for each of ``words`` must find exactly the current frames that contain the word.
 
     Raises:
-        Finding: a frame is missing, invented or other than it was; a search finds another set.
+        Finding: a frame is missing, invented or changed; a search finds another set.
     """
     between = Random(f"past/{n}").randint(0, n)
     for k in sorted({0, n // 2, between, n}):
         expected = current_frames(model.events, k)
         view = store.at(k)
-        found = {
+        current = {
             frame.id: frame.text
             for frame in view.frames(include_chunks=True)
             if frame.kind != "document"
         }
-        # What bytes say is another's business.
+        # The model has no text of a frame of bytes: take the text of the read.
         texts = {
-            number: found.get(number, "") if text is None else text
+            number: current.get(number, "") if text is None else text
             for number, text in expected.items()
         }
-        if found != texts:
-            raise Finding("O9", f"at event {k} of {n} the frames {sorted(found)} are current")
+        if current != texts:
+            raise Finding("O9", f"at event {k} of {n} the frames {sorted(current)} are current")
         for word in words:
             hits = {hit.id for hit in view.search(word, k=1_000)}
-            said = {number for number, text in texts.items() if word in text.casefold()}
-            if hits != said:
+            matches = {number for number, text in texts.items() if word in text.casefold()}
+            if hits != matches:
                 raise Finding("O9", f"at event {k} of {n} {word!r} is found in {sorted(hits)}")
-        shown = {entry.id for entry in view.timeline(limit=1_000).entries}
-        if not shown <= {frame.id for frame in view.frames(include_chunks=True)}:
-            raise Finding("O9", f"at event {k} of {n} the timeline shows {sorted(shown)}")
+        entries = {entry.id for entry in view.timeline(limit=1_000).entries}
+        if not entries <= {frame.id for frame in view.frames(include_chunks=True)}:
+            raise Finding("O9", f"at event {k} of {n} the timeline shows {sorted(entries)}")

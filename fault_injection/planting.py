@@ -1,8 +1,8 @@
 """Planting: a bug put into the engine at run time, to show that the harness would notice it.
 
-A plant rewrites a few characters of one function and compiles it anew in its module; the engine
-itself has no hooks. A plant whose text is no longer there raises `PlantOutdated`, so that none
-passes by doing nothing. Leaves out which bugs there are (`plants`).
+A plant replaces a few characters of one function and recompiles it in its module; the engine itself
+has no hooks. A plant whose text is no longer there raises `PlantOutdated`, so that none passes
+without an effect. Leaves out the catalogue of bugs (`plants`).
 """
 
 import importlib
@@ -30,7 +30,7 @@ class Edit:
 
 @dataclass(frozen=True, slots=True)
 class Plant:
-    """A bug: its name, the edits that make it, and what is expected to notice.
+    """A bug: its name, the edits that plant it, and the part of the harness that must notice it.
 
     ``detector`` is one of stories, damage, schedules, promises.
     """
@@ -41,7 +41,7 @@ class Plant:
 
     @contextmanager
     def planted(self) -> Generator[None, None, None]:
-        """Have the bug in the engine for the length of a with block."""
+        """Keep the bug in the engine for the duration of a with block."""
         with ExitStack() as stack:
             for edit in self.edits:
                 stack.enter_context(_edited(edit))
@@ -61,19 +61,20 @@ def _edited(edit: Edit) -> Generator[None, None, None]:
     if not isinstance(function, FunctionType):
         raise PlantOutdated(f"{edit.target} is not a plain function")
     source = textwrap.dedent(inspect.getsource(function))
-    old, new = textwrap.dedent(edit.old).strip("\n"), textwrap.dedent(edit.new).strip("\n")
+    old = textwrap.dedent(edit.old).strip("\n")
+    new = textwrap.dedent(edit.new).strip("\n")
     if source.count(old) != 1:
         raise PlantOutdated(f"{edit.target} contains {source.count(old)} times: {old}")
-    # Not a namespace of its own: the function keeps seeing its module's globals.
+    # The scope holds only the new function, which keeps seeing its module's globals.
     scope: dict[str, object] = {}
     code = compile(source.replace(old, new), inspect.getsourcefile(function) or "?", "exec")
     exec(code, module.__dict__, scope)  # noqa: S102 - our own source, edited
     changed = scope[name]
     with ExitStack() as stack:
         if owner is module:
-            for other in _importers(name, function):
-                stack.callback(setattr, other, name, function)
-                setattr(other, name, changed)
+            for importer in _importers(name, function):
+                stack.callback(setattr, importer, name, function)
+                setattr(importer, name, changed)
         else:
             stack.callback(setattr, owner, name, original)
             setattr(owner, name, changed)

@@ -1,6 +1,6 @@
-"""The catalogue of planted bugs, each with what has to notice it.
+"""The catalogue of planted bugs, each with the detector that has to notice it.
 
-Leaves out how a bug is planted (`planting`). It is held against the source of the rooms: a text
+Leaves out the planting (`planting`). Each edit is compared with the source of the rooms: a text
 that is no longer there fails.
 """
 
@@ -443,6 +443,6 @@ PLANTS: tuple[Plant, ...] = (
         ),
     ),
 )
-"""The catalogue. Grows with the engine; reliability.md asks for at least 25."""
+"""The catalogue. Grows with the engine; docs/reliability.md asks for at least 25 bugs."""
 
 BY_NAME = {plant.name: plant for plant in PLANTS}

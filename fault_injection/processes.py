@@ -1,9 +1,9 @@
-"""Several simulated processes on one store: what they do, and what must hold whatever the schedule.
+"""Several simulated processes on one store: their programs, and the checks after any schedule.
 
 Owns the worlds that they meet in, the programs (each a few operations of the alphabet in
-`workloads`, or a reader's look), and the judgement of one finished run: everybody was told the
-truth, and the run's trace makes a `Story` whose crash states can be tried. Leaves out which
-schedules are run (`interleavings`).
+`workloads`, or a reader's look), and the judgement of one finished run: every acknowledgement and
+every read is true, and the run's trace is a `Story` whose crash states can be tried. Leaves out
+which schedules are run (`interleavings`).
 """
 
 from collections.abc import Callable, Sequence
@@ -27,7 +27,7 @@ from .world import World
 
 @dataclass(slots=True)
 class Seat(Session):
-    """A session whose process is given, and lives on when the store is opened again in it."""
+    """A session in a process from its caller, which survives when the store is opened again."""
 
     given: SimulatedProcess = field(kw_only=True)
 
@@ -35,30 +35,30 @@ class Seat(Session):
         return self.given
 
     def end(self) -> None:
-        """Nothing dies."""
+        """Do nothing: the process stays alive."""
 
 
 @dataclass(frozen=True, slots=True)
 class Seen:
-    """What a reader was shown: all events, at one look. It must survive every later crash."""
+    """All events that a reader saw, at one look. They must survive every later crash."""
 
     events: tuple[ModelEvent, ...]
 
 
 Witness: TypeAlias = tuple[Told | Seen, ...]
-"""What a program returns: everything that it was told or shown, in order."""
+"""The return value of a program: its acknowledgements and looks, in order."""
 
 
 class SharedWorld(World):
     """A world with one store and one monitor for all its processes; they open it themselves."""
 
     existing = True
-    """Whether the store is there when the processes start."""
+    """True if the store exists when the processes start."""
 
     def __init__(self) -> None:
         super().__init__()
-        # Looking at the clock is not an event here: schedules that differ in nothing else leave
-        # the same bytes.
+        # A read of the clock does not advance it here: schedules that differ only in such reads
+        # leave the same bytes.
         self.clock.step_us = 0
         self.monitor = OrderingMonitor(FileGeometry())
         if self.existing:
@@ -67,11 +67,11 @@ class SharedWorld(World):
         self.acked = 0
 
     def seat(self, actor: Actor) -> Seat:
-        """Return the session of a writing actor: opened for it here."""
+        """Return the session of a writing actor; it opens the store."""
         return Seat(self, self.monitor, given=actor.process)
 
     def log(self, actor: Actor) -> Log:
-        """Return the log of a reading actor: opened for it here."""
+        """Return the log of a reading actor; it opens the store."""
         return self.open_log(actor.process)
 
     def open_log(self, process: SimulatedProcess) -> Log:
@@ -81,7 +81,7 @@ class SharedWorld(World):
 
 
 class EmptyWorld(SharedWorld):
-    """A world in which the store is still to be created."""
+    """A world in which the processes create the store."""
 
     existing = False
 
@@ -89,7 +89,7 @@ class EmptyWorld(SharedWorld):
 class OpenWorld(SharedWorld):
     """A world in which two writers and a reader, P0 to P2, have the store open already.
 
-    The first has appended an event since the others looked: they have something to catch up with.
+    The first has appended an event that the second writer and the reader have not read yet.
     """
 
     def __init__(self) -> None:
@@ -114,9 +114,9 @@ class OpenWorld(SharedWorld):
 
 
 def shared_world(world: World) -> SharedWorld:
-    """Return the world as one that these programs can live in."""
+    """Return the world as a `SharedWorld`, which these programs need."""
     if not isinstance(world, SharedWorld):
-        raise TypeError("these programs need a SharedWorld")
+        raise TypeError("the world must be a SharedWorld")
     return world
 
 
@@ -125,7 +125,7 @@ def _shared(actor: Actor) -> SharedWorld:
 
 
 def does(*acts: str) -> Program:
-    """Return a program that does operations of the alphabet with a store that is open."""
+    """Return a program that does operations of the alphabet on an open store."""
 
     def program(actor: Actor) -> Witness:
         seat = _shared(actor).seat(actor)
@@ -151,32 +151,32 @@ def lives(*acts: str) -> Program:
 
 
 def look(actor: Actor) -> Witness:
-    """Take in what others wrote, with a log that is open, and read all of it."""
+    """Refresh an open log, and read all of its events."""
     log = _shared(actor).log(actor)
     log.refresh()
     return (_look(actor, log),)
 
 
 def open_and_look(actor: Actor) -> Witness:
-    """Open for reading and read all."""
+    """Open for reading and read all events."""
     return (_look(actor, _shared(actor).open_log(actor.process)),)
 
 
 def read_on(actor: Actor) -> Witness:
     """Open for reading and look three times."""
     log = _shared(actor).log(actor)
-    seen = [_look(actor, log)]
+    looks = [_look(actor, log)]
     for _ in range(2):
-        # Others get their turn here without a preemption.
+        # The other processes get their turn here without a preemption.
         actor.world.clock.sleep(1e-3)
         log.refresh()
-        seen.append(_look(actor, log))
+        looks.append(_look(actor, log))
     log.close()
-    return tuple(seen)
+    return tuple(looks)
 
 
 def idle(_: Actor) -> Witness:
-    """Do nothing: what is left of a process that a shorter meeting can do without."""
+    """Do nothing: the program of a process that a shrunk meeting can do without."""
     return ()
 
 
@@ -187,7 +187,7 @@ WORLDS: Final[dict[str, type[SharedWorld]]] = {
     "empty": EmptyWorld,
     "open": OpenWorld,
 }
-"""What a case file can name: worlds, readers, and what makes a writer of its operations."""
+"""The names in a case file: worlds, readers, and the constructors of writers."""
 
 
 def program_of(role: Sequence[str]) -> Program:
@@ -199,7 +199,7 @@ def program_of(role: Sequence[str]) -> Program:
 
 
 def _look(actor: Actor, log: Log) -> Seen:
-    """Read everything. Who was shown an event may act on it: it counts as acknowledged."""
+    """Read everything. A reader may act on an event that it saw: a look acknowledges the events."""
     events = tuple(ModelEvent.of(event) for event in log.read())
     actor.acknowledge(len(events))
     _shared(actor).monitor.acknowledge(log.file.file.identity(), len(events))
@@ -210,14 +210,14 @@ def story_of(run: Run) -> Story:
     """Recover the file that a run left, and return the run as a story.
 
     Raises:
-        Finding: something was cut, though nothing died.
+        Finding: recovery cut bytes, though no process died.
     """
     world = shared_world(run.world)
     aside = World(disk=SimulatedDisk(record=False))
     aside.disk.put(PATH, bytes(world.disk.names[PATH].data))
     log = recover(aside, aside.disk.process(), PATH)
     if log.report.cut_bytes and not _died(run):
-        raise Finding("O5", f"nothing died, yet {log.report.cut_bytes} bytes were cut")
+        raise Finding("O5", f"no process died, but {log.report.cut_bytes} bytes were cut")
     return Story(
         trace=list(world.disk.trace),
         node=world.disk.names[PATH].number,
@@ -231,53 +231,56 @@ def story_of(run: Run) -> Story:
 
 
 def check_told(run: Run, model: Model) -> None:
-    """Hold what a run left against all that its programs were told and shown.
+    """Compare a finished run with all acknowledgements and looks of its programs.
 
     Raises:
-        Finding: an acknowledged event is missing or changed, one was invented, two writers were
-        given one seq, or a reader was shown what is not there.
+        Finding: an acknowledged event is missing or changed, an event was invented, two writers
+            got the same seq, or a reader saw an event that is not there.
         OrderViolation: a write or sync came in an order that a crash could expose.
     """
     world = shared_world(run.world)
     if world.monitor.violations:
         raise OrderViolation(world.monitor.violations[0])
-    given = set(range(1, world.acked + 1))
+    seqs_given = set(range(1, world.acked + 1))
     for index, result in enumerate(run.results):
-        shown = 0
+        seen_count = 0
         witnesses = cast("Witness", result) if isinstance(result, tuple) else ()
         for witness in witnesses:
             if isinstance(witness, Told):
                 _check_batch(model, witness)
                 seqs = range(witness.first_seq, witness.first_seq + len(witness.batch.drafts))
-                if not given.isdisjoint(seqs):
+                if not seqs_given.isdisjoint(seqs):
                     raise Finding("O2", f"seq {seqs[0]} was given out twice")
-                given.update(seqs)
+                seqs_given.update(seqs)
             else:
-                _check_seen(model, witness, shown, f"P{index}")
-                shown = len(witness.events)
-    if len(model.events) > len(given) and not _died(run):
-        raise Finding("O2", f"{len(model.events)} events are there; {len(given)} were appended")
+                _check_seen(model, witness, seen_count, f"P{index}")
+                seen_count = len(witness.events)
+    if len(model.events) > len(seqs_given) and not _died(run):
+        raise Finding(
+            "O2", f"{len(model.events)} events are in the log; {len(seqs_given)} were appended"
+        )
 
 
 def _died(run: Run) -> bool:
     return any(isinstance(error, ProcessKilled) for error in run.errors)
 
 
-def _check_seen(model: Model, seen: Seen, shown: int, name: str) -> None:
-    count = len(seen.events)
-    if count < shown:
-        raise Finding("O1", f"the view of {name} went back from {shown} to {count}")
-    if seen.events != tuple(model.events[:count]):
-        raise Finding("O2", f"{name} was shown {count} events that are not there")
+def _check_seen(model: Model, witness: Seen, seen_before: int, name: str) -> None:
+    count = len(witness.events)
+    if count < seen_before:
+        raise Finding("O1", f"the view of {name} went back from {seen_before} to {count}")
+    if witness.events != tuple(model.events[:count]):
+        raise Finding("O2", f"{name} saw {count} events that are not in the log")
     if count not in model.ends:
-        raise Finding("O3", f"{name} was shown a batch in part, up to seq {count}")
+        raise Finding("O3", f"{name} saw a part of a batch, up to seq {count}")
 
 
-def _check_batch(model: Model, told: Told) -> None:
-    first, batch = told.first_seq, told.batch
+def _check_batch(model: Model, acknowledged: Told) -> None:
+    first = acknowledged.first_seq
+    batch = acknowledged.batch
     if first - 1 not in model.ends or first - 1 + len(batch.drafts) not in model.ends:
-        raise Finding("O1", f"the batch that was acknowledged at seq {first} is not there whole")
+        raise Finding("O1", f"the batch acknowledged at seq {first} is missing or incomplete")
     for place, draft in enumerate(batch.drafts):
         expected = expected_payload(draft, None if place else batch.key)
         if model.events[first - 1 + place].payload != expected:
-            raise Finding("O1", f"seq {first + place} is not what was acknowledged there")
+            raise Finding("O1", f"seq {first + place} differs from the acknowledged event")

@@ -1,8 +1,8 @@
-"""What must hold besides crash states: of files, locks, forks, failed syncs, interrupts and folds.
+"""Promises besides crash states: about files, locks, forks, failed syncs, interrupts and folds.
 
-Owns one small check for each, quick enough for every run; each yields what is wrong. They are the
-detectors of planted bugs that no crash state shows. Leaves out sweeps over every place where these
-faults can strike: the engine's own tests do those.
+Owns one small check for each, quick enough for every run; each yields its findings. They are the
+detectors of planted bugs that no crash state shows. Leaves out sweeps over every place at which
+these faults can strike: the engine's tests do those.
 """
 
 import errno
@@ -31,11 +31,11 @@ from .world import World
 
 _ENGINE = os.path.dirname(sys.modules[Log.__module__].__file__ or "")
 _INTERRUPT_EVERY = 5
-"""One in so many bytecodes of an append is struck; `sweep_exceptions` strikes all of them."""
+"""One in this many bytecodes of an append is struck; `sweep_exceptions` strikes all of them."""
 
 
 def check_short_writes() -> Iterator[Finding]:
-    """Write to a real file whose system takes a third of each write: all of it must arrive."""
+    """Write to a real file through a system call that takes a third: all bytes must arrive."""
     data = bytes(range(256)) * 4
     real = os.pwrite
 
@@ -48,7 +48,9 @@ def check_short_writes() -> Iterator[Finding]:
             with patch.object(os, "pwrite", short):
                 file.write_at(100, data)
             if file.read_at(0, file.size()) != bytes(100) + data:
-                yield Finding("O4", "a write that was done in three parts is not what was written")
+                yield Finding(
+                    "O4", "the file differs from the data that a write stored in three parts"
+                )
         finally:
             file.close()
 
@@ -71,7 +73,7 @@ def check_locks() -> Iterator[Finding]:
 
 
 def check_fork() -> Iterator[Finding]:
-    """Append in a forked child through the handle of its parent: it must be refused there."""
+    """Append in a forked child through its parent's handle: the handle must refuse."""
     if not hasattr(os, "fork"):
         return
     world = fresh_world()
@@ -108,7 +110,7 @@ def check_changed_files() -> Iterator[Finding]:
 
 
 class _FailingFile(SimulatedFile):
-    """A file whose next sync fails, once: the next one says that all is well, as Linux does."""
+    """A file whose next sync fails, once: the next sync reports success, as on Linux."""
 
     def sync(self) -> None:
         process = self._process
@@ -120,7 +122,7 @@ class _FailingFile(SimulatedFile):
 
 
 class _FailingProcess(SimulatedProcess):
-    """A process in which so many of the next syncs fail."""
+    """A process in which the next ``failures`` syncs fail."""
 
     failures = 0
 
@@ -131,27 +133,27 @@ class _FailingProcess(SimulatedProcess):
 
 
 def check_failed_sync() -> Iterator[Finding]:
-    """Let one sync fail: the append is not acknowledged, and the handle refuses all that follows.
+    """Make one sync fail: the append is not acknowledged, and the handle refuses all later calls.
 
-    The system may have dropped what was written and call the next sync a success.
+    The system may have dropped the written data and call the next sync a success.
     """
     world = fresh_world()
     process = _FailingProcess(world.disk, "P")
     log = open_log(world, process, PATH)
     process.failures = 1
-    for number, expected in enumerate(("is acknowledged", "goes on as if it were nothing")):
+    for number, expected in enumerate(("acknowledged the append", "accepted a later append")):
         try:
             log.append([frame(f"note {number}")])
         except OutcomeUnknown:
             continue
         except CerataError as error:
-            yield Finding("O1", f"a sync that failed is told as {error!r}")
+            yield Finding("O1", f"a failed sync is reported as {error!r}")
         else:
             yield Finding("O1", f"a sync failed, and the handle {expected}")
 
 
 def check_interrupts() -> Iterator[Finding]:
-    """Interrupt an append at some of its bytecodes: what the handle then shows is in the file."""
+    """Interrupt an append at some of its bytecodes: the handle must show the file's events."""
     fresh_image()
     strikes = Strikes(_ENGINE)
     strikes.run(_appending(World(disk=SimulatedDisk(record=False)))[1])
@@ -164,22 +166,22 @@ def check_interrupts() -> Iterator[Finding]:
             strikes.run(append, at=place)
         try:
             log.append([frame("after")])
-            shown = [event.payload_bytes for event in log.read()]
+            read = [event.payload_bytes for event in log.read()]
         except CerataError:
-            continue  # A handle may refuse; it may not lie.
-        except Exception as error:  # noqa: BLE001 - told, whatever it is
+            continue  # A handle may refuse, but must not lie.
+        except Exception as error:  # noqa: BLE001 - any error is a finding
             yield Finding("F2", f"interrupted at {place}, the next append raised {error!r}")
             return
         aside = open_log(world, world.disk.process(), PATH)
-        there = [event.payload_bytes for event in aside.read()]
-        if shown != there or len(there) not in (2, 3):
-            counts = f"the handle shows {len(shown)} events, the file has {len(there)}"
+        in_file = [event.payload_bytes for event in aside.read()]
+        if read != in_file or len(in_file) not in (2, 3):
+            counts = f"the handle shows {len(read)} events, the file has {len(in_file)}"
             yield Finding("F2", f"interrupted at {place}: {counts}")
             return
 
 
 def _appending(world: World) -> tuple[Log, Callable[[], object]]:
-    """Return a log with one event in it, and what appends another."""
+    """Return a log with one event, and a function that appends another."""
     world.disk.put(PATH, fresh_image())
     log = open_log(world, world.disk.process(), PATH)
     log.append([frame("before")])
@@ -187,10 +189,10 @@ def _appending(world: World) -> tuple[Log, Callable[[], object]]:
 
 
 def check_folds() -> Iterator[Finding]:
-    """Tell a store's story, and hold its projections against a replay of the log each time.
+    """Run a store's story, and compare its projections with a replay of the log at each step.
 
-    Where they were written, opened again from a checkpoint, and where a bit of a saved chunk is
-    flipped: what is derived is made again.
+    The steps: in the writing store, in the store reopened from a checkpoint, and with a flipped bit
+    in a saved chunk, from which derived data is rebuilt.
     """
     world = fresh_world()
     with _open(world) as store:
@@ -199,11 +201,11 @@ def check_folds() -> Iterator[Finding]:
         store.checkpoint()
         store.supersede(notes[0], "another note")
         store.delete(notes[1])
-        yield from _compared(store, "where they were written")
+        yield from _compared(store, "in the writing store")
         store.checkpoint()
     with _open(world) as store:
-        yield from _compared(store, "opened again")
-        known = store.digests(replay=True)
+        yield from _compared(store, "in the reopened store")
+        expected = store.digests(replay=True)
     image = bytes(world.disk.names[PATH].data)
     chunk = max(_chunks(world), key=lambda ref: ref.length)
     for place in range(chunk.offset + HASH_SIZE, chunk.offset + chunk.length, 6):
@@ -211,28 +213,29 @@ def check_folds() -> Iterator[Finding]:
         copy[place] ^= 1
         world.disk.put(PATH, copy)
         with _open(world) as store:
-            if store.digests() != known:
-                yield Finding("O10", f"a saved chunk is believed with a bit flipped at {place}")
+            if store.digests() != expected:
+                yield Finding("O10", f"a saved chunk is accepted with a bit flipped at {place}")
 
 
 def _chunks(world: World) -> list[Ref]:
-    """Return where the chunks of every projection stand."""
+    """Return the places of the chunks of every projection."""
     log = open_log(world, world.disk.process(), PATH)
     toc = log.toc()
-    found = [ref for key in toc.projections for ref, _ in chunk_refs(log.file, toc.saved(key))]
+    refs = [ref for key in toc.projections for ref, _ in chunk_refs(log.file, toc.saved(key))]
     log.close()
-    return found
+    return refs
 
 
 def _compared(store: Store, when: str) -> Iterator[Finding]:
     try:
-        saved, replayed = store.digests(), store.digests(replay=True)
-    except Exception as error:  # noqa: BLE001 - told, whatever it is
+        saved = store.digests()
+        replayed = store.digests(replay=True)
+    except Exception as error:  # noqa: BLE001 - any error is a finding
         yield Finding("O10", f"{when}, folding raised {error!r}")
         return
     wrong = sorted(name for name, digest in replayed.items() if saved.get(name) != digest)
     if wrong:
-        yield Finding("O10", f"{when}, {', '.join(wrong)} are not what a replay gives")
+        yield Finding("O10", f"{when}, {', '.join(wrong)} differ from a replay")
 
 
 def _open(world: World) -> Store:

@@ -1,8 +1,8 @@
-"""Whether a fold is pure: what it calls, how it is cut, and what another interpreter makes of it.
+"""Purity of a fold: the calls that it makes, the cuts of its events, and another interpreter.
 
-Owns the four ways in which a user's projection is folded and compared (at once, event by event,
-by chance, over a saved state), the watch for calls that a fold must not make, and the fold in an
-interpreter with another hash seed. Leaves out what tests call: `testing`.
+Owns the four ways in which a user's projection is folded and compared (at once, event by event, in
+random cuts, over a saved state), the watch for calls that a fold must not make, and the fold in an
+interpreter with another hash seed. Leaves out the functions for tests: `testing`.
 """
 
 import datetime as dt
@@ -32,7 +32,7 @@ from .world import World
 
 PATH: Final = "given.cera"
 Batch: TypeAlias = EventBody | Draft | Sequence[EventBody | Draft]
-"""Events that are appended together; one alone is a batch of its own."""
+"""Events that are appended together; a single event is a batch of one."""
 
 _FORBIDDEN_NAMES: Final = frozenset({"hash", "id", "input", "open"})
 _ALLOWED_SYSTEM_CALLS: Final = frozenset({"fspath"})
@@ -43,10 +43,10 @@ _CHILD_SECONDS_MAX: Final = 120
 
 
 def image_of(batches: Sequence[Batch]) -> bytes:
-    """Return the bytes of a store that holds these events, made in a simulated world.
+    """Return the bytes of a store that holds these events, written in a simulated world.
 
     Raises:
-        InvalidInput: one of them is no event, or cannot be stored.
+        InvalidInput: a value is no event, or cannot be stored.
     """
     world = World()
     process = world.disk.process()
@@ -57,7 +57,7 @@ def image_of(batches: Sequence[Batch]) -> bytes:
 
 
 def environment_of(image: bytes) -> Environment:
-    """Return an environment in which the store stands at `PATH`, in memory."""
+    """Return an environment in which the store is at `PATH`, in memory."""
     storage = MemoryStorage()
     file = storage.create(PATH)
     file.write_at(0, image)
@@ -71,11 +71,11 @@ def events_of(image: bytes) -> list[Event]:
         return list(store.log(first=1))
 
 
-# --- what a fold calls ---------------------------------------------------------------------------
+# --- the calls of a fold -------------------------------------------------------------------------
 
 
 def forbidden_call(called: object) -> str | None:
-    """Return the name of a call that a fold must not make; None where it may.
+    """Return the name of a call that a fold must not make; None for a permitted call.
 
     >>> import time
     >>> forbidden_call(time.time), forbidden_call(len)
@@ -101,36 +101,36 @@ def forbidden_call(called: object) -> str | None:
 
 @contextmanager
 def watched_calls() -> Generator[list[str], None, None]:
-    """Note each call, made in the block, that a fold must not make, with its place."""
-    found: list[str] = []
+    """Record each call in the block that a fold must not make, with its place."""
+    calls: list[str] = []
 
     def watch(scene: FrameType, event: str, called: Any) -> None:
         if event != "c_call" or not isinstance(called, BuiltinFunctionType):
             return
         name = forbidden_call(called)
         if name is not None:
-            found.append(f"{name} {_place(scene)}")
+            calls.append(f"{name} {_place(scene)}")
 
     before = sys.getprofile()
     sys.setprofile(watch)
     try:
-        yield found
+        yield calls
     finally:
         sys.setprofile(before)
 
 
 def _place(scene: FrameType | None) -> str:
-    """Return the line of the user's own code that led to a call, past the standard library's."""
+    """Return the line of user code that led to a call, past frames of the standard library."""
     library = os.path.dirname(os.__file__)
     while scene is not None and scene.f_code.co_filename.startswith((library, "<frozen")):
         scene = scene.f_back
     if scene is None:
-        return "somewhere"
+        return "at an unknown place"
     code = scene.f_code
     return f"in {code.co_name}, {Path(code.co_filename).name} line {scene.f_lineno}"
 
 
-# --- how a fold is cut ---------------------------------------------------------------------------
+# --- the cuts of the events ----------------------------------------------------------------------
 
 
 def cuts_of(events: Sequence[Event], seed: int) -> Iterator[tuple[str, list[Sequence[Event]]]]:
@@ -170,14 +170,14 @@ def saved_and_loaded(make: Callable[[], OwnProjection], events: Sequence[Event])
 
 
 class Rows(msgspec.Struct, frozen=True):
-    """What an interpreter came to: the digest, and every row as text."""
+    """The result of an interpreter: the digest, and every row as text."""
 
     digest: bytes
     rows: dict[str, str]
 
 
 class _Task(msgspec.Struct, frozen=True):
-    """What an interpreter is given: where the class is, and the store."""
+    """The input of an interpreter: the place of the class, and the store."""
 
     paths: list[str]
     module: str
@@ -187,13 +187,13 @@ class _Task(msgspec.Struct, frozen=True):
 
 
 def rows_of(fold: RowFold) -> Rows:
-    """Return what a fold came to."""
+    """Return the rows and the digest of a fold."""
     rows = {repr(key): repr(value) for key, value in fold.snapshot().rows.items()}
     return Rows(fold.digest(), rows)
 
 
 def elsewhere(projection: type[OwnProjection], image: bytes) -> dict[str, Rows]:
-    """Fold a store in interpreters of their own, and return what each came to, by hash seed.
+    """Fold a store in other interpreters, and return the result of each, by hash seed.
 
     Raises:
         InvalidInput: the class is not at the top of a module, or cannot be loaded there.
@@ -204,9 +204,9 @@ def elsewhere(projection: type[OwnProjection], image: bytes) -> dict[str, Rows]:
             remedy="Define it at the top of a module, where another interpreter finds it.",
         )
     if _CHILD in os.environ:
-        # The module asks for it while it is imported: there would be no end to it.
+        # The module calls this function on import: each interpreter would start another.
         raise InvalidInput(
-            "Another interpreter was asked for while a module was imported in one",
+            "Another interpreter cannot be started during the import of a module",
             where=projection.__module__,
             remedy="Call assert_deterministic in a test, or under if __name__ == '__main__'.",
         )
@@ -236,11 +236,11 @@ def _elsewhere(task: _Task, hash_seed: str) -> Rows:
         },
     )
     if run.returncode or not run.stdout:
-        said = run.stderr.decode(errors="replace").strip().splitlines()
+        errors = run.stderr.decode(errors="replace").strip().splitlines()
         raise InvalidInput(
-            f"{task.name} cannot be folded in another interpreter: {said[-1] if said else '?'}",
+            f"{task.name} cannot be folded in another interpreter: {errors[-1] if errors else '?'}",
             where=task.file,
-            remedy="What the module does when it is imported must work there too.",
+            remedy="Make the module importable in a new process.",
         )
     return msgspec.msgpack.decode(run.stdout, type=Rows)
 
@@ -253,7 +253,7 @@ def load_class(module: str, file: str | None, name: str) -> type[OwnProjection]:
             raise ImportError
         loaded = importlib.import_module(module)
     except ImportError:
-        # A test's module is often in no package, or in one that only its runner knows.
+        # A test's module is often in no package, or in a package that only its runner knows.
         known_as = "__cerata_main__" if module == "__main__" else module
         spec = None if file is None else importlib.util.spec_from_file_location(known_as, file)
         if spec is None or spec.loader is None:
@@ -266,12 +266,12 @@ def load_class(module: str, file: str | None, name: str) -> type[OwnProjection]:
 
 
 def main() -> None:
-    """Fold what standard input holds, and write what came of it to standard output."""
+    """Fold the store in standard input, and write the rows to standard output."""
     task = msgspec.msgpack.decode(sys.stdin.buffer.read(), type=_Task)
     sys.path[:] = task.paths
     projection = load_class(task.module, task.file, task.name)
-    found = rows_of(folded(projection, [events_of(task.image)]))
-    sys.stdout.buffer.write(msgspec.msgpack.encode(found))
+    rows = rows_of(folded(projection, [events_of(task.image)]))
+    sys.stdout.buffer.write(msgspec.msgpack.encode(rows))
 
 
 if __name__ == "__main__":

@@ -1,7 +1,7 @@
-"""The pytest plugin: two fixtures, for whoever asks for them.
+"""The pytest plugin: two fixtures, `crash_safe` and `cerata_store`.
 
-pytest loads it wherever Cerata is installed, so it imports nothing of Cerata until a fixture is
-used, reports nothing, and changes nothing of a run in which none is.
+pytest loads it wherever Cerata is installed, so it imports no module of Cerata until a fixture is
+used, reports nothing, and changes nothing in a run without them.
 """
 
 from collections.abc import Callable, Generator
@@ -18,7 +18,7 @@ _STORIES = 40
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
-    """Add how thorough crash tests are, and their seed."""
+    """Add the options for the number of crash stories, and their seed."""
     group = parser.getgroup("cerata", "crash tests of memories")
     group.addoption(
         "--crash-stories",
@@ -28,20 +28,20 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         help=f"stories that each use of the crash_safe fixture runs ({_STORIES})",
     )
     group.addoption(
-        "--crash-seed", type=int, default=0, metavar="N", help="of the stories' chance (0)"
+        "--crash-seed", type=int, default=0, metavar="N", help="seed of the stories (0)"
     )
 
 
 def pytest_configure(config: pytest.Config) -> None:
     """Register the mark."""
     config.addinivalue_line(
-        "markers", "cerata(**options): what cerata_store is opened with, such as projections=[…]"
+        "markers", "cerata(**options): options to open cerata_store with, such as projections=[…]"
     )
 
 
 @pytest.fixture
 def crash_safe(request: pytest.FixtureRequest) -> "Callable[..., CrashReport]":
-    """Return `assert_crash_safe`, as thorough as the command line asks for."""
+    """Return `assert_crash_safe` with the story count and seed of the command line."""
     from .testing import assert_crash_safe
 
     def assert_safe(workload: Any, **options: Any) -> "CrashReport":
@@ -54,10 +54,10 @@ def crash_safe(request: pytest.FixtureRequest) -> "Callable[..., CrashReport]":
 
 @pytest.fixture
 def cerata_store(request: pytest.FixtureRequest) -> "Generator[Store]":
-    """Return an empty store in memory whose clock and chance are the same in every run.
+    """Return an empty store in memory whose clock and randomness are the same in every run.
 
-    The mark ``@pytest.mark.cerata(projections=[…])`` says what it is opened with. After the test
-    it is verified: every projection has to equal a replay of the log.
+    The mark ``@pytest.mark.cerata(projections=[…])`` sets the options of `open_store`. After the
+    test the store is verified: every projection has to equal a replay of the log.
     """
     from cerata.memory.store import open_store
 
@@ -69,6 +69,6 @@ def cerata_store(request: pytest.FixtureRequest) -> "Generator[Store]":
     environment = world.environment(world.disk.process())
     with open_store("test.cera", environment=environment, **options) as store:
         yield store
-        found = store.verify()
-        if not found.ok:
-            pytest.fail("\n".join([*map(str, found.divergences), *found.notes]))
+        verification = store.verify()
+        if not verification.ok:
+            pytest.fail("\n".join([*map(str, verification.divergences), *verification.notes]))

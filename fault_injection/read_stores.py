@@ -1,7 +1,7 @@
-"""Four kinds of store, each with what its reads are about: words, facts, vectors, own projections.
+"""Four kinds of store, each for one kind of read: words, facts, vectors, user projections.
 
-Owns how they are filled: the same calls each time, so that two files of a kind are equal. Leaves
-out the reads (`read_stories`).
+Owns the writes that fill them: the same calls each time, so that two files of a kind are equal.
+Leaves out the reads (`read_stories`).
 """
 
 import tempfile
@@ -65,9 +65,9 @@ class Longest(RowProjection[str, tuple[int, int]]):
 
 @dataclass(frozen=True, slots=True)
 class Kind:
-    """A kind of store, and how one is filled.
+    """A kind of store, and the function that fills it.
 
-    ``step`` writes the ``number``-th thing, which is one to four events.
+    ``step`` makes the ``number``-th write, of one to four events.
     """
 
     name: str
@@ -170,7 +170,8 @@ def tokens(number: int) -> np.ndarray[Any, Any]:
 
 
 def _vector_step(store: Store, number: int) -> None:
-    embedding, matrix = vector(number), tokens(number)
+    embedding = vector(number)
+    matrix = tokens(number)
     if number % 5 == 4:
         store.put_frames(
             [_words(number), _words(number + 1)],
@@ -200,8 +201,8 @@ def _own_step(store: Store, number: int) -> None:
 
 
 KINDS: dict[str, Kind] = {
-    one.name: one
-    for one in (
+    kind.name: kind
+    for kind in (
         Kind("words", _word_step),
         Kind("facts", _fact_step),
         Kind("vectors", _vector_step),

@@ -1,7 +1,7 @@
 """Every public read of a store and of a view, as calls whose answers can be compared.
 
-An answer is plain values, so that two runs are equal or not. Leaves out the stores
-(`read_stores`), the exceptions, and the judging (`sweep_reads`, `ctrl_c`).
+An answer is plain values, so that two runs are equal or not. Leaves out the stores (`read_stores`),
+the exceptions, and the judgement (`sweep_reads`, `ctrl_c`).
 """
 
 import os
@@ -26,7 +26,7 @@ Face: TypeAlias = Store | View
 Read: TypeAlias = Callable[[Any], object]
 """A call of one public name of a store or a view."""
 
-_ASKED = "honey tablet of ann"
+_QUERY = "honey tablet of ann"
 _EVERYTHING = {"include_superseded": True, "include_deleted": True, "include_chunks": True}
 
 
@@ -39,38 +39,38 @@ def _facts(face: Face, count: int = 3) -> list[int]:
 
 
 def _explained(face: Face) -> object:
-    return [str(face.explain(hit)) for hit in face.search(_ASKED, k=2)]
+    return [str(face.explain(hit)) for hit in face.search(_QUERY, k=2)]
 
 
 EVERY_READ: dict[str, Read] = {
-    "search": lambda face: face.search(_ASKED),
+    "search": lambda face: face.search(_QUERY),
     "search, full language": lambda face: face.search(query('"wax" OR ho* OR title:2'), k=4),
-    "search, by words": lambda face: face.search(_ASKED, mode="text", where=Filter(tags=["red"])),
+    "search, by words": lambda face: face.search(_QUERY, mode="text", where=Filter(tags=["red"])),
     "search, closed too": lambda face: face.search(
         "old gone wax", include_superseded=True, include_deleted=True
     ),
-    "recall": lambda face: face.recall(_ASKED, max_tokens=200),
+    "recall": lambda face: face.recall(_QUERY, max_tokens=200),
     "recall, markdown": lambda face: face.recall(
         "東京", form="markdown", framing=True, order="time", policy="tiered"
     ),
     "explain": _explained,
-    "highlights": lambda face: face.highlights("honey on the tablet", _ASKED),
+    "highlights": lambda face: face.highlights("honey on the tablet", _QUERY),
     "source_of": lambda face: [face.source_of(frame) for frame in islice(face.frames(), 3)],
     "count": lambda face: face.count(),
     "len": len,
     "frames": lambda face: face.frames(),
     "frames, closed too": lambda face: face.frames(**_EVERYTHING),
-    "frame": lambda face: [face.frame(one) for one in _ids(face)],
-    "content": lambda face: [face.content(one) for one in _ids(face)],
+    "frame": lambda face: [face.frame(frame) for frame in _ids(face)],
+    "content": lambda face: [face.content(frame) for frame in _ids(face)],
     "timeline": lambda face: face.timeline(limit=9),
     "timeline, recorded": lambda face: face.timeline(by="recorded", limit=9, newest_first=False),
-    "history": lambda face: [face.history(one) for one in _ids(face, 9)],
-    "children": lambda face: [face.children(one) for one in _ids(face, 9)],
-    "chunks": lambda face: [face.chunks(one) for one in _ids(face, 9)],
+    "history": lambda face: [face.history(frame) for frame in _ids(face, 9)],
+    "children": lambda face: [face.children(frame) for frame in _ids(face, 9)],
+    "chunks": lambda face: [face.chunks(frame) for frame in _ids(face, 9)],
     "find_content": lambda face: face.find_content(b"a" * 16),
     "find_stored": lambda face: face.find_stored(b"a" * 16),
     "find_uri": lambda face: face.find_uri("file:6"),
-    "access": lambda face: [face.access(one) for one in _ids(face)],
+    "access": lambda face: [face.access(frame) for frame in _ids(face)],
     "accesses": lambda face: face.accesses(),
     "log": lambda face: [(event.seq, event.type) for event in face.log()],
     "tags": lambda face: face.tags(),
@@ -84,32 +84,34 @@ EVERY_READ: dict[str, Read] = {
 _FACT_READS: dict[str, Read] = {
     "facts, true now": lambda face: face.facts(valid_at="now"),
     "facts of one": lambda face: face.facts("ann", "lives in"),
-    "fact": lambda face: [face.fact(one) for one in _facts(face)],
+    "fact": lambda face: [face.fact(fact) for fact in _facts(face)],
     "fact_history": lambda face: face.fact_history("ann"),
-    "evidence": lambda face: [repr(one) for fact in _facts(face, 9) for one in face.evidence(fact)],
+    "evidence": lambda face: [
+        repr(evidence) for fact in _facts(face, 9) for evidence in face.evidence(fact)
+    ],
     "conflicts": lambda face: face.conflicts(),
     "resolve": lambda face: face.resolve("Ann"),
     "entity": lambda face: face.entity("ann"),
-    "neighbours": lambda face: [repr(one) for one in face.neighbours("ann")],
-    "walk": lambda face: [repr(one) for one in face.walk("ann", hops=3)],
-    "paths": lambda face: [repr(one) for one in face.paths("ann", "bob")],
+    "neighbours": lambda face: [repr(neighbour) for neighbour in face.neighbours("ann")],
+    "walk": lambda face: [repr(visit) for visit in face.walk("ann", hops=3)],
+    "paths": lambda face: [repr(path) for path in face.paths("ann", "bob")],
     "cooccurring": lambda face: face.cooccurring("ann"),
-    "why": lambda face: [str(face.why(one)) for one in _facts(face, 6)],
+    "why": lambda face: [str(face.why(fact)) for fact in _facts(face, 6)],
     "export_facts": lambda face: face.export_facts(history=True),
     "true_at": lambda face: face.view().true_at("2015-01-01").facts(),
 }
 
 _VECTOR_READS: dict[str, Read] = {
     "search, by vectors": lambda face: face.search(vector(3), space="small"),
-    "search, both": lambda face: face.search(_ASKED, embedding=vector(3), space="small"),
+    "search, both": lambda face: face.search(_QUERY, embedding=vector(3), space="small"),
     "search, by tokens": lambda face: face.search(
         "", token_embedding=tokens(3), tokens_space=LATE, mode="vector"
     ),
     "search, reranked": lambda face: face.search(
-        _ASKED, token_embedding=tokens(3), tokens_space=LATE, rerank=True
+        _QUERY, token_embedding=tokens(3), tokens_space=LATE, rerank=True
     ),
-    "embedding": lambda face: [face.embedding(one, "small") for one in _ids(face)],
-    "token_embedding": lambda face: [face.token_embedding(one) for one in _ids(face)],
+    "embedding": lambda face: [face.embedding(frame, "small") for frame in _ids(face)],
+    "token_embedding": lambda face: [face.token_embedding(frame) for frame in _ids(face)],
     "find_stored, in a space": lambda face: face.find_stored(b"a" * 16, space="small"),
 }
 
@@ -124,7 +126,7 @@ READS: dict[str, dict[str, Read]] = {
     "vectors": _VECTOR_READS,
     "own projections": _OWN_READS,
 }
-"""What the stores of a kind answer besides."""
+"""The additional reads of the stores of each kind."""
 
 
 def _past(store: Store, part: int = 3) -> View:
@@ -136,16 +138,16 @@ class _Dropped(Exception):
 
 
 def _in_transaction(store: Store) -> object:
-    """Read over what a transaction gathered, and write nothing."""
+    """Read over the pending writes of a transaction, and write nothing."""
     answers: list[object] = []
     try:
         with store.transaction():
             frame = store.put_frame("honey of the transaction", tags=["red", "all"])
             store.assert_fact("ann", "reads", "a draft", evidence=[frame.id])
             answers.append([read(store) for read in (len, Store.facts, Store.entities)])
-            answers += [store.search(_ASKED), store.frame(frame), store.search_facts("ann draft")]
+            answers += [store.search(_QUERY), store.frame(frame), store.search_facts("ann draft")]
             answers.append(plain(answers.pop()))
-            answers = [plain(one) for one in answers]
+            answers = [plain(part) for part in answers]
             raise _Dropped
     except _Dropped:
         return answers
@@ -161,17 +163,17 @@ def _copied(store: Store) -> object:
 
 
 def _verified(store: Store) -> object:
-    found = store.verify()
-    return found.ok, found.to_dict() if not found.ok else None
+    verification = store.verify()
+    return verification.ok, verification.to_dict() if not verification.ok else None
 
 
 STORE_READS: dict[str, Read] = {
-    "at": lambda store: (_past(store).count(), _past(store).search(_ASKED)),
+    "at": lambda store: (_past(store).count(), _past(store).search(_QUERY)),
     "view": lambda store: store.view().count(),
     "within": lambda store: (
-        store.view().within((("tenant", "default"), ("session", "s"))).search(_ASKED)
+        store.view().within((("tenant", "default"), ("session", "s"))).search(_QUERY)
     ),
-    "replay": lambda store: store.replay().search(_ASKED),
+    "replay": lambda store: store.replay().search(_QUERY),
     "diff": lambda store: store.diff(_past(store)),
     "info": lambda store: store.info()["head"],
     "head": lambda store: (store.head.seq, store.head.chain, store.head.root),
@@ -192,7 +194,7 @@ _OWN_REBUILDS: dict[str, dict[str, Read]] = {
 
 
 def reads_of(kind: Kind) -> dict[str, Read]:
-    """Return every read of a kind of store; those of a view are read at its head and in the past.
+    """Return every read of a kind of store; the reads of a view run at its head and in the past.
 
     Each is called with the store.
     """
@@ -209,7 +211,7 @@ def reads_of(kind: Kind) -> dict[str, Read]:
 
 
 def plain(value: Any) -> object:
-    """Return an answer as plain values that compare by what they say."""
+    """Return an answer as plain values that compare by content."""
     if isinstance(value, View):
         return f"view {value.basis}"
     if isinstance(value, np.ndarray):
@@ -229,9 +231,9 @@ def plain(value: Any) -> object:
 
 
 def answer(read: Read, store: Store) -> object:
-    """Return what a read answers, or the error of ours that it raises, as plain values.
+    """Return the answer of a read, or the `CerataError` that it raises, as plain values.
 
-    Every other error passes: it is raw.
+    Any other error passes through: it is raw.
     """
     try:
         return plain(read(store))

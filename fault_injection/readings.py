@@ -1,16 +1,16 @@
-"""What recovery reads of a crash image decides what comes out: equal readings are judged once.
+"""Recovery depends only on the bytes that it reads: equal readings are recovered once.
 
-Owns `Reading`, which notes what a recovery reads of the disk it was given, and `Readings`, which
-remembers for each course of reading what came out. Recovery is a function of what it learns of
-the image: its size, and the sectors that it reads, in an order that is itself decided by what it
-read before. Two images that agree in all of that have the same outcome, whatever stands in the
-sectors that were never looked at. (The idea is that of Vinter, USENIX ATC 2022, which leaves out
-crash states that differ in nothing that recovery reads.)
+Owns `Reading`, which records the reads of one recovery, and `Readings`, which stores the outcome of
+each course of reading. Recovery is a function of its knowledge of the image: the size, and the
+sectors that it reads, in an order that the earlier sectors decide. Two images that agree in these
+have the same outcome; the unread sectors may differ. (The idea is that of Vinter, USENIX ATC 2022,
+which leaves out crash states that differ only in bytes that recovery never reads.)
 
-A read counts as a question for all the sectors that it covers, even where recovery looks at a few
-bytes of them: so agreement is asked for too often, never too seldom. What recovery wrote itself
-is known and not asked again. Leaves out locks, names, clock and randomness, which are the same
-for every image of an epoch: whoever makes the world sees to that.
+A read counts as a question about all the sectors that it covers, even if recovery uses a few bytes
+of them: so the test of agreement may be too strict, never
+too lax. Sectors that recovery wrote itself
+are known already. Leaves out locks, names, clock and randomness, which the caller must keep the
+same for every image of an epoch.
 """
 
 from collections.abc import Collection, Hashable, Sequence
@@ -26,10 +26,10 @@ Ranges = tuple[tuple[int, int], ...]
 
 
 class Question(NamedTuple):
-    """What one read, or one search, asks of the disk.
+    """One read, or one search, of the disk.
 
-    ``words`` is None for a read of all that stands in the sectors; for a search it is what the
-    first word of a sector is looked for to lie in, from the first number to the second.
+    ``words`` is the interval in which the first word of a sector must lie, for a search; a read of
+    whole sectors has None.
     """
 
     sectors: Ranges
@@ -37,32 +37,32 @@ class Question(NamedTuple):
 
 
 AUDIT_EVERY: Final = 64
-"""One in so many outcomes that are known by their readings is recovered all the same."""
+"""One in this many outcomes that are known by their readings is recovered all the same."""
 
 
 class NotAFunction(AssertionError):
-    """Recovery read the same and did something else: it depends on what the readings do not see."""
+    """Recovery read the same and acted otherwise: it depends on more than the readings show."""
 
 
 class Reading:
-    """What one process reads of one file, as questions about what stood there before it began."""
+    """The reads of one process in one file, as questions about its content before the process."""
 
     def __init__(self) -> None:
         self.questions: list[Question] = []
         self._known: set[int] = set()
-        """Sectors that were asked for, or that the process wrote itself."""
+        """Sectors that an earlier question covered, or that the process wrote itself."""
 
     def read(self, offset: int, size: int) -> None:
-        """Note a read: a question about the sectors that are not known yet."""
-        known = self._known
-        wanted = range(offset // SECTOR, -(-(offset + size) // SECTOR))
-        fresh = [number for number in wanted if number not in known]
+        """Record a read: a question about the sectors that are not known yet."""
+        sectors_known = self._known
+        sectors = range(offset // SECTOR, -(-(offset + size) // SECTOR))
+        fresh = [number for number in sectors if number not in sectors_known]
         if fresh:
-            known.update(fresh)
+            sectors_known.update(fresh)
             self.questions.append(Question(_ranges(fresh)))
 
     def covers(self, sectors: Collection[int]) -> bool:
-        """Tell whether any of some sectors was asked for."""
+        """Return whether any of these sectors was read."""
         return any(
             start <= number < stop
             for question in self.questions
@@ -71,18 +71,18 @@ class Reading:
         )
 
     def searched(self, offset: int, stop: int, low: int, high: int) -> None:
-        """Note a search for sectors that begin with a number: all else in them stays unknown."""
-        wanted = range(offset // SECTOR, -(-stop // SECTOR))
-        fresh = [number for number in wanted if number not in self._known]
+        """Record a search for sectors that begin with a number: the rest of them stays unknown."""
+        sectors = range(offset // SECTOR, -(-stop // SECTOR))
+        fresh = [number for number in sectors if number not in self._known]
         if fresh:
             self.questions.append(Question(_ranges(fresh), (low, high)))
 
     def wrote(self, offset: int, size: int) -> None:
-        """Note a write: sectors that it covers wholly hold what the process gave them."""
+        """Record a write: the process knows the sectors that it covers wholly."""
         self._known.update(range(-(-offset // SECTOR), (offset + size) // SECTOR))
 
     def resized(self, old: int, size: int) -> None:
-        """Note a cut or growth: what was cut off comes back as zeros, if at all."""
+        """Record a cut or growth: bytes that were cut off come back as zeros, if at all."""
         self._known.update(range(-(-min(old, size) // SECTOR), -(-max(old, size) // SECTOR)))
 
 
@@ -98,7 +98,7 @@ def _ranges(numbers: Sequence[int]) -> Ranges:
 
 
 class _Node:
-    """A question, and what each answer led to: the next question, or an outcome."""
+    """A question, and for each answer the next question, or an outcome."""
 
     __slots__ = ("answers", "question")
 
@@ -111,10 +111,10 @@ _Branch: TypeAlias = "dict[Hashable, _Node | Outcome]"
 
 
 class EpochAnswers:
-    """Answers questions about the images of one epoch, without building one.
+    """Answers questions about the images of one epoch, without building an image.
 
-    The answer to a read is the XOR of the digests of the sectors in question, as `sector_digest`
-    has them; that to a search has a bit for each sector.
+    The answer to a read is the XOR of the digests of its sectors (`sector_digest`); the answer to a
+    search has a bit for each matching sector.
     """
 
     def __init__(self, epoch: Epoch) -> None:
@@ -140,9 +140,10 @@ class EpochAnswers:
         return answer
 
     def _prepare(self, question: Question) -> tuple[int, list[int]]:
-        """Return the answer of what the epoch left alone, and the sectors that may change it.
+        """Return the answer for untouched sectors, and the places of sectors that may change it.
 
-        To a read, the base answers with all its sectors, since changes are against it.
+        For a read, the answer covers all sectors of the base, since changes are relative to the
+        base.
         """
         base = self._epoch.base
         places = [
@@ -169,26 +170,26 @@ class EpochAnswers:
 
 
 class Readings:
-    """The outcomes of all recoveries so far, by what they read: a tree of questions and answers."""
+    """The outcomes of all recoveries so far, by their reads: a tree of questions and answers."""
 
     def __init__(self) -> None:
         self._roots: _Branch = {}
 
     def find(self, state: CrashState, answers: EpochAnswers) -> Outcome | None:
-        """Return what an image with the same readings was recovered to; None where none was."""
-        found = self._roots.get(_root(state))
+        """Return the outcome of an earlier image with the same readings, or None."""
+        node = self._roots.get(_root(state))
         changes = state.changes()
-        while isinstance(found, _Node):
-            found = found.answers.get(answers.answer(found.question, state, changes))
-        return found
+        while isinstance(node, _Node):
+            node = node.answers.get(answers.answer(node.question, state, changes))
+        return node
 
     def remember(
         self, state: CrashState, answers: EpochAnswers, reading: Reading, outcome: Outcome
     ) -> None:
-        """Remember what a state was recovered to, and by which reading.
+        """Store the outcome of a state, under its reading.
 
         Raises:
-            NotAFunction: the same reading went on, or ended, in another way before.
+            NotAFunction: the same reading led to another question, or outcome, before.
         """
         branch = self._roots
         answer: Hashable = _root(state)
@@ -196,13 +197,18 @@ class Readings:
         for question in reading.questions:
             node = branch.setdefault(answer, _Node(question))
             if not isinstance(node, _Node) or node.question != question:
-                raise NotAFunction(f"it went on to ask for {question}, and did not before")
-            branch, answer = node.answers, answers.answer(question, state, changes)
-        known = branch.setdefault(answer, outcome)
-        if known != outcome:
-            raise NotAFunction(f"it came to {outcome}, and had come to {known} before")
+                raise NotAFunction(
+                    f"recovery asked {question}, unlike an earlier run with equal readings"
+                )
+            branch = node.answers
+            answer = answers.answer(question, state, changes)
+        earlier = branch.setdefault(answer, outcome)
+        if earlier != outcome:
+            raise NotAFunction(
+                f"recovery returned {outcome}, but {earlier} in an earlier run with equal readings"
+            )
 
 
 def _root(state: CrashState) -> Hashable:
-    """What recovery learns of an image without reading it."""
+    """Return the part of an image that recovery knows without reading it."""
     return state.naming.own, state.naming.others, state.size

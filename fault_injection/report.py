@@ -1,7 +1,8 @@
 """The crash test of the engine as one command: the gate, the soak, or a share of them, counted.
 
 ``python -m cerata.fault_injection.report --gate`` tries at least a million crash states on all
-cores; ``--soak`` ten million. Leaves out what is tried (`scales`) and how (`parts`).
+cores; ``--soak`` ten million. Leaves out the selection of tasks (`scales`) and their work
+(`parts`).
 """
 
 import argparse
@@ -27,7 +28,7 @@ _RUNS = count()
 TITLES = {
     "log": "short and longer stories of the log, recovered for writing",
     "judged": "a share of them opened for reading",
-    "store": "stories of whole stores, recovered and asked everything",
+    "store": "stories of whole stores, recovered and checked in full",
     "lying": "a share of them on a disk whose syncs lie",
     "rot": "a share of their crash states with one fault of a living disk",
     "failing": "a share of them with a sync that fails",
@@ -77,14 +78,14 @@ class Part:
 
 @dataclass(slots=True)
 class Report:
-    """What a run did and found. ``problems`` are sentences; empty means nothing broke."""
+    """The counts and findings of a run. ``problems`` are sentences; empty if every rule held."""
 
     parts: dict[str, Part] = field(default_factory=dict[str, Part])
     problems: list[str] = field(default_factory=list[str])
     seconds: float = 0.0
     jobs: int = 1
     tasks: int = 0
-    """How many there are; those that time left out are not among ``done``."""
+    """How many tasks the scale has; ``done`` excludes tasks that the time limit left out."""
     done: int = 0
 
     @property
@@ -92,7 +93,7 @@ class Report:
         return sum(part.tally.states for part in self.parts.values())
 
     def add(self, result: Result) -> None:
-        """Take in what one task came to."""
+        """Add the result of one task."""
         self.done += 1
         part = self.parts.setdefault(result.part, Part())
         part.tally.add(result.tally)
@@ -122,8 +123,8 @@ class Report:
         for name, part in self.parts.items():
             lines.append(TITLES[name])
             lines += [
-                f"{count:>14,}  {what.replace('_', ' ')}"
-                for what, count in part.to_dict().items()
+                f"{count:>14,}  {key.replace('_', ' ')}"
+                for key, count in part.to_dict().items()
                 if count
             ]
         rate = self.states / self.seconds if self.seconds else 0
@@ -131,7 +132,7 @@ class Report:
         lines.append(
             f"{self.states:,} crash states in {self.seconds:,.0f} s on {self.jobs} cores"
             f" ({rate:,.0f} a second), {len(self.problems)} violations"
-            + (f"; {left} of {self.tasks} tasks left out for time" if left else "")
+            + (f"; {left} of {self.tasks} tasks left out for lack of time" if left else "")
         )
         lines += [f"  - {problem}" for problem in self.problems]
         return "\n".join(lines)
@@ -147,10 +148,16 @@ def run(
     budget_seconds: float | None = None,
     progress: Callable[[Report], None] | None = None,
 ) -> Report:
-    """Run a scale and return what was found; ``only`` runs one part of it.
+    """Run a scale and return its report.
 
-    ``seed``: of all that is sampled. ``cases``: a folder for the case files of failures.
-    ``budget_seconds``: when no new task is begun.
+    Args:
+        scale: how much is tried.
+        seed: seed of everything that is sampled.
+        jobs: processes at a time.
+        cases: a folder for the case files of failures; None writes none.
+        only: the name of the only part to run; None runs all.
+        budget_seconds: wall time after which no new task begins.
+        progress: called with the report after each task.
     """
     started = time.perf_counter()
     report = Report(jobs=jobs)
@@ -159,10 +166,10 @@ def run(
     except Blind as error:
         report.problems.append(str(error))
     folder = None if cases is None else str(cases)
-    wanted = partial(_wanted, scale, seed, folder, only, next(_RUNS))
-    report.tasks = len(wanted())
+    planned = partial(_planned, scale, seed, folder, only, next(_RUNS))
+    report.tasks = len(planned())
     deadline = None if budget_seconds is None else started + budget_seconds
-    for result in run_shards(work, wanted, jobs=jobs, deadline=deadline):
+    for result in run_shards(work, planned, jobs=jobs, deadline=deadline):
         report.add(result)
         report.seconds = time.perf_counter() - started
         if progress is not None:
@@ -170,27 +177,31 @@ def run(
     return report
 
 
-def _wanted(
+def _planned(
     scale: Scale, seed: int, cases: str | None, only: str | None, number: int
 ) -> Sequence[Task]:
-    found = meetings(scale) if only == "meeting" else tasks(scale, seed)
-    return [replace(task, cases=cases, run=number) for task in found if only in (None, task.part)]
+    candidates = meetings(scale) if only == "meeting" else tasks(scale, seed)
+    return [
+        replace(task, cases=cases, run=number) for task in candidates if only in (None, task.part)
+    ]
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run the crash test from the command line; the exit code is 1 where something broke."""
+    """Run the crash test from the command line; the exit code is 1 if a rule was broken."""
     parser = argparse.ArgumentParser(description="Try the crash states of small programs.")
     which = parser.add_mutually_exclusive_group()
     for name, scale in SCALES.items():
-        text = f"{scale.length} operations in a row whole, from {len(scale.starts)} set-ups"
+        text = f"all sequences of up to {scale.length} operations, from {len(scale.starts)} set-ups"
         which.add_argument(f"--{name}", dest="scale", action="store_const", const=name, help=text)
     which.add_argument("--plants", action="store_true", help="plant every bug instead")
     parser.add_argument("--only", choices=tuple(PARTS))
-    parser.add_argument("--seed", type=int, default=0, help="of all sampled choices")
+    parser.add_argument("--seed", type=int, default=0, help="seed of all sampled choices")
     parser.add_argument("--jobs", type=int, default=os.cpu_count() or 1, help="processes at a time")
     parser.add_argument("--cases", type=Path, help="folder for case files of failures")
     parser.add_argument("--seconds", type=float, help="begin no new task after this time")
-    parser.add_argument("--states", type=int, default=0, help="fail below so many crash states")
+    parser.add_argument(
+        "--states", type=int, default=0, help="fail below this number of crash states"
+    )
     parser.add_argument(
         "--schedules",
         type=lambda text: None if text == "all" else int(text),
@@ -198,7 +209,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         default=-1,
     )
     parser.add_argument("--preemptions", type=int, help="most preemptions of a schedule")
-    parser.add_argument("--quiet", action="store_true", help="no line for each task")
+    parser.add_argument("--quiet", action="store_true", help="print no line for each task")
     options = parser.parse_args(arguments)
     if options.plants:
         return _plants()
@@ -206,7 +217,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     if options.schedules != -1:
         scale = replace(scale, schedules=options.schedules)
     if options.preemptions is not None:
-        # Who asks for more schedules asks for all of the states, too.
+        # A run with more schedules tries all of their states, too.
         scale = replace(scale, preemptions=options.preemptions, meeting_plan=FULL_PLAN)
     report = run(
         scale,
@@ -215,7 +226,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         cases=options.cases,
         only=options.only,
         budget_seconds=options.seconds,
-        progress=None if options.quiet else _tell,
+        progress=None if options.quiet else _print_progress,
     )
     sys.stdout.write(f"{report}\n")
     if report.states < options.states:
@@ -224,19 +235,22 @@ def main(arguments: Sequence[str] | None = None) -> int:
     return 1 if report.problems else 0
 
 
-def _tell(report: Report) -> None:
+def _print_progress(report: Report) -> None:
     sys.stderr.write(f"{report.seconds:8.0f} s {report.states:12,} {len(report.problems)}\n")
 
 
 def _plants() -> int:
-    missed, started = 0, time.process_time()
+    missed = 0
+    started = time.process_time()
     for plant in PLANTS:
         noticed = detect(plant)
         missed += noticed is None
         sys.stdout.write(f"{plant.name}: {noticed or 'NOT NOTICED'}\n")
     seconds = time.process_time() - started
     noticed_count = len(PLANTS) - missed
-    sys.stdout.write(f"{noticed_count} of {len(PLANTS)} noticed, in {seconds:.1f} s of processor\n")
+    sys.stdout.write(
+        f"{noticed_count} of {len(PLANTS)} noticed, in {seconds:.1f} s of processor time\n"
+    )
     return 1 if missed else 0
 
 

@@ -1,9 +1,9 @@
 """One fault of a living disk on top of a crash (model P7): rot, lost and misdirected sectors, EIO.
 
-Owns the kinds of fault, drawing one for a crash state, and the judgement: the same data, or an
-error that names its place. The one exception is the last group, acknowledged and not yet proven:
-it may be cut if that is reported. Each fault is accounted for: where nobody read what it hit, the
-outcome must be that without it, and no error may be raised (O17).
+Owns the kinds of fault, the random choice of a fault for a crash state, and the judgement: the same
+data, or an error that names its place. The exception is the last group, acknowledged and not yet
+proven: it may be cut if that is reported. Each fault is accounted for: if no read touched the
+damage, the outcome must equal that without the fault, and no error may be raised (O17).
 """
 
 import time
@@ -42,7 +42,7 @@ _BITS_MAX: Final = 8
 
 @dataclass(frozen=True, slots=True)
 class Fault:
-    """What went wrong with which sectors."""
+    """A kind of fault, and the sectors that it hit."""
 
     kind: str
     sectors: tuple[int, ...]
@@ -52,14 +52,15 @@ class Fault:
 
 
 def inflict(image: bytearray, older: bytes, kind: str, source: Random) -> Fault | None:
-    """Damage an image, or return what cannot be read of it; None where nothing would change.
+    """Damage an image and return the fault; None if no byte would change.
 
-    ``older`` is what the file held at some time before: stale sectors come from there.
+    An unreadable sector leaves the image alone. ``older`` is an earlier content of the file, the
+    source of stale sectors.
     """
     count = len(image) // SECTOR
     used = [number for number in range(count) if any(_sector(image, number))]
     place = source.choice(used)
-    other = source.choice(used)
+    second = source.choice(used)
     match kind:
         case "one bit" | "some bits":
             bits = 1 if kind == "one bit" else source.randint(2, _BITS_MAX)
@@ -70,16 +71,18 @@ def inflict(image: bytearray, older: bytes, kind: str, source: Random) -> Fault 
         case "zeroed":
             return _put(image, kind, {place: bytes(SECTOR)})
         case "stale":
-            held = (number for number in used if _sector(older, number) != _sector(image, number))
-            found = [number for number in held if (number + 1) * SECTOR <= len(older)]
-            if not found:
+            changed = (
+                number for number in used if _sector(older, number) != _sector(image, number)
+            )
+            stale = [number for number in changed if (number + 1) * SECTOR <= len(older)]
+            if not stale:
                 return None
-            place = source.choice(found)
+            place = source.choice(stale)
             return _put(image, kind, {place: _sector(older, place)})
         case "swapped":
-            return _put(image, kind, {place: _sector(image, other), other: _sector(image, place)})
+            return _put(image, kind, {place: _sector(image, second), second: _sector(image, place)})
         case "misdirected":
-            return _put(image, kind, {place: _sector(image, other)})
+            return _put(image, kind, {place: _sector(image, second)})
         case _:
             return Fault(kind, (place,))
 
@@ -96,9 +99,9 @@ def _put(image: bytearray, kind: str, contents: dict[int, bytes]) -> Fault | Non
 
 
 class RotCampaign:
-    """Puts one fault on every so-many-th crash state of stories, and judges what comes of it.
+    """Puts one fault on every ``every``-th crash state of stories, and judges the outcome.
 
-    ``met`` counts faults that somebody read, by kind; ``unmet`` those that nobody did.
+    ``met`` counts by kind the faults that were read, ``unmet`` the rest.
     """
 
     def __init__(
@@ -119,20 +122,20 @@ class RotCampaign:
         started = time.process_time()
         oracle = Oracle(story.model)
         names = {story.path: story.node} if story.existing else {}
-        held: list[bytes] = []
+        bases: list[bytes] = []
         for epoch in epochs(
             story.trace, story.node, base=story.base, acked=story.acked, names=names
         ):
             tally.epochs += 1
             if story.path not in epoch.naming.own:
                 continue
-            held.append(epoch.base)
+            bases.append(epoch.base)
             for number, state in enumerate(crash_states(epoch, self.plan)):
                 if number % self.every:
                     continue
                 source = Random(f"{self.plan.seed}/{state.digest}/{number}")
                 tally.states += 1
-                self._try(state, source.choice(held), story, oracle, source, tally)
+                self._try(state, source.choice(bases), story, oracle, source, tally)
                 if len(tally.failures) >= self.failures_max:
                     break
         tally.seconds = time.process_time() - started
@@ -172,12 +175,14 @@ class RotCampaign:
             )
             met = node.met > 0 or reading.covers(fault.sectors)
             if refused and not met:
-                raise Finding("O17", "it was refused, and nobody had met what was injected")
+                raise Finding("O17", "the image was refused, but no read met the injected fault")
             if node.bad.get(fault.sectors[0]) == 0:
                 self._read_again(state, story, oracle, world)
         except Finding as finding:
-            told = Finding(finding.rule, f"{finding.what} ({fault})")
-            tally.failures.append(Failure(state, told, story, bytes(image), judgement, unreadable))
+            with_fault = Finding(finding.rule, f"{finding.what} ({fault})")
+            tally.failures.append(
+                Failure(state, with_fault, story, bytes(image), judgement, unreadable)
+            )
             return
         finally:
             process.kill()
@@ -192,13 +197,13 @@ class RotCampaign:
         if fault.kind.startswith("unreadable"):
             return Judgement("unreadable")
         ends = oracle.model.ends
-        # A damaged record takes what it alone proves along with itself.
+        # A damaged record takes with it the events that it alone proves.
         in_ring = sum(number in _RING for number in fault.sectors)
         proven = ends[max(0, ends.index(state.acked) - in_ring)] if state.acked else 0
         return Judgement("damaged", proven, erased="bit" not in fault.kind)
 
     def _read_again(self, state: CrashState, story: Story, oracle: Oracle, world: World) -> None:
-        """What could not be read once is there the next time."""
+        """Check that a sector that failed once is readable the next time."""
         again = world.disk.process("again")
         try:
             oracle.check_legal(lambda: self.opener(world, again, story.path), acked=state.acked)

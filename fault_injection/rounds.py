@@ -1,9 +1,9 @@
 """Two writers and a child of each on one file, round after round: no double writer, no lost lock.
 
-In a round two processes open the file and append by turns as the kernel has it. In the middle each
-forks a child, which is refused on the handle that it inherited, opens the file for itself and
-appends; the parent goes on. Everything that anybody appended is there, in each one's order, and
-when all are gone nobody holds a lock.
+In a round two processes open the file and append in the order in which the kernel runs them. In the
+middle each forks a child; the inherited handle refuses the child, which then opens the file itself
+and appends, while the parent continues. Owns the rounds and their checks: every appended batch is
+there, in the order of its writer, and after the last exit no process holds a lock.
 """
 
 import os
@@ -21,15 +21,15 @@ from .sweep_io import scratch
 from .workloads import RING_SIZE
 
 _BATCHES = 3
-"""That a writer appends before its child is forked, and after."""
+"""Batches that a writer appends before its child is forked, and again after."""
 
 LIVES = 50
-"""Rounds on one file before the next is begun."""
+"""Rounds on one file before the next file begins."""
 
 
 @dataclass(slots=True)
 class RoundTally:
-    """What was done and seen. ``problems`` are sentences; empty means that all of it was so."""
+    """Counts of the rounds. ``problems`` are sentences; empty if every check held."""
 
     rounds: int = 0
     batches: int = 0
@@ -45,7 +45,7 @@ class RoundTally:
 
 
 def meet(count: int) -> RoundTally:
-    """Let writers and children meet ``count`` times."""
+    """Run ``count`` rounds."""
     tally = RoundTally()
     started = time.perf_counter()
     with scratch() as folder:
@@ -61,7 +61,7 @@ def meet(count: int) -> RoundTally:
 
 
 def _round(path: str, head: int, tally: RoundTally) -> int:
-    """Run one round on a file of ``head`` events, and return how many there are then."""
+    """Run one round on a file of ``head`` events, and return the new number of events."""
     writers = [_forked(lambda name=name: _write(path, name)) for name in ("a", "b")]  # type: ignore[misc]
     codes = [os.waitstatus_to_exitcode(os.waitpid(writer, 0)[1]) for writer in writers]
     tally.rounds += 1
@@ -77,13 +77,13 @@ def _round(path: str, head: int, tally: RoundTally) -> int:
                 tally.problems.append(f"{where}: verify: {verify_log(log).problems}")
             now = log.head.seq
     except CerataError as error:
-        tally.problems.append(f"{where}: what they left cannot be read: {error}")
+        tally.problems.append(f"{where}: the file cannot be read afterwards: {error}")
         return head
     for writer in ("a", "b"):
-        own = [name for name in names if name.startswith(f"{writer}.")]
+        mine = [name for name in names if name.startswith(f"{writer}.")]
         expected = [f"{writer}.{number}" for number in range(2 * _BATCHES)]
-        if own != expected or names.count(f"{writer}-child") != 1:
-            tally.problems.append(f"{where}: of {writer} there is {own}")
+        if mine != expected or names.count(f"{writer}-child") != 1:
+            tally.problems.append(f"{where}: writer {writer} has the batches {mine}")
     tally.batches += len(names)
     return now
 
@@ -105,13 +105,13 @@ def _be_a_child(log: Log, path: str, name: str) -> None:
     except Closed:
         log.close()
     else:
-        raise RuntimeError("a child wrote by its parent's handle")
-    with Log.open(path, ring_bytes=RING_SIZE) as own:
-        own.append([draft(f"{name}-child")])
+        raise RuntimeError("a child appended through its parent's handle")
+    with Log.open(path, ring_bytes=RING_SIZE) as child_log:
+        child_log.append([draft(f"{name}-child")])
 
 
 def _forked(act: Callable[[], None]) -> int:
-    """Run something in a forked process, whose exit code is 0 where it came to its end."""
+    """Run a function in a forked process, whose exit code is 0 if the function returned."""
     process = os.fork()
     if process == 0:
         code = 1

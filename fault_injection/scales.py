@@ -1,7 +1,6 @@
-"""How much of everything is tried: the gate of every change, the soak, and a share for the tests.
+"""How much is tried: the gate of every change, the soak, and a share for the tests.
 
-Owns the three scales and the tasks that each comes to. All are the same at every run with the same
-seed.
+Owns the three scales and the tasks of each. All are the same at every run with the same seed.
 """
 
 from collections.abc import Iterator, Sequence
@@ -18,7 +17,7 @@ from .states import Plan
 from .workloads import ALPHABET, EXTRA, STORIES
 
 FULL_PLAN: Final = Plan(exhaustive=4_096, samples=4_096)
-"""All states of an epoch of at most 4,096; of larger ones the structured set and 4,096 samples."""
+"""All states of an epoch of at most 4,096; otherwise the structured set and 4,096 samples."""
 
 Stories: TypeAlias = tuple[tuple[tuple[str, ...], str | int], ...]
 
@@ -27,12 +26,12 @@ Stories: TypeAlias = tuple[tuple[tuple[str, ...], str | int], ...]
 class Scale:
     """How much is tried.
 
-    All sequences up to ``length`` from each of ``starts``, and ``sampled`` of those that are one
-    longer; ``drawn`` longer stories. ``deep_every``: one in so many recoveries that write is
-    crashed in turn; ``deep_all`` does so with all of them in stories of at most so many
-    operations. ``stores`` stories of whole stores; ``judged_every``: one sequence in so many is
-    opened for reading as well; ``faults_every``: run on disks that lie, rot and fail.
-    ``schedules`` of each meeting, with ``preemptions``.
+    All sequences up to ``length`` from each of ``starts``, and ``sampled`` sequences of one
+    operation more; ``drawn`` longer stories. ``deep_every``: one in this many recoveries that write
+    is crashed in turn; ``deep_all`` crashes all of them in stories of at most this many operations.
+    ``stores`` stories of whole stores; ``judged_every``: one sequence in this many is also opened
+    for reading; ``faults_every``: run on disks that lie, rot and fail. ``schedules`` of each
+    meeting, with ``preemptions``.
     """
 
     name: str
@@ -104,7 +103,7 @@ SCALES: Final = {scale.name: scale for scale in (GATE, SOAK, SHARE)}
 
 
 def tasks(scale: Scale, seed: int = 0, cases: str | None = None) -> Iterator[Task]:
-    """Yield every task of a scale, those of one set-up together."""
+    """Yield every task of a scale, the tasks of one set-up together."""
     plan = replace(scale.plan, seed=seed)
     for task in _tasks(scale, plan, Random(seed)):
         yield replace(task, cases=cases)
@@ -112,16 +111,16 @@ def tasks(scale: Scale, seed: int = 0, cases: str | None = None) -> Iterator[Tas
 
 def _tasks(scale: Scale, plan: Plan, source: Random) -> Iterator[Task]:
     for start in scale.starts:
-        # All that begins with one operation is one task: its first epochs are tried once.
+        # All sequences with one first operation are one task: their first epochs are tried once.
         for first in ALPHABET:
             stories = _sequences(scale, first, source)
             deep = scale.deep_every
             yield Task("log", start, stories, plan, deep_every=deep, lives_max=scale.lives_max)
-        every = [one for first in ALPHABET for one in _sequences(scale, first, source)]
-        for share in _pieces(every[:: scale.judged_every], 40):
+        whole = [story for first in ALPHABET for story in _sequences(scale, first, source)]
+        for share in _pieces(whole[:: scale.judged_every], 40):
             yield Task("judged", start, share, plan)
         for at, part in enumerate(("lying", "rot", "failing")):
-            for share in _pieces(every[at :: scale.faults_every], 20):
+            for share in _pieces(whole[at :: scale.faults_every], 20):
                 yield Task(part, start, share, plan)
     longer = [*STORIES, *_drawn(scale, source)]
     for share in _pieces(longer, 2):
@@ -164,23 +163,23 @@ def meetings(scale: Scale) -> Iterator[Task]:
 
 
 def _sequences(scale: Scale, first: str, source: Random) -> Stories:
-    """Return all sequences up to the length that begin with an operation, and some longer ones."""
-    found = [
+    """Return all sequences up to the length that begin with an operation, and a few longer."""
+    sequences = [
         (first, *rest)
         for length in range(scale.length)
         for rest in product(ALPHABET, repeat=length)
     ]
     share = -(-scale.sampled // len(ALPHABET))
-    found += [(first, *source.choices([*ALPHABET], k=scale.length)) for _ in range(share)]
-    return tuple((acts, "commit") for acts in found)
+    sequences += [(first, *source.choices([*ALPHABET], k=scale.length)) for _ in range(share)]
+    return tuple((acts, "commit") for acts in sequences)
 
 
 def _drawn(scale: Scale, source: Random) -> list[tuple[tuple[str, ...], str | int]]:
     """Draw stories of 4 to 12 operations, under every sync policy."""
-    every = [*ALPHABET, *EXTRA]
+    alphabet = [*ALPHABET, *EXTRA]
     return [
         (
-            tuple(source.choices(every, k=source.randint(4, 12))),
+            tuple(source.choices(alphabet, k=source.randint(4, 12))),
             source.choice(("commit", "commit", "always", 4_096, 1 << 20)),
         )
         for _ in range(scale.drawn)
@@ -188,7 +187,7 @@ def _drawn(scale: Scale, source: Random) -> list[tuple[tuple[str, ...], str | in
 
 
 def _store_stories(scale: Scale, source: Random) -> list[tuple[tuple[str, ...], str | int]]:
-    """Return stories of whole stores: a sample of the short ones, or all of them and longer."""
+    """Return stories of whole stores: a sample of the short, or all of them and longer."""
     alphabet = Agent().alphabet()
     whole = [*product(alphabet, repeat=1), *product(alphabet, repeat=2)]
     if len(whole) > scale.stores:

@@ -1,19 +1,19 @@
-"""Runs several simulated processes one operation at a time, under every interleaving asked for.
+"""Runs several simulated processes one operation at a time, under every interleaving in bounds.
 
-A program is a function; it runs in a thread of its own, but exactly one thread runs at any time,
-and the running one may be changed only where it touches the disk, sleeps or tries a lock. A
+A program is a function; it runs in a separate thread, but exactly one thread runs at any time, and
+the scheduler switches threads only at an operation on the disk, a sleep or a lock attempt. A
 *schedule* is the vector of choices made at those points, so the same vector is the same run.
 `explore` enumerates all schedules with a bounded number of preemptions (switches away from a
-process that could go on), after the observation of CHESS (OSDI 2008) that few suffice for most
+process that could continue), after the observation of CHESS (OSDI 2008) that few suffice for most
 bugs.
 
-Leaves out threads inside one simulated process: a program that starts its own is not controlled.
+Leaves out threads inside one simulated process: a program that starts threads is not controlled.
 
 Invariants:
-- choice 0 goes on with the running process if it can go on, so the empty vector never preempts;
-- a process that sleeps after trying a lock in vain is not woken before that lock changes hands:
-  waking it earlier could only make it sleep again;
-- time stands still unless somebody looks at the clock or sleeps.
+- choice 0 continues the running process if possible, so the empty vector never preempts;
+- a process that sleeps after a failed lock attempt is not woken before that lock changes hands:
+  it could only sleep again;
+- time stops unless a process reads the clock or sleeps.
 """
 
 import threading
@@ -33,31 +33,31 @@ STEPS_MAX = 20_000
 
 
 class Deadlock(AssertionError):
-    """Every process that is left waits for a lock that another of them holds."""
+    """Every unfinished process waits for a lock that another of them holds."""
 
 
 class Livelock(AssertionError):
-    """The processes went on for the maximum of steps without finishing."""
+    """The processes did the maximum of steps without finishing."""
 
 
 class Unfit(AssertionError):
-    """The schedule makes a choice that there is not: it is one of other programs."""
+    """The schedule has a choice that does not exist: it belongs to other programs."""
 
 
 @dataclass(frozen=True, slots=True)
 class Actor:
-    """What a program gets: its own process on the shared disk."""
+    """The argument of a program: a process on the shared disk."""
 
     world: World
     process: SimulatedProcess
     index: int
 
     def environment(self, storage: Storage | None = None) -> Environment:
-        """Return this process's environment; ``storage`` may wrap the process's own."""
+        """Return this process's environment; ``storage`` may wrap the process's storage."""
         return self.world.environment(self.process, storage)
 
     def acknowledge(self, seq: int) -> None:
-        """Note in the trace that this process was told: everything up to ``seq`` is durable."""
+        """Record in the trace that this process was acknowledged everything up to ``seq``."""
         self.world.disk.acknowledge(seq, self.process.name)
 
 
@@ -66,7 +66,7 @@ Program: TypeAlias = Callable[[Actor], object]
 
 @dataclass(frozen=True, slots=True)
 class Point:
-    """One decision: who could run (the first is the default), what was chosen, what it costs."""
+    """One decision: the processes that could run (the default first), and the choice."""
 
     options: tuple[int, ...]
     chosen: int
@@ -77,7 +77,7 @@ class Point:
 
 @dataclass(frozen=True, slots=True)
 class Run:
-    """One complete run: its schedule, what each program returned or raised, and its world."""
+    """One complete run: its schedule, the results and errors of its programs, and its world."""
 
     schedule: tuple[int, ...]
     points: tuple[Point, ...]
@@ -91,7 +91,7 @@ class Run:
         return sum(1 for point in self.points if point.preempts and point.chosen)
 
     def check(self) -> None:
-        """Raise the first error of a program, or what the run was stuck in."""
+        """Raise the deadlock or livelock of the run, or the first error of a program."""
         if self.stuck is not None:
             raise self.stuck
         for error in self.errors:
@@ -101,19 +101,19 @@ class Run:
 
 @dataclass(slots=True)
 class _Strand:
-    """A program while it runs."""
+    """The state of a running program."""
 
     actor: Actor
     program: Program
     baton: threading.Lock
     asleep: bool = False
     waits: bool = False
-    done: bool = False
+    ended: bool = False
     result: object = None
     error: BaseException | None = None
 
     def blocked(self) -> bool:
-        """Tell whether it waits for locks of which none has changed hands since it tried."""
+        """Return whether it waits for locks of which none has changed hands since its attempt."""
         return self.waits and all(
             node.changes[name] == count
             for (node, name), count in self.actor.process.refused_locks.items()
@@ -121,9 +121,9 @@ class _Strand:
 
 
 class Scheduler:
-    """Runs programs once, following a schedule and its default beyond.
+    """Runs programs once, under a schedule and then under the default.
 
-    ``threads`` must have one free for each program.
+    ``threads`` must have a free thread for each program.
     """
 
     def __init__(
@@ -156,10 +156,12 @@ class Scheduler:
         self._current = 0
 
     def run(self) -> Run:
-        """Run to the end and return what happened; never raises a program's error."""
-        disk, clock = self._world.disk, self._world.clock
+        """Run to the end and return the run; never raises a program's error."""
+        disk = self._world.disk
+        clock = self._world.clock
         self._finished.acquire()
-        disk.turn, clock.nap = self._turn, self._nap
+        disk.turn = self._turn
+        clock.nap = self._nap
         try:
             bodies = [self._threads.submit(self._body, strand) for strand in self._strands]
             self._current = self._choose(None, "start")
@@ -183,13 +185,13 @@ class Scheduler:
         try:
             if self._stuck is None and not strand.actor.process.killed:
                 strand.result = strand.program(strand.actor)
-        except BaseException as error:  # noqa: BLE001 - kept, and raised by Run.check
+        except BaseException as error:  # noqa: BLE001 - stored, and raised by Run.check
             strand.error = error
-        strand.done = True
+        strand.ended = True
         self._hand_over_at_end()
 
     def _turn(self, process: SimulatedProcess, doing: str) -> None:
-        """Called by the running thread before each operation of its process."""
+        """Switch before an operation of a process; its thread, the running one, calls this."""
         index = self._by_process.get(process)
         if index is None:
             return
@@ -215,7 +217,7 @@ class Scheduler:
             raise ProcessKilled
 
     def _hand_over_at_end(self) -> None:
-        rest = [index for index, strand in enumerate(self._strands) if not strand.done]
+        rest = [index for index, strand in enumerate(self._strands) if not strand.ended]
         if not rest:
             self._finished.release()
             return
@@ -223,16 +225,18 @@ class Scheduler:
         self._strands[self._current].baton.release()
 
     def _choose(self, running: int | None, doing: str) -> int:
-        """Decide who goes on; ``running`` is None where the last one has ended."""
+        """Return the next process; without ``running``, the last process has ended."""
         if self._stuck is not None:
             return running if running is not None else self._first_unfinished()
         options, preempts = self._options(running)
         if not options:
-            self._stuck = Deadlock(self._describe("all wait for each other's locks"))
+            self._stuck = Deadlock(self._describe("all processes wait for each other's locks"))
             return running if running is not None else self._first_unfinished()
         self._steps += 1
         if self._steps > self._steps_max:
-            self._stuck = Livelock(self._describe(f"no end after {self._steps_max} steps"))
+            self._stuck = Livelock(
+                self._describe(f"the run did not end after {self._steps_max} steps")
+            )
             return running if running is not None else self._first_unfinished()
         can_kill = running is not None and running == self._kill
         if len(options) == 1 and not can_kill:
@@ -243,43 +247,43 @@ class Scheduler:
         if chosen < len(options):
             return options[chosen]
         if running is None or not can_kill or chosen > len(options):
-            said = f"choice {chosen} at step {step} has only {len(options)} options"
-            self._stuck = Unfit(self._describe(said))
+            problem = f"choice {chosen} at step {step} does not exist; there are {len(options)}"
+            self._stuck = Unfit(self._describe(problem))
             return running if running is not None else self._first_unfinished()
         self._kill = None
         self._strands[running].actor.process.kill()
         return running
 
     def _options(self, running: int | None) -> tuple[list[int], bool]:
-        """Return who may go on, the default first, and whether another choice preempts."""
+        """Return the processes that may run, the default first, and whether a switch preempts."""
         ready: list[int] = []
         sleeping: list[int] = []
         for index, strand in enumerate(self._strands):
-            if strand.done or strand.blocked():
+            if strand.ended or strand.blocked():
                 continue
             if index == running and not strand.asleep:
                 continue
-            # One that waited for a lock is ready as soon as the lock has changed hands.
+            # A process that waited for a lock is ready as soon as the lock has changed hands.
             (sleeping if strand.asleep and not strand.waits else ready).append(index)
         if running is not None and not self._strands[running].asleep:
             return [running, *ready, *sleeping], True
-        # A sleeper lets the others go first; waking one early is a choice like any other.
+        # A sleeper runs last by default; waking it early is a choice like any other.
         sleeping.sort(key=lambda index: index == running)
         return [*ready, *sleeping], False
 
     def _first_unfinished(self) -> int:
-        return next(index for index, strand in enumerate(self._strands) if not strand.done)
+        return next(index for index, strand in enumerate(self._strands) if not strand.ended)
 
-    def _describe(self, what: str) -> str:
+    def _describe(self, problem: str) -> str:
         lines: list[str] = []
         for strand in self._strands:
             process = strand.actor.process
             waits = ", ".join(
                 f"{name.name} of {node.number}" for node, name in process.refused_locks
             )
-            state = "ended" if strand.done else f"waits for {waits}" if waits else "runs"
+            state = "ended" if strand.ended else f"waits for {waits}" if waits else "runs"
             lines.append(f"{process.name} {state}")
-        return f"{what}: {'; '.join(lines)}; schedule {[point.chosen for point in self._points]}"
+        return f"{problem}: {'; '.join(lines)}; schedule {[point.chosen for point in self._points]}"
 
 
 def replay(
@@ -308,13 +312,13 @@ def explore(
 ) -> Iterator[Run]:
     """Yield a run for every schedule with at most ``preemptions`` preemptions.
 
-    ``kill`` names a process that may also die at any of its points, once. Each run has a world of
-    its own, whose disk's trace gives its crash states. ``limit`` bounds the runs, in the order
-    of fewest preemptions first.
+    ``kill`` is the index of a process that may also die at any of its points, once. Each run has a
+    new world, whose disk's trace gives its crash states. ``limit`` bounds the runs, in the order of
+    fewest preemptions first.
     """
-    # Starting threads anew would cost a third of a run.
+    # New threads for each run would cost a third of a run.
     with ThreadPoolExecutor(len(programs)) as threads:
-        made = 0
+        run_count = 0
         # One bucket per number of preemptions: schedules near the default come first.
         buckets: list[list[tuple[int, ...]]] = [[()], *([] for _ in range(preemptions))]
         while any(buckets):
@@ -323,8 +327,8 @@ def explore(
                 setup(), programs, prefix, threads=threads, kill=kill, steps_max=steps_max
             ).run()
             yield run
-            made += 1
-            if limit is not None and made >= limit:
+            run_count += 1
+            if limit is not None and run_count >= limit:
                 return
             for price, schedule in _branches(run, len(prefix)):
                 if price <= preemptions:
@@ -332,7 +336,7 @@ def explore(
 
 
 def _branches(run: Run, first: int) -> Iterator[tuple[int, tuple[int, ...]]]:
-    """Yield the schedules that leave a run's at a point from ``first`` on, with their price."""
+    """Yield the schedules that depart from a run at a point from ``first`` on, with their price."""
     spent = 0
     for place, point in enumerate(run.points):
         if place >= first:

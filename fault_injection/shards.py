@@ -1,7 +1,7 @@
-"""The same work on all cores, each with its share of it from the start.
+"""The same work on all cores, with a fixed share of the tasks for each process.
 
-So counts do not depend on which core was faster. A share is worked off in a process of its own,
-which keeps what it learned (stores, images, epochs) for its next tasks. Leaves out the work itself.
+So counts do not depend on which core was faster. A separate process works off a share, and caches
+its state (stores, images, epochs) for its next tasks. Leaves out the work itself.
 """
 
 import time
@@ -23,10 +23,10 @@ def run_shards(
     jobs: int,
     deadline: float | None = None,
 ) -> Generator[ResultType, None, None]:
-    """Yield the results of tasks as they are done; ``tasks`` gives the same ones at each call.
+    """Yield the results of tasks as they are done; ``tasks`` returns the same tasks at each call.
 
-    Share *k* of ``jobs`` has every ``jobs``-th task from the k-th on, in order. ``deadline``, of
-    `time.perf_counter`, is when no new task is begun; with one job all runs in this process.
+    Share *k* of ``jobs`` has every ``jobs``-th task from the k-th on, in order. No task begins
+    after ``deadline``, a time of `time.perf_counter`; with one job all tasks run in this process.
     ``work`` and tasks are pickled. Closing the iterator stops the work.
     """
 
@@ -45,17 +45,17 @@ def run_shards(
             stack.enter_context(ProcessPoolExecutor(1, mp_context=get_context("spawn")))
             for _ in range(jobs)
         ]
-        under_way: dict[Future[ResultType], int] = {}
+        pending: dict[Future[ResultType], int] = {}
 
         def begin(share: int) -> None:
             if on_time():
                 for task in islice(shares[share], 1):
-                    under_way[pools[share].submit(work, task)] = share
+                    pending[pools[share].submit(work, task)] = share
 
         for share in range(jobs):
             begin(share)
-        while under_way:
-            done, _ = wait(under_way, return_when=FIRST_COMPLETED)
-            for future in done:
-                begin(under_way.pop(future))
+        while pending:
+            completed, _ = wait(pending, return_when=FIRST_COMPLETED)
+            for future in completed:
+                begin(pending.pop(future))
                 yield future.result()

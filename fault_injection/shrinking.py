@@ -1,7 +1,7 @@
 """The shortest story that breaks the same rule, and the plainest state in which it does.
 
-A story is shortened by leaving out runs of its operations, the long ones first, as long as the same
-rule is broken (the idea is delta debugging, Zeller 2002). Leaves out saving it (`cases`).
+A story is shortened by leaving out runs of its operations, the long runs first, as long as the same
+rule is broken (the idea is delta debugging, Zeller 2002). Leaves out saving the result (`cases`).
 """
 
 from collections.abc import Callable, Sequence
@@ -11,7 +11,7 @@ from typing import Protocol
 from .campaign import Failure, Story, Tally
 
 TRIES_MAX = 60
-"""Shorter stories that are tried: each is recorded and crashed anew."""
+"""Shorter stories that are tried: each is recorded and crashed again."""
 
 
 class Tries(Protocol):
@@ -41,7 +41,7 @@ def shrink(
 ) -> Shrunk:
     """Return the shortest story that fails as ``failure`` does.
 
-    ``recorded`` records a story, ``make`` makes a campaign that remembers no other.
+    ``recorded`` records a story, ``make`` builds a campaign without memory of other campaigns.
     """
     rule = failure.finding.rule
 
@@ -50,9 +50,9 @@ def shrink(
         campaign.failures_max = 8
         try:
             failures = campaign.check(recorded(acts)).failures
-        except Exception:  # noqa: BLE001 - it fails in another way: not what is looked for
+        except Exception:  # noqa: BLE001 - it fails in another way
             return None
-        alike = [one for one in failures if one.finding.rule == rule]
+        alike = [failure for failure in failures if failure.finding.rule == rule]
         return min(alike, key=_plainness) if alike else None
 
     best = Shrunk(tuple(operations), failing(operations) or failure)
@@ -63,17 +63,17 @@ def shrink(
         while at + size <= len(best.operations) and tries < TRIES_MAX:
             shorter = (*best.operations[:at], *best.operations[at + size :])
             tries += 1
-            found = failing(shorter)
-            if found is None:
+            shorter_failure = failing(shorter)
+            if shorter_failure is None:
                 at += size
             else:
-                best = Shrunk(shorter, found)
+                best = Shrunk(shorter, shorter_failure)
         size //= 2
     return best
 
 
 def _plainness(failure: Failure) -> tuple[int, int, int]:
-    """Fewer tears first, then fewer sectors that are neither all there nor all missing."""
+    """Fewer tears first, then fewer sectors that deviate from all there or all missing."""
     state = failure.state
     missing = sum(
         version < len(history.versions) - 1

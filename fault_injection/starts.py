@@ -1,6 +1,6 @@
-"""The stores that short stories start from: each is near an edge that an empty one is far from.
+"""The stores that short stories start from: each is near an edge that an empty store is far from.
 
-Owns the set-ups by name. What happens next is the stories' (`workloads`).
+Owns the set-ups by name. Leaves out the stories themselves (`workloads`).
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -24,7 +24,7 @@ from .workloads import (
 
 
 def _after(*acts: str) -> Start:
-    """Return the store after some operations and the death of whoever did them."""
+    """Return the store after some operations and the death of their process."""
     session = Session(fresh_world())
     for act in acts:
         (ALPHABET | EXTRA)[act](session)
@@ -37,9 +37,9 @@ def _of(session: Session) -> Start:
 
 
 def _ending(past: int) -> Start:
-    """Return a store whose one record ends so many bytes past a sector's end."""
+    """Return a store whose only record ends ``past`` bytes past a sector's end."""
     session = Session(fresh_world())
-    # A record is as long as its text and something; what, the first try shows.
+    # A record is longer than its text by a fixed overhead, which the first record shows.
     whole = 2 * SECTOR
     session.append([frame("x" * (whole - _record_size(whole) + whole + past))])
     return _of(session)
@@ -47,23 +47,25 @@ def _ending(past: int) -> Start:
 
 @cache
 def _record_size(characters: int) -> int:
-    """Return how long the record of a frame with so many characters is, padding left out."""
+    """Return the size of the record of a frame with this many characters, without padding."""
     session = Session(fresh_world())
     session.append([frame("x" * characters)])
-    writes = [one for one in session.world.disk.trace if isinstance(one, Write)]
-    record = next(one.data for one in writes if one.offset == RING_OFFSET)
+    writes = [write for write in session.world.disk.trace if isinstance(write, Write)]
+    record = next(write.data for write in writes if write.offset == RING_OFFSET)
     return 48 + int.from_bytes(record[8:12], "little")
 
 
 def _at_ring_end() -> Start:
-    """Return a store with one free sector before the ring's end: what comes next goes around."""
+    """Return a store with one free sector before the ring's end: the next record wraps."""
     session = Session(fresh_world())
     for act in ("quarter", "quarter", "quarter", "seal", "quarter"):
         (ALPHABET | EXTRA)[act](session)
     trace = session.world.disk.trace
     while True:
-        last = [one for one in trace if isinstance(one, Write) and one.offset < RING_END][-1]
-        # The write has an empty sector behind the record.
+        last = [write for write in trace if isinstance(write, Write) and write.offset < RING_END][
+            -1
+        ]
+        # The write ends with an empty sector behind the record.
         free = RING_END - (last.offset + len(last.data) - SECTOR)
         if free <= SECTOR:
             return _of(session)
@@ -87,7 +89,7 @@ STARTS: Final[Mapping[str, Callable[[], Start]]] = {
 
 @cache
 def start_named(name: str) -> Start:
-    """Return a set-up by its name, made once in each process."""
+    """Return a set-up by its name, built once in each process."""
     return STARTS[name]()
 
 

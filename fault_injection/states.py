@@ -1,16 +1,16 @@
 """The crash states of an epoch: which combinations of sector versions are tried, and their images.
 
 Owns the persistence models and the search plan. A state names all its choices, so it can be
-printed, saved and rebuilt. Leaves out what happens to an image afterwards.
+printed, saved and rebuilt. Leaves out the use of an image.
 
 Models (a state carries those it used):
-- P0, the process is killed: every write so far stands;
+- P0, the process is killed: every write so far persists;
 - P1, power is lost: each touched sector holds any version since the last sync;
 - P2, up to two of those sectors are torn as well;
 - P3, the size is any the file had since, and a gap below it holds zeros or garbage;
-- P4, each change of a name is lost by itself until the folder was synced.
+- P4, each change of a name is lost independently until the folder was synced.
 
-What a disk does that lies, fails or rots is the matter of `lying`, `failing` and `rot`.
+Disks that lie, fail or rot are in `lying`, `failing` and `rot`.
 """
 
 import random
@@ -38,7 +38,7 @@ class Models(Flag):
     NAMES = auto()
     """P4."""
     LIES = auto()
-    """P5: the epoch is several in truth, since a sync between them lied (`lying`)."""
+    """P5: the epoch is really several, since a sync between them lied (`lying`)."""
     ALL = KILL | SECTORS | TORN | SIZES | NAMES
 
     def __str__(self) -> str:
@@ -46,7 +46,9 @@ class Models(Flag):
 
 
 CUTS = (1, 8, 16, 48, 63, 64, 128, 256, 448, 511)
-"""Where a torn sector changes, in bytes: inside and at the edges of the format's headers."""
+"""Offsets at which a torn sector changes, in bytes: inside and at the edges of the format's
+headers.
+"""
 
 SIDES = ("prefix", "suffix", "middle")
 FILLS = ("old", "zero", "ones", "garbage")
@@ -56,7 +58,7 @@ FILLS = ("old", "zero", "ones", "garbage")
 class Tear:
     """Sector ``sector`` (an index into the epoch's) got only a part of its chosen version.
 
-    ``side`` says which part arrived: all before ``cut``, all after it, or all but the bytes
+    ``side`` names the part that arrived: all before ``cut``, all after it, or all but the bytes
     between ``cut`` and ``cut_end``. The rest holds the version before, or a fill.
     """
 
@@ -84,11 +86,11 @@ class CrashState:
     gap: str = "zero"
     tears: tuple[Tear, ...] = ()
     lost_names: Naming | None = None
-    """The names that are left, where some changes of names were lost."""
+    """The names that are left, if some changes of names were lost."""
 
     @property
     def naming(self) -> Naming:
-        """The names under which the file is found, and those of other files beside it."""
+        """The names of the file, and those of other files beside it."""
         return self.lost_names or self.epoch.naming
 
     @property
@@ -96,7 +98,7 @@ class CrashState:
         names = self.naming.own, self.naming.others
         if self.gap == "zero":
             return self.digest, self.size, names
-        # Garbage stands beyond the old end where version 0 was chosen: the digest cannot see it.
+        # Garbage fills each sector beyond the old end at version 0; the digest does not cover it.
         base_size = len(self.epoch.base)
         written = tuple(
             history.number
@@ -106,7 +108,7 @@ class CrashState:
         return self.digest, self.size, names, base_size, written
 
     def changes(self) -> list[int]:
-        """Return, for each sector of the epoch, what turns its digest at the base into its own."""
+        """Return, for each sector of the epoch, the XOR of its digests in the base and here."""
         changes = [
             history.deltas[version]
             for history, version in zip(self.epoch.sectors, self.versions, strict=True)
@@ -153,7 +155,7 @@ class CrashState:
         return image
 
     def describe(self) -> str:
-        """Return the choices in one line, as a failure prints them."""
+        """Return the choices in one line, for failures and case files."""
         epoch = self.epoch
         vector = " ".join(
             f"{history.number}:{version}/{len(history.versions) - 1}"
@@ -174,7 +176,7 @@ class CrashState:
 
 @cache
 def _garbage(size: int, place: int) -> bytes:
-    """Return bytes that look like anything, the same for the same place."""
+    """Return random bytes, the same for the same place."""
     return random.Random(f"garbage/{place}").randbytes(size)
 
 
@@ -203,8 +205,8 @@ def torn(history: SectorHistory, version: int, tear: Tear) -> bytes:
 class Plan:
     """How much of an epoch's states is tried.
 
-    Up to ``exhaustive`` combinations all are; beyond, the structured set and ``samples`` random
-    ones. ``tears`` and ``pair_drops`` bound the tried tears and pairs of an epoch.
+    Up to ``exhaustive`` combinations, all are; beyond, the structured set and ``samples`` random
+    combinations. ``tears`` and ``pair_drops`` bound the tried tears and pairs of an epoch.
     """
 
     models: Models = Models.ALL
@@ -216,7 +218,7 @@ class Plan:
 
 
 def crash_states(epoch: Epoch, plan: Plan | None = None) -> Iterator[CrashState]:
-    """Yield crash states of an epoch, first the plain ones; images may repeat (see ``key``)."""
+    """Yield crash states of an epoch, first the plain states; images may repeat (see ``key``)."""
     plan = plan or Plan()
     source = random.Random(f"{plan.seed}/{epoch.node}/{epoch.index}")
     if Models.KILL in plan.models:
@@ -234,7 +236,7 @@ def crash_states(epoch: Epoch, plan: Plan | None = None) -> Iterator[CrashState]
 def state_of(
     epoch: Epoch, versions: tuple[int, ...], models: Models, acked: int | None = None
 ) -> CrashState:
-    """Return the state in which each sector of an epoch holds so many of its versions."""
+    """Return the state in which each sector of an epoch holds the given version."""
     digest = epoch.base_digest
     for history, version in zip(epoch.sectors, versions, strict=True):
         if version:
@@ -250,7 +252,7 @@ def state_of(
 
 
 def _after(epoch: Epoch, write_count: int) -> tuple[int, ...]:
-    """Return the versions that stand after the first writes of the epoch."""
+    """Return the versions of the sectors after the first writes of the epoch."""
     return tuple(
         sum(1 for write in history.writes if write < write_count) for history in epoch.sectors
     )
@@ -276,7 +278,7 @@ def _sectors(epoch: Epoch, plan: Plan, source: random.Random) -> Iterator[CrashS
         yield state_of(epoch, versions, Models.SECTORS)
     highest = _final(epoch)
     for _ in range(plan.samples):
-        # The bias of each sample differs, so nearly empty and nearly full states are met too.
+        # The bias of each sample differs, so nearly empty and nearly full states are drawn too.
         bias = source.random()
         yield state_of(
             epoch,
@@ -286,7 +288,7 @@ def _sectors(epoch: Epoch, plan: Plan, source: random.Random) -> Iterator[CrashS
 
 
 def _structured(epoch: Epoch, plan: Plan, source: random.Random) -> Iterator[tuple[int, ...]]:
-    """Yield the states that bugs were found in: prefixes, drops, keeps, pairs and label cuts."""
+    """Yield the states that found bugs before: prefixes, drops, keeps, pairs and label cuts."""
     final = _final(epoch)
     nothing = (0,) * len(final)
     yield from _prefixes(epoch)
@@ -320,10 +322,10 @@ def _prefixes(epoch: Epoch) -> Iterator[tuple[int, ...]]:
 
 
 def _label_cuts(epoch: Epoch) -> Iterator[tuple[int, ...]]:
-    """Yield, for each write and each labelled step, all but it and only it."""
+    """Yield, for each write and each labelled step, the states without it and with it alone."""
     groups = [{index} for index in range(epoch.write_count)]
     for label in dict.fromkeys(epoch.labels):
-        groups.append({index for index, other in enumerate(epoch.labels) if other == label})
+        groups.append({index for index, step in enumerate(epoch.labels) if step == label})
     for group in groups:
         without: list[int] = []
         only: list[int] = []
@@ -337,9 +339,9 @@ def _label_cuts(epoch: Epoch) -> Iterator[tuple[int, ...]]:
 
 
 def _names(epoch: Epoch) -> Iterator[CrashState]:
-    """Yield each loss of names with the file's content as it was at the end, before, and between.
+    """Yield each loss of names with the file's content at the end, at the start, and between.
 
-    What is in the file and what it is called have nothing to do with each other.
+    The content of a file and its names persist independently.
     """
     moments = dict.fromkeys((epoch.write_count, 0, epoch.write_count // 2))
     for naming in epoch.namings:
@@ -362,7 +364,7 @@ def _sizes(epoch: Epoch) -> Iterator[CrashState]:
 
 
 def _tears(epoch: Epoch, plan: Plan, source: random.Random) -> Iterator[CrashState]:
-    """Yield torn states: of the final versions, of each write's moment, singly and in pairs."""
+    """Yield torn states of the versions after each write, singly and in pairs."""
     if not epoch.sectors:
         return
     bases = list(dict.fromkeys(_after(epoch, count) for count in range(1, epoch.write_count + 1)))
@@ -383,9 +385,9 @@ def _tears(epoch: Epoch, plan: Plan, source: random.Random) -> Iterator[CrashSta
             yield _torn_state(epoch, versions, (_draw_tear(place, source),))
     for _ in range(plan.tears // 4):
         versions, place = source.choice(candidates)
-        others = [at for at, version in enumerate(versions) if version and at != place]
-        if others:
-            pair = (_draw_tear(place, source), _draw_tear(source.choice(others), source))
+        second_places = [at for at, version in enumerate(versions) if version and at != place]
+        if second_places:
+            pair = (_draw_tear(place, source), _draw_tear(source.choice(second_places), source))
             yield _torn_state(epoch, versions, pair)
 
 

@@ -1,8 +1,8 @@
-"""Whole stores on the simulated disk: recording a workload's story, and judging what is recovered.
+"""Whole stores on the simulated disk: recording a workload's story, and judging recovered stores.
 
 Owns the session that runs a workload's operations, its `Story`, and `Judge`: the opener that
-recovers the log, and asks the store that stands on it everything, once for each state that differs.
-Leaves out which stories are run (`crash_test`).
+recovers the log, and checks the whole store over it, once for each distinct state. Leaves out the
+choice of stories (`crash_test`).
 """
 
 from collections.abc import Sequence
@@ -55,7 +55,7 @@ class StoreSession:
         )
 
     def run(self, name: str) -> None:
-        """Run one operation; what it wrote is acknowledged when it returns, if that is durable."""
+        """Run one operation, and acknowledge the head if all of its writes are durable."""
         match name:
             case "checkpoint":
                 self.store.checkpoint()
@@ -72,7 +72,7 @@ class StoreSession:
             self.acknowledge(self.store.head.seq)
 
     def acknowledge(self, seq: int) -> None:
-        """Note that everything up to ``seq`` is durable."""
+        """Record that everything up to ``seq`` is durable."""
         self.world.disk.acknowledge(seq, self.process.name)
         self.monitor.acknowledge((1, self.world.disk.names[PATH].number), seq)
 
@@ -90,8 +90,10 @@ def record_workload(
 ) -> Story:
     """Run operations on a copy of the store in ``base`` and return their story.
 
+    An error of an operation passes through.
+
     Raises:
-        Finding: opening the prepared store lost or invented something. What an operation raises.
+        Finding: the opening of the prepared store lost or invented an event.
     """
     world = World(seed)
     world.disk.put(PATH, base)
@@ -121,37 +123,37 @@ def record_workload(
 
 
 class Judge:
-    """Opens crash images of one workload's stories for writing, and questions what it finds.
+    """Opens crash images of one workload's stories for writing, and checks the recovered stores.
 
-    The questions are asked once for each state that differs in its events or in the checkpoints of
-    its projections, byte for byte. ``asked`` counts them. ``model`` is that of the story at hand.
+    The checks run once for each state that differs in its events or in the checkpoints of its
+    projections, byte for byte. ``asked`` counts them. ``model`` is that of the current story.
     """
 
     def __init__(self, workload: type[Workload]) -> None:
         self._workload = workload
         self.model: Model | None = None
-        self._known: set[bytes] = set()
+        self._checked: set[bytes] = set()
         self.asked = 0
 
     def open(self, world: World, process: SimulatedProcess, path: str) -> Log:
-        """Recover the log, and ask what stands on it if nobody has; a campaign's `Opener`.
+        """Recover the log, and check the store over it if its state is new; a campaign's `Opener`.
 
         Raises:
-            Finding: an answer is wrong.
+            Finding: a check failed.
         """
         log = recover(world, process, path)
         state = self._state(log)
-        if state not in self._known:
-            self._ask(log)
-            # Noted last: a state whose answers are wrong is wrong each time.
-            self._known.add(state)
+        if state not in self._checked:
+            self._check(log)
+            # Added last: a state that fails a check fails each time.
+            self._checked.add(state)
         return log
 
     @staticmethod
     def _state(log: Log) -> bytes:
-        """Return a digest of all that answers depend on: the events, and what is saved of folds.
+        """Return a digest of everything that the checks depend on: the events, and the saved folds.
 
-        It is read through the file, so that whoever notes what was read hears of it.
+        The folds are read through the file, so that a `Reading` records these reads too.
         """
         digest = blake3(log.head.chain)
         toc = log.toc()
@@ -163,13 +165,14 @@ class Judge:
                 digest.update(log.file.file.read_at(ref.offset + EXTENT_HEADER_SIZE, ref.length))
         return digest.digest()
 
-    def _ask(self, log: Log) -> None:
+    def _check(self, log: Log) -> None:
         self.asked += 1
         store = Store(log, None, Registry(self._workload.projections))
-        kept, replayed = store.digests(), store.digests(replay=True)
-        for name, digest in kept.items():
+        digests = store.digests()
+        replayed = store.digests(replay=True)
+        for name, digest in digests.items():
             if digest != replayed[name]:
-                raise Finding("O10", f"{name} is not what a replay of the log gives")
+                raise Finding("O10", f"{name} differs from a replay of the log")
         if self.model is not None:
             check_past(store, self.model, log.head.seq, self._workload.words)
         try:

@@ -1,7 +1,7 @@
 """Hypothesis strategies: events of any kind, and stories of a workload.
 
-Owns how an event is drawn from its class. Importing this module needs Hypothesis; nothing else in
-Cerata does, so nothing else imports it.
+Owns the strategy of an event, derived from its class. This module needs Hypothesis, and no other
+module of Cerata imports it.
 
 >>> from hypothesis import given, settings
 >>> from cerata.fault_injection.workload import Workload, operation
@@ -40,7 +40,7 @@ BodyType = TypeVar("BodyType", bound=EventBody)
 _INT_MIN: Final = -(1 << 63)
 _INT_MAX: Final = (1 << 63) - 1
 _SIZE_MAX: Final = 4
-"""Items of a drawn collection, unless its type asks for more."""
+"""Items of a drawn collection, unless its type requires more."""
 
 
 def event(
@@ -48,11 +48,15 @@ def event(
 ) -> "st.SearchStrategy[BodyType]":
     """Return a strategy for events of a kind, drawn by the types of its fields.
 
-    ``fields`` are strategies for some of them. A field with a default is drawn, too, in a kind of
-    your own; in Cerata's, such as `PutFrame`, it keeps its default unless it is named here.
+    A field with a default is drawn, too, if the kind is user-defined; in Cerata's kinds, such as
+    `PutFrame`, it keeps its default unless ``fields`` names it.
+
+    Args:
+        kind: the class of the events.
+        fields: strategies for some of the fields, by name.
 
     Raises:
-        InvalidInput: there is no such field, or no way to draw one of its type.
+        InvalidInput: a field does not exist, or its type has no strategy.
     """
     drawn: dict[str, st.SearchStrategy[Any]] = {}
     described = inspect.type_info(kind)
@@ -74,13 +78,18 @@ def event(
 def events(
     *kinds: "type[EventBody] | st.SearchStrategy[Any]", min_size: int = 1, max_size: int = 20
 ) -> "st.SearchStrategy[list[EventBody]]":
-    """Return a strategy for lists of events of these kinds; a strategy for one may stand for it.
+    """Return a strategy for lists of events of these kinds.
+
+    Args:
+        kinds: classes of events, or strategies for events.
+        min_size: the least number of events.
+        max_size: the greatest number of events.
 
     Raises:
-        InvalidInput: no kind is given, or there is no way to draw one.
+        InvalidInput: no kind is given, or a kind has no strategy.
     """
     if not kinds:
-        raise InvalidInput("No kind of event is given", remedy="Name the classes to draw.")
+        raise InvalidInput("No kind of event is given", remedy="Pass the classes to draw.")
     each = [event(kind) if isinstance(kind, type) else kind for kind in kinds]
     return st.lists(st.one_of(each), min_size=min_size, max_size=max_size)
 
@@ -90,7 +99,12 @@ def stories(
 ) -> "st.SearchStrategy[list[str]]":
     """Return a strategy for stories of a workload, for ``assert_crash_safe(story=…)``.
 
-    They shrink to the shortest that still fails, in terms of the operations that come first.
+    They shrink to the shortest story that still fails, towards the first operations.
+
+    Args:
+        workload: the class of the workload.
+        min_size: the least number of operations.
+        max_size: the greatest number of operations.
     """
     return st.lists(st.sampled_from(workload().alphabet()), min_size=min_size, max_size=max_size)
 
@@ -124,25 +138,28 @@ def _of(kind: inspect.Type, where: str) -> "st.SearchStrategy[Any]":
         case inspect.EnumType():
             return st.sampled_from(kind.cls)
         case inspect.UnionType():
-            return st.one_of([_of(one, where) for one in kind.types])
+            return st.one_of([_of(option, where) for option in kind.types])
         case inspect.StructType():
-            return st.builds(kind.cls, **{one.name: _of(one.type, where) for one in kind.fields})
+            return st.builds(
+                kind.cls, **{field.name: _of(field.type, where) for field in kind.fields}
+            )
         case inspect.TupleType():
-            return st.tuples(*(_of(one, where) for one in kind.item_types))
+            return st.tuples(*(_of(item, where) for item in kind.item_types))
         case inspect.VarTupleType():
             return _lists(kind, where).map(tuple)
         case inspect.ListType():
             return _lists(kind, where)
         case inspect.DictType():
-            keys, values = _of(kind.key_type, where), _of(kind.value_type, where)
+            keys = _of(kind.key_type, where)
+            values = _of(kind.value_type, where)
             return st.dictionaries(keys, values, max_size=_SIZE_MAX)
         case inspect.AnyType():
             return _ANYTHING
         case _:
             raise InvalidInput(
-                f"There is no way to draw a {type(kind).__name__}",
+                f"No strategy can draw a {type(kind).__name__}",
                 where=where,
-                remedy="Give a strategy for the field: event(Kind, field=…).",
+                remedy="Pass a strategy for the field: event(Kind, field=…).",
             )
 
 

@@ -1,10 +1,10 @@
-"""One handle at work while something fails below it, and what it said: judged against the file.
+"""One handle under faults, and its results: compared with the file afterwards.
 
-Owns `Subject`: every operation is done through it, and it keeps which batches were told to be
-durable, which were refused, and of which nobody knows; then what must hold of the handle, of
-other processes and of the next opening. Leaves out what fails (`system_calls`, `exceptions`).
+Owns `Subject`: every operation goes through it, and it records which batches were acknowledged,
+which were refused, and which are of unknown fate; then the checks of the handle, of other processes
+and of the next opening. Leaves out the faults (`system_calls`, `exceptions`).
 
-A batch is known by what its first event says, so that no two of a story may say the same.
+The text of its first event identifies a batch, so the texts of a story must differ.
 """
 
 import os
@@ -31,12 +31,14 @@ from cerata.engine.verify import verify_log
 from .workloads import RING_SIZE
 from .world import SeededBytes, VirtualClock
 
-TOLD, REFUSED, UNKNOWN = "told", "refused", "unknown"
+TOLD = "told"
+REFUSED = "refused"
+UNKNOWN = "unknown"
 
 
 @dataclass(frozen=True, slots=True)
 class Said:
-    """A batch that was to be appended, how many events it has, and what the caller was told."""
+    """A batch of an append: its name, its number of events, and its fate as reported."""
 
     name: str
     count: int
@@ -44,7 +46,7 @@ class Said:
 
 
 def name_of(body: EventBody | Erased) -> str:
-    """Return what a batch is known by: what its first event says."""
+    """Return the name of a batch, taken from its first event."""
     if isinstance(body, PutFrame):
         return (body.text or "").split(" ", 1)[0]
     if isinstance(body, DeleteFrame):
@@ -58,15 +60,15 @@ def name_of(body: EventBody | Erased) -> str:
 
 @dataclass(slots=True)
 class Subject:
-    """A handle on one real file, and all that it said. ``problems`` are sentences."""
+    """A handle on one real file, and all of its results. ``problems`` are sentences."""
 
     path: str
     is_injected: Callable[[BaseException], bool]
-    """Tells whether a fault that was injected lies behind an error."""
+    """Returns whether an injected fault led to an error."""
     passing: tuple[type[BaseException], ...] = ()
-    """What is injected and comes through as it is, typed or not."""
+    """Injected exceptions that may reach the caller unchanged, typed or not."""
     around: Callable[[Callable[[], Any]], Any] = lambda act: act()
-    """Calls what is attempted: where an exception is to strike, it does so in there."""
+    """Calls each attempted operation: an injected exception strikes inside this call."""
     options: dict[str, Any] = field(default_factory=dict[str, Any])
     said: list[Said] = field(default_factory=list[Said])
     problems: list[str] = field(default_factory=list[str])
@@ -80,7 +82,7 @@ class Subject:
     # --- acting ----------------------------------------------------------------------------------
 
     def open(self, **options: Any) -> None:
-        """Open the file; a second time if a fault refuses it, as a caller would."""
+        """Open the file; a second time if a fault refuses the first, as a caller would."""
         self.options = options or self.options
         self.open_once()
         if self.log is None:
@@ -91,16 +93,16 @@ class Subject:
         self.log = self.attempt("open", lambda: self.other(**self.options))
 
     def other(self, **options: Any) -> Log:
-        """Return another handle on the file, as another process would have it."""
+        """Return another handle on the file, like that of another process."""
         options = {"ring_bytes": RING_SIZE, "lock_timeout": 1.0} | options
         return Log.open(self.path, environment=self.environment, **options)
 
     def append(self, drafts: Sequence[Draft], **options: Any) -> None:
-        """Append a batch, and keep what was said of it."""
+        """Append a batch, and record its fate."""
         self.write(name_of(drafts[0].body), len(drafts), lambda log: log.append(drafts, **options))
 
     def write(self, name: str, count: int, act: Callable[[Log], object]) -> None:
-        """Append a batch of ``count`` events by ``act``. No machine dies here: no sync counts."""
+        """Append a batch of ``count`` events by ``act``. Syncs do not matter: no machine dies."""
         log = self.log
         if log is None:
             return
@@ -109,31 +111,32 @@ class Subject:
         fate = TOLD
         if len(self.errors) > before:
             error = self.errors[-1]
-            known = isinstance(error, CerataError) and not isinstance(error, OutcomeUnknown)
-            fate = REFUSED if known else UNKNOWN
+            is_refusal = isinstance(error, CerataError) and not isinstance(error, OutcomeUnknown)
+            fate = REFUSED if is_refusal else UNKNOWN
         self.said.append(Said(name, count, fate))
 
     def act(self, name: str, act: Callable[[Log], object]) -> None:
-        """Do what appends nothing."""
+        """Do an operation that appends nothing."""
         log = self.log
         if log is not None:
             self.attempt(name, lambda: act(log))
 
     def close(self) -> None:
-        """Close the handle, whatever comes of it."""
-        log, self.log = self.log, None
+        """Close the handle; an error is recorded."""
+        log = self.log
+        self.log = None
         if log is not None:
             self.attempt("close", log.close)
 
     def attempt(self, name: str, act: Callable[[], Any]) -> Any:
-        """Do something; an error must be one of ours, and an injected fault behind it."""
+        """Call ``act``; an error must be typed, and caused by an injected fault."""
         poisoned = self.log is not None and not self.log.is_open
         try:
             return self.around(act)
         except CerataError as error:
             self.errors.append(error)
             if not self.is_injected(error) and not poisoned:
-                self.problems.append(f"{name}: an error that no fault lies behind: {error!r}")
+                self.problems.append(f"{name}: an error without an injected fault: {error!r}")
         except BaseException as error:
             self.errors.append(error)
             if isinstance(error, self.passing) and self.is_injected(error):
@@ -146,38 +149,40 @@ class Subject:
     # --- judging ---------------------------------------------------------------------------------
 
     def finish(self) -> list[str]:
-        """With the faults over: see that the handle is true, that others go on, and reopen."""
+        """After the faults: check this handle and another process, and reopen the file."""
         log = self.log
         if log is not None and log.is_open:
             self.append([draft("afterwards")])
             if self.said[-1].fate != TOLD:
-                self.problems.append(f"the fault is over, and appends fail: {self.errors[-1]!r}")
+                self.problems.append(
+                    f"an append fails after the fault is over: {self.errors[-1]!r}"
+                )
             else:
-                self._judge(self._alike(lambda: list(log.read())), "the handle")
+                self._judge(self._read(lambda: list(log.read())), "the handle")
         try:
-            with self.other() as other:
-                other.append([draft("other")])
+            with self.other() as handle:
+                handle.append([draft("other")])
             self.said.append(Said("other", 1, TOLD))
         except CerataError as error:
-            self.problems.append(f"another process cannot go on: {error!r}")
+            self.problems.append(f"another process cannot write: {error!r}")
         self.close()
         self._reopen()
         return self.problems
 
     def judge_copy(self, events: Sequence[Event]) -> None:
-        """Hold a backup against what was said: it is of what was there."""
+        """Compare the events of a backup with the recorded batches."""
         self._judge(events, "the backup")
 
-    def _alike(self, act: Callable[[], list[Event]]) -> list[Event]:
+    def _read(self, act: Callable[[], list[Event]]) -> list[Event]:
         try:
             return act()
         except CerataError as error:
-            self.problems.append(f"the handle cannot read what it holds: {error!r}")
+            self.problems.append(f"the handle cannot read its events: {error!r}")
             return []
 
     def _reopen(self) -> None:
         try:
-            # One that reads first: it repairs nothing, and sees the same.
+            # A reader first: it repairs nothing, and must see the same events.
             with self.other(mode="r") as log:
                 self._judge(list(log.read()), "a reader")
             with self.other() as log:
@@ -195,29 +200,29 @@ class Subject:
         if left:
             self.problems.append(f"temporaries are left: {left}")
 
-    def _judge(self, events: Sequence[Event], who: str) -> None:
-        """Hold the events against what was said: whole batches, in order, nothing invented."""
-        found = batches_of(events)
-        said = list(self.said)
-        for name, count, whole in found:
+    def _judge(self, events: Sequence[Event], source: str) -> None:
+        """Compare events with the recorded batches: whole, in order, none invented."""
+        batches = batches_of(events)
+        recorded = list(self.said)
+        for name, count, whole in batches:
             if not whole:
-                self.problems.append(f"{who}: batch {name} is not whole")
-            while said and (said[0].name, said[0].count) != (name, count):
-                missing = said.pop(0)
+                self.problems.append(f"{source}: batch {name} is not whole")
+            while recorded and (recorded[0].name, recorded[0].count) != (name, count):
+                missing = recorded.pop(0)
                 if missing.fate == TOLD:
-                    self.problems.append(f"{who}: {missing.name} was acknowledged and is lost")
-            if not said:
-                self.problems.append(f"{who}: {name} was never appended, or comes twice")
-            elif said.pop(0).fate == REFUSED:
-                self.problems.append(f"{who}: {name} was refused and is there")
-        for missing in said:
+                    self.problems.append(f"{source}: {missing.name} was acknowledged and is lost")
+            if not recorded:
+                self.problems.append(f"{source}: {name} was never appended, or appears twice")
+            elif recorded.pop(0).fate == REFUSED:
+                self.problems.append(f"{source}: {name} was refused and is there")
+        for missing in recorded:
             if missing.fate == TOLD:
-                self.problems.append(f"{who}: {missing.name} was acknowledged and is lost")
+                self.problems.append(f"{source}: {missing.name} was acknowledged and is lost")
 
 
 def batches_of(events: Sequence[Event]) -> list[tuple[str, int, bool]]:
     """Return each batch's name, number of events, and whether it is whole and dense."""
-    found: list[tuple[str, int, bool]] = []
+    batches: list[tuple[str, int, bool]] = []
     place = 0
     while place < len(events):
         first = events[place]
@@ -225,11 +230,11 @@ def batches_of(events: Sequence[Event]) -> list[tuple[str, int, bool]]:
         whole = [(event.seq, event.header.index) for event in batch] == [
             (events[0].seq + place + index, index) for index in range(first.header.count)
         ]
-        found.append((name_of(first.body), first.header.count, whole))
+        batches.append((name_of(first.body), first.header.count, whole))
         place += max(1, len(batch))
-    return found
+    return batches
 
 
 def draft(name: str, size: int = 0) -> Draft:
-    """Return a frame that says its name, and ``size`` characters more."""
+    """Return a frame whose text is its name and ``size`` further characters."""
     return Draft(PutFrame(text=f"{name} {'x' * size}"))

@@ -1,7 +1,7 @@
-"""The sweeps as one command: all that can go wrong at every place, one after the other.
+"""The sweeps as one command: each kind of fault at every place, one place after the other.
 
-``python -m cerata.fault_injection.sweep --io`` runs one of them; see ``--help`` for the others.
-Each prints what it tried and saw, and the exit code is 1 where something was not as promised.
+``python -m cerata.fault_injection.sweep --io`` runs a single sweep; see ``--help`` for the rest.
+Each prints its counts and problems, and the exit code is 1 if there is a problem.
 """
 
 import argparse
@@ -13,7 +13,7 @@ from typing import Protocol
 
 
 class Tally(Protocol):
-    """What a sweep returns: printed as it is; ``problems`` are sentences."""
+    """The result of a sweep, printed by ``str``; ``problems`` are sentences."""
 
     @property
     def problems(self) -> Sequence[str]: ...
@@ -21,7 +21,7 @@ class Tally(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Options:
-    """What the command line says: ``share``, one in so many; ``count``, 0 for the usual."""
+    """The options: ``share``, try one place in this many; ``count``, 0 for the default."""
 
     share: int
     count: int
@@ -31,7 +31,7 @@ class Options:
     everywhere: bool = False
 
 
-# Each loads what it needs and no more: a process with less in it forks sooner.
+# Each imports only the modules of one sweep: a smaller process forks sooner.
 
 
 def _io(options: Options) -> Tally:
@@ -89,16 +89,16 @@ def _damage(options: Options) -> Tally:
 
 
 SWEEPS: dict[str, tuple[str, Callable[[Options], Tally]]] = {
-    "io": ("every system call of every story, each error that it can give, once and for ever", _io),
+    "io": ("every system call of every story fails, with each error, once or from then on", _io),
     "exceptions": (
         "KeyboardInterrupt and MemoryError at every bytecode of the engine, and in every read",
         _exceptions,
     ),
     "reads": (
-        "the same in every public read alone, at every function entry (--opcodes, --everywhere)",
+        "both in every public read alone, at every function entry (--opcodes, --everywhere)",
         _reads,
     ),
-    "ctrl-c": ("a timer's KeyboardInterrupt in so many cold reads", _ctrl_c),
+    "ctrl-c": ("a timer's KeyboardInterrupt in N cold reads", _ctrl_c),
     "kills": ("real processes killed at random instants (--count 25000)", _kills),
     "fuzz": ("hostile files whose checks all hold (--count 20000)", _fuzz),
     "damage": ("one range of closed and killed files: zeros, noise, older, other bytes", _damage),
@@ -107,18 +107,22 @@ SWEEPS: dict[str, tuple[str, Callable[[Options], Tally]]] = {
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run sweeps from the command line; the exit code is 1 where something broke."""
-    parser = argparse.ArgumentParser(description="Try what can go wrong at every place.")
-    for name, (what, _) in SWEEPS.items():
+    """Run sweeps from the command line; the exit code is 1 if a sweep has a problem."""
+    parser = argparse.ArgumentParser(description="Inject faults at every place.")
+    for name, (text, _) in SWEEPS.items():
         if name == "ctrl-c":
-            parser.add_argument(f"--{name}", type=int, metavar="N", help=what)
+            parser.add_argument(f"--{name}", type=int, metavar="N", help=text)
         else:
-            parser.add_argument(f"--{name}", action="store_true", help=what)
-    parser.add_argument("--share", type=int, default=1, help="try one in so many (default all)")
-    parser.add_argument("--count", type=int, default=0, help="of kills, rounds, files or ranges")
+            parser.add_argument(f"--{name}", action="store_true", help=text)
+    parser.add_argument(
+        "--share", type=int, default=1, help="try one place in this many (default all)"
+    )
+    parser.add_argument(
+        "--count", type=int, default=0, help="number of kills, rounds, files or ranges"
+    )
     parser.add_argument("--jobs", type=int, default=1, help="processes that work at once")
-    parser.add_argument("--seed", type=int, default=0, help="of all that is drawn")
-    parser.add_argument("--opcodes", action="store_true", help="of reads, strike every bytecode")
+    parser.add_argument("--seed", type=int, default=0, help="seed of all random choices")
+    parser.add_argument("--opcodes", action="store_true", help="strike every bytecode of the reads")
     parser.add_argument(
         "--everywhere", action="store_true", help="strike a function in each read that enters it"
     )
@@ -138,11 +142,15 @@ def main(arguments: Sequence[str] | None = None) -> int:
         parser.error("name a sweep: " + ", ".join(f"--{name}" for name in SWEEPS))
     failed = False
     for name in chosen:
-        started, used = time.perf_counter(), time.process_time()
+        started = time.perf_counter()
+        used = time.process_time()
         tally = SWEEPS[name][1](options)
         failed |= bool(tally.problems)
-        seconds, used = time.perf_counter() - started, time.process_time() - used
-        sys.stdout.write(f"{tally}\n{seconds:.0f} s, {used:.0f} s of this process's own time\n")
+        seconds = time.perf_counter() - started
+        used = time.process_time() - used
+        sys.stdout.write(
+            f"{tally}\n{seconds:.0f} s, {used:.0f} s of processor time in this process\n"
+        )
     return 1 if failed else 0
 
 

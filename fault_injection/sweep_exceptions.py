@@ -1,9 +1,10 @@
 """An exception at every bytecode of append, commit, seal, checkpoint, open and close.
 
-For each operation the bytecodes that it passes are noted first. Then, for every distinct one, a
-KeyboardInterrupt and a MemoryError are raised at its first visit, its last and one between, each
-on a file of its own. The batch is whole or absent, the handle goes on or says that it is poisoned,
-no lock is held once the handle was used again, and the file reopens without repair.
+Owns the operations, and the checks after each strike. The bytecodes that an operation passes are
+listed first. Then, for every distinct bytecode, a KeyboardInterrupt and a MemoryError are raised at
+its first visit, its last and one between, each on a new file. The batch is whole or absent, the
+handle continues or is poisoned, no lock is held once the handle was used again, and the file
+reopens without repair.
 """
 
 import gc
@@ -34,7 +35,7 @@ ERRORS: tuple[type[BaseException], ...] = (KeyboardInterrupt, MemoryError)
 
 @dataclass(frozen=True, slots=True)
 class Operation:
-    """What is struck: ``act``, with what ``start`` returned; before that stands ``before``."""
+    """An operation to strike: ``act``, with the result of ``start``; ``before`` prepares it."""
 
     act: Callable[[Subject, Any], object]
     start: Callable[[Subject], Any] = lambda subject: subject.open()
@@ -44,24 +45,24 @@ class Operation:
 
 @dataclass(slots=True)
 class ExceptionTally:
-    """What was tried and seen. ``problems`` are sentences; empty means that all of it was true."""
+    """Counts of the strikes. ``problems`` are sentences; empty if every check held."""
 
     operations: int = 0
     sites: int = 0
     raised: int = 0
     poisoned: int = 0
     finished: int = 0
-    """Strikes after which the operation came to its end all the same."""
+    """Strikes after which the operation finished all the same."""
     unowned: int = 0
-    """Strikes between the system's giving a descriptor and the object that owns it: it is lost."""
+    """Strikes between the open call and the object that owns its descriptor, which is lost."""
     problems: list[str] = field(default_factory=list[str])
 
     def __str__(self) -> str:
         first = (
             f"{self.raised:,} exceptions at {self.sites:,} distinct bytecodes of {self.operations}"
-            f" operations: {self.poisoned:,} handles poisoned, {self.finished:,} operations came to"
-            f" their end all the same, {self.unowned} descriptors were lost before anything could"
-            f" own them, {len(self.problems)} problems"
+            f" operations: {self.poisoned:,} handles poisoned, {self.finished:,} operations"
+            f" finished all the same, {self.unowned} descriptors were lost before an object owned"
+            f" them, {len(self.problems)} problems"
         )
         return "\n".join([first, *self.problems])
 
@@ -70,7 +71,7 @@ def _opened(**options: Any) -> Callable[[Subject], None]:
     return lambda subject: subject.open(**options)
 
 
-def _one(subject: Subject) -> None:
+def _one_batch(subject: Subject) -> None:
     subject.open()
     subject.append([draft("a")])
 
@@ -81,14 +82,14 @@ def _unsynced(subject: Subject) -> None:
 
 
 def _filled(subject: Subject) -> None:
-    """Fill the ring but for less than one more batch."""
+    """Fill the ring until less than one more batch fits."""
     subject.open()
     for name in "pqrs":
         subject.append([draft(name, 14_000)])
 
 
 def _followed(subject: Subject) -> None:
-    """Somebody else appends after the subject opened the file."""
+    """Open the file; then another process appends."""
     subject.open()
     by_other(subject, "b").close()
 
@@ -111,14 +112,14 @@ def _transaction(subject: Subject, store: Store) -> None:
 
 
 def _nothing(*_: object) -> None:
-    """What a story does here is done by the operation."""
+    """Do nothing: the operation itself does the work of the story."""
 
 
 _PAIR = [draft("c"), draft("c")]
 
 OPERATIONS: dict[str, Operation] = {
-    "append": Operation(lambda subject, _: subject.append(_PAIR), _one),
-    "append with a key": Operation(lambda subject, _: subject.append(_PAIR, key="k"), _one),
+    "append": Operation(lambda subject, _: subject.append(_PAIR), _one_batch),
+    "append with a key": Operation(lambda subject, _: subject.append(_PAIR, key="k"), _one_batch),
     "append, proven": Operation(lambda subject, _: subject.append(_PAIR), _opened(sync="always")),
     "append of a large batch": Operation(lambda subject, _: subject.append([draft("c", 20_000)])),
     "append that seals": Operation(
@@ -127,9 +128,9 @@ OPERATIONS: dict[str, Operation] = {
     "append after another": Operation(lambda subject, _: subject.append(_PAIR), _followed),
     "refresh": Operation(lambda subject, _: subject.act("refresh", Log.refresh), _followed),
     "commit": Operation(lambda subject, _: subject.act("commit", Log.commit), _unsynced),
-    "seal": Operation(lambda subject, _: subject.act("seal", Log.seal), _one),
-    "checkpoint": Operation(lambda subject, _: subject.act("checkpoint", publish), _one),
-    "close": Operation(lambda subject, _: subject.close(), _one),
+    "seal": Operation(lambda subject, _: subject.act("seal", Log.seal), _one_batch),
+    "checkpoint": Operation(lambda subject, _: subject.act("checkpoint", publish), _one_batch),
+    "close": Operation(lambda subject, _: subject.close(), _one_batch),
     "open": Operation(lambda subject, _: subject.open_once(), lambda _: None),
     "open after a kill": Operation(
         lambda subject, _: subject.open_once(), lambda _: None, before=killed
@@ -155,7 +156,7 @@ def sweep_exceptions(
 ) -> ExceptionTally:
     """Strike every bytecode of the operations, or one in ``share`` of them, drawn by ``seed``.
 
-    ``operations`` and ``functions`` narrow it to these; else it is all that there are.
+    ``operations`` and ``functions`` restrict the sweep to these; empty means all.
     """
     tally = ExceptionTally()
     random = Random(seed)
@@ -163,8 +164,8 @@ def sweep_exceptions(
         for name in operations or OPERATIONS:
             bench = _Bench(Path(folder), name)
             tally.operations += 1
-            # Once for what is made at first use, then to note. Garbage that is collected while it
-            # is noted would add bytecodes, and each later strike would miss its place.
+            # Run once for lazy initialisation, then once to list the bytecodes. Garbage collected
+            # while they are listed would add bytecodes, and each later strike would miss its place.
             bench.run(tally, -1)
             gc.collect()
             bench.run(tally, -1)
@@ -172,8 +173,8 @@ def sweep_exceptions(
             chosen = visits(bench.strikes, random)
             tally.sites += len(chosen)
             for at, error in product(chain.from_iterable(chosen.values()), ERRORS):
-                wanted = not functions or sites[at].code.co_qualname in functions
-                if wanted and random.randrange(share) == 0:
+                is_selected = not functions or sites[at].code.co_qualname in functions
+                if is_selected and random.randrange(share) == 0:
                     bench.run(tally, at, error, sites[at])
                 if len(tally.problems) >= problems_max:
                     return tally
@@ -196,7 +197,7 @@ class _Bench:
         error: type[BaseException] = KeyboardInterrupt,
         site: Site | None = None,
     ) -> None:
-        """Run the operation, raising at the ``at``-th bytecode, and judge."""
+        """Run the operation, raise at the ``at``-th bytecode, and check the outcome."""
         where = f"{self._name}, {error.__name__} at {site}" if site else self._name
         try:
             with within(_SECONDS_MAX):
@@ -211,7 +212,8 @@ class _Bench:
     def _problems(
         self, tally: ExceptionTally, at: int, error: type[BaseException], site: Site | None
     ) -> list[str]:
-        operation, strikes = self._operation, self.strikes
+        operation = self._operation
+        strikes = self.strikes
         subject = Subject(str(self._folder / "a.cera"), strikes.is_behind, passing=ERRORS)
         before = descriptors()
         prepare(Story(_nothing, operation.before, operation.fresh), subject)
@@ -219,15 +221,15 @@ class _Bench:
         subject.around = lambda act: strikes.run(act, at, error)
         operation.act(subject, state)
         subject.around = lambda act: act()
-        blaming = [one for one in subject.errors if isinstance(one, CerataError)]
+        blaming = [raised for raised in subject.errors if isinstance(raised, CerataError)]
         if blaming and not isinstance(blaming[0], OutcomeUnknown):
-            subject.problems.append(f"it was told as {blaming[0]!r}")
-        in_handler = any(one.__context__ is not None for one in subject.errors)
-        for one in subject.errors:
-            # As when the caller has handled it: what it held is dropped.
-            one.__traceback__ = one.__context__ = one.__cause__ = None
+            subject.problems.append(f"the exception was reported as {blaming[0]!r}")
+        in_handler = any(raised.__context__ is not None for raised in subject.errors)
+        for raised in subject.errors:
+            # As after a caller handled the error: the objects that it refers to are dropped.
+            raised.__traceback__ = raised.__context__ = raised.__cause__ = None
         if in_handler:
-            # An error and the frame that was handling it hold each other until the collector comes.
+            # An error and the frame that handled it refer to each other until the collector runs.
             gc.collect()
         if subject.log is not None:
             tally.poisoned += not subject.log.is_open
@@ -242,12 +244,12 @@ class _Bench:
 
 
 class Hanging(BaseException):
-    """What should have ended long ago did not."""
+    """A run exceeded its time limit."""
 
 
 @contextmanager
 def within(seconds: float) -> Generator[None, None, None]:
-    """Raise `Hanging` in the main thread where the block takes longer."""
+    """Raise `Hanging` in the main thread if the block takes longer than ``seconds``."""
 
     def ring(*_: object) -> None:
         raise Hanging
@@ -264,4 +266,4 @@ def within(seconds: float) -> Generator[None, None, None]:
 _ROOMS = (engine, memory)
 _UNOWNED = (OsStorage._opened.__code__, OsFile.__init__.__code__)  # pyright: ignore[reportPrivateUsage]
 _SECONDS_MAX = 20
-"""Of one run, which takes milliseconds."""
+"""Limit of one run, which takes milliseconds."""

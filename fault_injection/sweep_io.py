@@ -1,9 +1,9 @@
-"""Every system call of a story fails once, or from then on: each outcome must be a true one.
+"""Every system call of a story fails once, or from then on: every outcome must be right.
 
-For each story and each call N that it makes, for every error that this call can give: a typed
-error with the injected one behind it or none at all, nothing acknowledged lost, nothing refused
-that is there, a handle that goes on or says that it is poisoned, other processes that go on, and a
-file that reopens without repair. N grows until the story runs to its end untouched: SQLite's loop.
+For each story, each call N that it makes, and every error that this call can return: the story
+raises nothing, or a typed error with the injected one behind it; no acknowledged batch is lost, no
+refused batch is there, the handle continues or is poisoned, other processes continue, and the file
+reopens without repair. N grows until the story runs to its end untouched: SQLite's loop.
 """
 
 import os
@@ -20,15 +20,15 @@ from .system_calls import FAULTS, Fault, FaultySystem
 
 @dataclass(slots=True)
 class IoTally:
-    """What was tried and seen. ``problems`` are sentences; empty means that all of it was true."""
+    """Counts of the faults. ``problems`` are sentences; empty if every check held."""
 
     stories: int = 0
     calls: int = 0
     met: int = 0
     unused: int = 0
-    """Faults that no call met: must be 0, since each call was seen in a run without faults."""
+    """Faults that no call met: must be 0, since a run without faults made each call."""
     told: int = 0
-    """Runs in which the fault led to an error that a caller was told of."""
+    """Runs in which the fault led to an error for a caller."""
     by_call: dict[str, int] = field(default_factory=dict[str, int])
     problems: list[str] = field(default_factory=list[str])
 
@@ -36,8 +36,8 @@ class IoTally:
         calls = ", ".join(f"{name} {count:,}" for name, count in sorted(self.by_call.items()))
         first = (
             f"{self.met + self.unused:,} faults in {self.calls:,} system calls of {self.stories}"
-            f" stories ({calls}): {self.unused} unused, {self.told:,} led to an error that a"
-            f" caller was told of, {len(self.problems)} to a problem"
+            f" stories ({calls}): {self.unused} unused, {self.told:,} led to an error for a"
+            f" caller, {len(self.problems)} to a problem"
         )
         return "\n".join([first, *self.problems])
 
@@ -52,7 +52,7 @@ def sweep_io(
 ) -> IoTally:
     """Try every fault of every call of the stories, or one in ``share`` of them by ``seed``.
 
-    ``stories`` and ``calls`` narrow it to these; else it is all that there are.
+    ``stories`` and ``calls`` restrict the sweep to these; empty means all.
     """
     tally = IoTally()
     random = Random(seed)
@@ -60,10 +60,10 @@ def sweep_io(
         bench = Bench(Path(folder))
         for name in stories or STORIES:
             tally.stories += 1
-            made = bench.run(name, None, tally)
-            tally.calls += len(made)
-            for fault in faults_of(made):
-                call = made[fault.number - 1]
+            sequence = bench.run(name, None, tally)
+            tally.calls += len(sequence)
+            for fault in faults_of(sequence):
+                call = sequence[fault.number - 1]
                 if random.randrange(share) == 0 and (not calls or call in calls):
                     bench.run(name, fault, tally)
                     tally.by_call[call] = tally.by_call.get(call, 0) + 1
@@ -73,8 +73,8 @@ def sweep_io(
 
 
 def scratch() -> "tempfile.TemporaryDirectory[str]":
-    """Return a folder in memory where there is one: a sync costs nothing there."""
-    shared = "/dev/shm"  # noqa: S108 - only a folder of its own is used
+    """Return a temporary folder, in memory if possible: a sync in memory costs nothing."""
+    shared = "/dev/shm"  # noqa: S108 - only a new folder in it is used
     return tempfile.TemporaryDirectory(dir=shared if os.access(shared, os.W_OK) else None)
 
 
@@ -84,7 +84,7 @@ def descriptors() -> int:
 
 
 def faults_of(calls: Sequence[str]) -> Iterator[Fault]:
-    """Yield all that can happen in a run that makes these calls."""
+    """Yield all faults of a run that makes these calls."""
     for number, name in enumerate(calls, start=1):
         for kind in FAULTS[name]:
             yield Fault(number, kind)
@@ -92,7 +92,7 @@ def faults_of(calls: Sequence[str]) -> Iterator[Fault]:
 
 
 class Bench:
-    """Runs stories on files in one folder, each in a file of its own."""
+    """Runs stories on files in one folder, a new file for each."""
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder

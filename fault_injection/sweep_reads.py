@@ -1,10 +1,10 @@
 """An exception in every public read of four kinds of store: no later answer is wrong.
 
-For each read the functions that it enters are noted first, or its bytecodes. Then, for each of
+For each read the functions that it enters, or its bytecodes, are listed first. Then, for each of
 them, a KeyboardInterrupt and a MemoryError are raised at its first visit, its last and one between,
-in a forked process with a file of its own. The process reads again on the same handle, saves a
-checkpoint and closes. A new process reads the file: every answer and every digest is that of an
-undisturbed run, and `verify` finds nothing. Leaves out the reads themselves (`read_stories`).
+in a forked process with a new file. The process reads again on the same handle, saves a checkpoint
+and closes. A new process reads the file: every answer and every digest is that of an undisturbed
+run, and `verify` finds no problem. Leaves out the reads themselves (`read_stories`).
 """
 
 import json
@@ -34,19 +34,19 @@ from .sweep_io import scratch
 
 ERRORS: tuple[type[BaseException], ...] = (KeyboardInterrupt, MemoryError)
 EVENTS = 60
-"""Events of each store: enough for every structure, and few enough for a check in milliseconds."""
+"""Events of each store: enough for every structure, few enough for a check in milliseconds."""
 
 _ROOMS = (engine, memory, projections, replay, retrieval)
 _WITNESSES = (
     *("search", "frames, closed too", "timeline", "accesses", "tags", "facts", "search_facts"),
     *("links", "entities", "walk", "search, by vectors", "search, by tokens", "projection"),
 )
-"""Reads that together ask every projection; some more are drawn each time."""
+"""Reads that together cover every projection; some more are drawn each time."""
 _DRAWN = 4
 _LEAST = 8
-"""Functions at which each read is struck at least."""
+"""The least number of functions at which each read is struck."""
 _SECONDS_MAX = 60
-"""Of one process, which takes a second at most."""
+"""Limit of one process, which takes a second at most."""
 
 Problem = tuple[str, str]
 """A class of problem, one of `CLASSES`, and a sentence."""
@@ -56,16 +56,16 @@ CLASSES = ("wrong answer", "wrong digest", "raw error", "untyped end", "verify",
 
 @dataclass(slots=True)
 class ReadTally:
-    """Counts of strikes. ``problems`` are sentences; there are none if every answer held."""
+    """Counts of strikes. ``problems`` are sentences; empty if every answer was right."""
 
     reads: int = 0
     sites: int = 0
     """Functions or bytecodes, counted in each read in which they are struck."""
     raised: int = 0
     finished: int = 0
-    """Reads that came to their end in spite of the exception, with the right answer."""
+    """Reads that finished in spite of the exception, with the right answer."""
     files: int = 0
-    """Files that differ and were read by a new process."""
+    """Distinct files that a new process read."""
     classes: Counter[str] = field(default_factory=Counter[str])
     """Strikes that led to a problem, by class of problem; one strike may count in several."""
     functions: Counter[str] = field(default_factory=Counter[str])
@@ -83,7 +83,7 @@ class ReadTally:
         self.problems += other.problems
 
     def found(self, place: str, name: str, problems: Sequence[Problem]) -> None:
-        """Count the problems that one strike led to."""
+        """Count the problems of one strike."""
         if problems:
             self.functions[place] += 1
             self.classes.update({kind for kind, _ in problems})
@@ -120,8 +120,8 @@ def sweep_reads(
 
     A function is struck in one drawn read of those of its store that enter it, and in each read at
     least `_LEAST` functions; with ``everywhere`` it is struck in every read that enters it.
-    ``kinds``, ``reads`` and ``functions`` (qualified names) narrow it; ``opcodes`` strikes every
-    bytecode instead. ``jobs`` processes share the work.
+    ``kinds``, ``reads`` and ``functions`` (qualified names) restrict the sweep; ``opcodes`` strikes
+    every bytecode instead. ``jobs`` processes share the work.
     """
     total = ReadTally()
     tasks = [
@@ -146,13 +146,14 @@ def sweep_reads(
             tallies = list(pool.map(_Task.done, tasks))
     for tally in tallies:
         total.add(tally)
-    total.reads, total.sites = tallies[0].reads, tallies[0].sites
+    total.reads = tallies[0].reads
+    total.sites = tallies[0].sites
     return total
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Task:
-    """A job's part of a sweep: every ``jobs``-th strike from the ``number``-th on."""
+    """The part of one job in a sweep: every ``jobs``-th strike from the ``number``-th on."""
 
     kinds: tuple[str, ...]
     reads: frozenset[str]
@@ -196,7 +197,7 @@ class _Task:
         for name, sites in noted.items():
             more = list(sites) if self.everywhere else random.sample(list(sites), _LEAST)
             pairs |= {(name, site) for site in more}
-        # In an order that does not depend on where functions lie in memory.
+        # This order does not depend on the addresses of functions.
         for name, sites in noted.items():
             for site, ats in sites.items():
                 if (name, site) not in pairs:
@@ -219,7 +220,7 @@ class Bench:
         self._path = str(folder / "a.cera")
         self._image = kind.image(events, saved)
         self._random = Random(seed)
-        self._sound: dict[bytes, list[Problem]] = {}
+        self._reopenings: dict[bytes, list[Problem]] = {}
         store = self.opened()
         self.expected = {name: answer(read, store) for name, read in self.reads.items()}
         self.digests = store.digests()
@@ -228,27 +229,27 @@ class Bench:
         self._witnesses = [name for name in _WITNESSES if name in self.reads]
 
     def opened(self) -> Store:
-        """Write the file anew, and open it; remove the files beside it."""
+        """Write the file again, and open it; remove the files beside it."""
         for path in Path(self._path).parent.iterdir():
             path.unlink()
         Path(self._path).write_bytes(self._image)
         return self.kind.open(self._path)
 
     def noted(self, name: str, random: Random, *, opcodes: bool) -> dict[Site, list[int]]:
-        """Return the visits of the places that a read passes when it is the first of its handle."""
+        """Return the visits of the places that a read passes as the first read of its handle."""
         strikes = self._strikes = Strikes(*_FOLDERS, entries=not opcodes)
-        # The answers were taken before, so nothing is made here for the first time.
+        # The expected answers were computed before, so lazy initialisation is done.
         store = self.opened()
         strikes.run(lambda: answer(self.reads[name], store))
         store.close()
-        found = visits(strikes, random)
+        by_site = visits(strikes, random)
         strikes.sites = []
-        return found
+        return by_site
 
     def strike(
         self, tally: ReadTally, name: str, site: Site, at: int, error: type[BaseException]
     ) -> None:
-        """Raise at the ``at``-th place of a read in a process of its own, and judge."""
+        """Raise at the ``at``-th place of a read in a separate process, and judge."""
         strikes = self._strikes
 
         def act(store: Store) -> object:
@@ -264,18 +265,18 @@ class Bench:
         is_behind: Callable[[BaseException], bool],
         place: str,
     ) -> None:
-        """Have a forked process do a read that is disturbed, and judge that handle and the file."""
+        """Run a disturbed read in a forked process, and judge that handle and the file."""
         chosen = [name, *self._witnesses, *self._random.sample(list(self.reads), _DRAWN)]
         problems, notes = forked(lambda: self._disturbed(name, act, is_behind, chosen))
         tally.raised += 1
         tally.finished += "finished" in notes
         data = Path(self._path).read_bytes()
         digest = blake3(data).digest()
-        if digest not in self._sound:
-            # A new process knows the file alone: equal files have equal answers.
-            self._sound[digest], _ = forked(self._reopened)
+        if digest not in self._reopenings:
+            # A new process depends on the file alone: equal files have equal answers.
+            self._reopenings[digest], _ = forked(self._reopened)
             tally.files += 1
-        tally.found(place, f"{self.name}, {name}", [*problems, *self._sound[digest]])
+        tally.found(place, f"{self.name}, {name}", [*problems, *self._reopenings[digest]])
 
     # --- in the forked process -------------------------------------------------------------------
 
@@ -290,20 +291,22 @@ class Bench:
         notes: list[str] = []
         store = self.opened()
         try:
-            found = act(store)
+            value = act(store)
         except CerataError as error:
             if not is_behind(error):
-                problems.append(("untyped end", f"an error that no exception explains: {error!r}"))
+                problems.append(
+                    ("untyped end", f"an error without an injected exception: {error!r}")
+                )
         except ERRORS as error:
             if not is_behind(error):
-                problems.append(("untyped end", f"an exception of its own: {error!r}"))
+                problems.append(("untyped end", f"an exception that was not injected: {error!r}"))
         except BaseException as error:  # noqa: BLE001 - the sweep looks for it
             problems.append(("raw error", f"the struck read raised {error!r}"))
         else:
             notes.append("finished")
-            if not self._is_expected(name, found):
-                problems.append(("wrong answer", f"the struck read {name} ended with another"))
-        problems += self._asked(store, chosen, "the same handle")
+            if not self._is_expected(name, value):
+                problems.append(("wrong answer", f"the struck read {name} returned another answer"))
+        problems += self._read_all(store, chosen, "the same handle")
         problems += self._call("checkpoint", store.checkpoint)
         problems += self._call("close", store.close)
         return problems, notes
@@ -311,33 +314,33 @@ class Bench:
     def _reopened(self) -> tuple[list[Problem], list[str]]:
         problems: list[Problem] = []
         store = self.kind.open(self._path)
-        # First: a rebuild would mend what it finds.
-        problems += self._asked(store, ["verify"], "a new process", "verify")
-        problems += self._asked(store, list(self.reads), "a new process")
+        # First, since a rebuild would repair the damage.
+        problems += self._read_all(store, ["verify"], "a new process", "verify")
+        problems += self._read_all(store, list(self.reads), "a new process")
         problems += self._call("close", store.close)
         return problems, []
 
-    def _asked(
-        self, store: Store, names: Sequence[str], who: str, kind: str = "wrong answer"
+    def _read_all(
+        self, store: Store, names: Sequence[str], reader: str, kind: str = "wrong answer"
     ) -> list[Problem]:
         problems: list[Problem] = []
         for name in names:
             try:
-                found = answer(self.reads[name], store)
+                value = answer(self.reads[name], store)
             except BaseException as error:  # noqa: BLE001 - the sweep looks for it
-                problems.append(("raw error", f"{who}: {name} raised {error!r}"))
+                problems.append(("raw error", f"{reader}: {name} raised {error!r}"))
             else:
-                if not self._is_expected(name, found):
-                    problems.append((kind, f"{who}: {name} gave {_short(found)}"))
+                if not self._is_expected(name, value):
+                    problems.append((kind, f"{reader}: {name} returned {_short(value)}"))
         try:
             if store.digests() != self.digests:
-                problems.append(("wrong digest", f"{who} has other digests"))
+                problems.append(("wrong digest", f"{reader} has other digests"))
         except BaseException as error:  # noqa: BLE001 - the sweep looks for it
-            problems.append(("raw error", f"{who}: digests raised {error!r}"))
+            problems.append(("raw error", f"{reader}: digests raised {error!r}"))
         return problems
 
-    def _is_expected(self, name: str, found: object) -> bool:
-        return found == self.expected[name]
+    def _is_expected(self, name: str, value: object) -> bool:
+        return value == self.expected[name]
 
     def _call(self, name: str, act: Callable[[], object]) -> list[Problem]:
         try:
@@ -353,8 +356,8 @@ _FOLDERS = (
 )
 
 
-def _short(found: object) -> str:
-    text = repr(found)
+def _short(value: object) -> str:
+    text = repr(value)
     return text if len(text) < 200 else f"{text[:200]}…"
 
 
@@ -368,7 +371,7 @@ def forked(
         code = 1
         try:
             os.close(reading)
-            # One that strikes while an object is thrown away is swallowed by the interpreter.
+            # The interpreter swallows an exception that strikes a finaliser.
             sys.unraisablehook = lambda _: None
             with os.fdopen(writing, "w") as pipe:
                 json.dump(act(), pipe)
@@ -377,7 +380,7 @@ def forked(
             os._exit(code)
     os.close(writing)
     try:
-        data = b"".join(_heard(reading))
+        data = b"".join(_chunks(reading))
     finally:
         os.close(reading)
         os.kill(process, signal.SIGKILL)
@@ -388,7 +391,7 @@ def forked(
     return [(kind, text) for kind, text in problems], notes
 
 
-def _heard(pipe: int) -> Iterator[bytes]:
+def _chunks(pipe: int) -> Iterator[bytes]:
     while select.select([pipe], [], [], _SECONDS_MAX)[0]:
         part = os.read(pipe, 1 << 16)
         if not part:

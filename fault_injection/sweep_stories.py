@@ -1,7 +1,8 @@
-"""What a handle does while the sweeps make things fail: a story for every way to touch the file.
+"""The operations of a handle while the sweeps inject faults: a story for every use of the file.
 
-Owns the stories and the files that they start from. A story has two parts: what others did before,
-which nothing disturbs, and what the subject does. Leaves out what fails, and the judging.
+Owns the stories and the files that they start from. A story has two parts: earlier operations of
+other processes, without faults, and the operations of the subject. Leaves out the faults, and the
+judgement.
 """
 
 from collections.abc import Callable
@@ -24,12 +25,12 @@ from .subject import TOLD, Said, Subject, draft
 from .workloads import RING_SIZE
 
 Resting = Callable[[Callable[[], None]], None]
-"""Runs what another process does: no fault meets it."""
+"""Runs operations of another process, without faults."""
 
 
 @dataclass(frozen=True, slots=True)
 class Story:
-    """What the subject does, and what stood in the file before; ``fresh``: no file stood there."""
+    """The operations of the subject, and those before; with ``fresh`` no file exists before."""
 
     act: Callable[[Subject, Resting], None]
     before: Callable[[Subject], None] = lambda _: None
@@ -37,21 +38,21 @@ class Story:
 
 
 def prepare(story: Story, subject: Subject) -> None:
-    """Make the file that a story starts from."""
+    """Write the file that a story starts from."""
     if not story.fresh:
         subject.other().close()
         story.before(subject)
 
 
 def by_other(subject: Subject, name: str, size: int = 0, **options: Any) -> Log:
-    """Have another process append a batch, and return its handle."""
+    """Append a batch in another process, and return its handle."""
     log = subject.other(**options)
     log.append([draft(name, size)])
     subject.said.append(Said(name, 1, TOLD))
     return log
 
 
-# --- what stood there before ---------------------------------------------------------------------
+# --- earlier operations --------------------------------------------------------------------------
 
 
 def killed(subject: Subject) -> None:
@@ -68,7 +69,7 @@ def torn(subject: Subject) -> None:
 
 
 def _tear(subject: Subject, log: Log) -> None:
-    """Put half a record where the log ends."""
+    """Write half a record at the end of the log."""
     offset = log.toc().ring_start
     data = Path(subject.path).read_bytes()
     while any(data[offset : offset + 8]):
@@ -78,7 +79,7 @@ def _tear(subject: Subject, log: Log) -> None:
         file.write(b"torn" * 32)
 
 
-# --- what the subject does -----------------------------------------------------------------------
+# --- operations of the subject -------------------------------------------------------------------
 
 
 def _creation(subject: Subject, _: Resting) -> None:
@@ -98,7 +99,7 @@ def _appends(subject: Subject, _: Resting) -> None:
 
 
 def _batches(subject: Subject, _: Resting) -> None:
-    """Deletes, supersedes and tags are batches like all others."""
+    """Deletes, supersedes and tags are ordinary batches."""
     subject.open()
     subject.append([draft("a"), draft("a")])
     subject.append([Draft(DeleteFrame(frame=1))])
@@ -163,7 +164,7 @@ def _proofs(subject: Subject, _: Resting) -> None:
 
 
 def _groups(subject: Subject, _: Resting) -> None:
-    """What is not synced yet may be lost with the machine, and is not with the process."""
+    """Unsynced batches may be lost with the machine, but not with the process."""
     subject.open(sync=1 << 20)
     subject.append([draft("a")])
     subject.append([draft("b", 2_000)])
@@ -190,7 +191,7 @@ def _after_another(subject: Subject, resting: Resting) -> None:
 
 
 def _dead_writer(subject: Subject, resting: Resting) -> None:
-    """Another writer dies in a record; whoever comes next mends it under the lock."""
+    """Another writer dies in a record; the next writer repairs the tail under the lock."""
     subject.open()
     subject.append([draft("a")])
 
@@ -205,7 +206,7 @@ def _dead_writer(subject: Subject, resting: Resting) -> None:
 
 
 def _keys(subject: Subject, _: Resting) -> None:
-    """A key that was used before gives the first result, from segments too."""
+    """A key that was used before returns the first result, from segments too."""
     subject.open()
     subject.append([draft("a")], key="one")
     subject.act("seal", Log.seal)
@@ -249,7 +250,7 @@ def _backup(subject: Subject, resting: Resting) -> None:
 
 
 def _move(subject: Subject, resting: Resting) -> None:
-    """A compactor puts another file in this one's place."""
+    """A compaction replaces this file by another."""
     subject.open()
     subject.append([draft("a")])
     resting(partial(compact, subject))
@@ -258,8 +259,9 @@ def _move(subject: Subject, resting: Resting) -> None:
 
 
 def compact(subject: Subject) -> None:
-    """Do what a compactor does: a new file of the same log takes the old one's place."""
-    storage, path = subject.environment.storage, subject.path
+    """Compact the log: a new file of the same log takes the old file's place."""
+    storage = subject.environment.storage
+    path = subject.path
     with subject.other(mode="r") as log:
         log.backup(path + "-new")
     file = storage.open(path, mode="rw")
@@ -271,11 +273,12 @@ def compact(subject: Subject) -> None:
 
 
 def _store(subject: Subject, _: Resting) -> None:
-    """The same at the front door: frames, a supersede, a delete, a tag, a checkpoint."""
-    # Here, and not for those who fork: a process with less in it is copied sooner.
+    """The same through `Store`: frames, a supersede, a delete, a tag, a checkpoint."""
+    # Imported here, since a smaller process forks sooner.
     from cerata.memory.store import open_store
 
-    path, environment = subject.path, subject.environment
+    path = subject.path
+    environment = subject.environment
     store = subject.attempt(
         "open", lambda: open_store(path, environment=environment, ring_bytes=RING_SIZE)
     )

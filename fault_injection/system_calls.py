@@ -1,11 +1,11 @@
-"""The system calls below the storage interface: counted, and made to fail on purpose.
+"""The system calls below the storage interface: counted, and made to fail.
 
-Owns which errors each call can give, and `FaultySystem`, which stands for the operating system in
-`cerata.engine.storage` and makes the n-th call fail, once or from then on. The real storage code
+Owns the errors that each call can return, and `FaultySystem`, which replaces the operating system
+in `cerata.engine.storage` and makes the n-th call fail, once or from then on. The real storage code
 runs over it on real files, so its loops, its error mapping and its descriptors are tested too.
 
-Every fault is accounted for: it was met, or is reported unused; and an error that no injected
-fault lies behind is the engine's own.
+Every fault is accounted for: a call met it, or the sweep reports it unused; and an error without an
+injected fault behind it is a bug of the engine.
 """
 
 import errno
@@ -21,7 +21,7 @@ from cerata.engine import storage as storage_module
 from cerata.engine.limits import SECTOR_SIZE
 
 SHORT = "short"
-"""Half of the bytes, and no error: the rest is the caller's to ask for."""
+"""Half of the bytes, and no error: the caller must ask for the rest."""
 
 NOTHING = "nothing"
 """No byte, and no error."""
@@ -52,12 +52,12 @@ FAULTS: dict[str, tuple[str, ...]] = {
     "lock": ("EIO", "ENOLCK", "EINTR"),
     "unlock": ("EIO", "ENOLCK"),
 }
-"""What each call can give, by its name."""
+"""The faults of each call, by the call's name."""
 
 
 @dataclass(frozen=True, slots=True)
 class Fault:
-    """The ``number``-th call (from 1) fails so; with ``forever``, all later ones of its name too.
+    """The ``number``-th call (from 1) fails; with ``forever``, all later calls of its name too.
 
     With ``call`` only calls of this name are counted.
     """
@@ -74,16 +74,16 @@ class Fault:
 class FaultySystem:
     """The operating system with at most one fault. `installed` puts it below the engine.
 
-    Only what is called within `armed` is counted and can fail; the rest of the world is well.
+    Only calls within `armed` are counted and can fail.
     """
 
     def __init__(self) -> None:
         self.calls: list[str] = []
-        """The names of all calls that were made within `armed`."""
+        """The names of all calls within `armed`."""
         self.injected: list[OSError] = []
-        """The errors that were raised, to be found behind those that the engine raises."""
+        """The errors that were raised, to be found behind the engine's errors."""
         self.met = 0
-        """How often the fault struck; 0 means that it was never used."""
+        """How often the fault struck; 0 if no call met it."""
         self._fault: Fault | None = None
         self._name = ""
         self._armed = False
@@ -91,7 +91,7 @@ class FaultySystem:
 
     @contextmanager
     def installed(self) -> Generator[None, None, None]:
-        """Stand for the operating system in the engine's storage."""
+        """Replace the operating system in the engine's storage."""
         with (
             mock.patch.object(storage_module, "os", _Calls(self, os, _OS_CALLS)),
             mock.patch.object(storage_module, "fcntl", _Calls(self, fcntl, _LOCK_CALLS)),
@@ -102,35 +102,41 @@ class FaultySystem:
     @contextmanager
     def armed(self, fault: Fault | None = None) -> Generator[None, None, None]:
         """Count from here on, and let ``fault`` strike."""
-        self.calls, self.injected, self.met = [], [], 0
-        self._fault, self._armed, self._full = fault, True, False
+        self.calls = []
+        self.injected = []
+        self.met = 0
+        self._fault = fault
+        self._armed = True
+        self._full = False
         try:
             yield
         finally:
             self._armed = False
 
     def heal(self) -> None:
-        """Have no more faults: there is space again, the disk is back."""
-        self._fault, self._full = None, False
+        """End the fault: the disk has space again, and works."""
+        self._fault = None
+        self._full = False
 
     def resting(self, act: Callable[[], None]) -> None:
-        """Let another process act meanwhile: its calls do not count and do not fail."""
-        armed, self._armed = self._armed, False
+        """Let another process act: its calls do not count and do not fail."""
+        armed = self._armed
+        self._armed = False
         try:
             act()
         finally:
             self._armed = armed
 
     def is_behind(self, error: BaseException | None) -> bool:
-        """Tell whether an injected fault is what led to ``error``."""
+        """Return whether an injected fault led to ``error``."""
         while error is not None:
-            if any(error is one for one in self.injected):
+            if any(error is injected for injected in self.injected):
                 return True
             error = error.__cause__ or error.__context__
         return self.met > 0 and self._fault is not None and self._fault.kind == NOTHING
 
     def strike(self, name: str) -> str | None:
-        """Count a call, and return the kind of fault that it meets, if it does."""
+        """Count a call, and return the kind of fault that it meets, or None."""
         if not self._armed:
             return None
         self.calls.append(name)
@@ -180,7 +186,7 @@ def _write(system: FaultySystem, kind: str | None, descriptor: int, data: Any, a
 
 
 def _close(system: FaultySystem, kind: str | None, descriptor: int) -> None:
-    # Linux gives the descriptor back whatever it says.
+    # Linux frees the descriptor even if the call fails.
     os.close(descriptor)
     if kind is not None:
         raise system.refusal(kind)

@@ -1,7 +1,8 @@
-"""What your own tests call: given events then a state, purity, determinism, and safety in a crash.
+"""The functions for your tests: given events then a state, purity, determinism, crash safety.
 
-Owns the assertions; each raises `AssertionError` with what differs, and how to see it again. They
-need no test runner. Hypothesis's side of it is `strategies`; fixtures are `pytest_plugin`'s.
+Owns the assertions; each raises `AssertionError` with the difference, and how to reproduce the
+failure. They need no test runner. `strategies` has the Hypothesis strategies, `pytest_plugin` the
+fixtures.
 
 >>> from cerata import RowProjection
 >>> from cerata.engine.events import PutFrame
@@ -61,19 +62,20 @@ _SHOWN = 3
 
 
 def given(*batches: Batch, projections: Sequence[MakeOwn] = ()) -> "Given":
-    """Return a memory in which these events happened, in order, to hold against what you expect.
+    """Return a memory in which these events happened, in order, for comparison with a state.
 
-    An event alone is a batch of its own; a list of events is one batch. ``projections`` are your
-    own, for what you read by a function of the view.
+    Args:
+        batches: events and lists of events; an event alone is a batch, and so is a list.
+        projections: user-defined projections for functions of the view.
 
     Raises:
-        InvalidInput: one of them is no event, or cannot be stored.
+        InvalidInput: a value is no event, or cannot be stored.
     """
     return Given(image_of(batches), tuple(projections))
 
 
 class Given:
-    """A memory to be held against what is expected of it; `given` makes one."""
+    """A memory to compare with an expected state; `given` returns it."""
 
     def __init__(self, image: bytes, projections: Sequence[MakeOwn]) -> None:
         self._image = image
@@ -82,33 +84,37 @@ class Given:
     def then(
         self, subject: type[OwnProjection] | Callable[[View], object], expected: object
     ) -> None:
-        """Assert what a projection's rows are, or what a function of the view returns.
+        """Assert the rows of a projection, or the result of a function of the view.
 
-        It is read where the events were folded as they came, where the state was saved and loaded
-        again, and from a replay of the log: all three must be as expected.
+        The value is read three times, and must be as expected each time: from the events as they
+        were folded, from the state saved and loaded again, and from a replay of the log.
+
+        Args:
+            subject: a projection class, or a function of a view.
+            expected: the rows as a dict, or the result of the function.
 
         Raises:
-            AssertionError: one of them is not.
+            AssertionError: a value differs.
         """
         name, read = _reader(subject)
-        for how, found in self._read(subject, read):
-            if found != expected:
+        for how, value in self._read(subject, read):
+            if value != expected:
                 raise AssertionError(
-                    f"{name}, {how}, is\n    {found!r}\nand should be\n    {expected!r}"
+                    f"{name}, {how}, is\n    {value!r}\nand should be\n    {expected!r}"
                 )
 
     def _read(self, subject: object, read: Callable[[View], object]) -> list[tuple[str, object]]:
-        own = [*self._projections]
-        if isinstance(subject, type) and subject not in own:
-            own.append(subject)
+        projections = [*self._projections]
+        if isinstance(subject, type) and subject not in projections:
+            projections.append(subject)
         environment = environment_of(self._image)
-        with open_store(PATH, environment=environment, projections=own) as store:
-            found = [("folded from the events", read(store.view()))]
+        with open_store(PATH, environment=environment, projections=projections) as store:
+            values = [("folded from the events", read(store.view()))]
             store.checkpoint()
-        with open_store(PATH, environment=environment, projections=own) as store:
-            found.append(("saved and loaded again", read(store.view())))
-            found.append(("replayed", read(store.replay())))
-        return found
+        with open_store(PATH, environment=environment, projections=projections) as store:
+            values.append(("saved and loaded again", read(store.view())))
+            values.append(("replayed", read(store.replay())))
+        return values
 
 
 def _reader(
@@ -117,12 +123,12 @@ def _reader(
     if isinstance(subject, type):
         if not issubclass(subject, RowProjection):
             raise InvalidInput(
-                f"{subject.__name__} is no projection",
-                remedy="Give a subclass of cerata.RowProjection, or a function of a view.",
+                f"subject must be a RowProjection or a function of a view, not {subject.__name__}",
+                remedy="Pass a subclass of cerata.RowProjection, or a function of a view.",
             )
         kind: type[OwnProjection] = subject  # pyright: ignore[reportUnknownVariableType]
         return f"the rows of {kind.__name__}", lambda view: dict(view.projection(kind).rows)
-    return getattr(subject, "__name__", "what was asked"), subject
+    return getattr(subject, "__name__", "the result"), subject
 
 
 # --- purity --------------------------------------------------------------------------------------
@@ -131,24 +137,29 @@ def _reader(
 def assert_projection_pure(projection: type[OwnProjection], *batches: Batch, seed: int = 0) -> None:
     """Assert that a projection is a pure fold of these events.
 
-    It calls no clock, no randomness and no file while it folds; how the events are cut into lists
-    does not matter; and all of its state is in its rows. Cost: it folds them seven times.
+    While it folds it calls no clock, no randomness and no file; the cut of the events into lists
+    does not matter; and all of its state is in its rows. Cost: seven folds of the events.
+
+    Args:
+        projection: the class of the projection.
+        batches: events and lists of events, as for `given`.
+        seed: seed of the random cuts.
 
     Raises:
-        AssertionError: with the call and its line, or the rows that differ and how they were cut.
+        AssertionError: with the call and its line, or the rows that differ and the cut.
     """
     events = _some_events(batches)
     with watched_calls() as calls:
         whole = rows_of(folded(projection, [events]))
     if calls:
         raise AssertionError(
-            f"{projection.__name__} must not call {calls[0]}: what it returns is in no event"
+            f"{projection.__name__} must not call {calls[0]}: the result is in no event"
         )
     again = rows_of(folded(projection, [events]))
     _compare(projection, "folded twice", whole.rows, again.rows)
     for how, lists in cuts_of(events, seed):
-        found = rows_of(folded(projection, lists))
-        _compare(projection, f"with the events {how}", whole.rows, found.rows)
+        cut = rows_of(folded(projection, lists))
+        _compare(projection, f"with the events {how}", whole.rows, cut.rows)
     loaded: RowFold = saved_and_loaded(projection, events)
     _compare(
         projection,
@@ -161,23 +172,30 @@ def assert_projection_pure(projection: type[OwnProjection], *batches: Batch, see
 def assert_deterministic(projection: type[OwnProjection], *batches: Batch) -> None:
     """Assert that another interpreter folds the same rows from these events.
 
-    Two processes with hash seeds of their own fold them: the order of a set or of an object's id
-    shows. The class must be at the top of a module. Cost: two starts of Python.
+    Two processes with different hash seeds fold them, which exposes a dependence on the order of a
+    set or on the id of an object. Cost: two starts of Python.
+
+    Args:
+        projection: the class of the projection, at the top of a module.
+        batches: events and lists of events, as for `given`.
 
     Raises:
-        AssertionError: with the rows that differ. InvalidInput: the class cannot be loaded there.
+        AssertionError: with the rows that differ.
+        InvalidInput: the class cannot be loaded in another interpreter.
     """
     events = _some_events(batches)
     here = rows_of(folded(projection, [events]))
-    for hash_seed, found in elsewhere(projection, image_of(batches)).items():
+    for hash_seed, there in elsewhere(projection, image_of(batches)).items():
         how = f"in another interpreter (PYTHONHASHSEED={hash_seed})"
-        _compare(projection, how, here.rows, found.rows)
+        _compare(projection, how, here.rows, there.rows)
 
 
 def _some_events(batches: Sequence[Batch]) -> Sequence[Any]:
     events = events_of(image_of(batches))
     if not events:
-        raise InvalidInput("There are no events to fold", remedy="Give some that it handles.")
+        raise InvalidInput(
+            "There are no events to fold", remedy="Pass events that the projection handles."
+        )
     return events
 
 
@@ -186,12 +204,12 @@ def _compare(
 ) -> None:
     keys = [key for key in {**here, **there} if here.get(key) != there.get(key)]
     if keys:
-        shown = "".join(
+        differences = "".join(
             f"\n    {key}: {there.get(key, 'missing')}, not {here.get(key, 'missing')}"
             for key in keys[:_SHOWN]
         )
         more = f"\n    and {len(keys) - _SHOWN} more" if len(keys) > _SHOWN else ""
-        raise AssertionError(f"{projection.__name__} has other rows {how}:{shown}{more}")
+        raise AssertionError(f"{projection.__name__} has other rows {how}:{differences}{more}")
 
 
 # --- crashes -------------------------------------------------------------------------------------
@@ -207,14 +225,21 @@ def assert_crash_safe(
     stories: int = 40,
     seed: int = 0,
 ) -> CrashReport:
-    """Assert that a workload survives a crash at every point of its stories; returns the counts.
+    """Assert that a workload survives a crash at every point of its stories, and return the counts.
 
-    ``workload`` is a class, or one function of a store with what must hold afterwards (``check``)
-    and its ``projections``. ``story`` names operations to run in this order; else so many
-    ``stories`` are run, the short ones first. Cost: about 20 ms a story, in this process.
+    Cost: about 20 ms a story, in this process.
+
+    Args:
+        workload: a class, or a function of a store, which becomes the only operation.
+        check: a function of a recovered store that returns False or raises if it is wrong.
+        projections: user-defined projections of a function's store.
+        sync: the sync policy of a function's store; default "commit".
+        story: operations to run in this order; None runs ``stories``.
+        stories: the number of stories to run, short stories first.
+        seed: seed of the drawn stories.
 
     Raises:
-        AssertionError: with the shortest story that shows each violation.
+        AssertionError: with the shortest story of each violation.
     """
     kind = (
         workload
@@ -223,7 +248,8 @@ def assert_crash_safe(
     )
     if not issubclass(kind, Workload):
         raise InvalidInput(
-            f"{kind.__name__} is no workload", remedy="Subclass Workload, or give a function."
+            f"workload must be a subclass of Workload or a function, not {kind.__name__}",
+            remedy="Subclass Workload, or pass a function of a store.",
         )
     report = crash_test(
         kind,
@@ -234,7 +260,7 @@ def assert_crash_safe(
         stories=None if story is None else [tuple(story)],
     )
     if report.violations:
-        raise AssertionError(_told(kind, report))
+        raise AssertionError(_summary(kind, report))
     return report
 
 
@@ -264,15 +290,15 @@ def _one_operation(
     return type(name, (Workload,), members)
 
 
-def _told(kind: type[Workload], report: CrashReport) -> str:
+def _summary(kind: type[Workload], report: CrashReport) -> str:
     lines = [f"{kind.__name__} does not survive a crash; of {report.states:,} crash states:"]
-    seen: set[tuple[str, str]] = set()
-    for one in sorted(report.violations, key=lambda one: len(one.operations)):
-        if (one.rule, one.what) in seen or len(seen) == _SHOWN:
+    listed: set[tuple[str, str]] = set()
+    for violation in sorted(report.violations, key=lambda violation: len(violation.operations)):
+        if (violation.rule, violation.what) in listed or len(listed) == _SHOWN:
             continue
-        seen.add((one.rule, one.what))
-        lines.append(f"  {one.rule}: {one.what}")
-        lines.append(f"    in the story {list(one.operations)!r}")
-        if one.crash:
-            lines.append(f"    {one.crash}")
+        listed.add((violation.rule, violation.what))
+        lines.append(f"  {violation.rule}: {violation.what}")
+        lines.append(f"    in the story {list(violation.operations)!r}")
+        if violation.crash:
+            lines.append(f"    {violation.crash}")
     return "\n".join(lines)

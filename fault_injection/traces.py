@@ -1,8 +1,8 @@
-"""Whether the same seed gives the same run, in other processes and under other hash seeds (O16).
+"""The same seed gives the same run, in other processes and under other hash seeds (O16).
 
-Owns what a seed stands for (a story of the log with its crash states and what they are recovered
-to, a story of a whole store with the digests of its projections, a few schedules of a meeting),
-its digest, and the comparison. ``python -m cerata.fault_injection.traces --seeds 200`` runs it.
+Owns the run of a seed (a story of the log with its crash states and their recoveries, a story of a
+whole store with the digests of its projections, a few schedules of a meeting), its digest, and the
+comparison. ``python -m cerata.fault_injection.traces --seeds 200`` runs it.
 """
 
 import argparse
@@ -48,7 +48,7 @@ _encode = msgspec.msgpack.Encoder().encode
 
 
 def digest_of(seed: int) -> str:
-    """Return a digest of everything that a seed's run does to the disk, and of what is read."""
+    """Return a digest of every operation of a seed's run on the disk, and of every outcome."""
     source = Random(seed)
     digest = blake3()
     for part in (_log, _store, _meeting):
@@ -58,7 +58,7 @@ def digest_of(seed: int) -> str:
 
 
 def _log(seed: int, source: Random) -> Iterator[bytes]:
-    """A story of the log: its trace, its crash states, and what recovery makes of them."""
+    """A story of the log: its trace, its crash states, and their recoveries."""
     acts = source.choices([*ALPHABET, *EXTRA], k=4)
     story = record(
         acts,
@@ -95,7 +95,7 @@ def _digests(story: Story) -> dict[str, bytes]:
 
 
 def _meeting(_: int, source: Random) -> Iterator[bytes]:
-    """A few schedules of processes that meet: all that they did, locks included."""
+    """A few schedules of processes that meet: all of their operations, locks included."""
     meeting = MEETINGS[source.choice(list(MEETINGS))]
     runs = explore(
         meeting.begin, meeting.programs(), preemptions=1, kill=meeting.kill, limit=_SCHEDULES
@@ -110,19 +110,20 @@ def _meeting(_: int, source: Random) -> Iterator[bytes]:
 def differing(
     seeds: Sequence[int], progress: Callable[[str], None] = lambda _: None
 ) -> dict[int, list[str]]:
-    """Compute each seed in two processes under each of two hash seeds; return those that differ."""
-    found: dict[int, list[str]] = {seed: [] for seed in seeds}
+    """Compute each seed in two processes per hash seed; return the seeds whose runs differ."""
+    digests_by_seed: dict[int, list[str]] = {seed: [] for seed in seeds}
     for hash_seed in HASH_SEEDS:
-        # In another order each time: what one seed leaves behind must not matter to the next.
+        # Every second process has the reverse order: the state that a seed leaves must not affect
+        # the next.
         orders = [seeds[::-1] if number % 2 else seeds for number in range(PROCESSES)]
         for order, child in [(order, _begin(order, hash_seed)) for order in orders]:
             out, _ = child.communicate(timeout=_SECONDS_MAX)
             if child.returncode:
                 raise RuntimeError(f"a process ended with {child.returncode}")
             for seed, digest in zip(order, out.split(), strict=True):
-                found[seed].append(digest)
+                digests_by_seed[seed].append(digest)
         progress(f"{len(seeds)} seeds in {PROCESSES} processes with PYTHONHASHSEED={hash_seed}")
-    return {seed: digests for seed, digests in found.items() if len(set(digests)) > 1}
+    return {seed: digests for seed, digests in digests_by_seed.items() if len(set(digests)) > 1}
 
 
 def _begin(seeds: Sequence[int], hash_seed: str) -> "subprocess.Popen[str]":
@@ -136,18 +137,22 @@ def _begin(seeds: Sequence[int], hash_seed: str) -> "subprocess.Popen[str]":
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Compare the seeds from the command line; the exit code is 1 where two runs differ."""
-    parser = argparse.ArgumentParser(description="The same seed, the same run, in any process.")
-    parser.add_argument("--seeds", type=int, default=200, help="how many, from 0 (200)")
-    parser.add_argument("--print", dest="shown", type=int, nargs="+", help="print their digests")
+    """Compare the seeds from the command line; the exit code is 1 if two runs differ."""
+    parser = argparse.ArgumentParser(
+        description="Check that a seed gives the same run in any process."
+    )
+    parser.add_argument("--seeds", type=int, default=200, help="number of seeds, from 0 (200)")
+    parser.add_argument(
+        "--print", dest="printed", type=int, nargs="+", help="print the digests of these seeds"
+    )
     options = parser.parse_args(arguments)
     write = sys.stdout.write
-    if options.shown:
-        for seed in options.shown:
+    if options.printed:
+        for seed in options.printed:
             write(f"{digest_of(seed)}\n")
         return 0
     started = time.monotonic()
-    wrong = differing(range(options.seeds), lambda text: _tell(f"{text}\n"))
+    wrong = differing(range(options.seeds), lambda text: _print_progress(f"{text}\n"))
     for seed, digests in wrong.items():
         write(f"seed {seed} differs: {' '.join(digest[:16] for digest in digests)}\n")
     runs = PROCESSES * len(HASH_SEEDS)
@@ -158,7 +163,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     return 1 if wrong else 0
 
 
-def _tell(text: str) -> None:
+def _print_progress(text: str) -> None:
     sys.stderr.write(text)
 
 

@@ -1,4 +1,4 @@
-"""What a crash test runs: a user's operations over a store, and what must hold after any crash.
+"""The program of a crash test: a user's operations over a store, and the check after any crash.
 
 Owns `Workload`, the mark that makes a method an operation, the operations that every workload has,
 and loading a workload from a file. Leaves out recording and crashing it (`store_stories`,
@@ -16,7 +16,7 @@ from cerata.memory.store import Store
 from cerata.projections.row_fold import MakeOwn
 
 RING_BYTES: Final = 64 << 10
-"""The smallest ring: stories of a few operations come around it."""
+"""The smallest ring: stories of a few operations wrap around it."""
 
 MethodType = TypeVar("MethodType", bound=Callable[..., object])
 
@@ -31,11 +31,11 @@ _MARK = "_is_cerata_operation"
 
 
 class Workload:
-    """A program for the crash test to run in pieces and to crash: subclass it.
+    """A program that the crash test runs in pieces and crashes: subclass it.
 
-    Methods that are marked with `operation` are its alphabet: stories are made of them, and of
-    those in `COMMON`. One must do the same whenever it meets the same store: chance comes from
-    ``random``, time from the store. Each story has an instance of its own.
+    Methods that are marked with `operation` are its alphabet: stories consist of them, and of the
+    operations in `COMMON`. An operation must do the same whenever it meets the same store: take
+    randomness from ``random``, and time from the store. Each story has a new instance.
 
     >>> class Notes(Workload):
     ...     @operation
@@ -49,13 +49,13 @@ class Workload:
     """
 
     projections: ClassVar[Sequence[MakeOwn]] = ()
-    """The projections that every store is opened with; their digests are held against a replay."""
+    """The projections of every store; their digests are compared with a replay."""
 
     sync: ClassVar[SyncPolicy] = "commit"
-    """The sync policy that the stories run under."""
+    """The sync policy of the stores."""
 
     words: ClassVar[Sequence[str]] = ()
-    """Words in lower case: a search for one has to find the current frames that contain it."""
+    """Words in lower case: a search for a word must find the current frames that contain it."""
 
     def __init__(self) -> None:
         self.random = Random(0)
@@ -64,23 +64,23 @@ class Workload:
         """Fill the store that every story starts from; by default it is empty."""
 
     def check(self, store: Store) -> None:
-        """Raise `AssertionError` where a recovered store is not as it must be.
+        """Raise `AssertionError` if a recovered store is wrong.
 
-        Called on what recovery came to, once for each state that differs: it may stand at the
-        end of any batch from the last acknowledged one on, whatever operation that was in.
+        Called once for each distinct recovered state: the store may be at the end of any batch from
+        the last acknowledged batch on, in the middle of an operation too.
         """
 
     def operations(self) -> dict[str, Callable[[Store], object]]:
-        """Return the marked methods by name, in the order in which the class has them."""
-        found: dict[str, Callable[[Store], object]] = {}
+        """Return the marked methods by name, in the order of their definition."""
+        methods: dict[str, Callable[[Store], object]] = {}
         for kind in reversed(type(self).__mro__):
             for name, member in vars(kind).items():
                 if getattr(member, _MARK, False):
-                    found[name] = getattr(self, name)
-        return found
+                    methods[name] = getattr(self, name)
+        return methods
 
     def alphabet(self) -> tuple[str, ...]:
-        """Return what stories are made of: the operations, and those of every workload."""
+        """Return the operations of stories: those of this class, and those of every workload."""
         return (*self.operations(), *COMMON)
 
 
@@ -89,10 +89,10 @@ COMMON: Final = ("checkpoint", "reopen", "kill")
 
 
 def load_workload(path: str) -> type[Workload]:
-    """Return the one workload class that a Python file defines.
+    """Return the workload class that a Python file defines.
 
     Raises:
-        InvalidInput: the file cannot be run, or defines none, or several.
+        InvalidInput: the file cannot be run, or does not define exactly one workload.
     """
     try:
         names: dict[str, Any] = runpy.run_path(path, run_name="cerata_workload")
@@ -102,17 +102,17 @@ def load_workload(path: str) -> type[Workload]:
             where=path,
             remedy="Correct the file; docs/fault-injection.md shows one.",
         ) from error
-    found = [
+    classes = [
         value
         for value in names.values()
         if isinstance(value, type)
         and issubclass(value, Workload)
         and value.__module__ == "cerata_workload"
     ]
-    if len(found) != 1:
+    if len(classes) != 1:
         raise InvalidInput(
-            f"The file defines {len(found)} workloads, not one",
+            f"The file defines {len(classes)} workloads, not one",
             where=path,
             remedy="Define one subclass of cerata.fault_injection.workload.Workload.",
         )
-    return found[0]
+    return classes[0]

@@ -1,8 +1,8 @@
 """Short programs over the real engine, recorded on the simulated disk.
 
 Owns the alphabet of operations, all sequences up to a length over it, and turning a run into a
-`Story`: its trace, and the model of what was written. Small sequences are where the bugs are:
-CrashMonkey (OSDI 2018) found nearly all of its bugs with three operations or fewer.
+`Story`: its trace, and the model of the events written. Short sequences find most bugs: CrashMonkey
+(OSDI 2018) found nearly all of its bugs with three operations or fewer.
 """
 
 import random
@@ -33,7 +33,7 @@ RING_SIZE = 64 << 10
 
 @dataclass(frozen=True, slots=True)
 class Told:
-    """What a caller was told: this batch stands in the log from ``first_seq`` on, durably."""
+    """An acknowledgement: this batch is in the log from ``first_seq`` on, durably."""
 
     first_seq: int
     batch: Written
@@ -41,7 +41,7 @@ class Told:
 
 @dataclass(frozen=True, slots=True)
 class Start:
-    """A store that stories begin with: its bytes, and what was written to it and acknowledged."""
+    """A store that stories begin with: its bytes, and the acknowledged batches in it."""
 
     image: bytes
     written: tuple[Written, ...] = ()
@@ -53,9 +53,9 @@ class Start:
 
 @dataclass(slots=True)
 class Session:
-    """One simulated process at work on the store: what operations act on.
+    """One simulated process at work on the store, for the operations.
 
-    ``copies`` are the backups that were made, each with its inode number.
+    ``copies`` maps the backups that it wrote to their inode numbers.
     """
 
     world: World
@@ -83,12 +83,12 @@ class Session:
         return self.world.disk.process()
 
     def end(self) -> None:
-        """Let the process die: it closed the store, or never will."""
+        """Kill the process: it closed the store, or never will."""
         self.process.kill()
 
     def append(self, drafts: Sequence[Draft], *, key: str | None = None) -> Appended:
-        """Append a batch, and note its acknowledgement where it is durable."""
-        # Noted first: a batch that was never acknowledged may survive all the same.
+        """Append a batch, and record its acknowledgement if it is durable."""
+        # Recorded first: a batch without an acknowledgement may survive all the same.
         written = Written(tuple(drafts), key)
         self.written.append(written)
         appended = self.log.append(drafts, key=key)
@@ -98,14 +98,14 @@ class Session:
         return appended
 
     def acknowledge(self, seq: int, path: str = PATH) -> None:
-        """Note that a caller was told: all up to ``seq`` is durable in the file at a path."""
+        """Record that all events up to ``seq`` are durable in the file at a path."""
         node = self.world.disk.names[path].number
         self.world.disk.acknowledge(seq, self.process.name, node)
         if self.monitor is not None:
             self.monitor.acknowledge((1, node), seq)
 
     def settle(self, act: Callable[[], None]) -> None:
-        """Run something after which everything written is durable."""
+        """Run a function after which all written events are durable."""
         seq = self.log.head.seq
         act()
         self.acknowledge(seq)
@@ -130,7 +130,7 @@ def open_log(
 
 @cache
 def _text(size: int, seed: int) -> str:
-    """Return text that does not compress to nothing."""
+    """Return text that does not compress to almost nothing."""
     return random.Random(seed).randbytes(size // 2).hex()
 
 
@@ -140,7 +140,7 @@ def frame(text: str) -> Draft:
 
 
 def append_small(session: Session) -> None:
-    """One event, one sector."""
+    """One event, in one sector."""
     session.append([frame(f"note {len(session.written)}")])
 
 
@@ -150,7 +150,7 @@ def append_long(session: Session) -> None:
 
 
 def append_batch(session: Session) -> None:
-    """Three events that stand or fall together, with maps, a key and a reference."""
+    """Three events in one batch, with maps, a key and a reference."""
     count = len(session.written)
     tag = PutTag(tag=f"t{count}", at=0)
     metadata = {"z": 1, "a": {"y": [1, 2.5, None], "b": True}, "m": "text"}
@@ -165,12 +165,12 @@ def append_batch(session: Session) -> None:
 
 
 def append_quarter(session: Session) -> None:
-    """Just under a quarter of the ring: a few of them go around it."""
+    """Just under a quarter of the ring: a few of them wrap around it."""
     session.append([frame(_text(14_000, len(session.written)))])
 
 
 def append_large(session: Session) -> None:
-    """More than a quarter of the ring: the payload goes to an extent of its own."""
+    """More than a quarter of the ring: the payload goes to a separate extent."""
     session.append([frame(_text(20_000, len(session.written)))])
 
 
@@ -180,7 +180,7 @@ def delete(session: Session) -> None:
 
 
 def supersede(session: Session) -> None:
-    """A new frame in an old one's place: two events that refer to each other in one batch."""
+    """A new frame in an old frame's place: two events that refer to each other in one batch."""
     old = max(1, session.log.head.seq)
     session.append([frame(f"instead of {old}"), Draft(SupersedeFrame(old=old, new=-1))])
 
@@ -211,7 +211,7 @@ def checkpoint(session: Session) -> None:
 
 
 def backup(session: Session) -> None:
-    """Copy the log into a file of its own, which has all of it from when it has its name."""
+    """Copy the log into a new file, which is complete once it has its name."""
     path = f"copy{len(session.copies)}.cera"
     session.log.backup(path)
     session.copies[path] = session.world.disk.names[path].number
@@ -219,13 +219,13 @@ def backup(session: Session) -> None:
 
 
 def read(session: Session) -> None:
-    """Another process opens for reading and looks at all: what it saw must stay."""
+    """Another process opens for reading and reads all events, which must stay."""
     reader = session.world.disk.process()
-    # What it syncs before it shows anything counts, whoever wrote it.
+    # A reader syncs before it returns events: its syncs count for all writers.
     storage = None if session.monitor is None else session.monitor.storage(reader)
     log = Log.open(PATH, mode="r", environment=session.world.environment(reader, storage))
-    seen = sum(1 for _ in log.read())
-    session.acknowledge(seen)
+    count = sum(1 for _ in log.read())
+    session.acknowledge(count)
     log.close()
     reader.kill()
 
@@ -244,7 +244,7 @@ def kill(session: Session) -> None:
 
 
 def clock_back(session: Session) -> None:
-    """The clock is set back by an hour; recorded times must go on all the same."""
+    """The clock is set back by an hour; recorded times must rise all the same."""
     session.world.clock.elapsed_us -= 3_600_000_000
 
 
@@ -264,21 +264,21 @@ ALPHABET: dict[str, Act] = {
     "reopen": reopen,
     "kill": kill,
 }
-"""What sequences are made of."""
+"""The operations of sequences."""
 
 EXTRA: dict[str, Act] = {"quarter": append_quarter, "clock back": clock_back}
 """Operations of the longer stories only."""
 
 
 def sequences(length_max: int) -> Iterator[tuple[str, ...]]:
-    """Yield all sequences of operations, the short ones first."""
+    """Yield all sequences of operations, short sequences first."""
     for length in range(1, length_max + 1):
         yield from product(ALPHABET, repeat=length)
 
 
 @cache
 def fresh_image(seed: int = 1) -> bytes:
-    """Return the bytes of an empty store, made by the engine in a world of its own."""
+    """Return the bytes of an empty store, created by the engine in a separate world."""
     world = World(seed)
     session = Session(world)
     session.log.close()
@@ -300,10 +300,10 @@ def record(
     seed: int = 0,
     start: Start | None = None,
 ) -> Story:
-    """Run operations on a store, by default an empty one, and return their story.
+    """Run operations on a store, by default an empty store, and return their story.
 
     Raises:
-        Finding: the undisturbed run already differs from what was appended.
+        Finding: the undisturbed run already differs from the appended batches.
     """
     start = start or Start(fresh_image())
     world = World(seed)
@@ -354,12 +354,12 @@ STORIES: tuple[tuple[tuple[str, ...], str | int], ...] = (
 
 
 def model_of(world: World, written: Sequence[Written]) -> Model:
-    """Read the undisturbed log, check it against what was appended, and model it.
+    """Read the undisturbed log, compare it with the appended batches, and model it.
 
     Raises:
-        Finding: the log is not what was appended.
+        Finding: the log differs from the appended batches.
     """
-    # On a copy: looking must not change the world that others go on with.
+    # On a copy: reading must not change a world that other processes continue to use.
     aside = World(disk=SimulatedDisk(record=False))
     aside.disk.put(PATH, bytes(world.disk.names[PATH].data))
     log = open_log(aside, aside.disk.process(), PATH)

@@ -1,7 +1,7 @@
-"""A whole simulated world: a disk, one clock for all, and randomness from a seed.
+"""A whole simulated world: a disk, one clock for all processes, and randomness from a seed.
 
-Owns the virtual clock and the environments that are handed to the engine. Two worlds with the same
-seed, driven by the same calls, are the same world byte for byte.
+Owns the virtual clock and the environments of simulated processes. Two worlds with the same seed,
+driven by the same calls, are the same world byte for byte.
 """
 
 from collections.abc import Callable
@@ -14,19 +14,19 @@ from cerata.engine.storage import Storage
 from .disk import SimulatedDisk, SimulatedProcess
 
 EPOCH_US = 1_700_000_000_000_000
-"""Where the virtual clock starts, in microseconds since 1970: any plausible time would do."""
+"""Start of the virtual clock, in microseconds since 1970: an arbitrary plausible time."""
 
 
 class VirtualClock:
-    """Time that moves only when somebody looks at it or sleeps.
+    """Time that advances only when a process reads the clock or sleeps.
 
-    ``nap`` is called after a sleep has advanced the time; a scheduler puts its hand-over there.
+    ``nap`` is called after a sleep has advanced the time; a scheduler switches processes there.
     """
 
     def __init__(self) -> None:
         self.elapsed_us = 0
         self.step_us = 1
-        """How far one look moves it: a loop that waits for time without sleeping ends."""
+        """How far a read advances the clock: a loop that waits for time without sleeping ends."""
         self.nap: Callable[[float], None] | None = None
 
     def now_us(self) -> int:
@@ -44,7 +44,7 @@ class VirtualClock:
 
 
 class SeededBytes:
-    """Randomness that is the same for the same seed, and costs nothing to set up."""
+    """Randomness that depends only on the seed, and costs nothing to set up."""
 
     def __init__(self, seed: str) -> None:
         self._seed = seed.encode()
@@ -64,11 +64,11 @@ class World:
         self.clock = VirtualClock()
 
     def process(self, index: int) -> SimulatedProcess:
-        """Return the process of a scheduler's program ``index``: a new one."""
+        """Return a new process for the program ``index`` of a scheduler."""
         return self.disk.process(f"P{index}")
 
     def environment(self, process: SimulatedProcess, storage: Storage | None = None) -> Environment:
-        """Return the environment of one process; ``storage`` may wrap the process's own."""
+        """Return the environment of a process; ``storage`` may wrap the process's storage."""
         return Environment(
             storage=storage or process,
             clock=self.clock,

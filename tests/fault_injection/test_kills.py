@@ -51,7 +51,7 @@ def test_a_file_that_cannot_be_read_after_a_round_is_a_problem(
     monkeypatch.setattr(rounds, "batches_of", damaged)
     assert meet(3).problems == [
         (
-            "round 1: what they left cannot be read: Events were lost. "
+            "round 1: the file cannot be read afterwards: Events were lost. "
             "Copy the file, and run 'cerata doctor' on it."
         )
     ]
