@@ -1,8 +1,9 @@
-"""Projections: pure folds of the log, which answer questions.
+"""Projections: pure folds of the log, which answer queries.
 
-Start with `projection` (what every fold promises), then `frames` (what there is, and when it was
-current) and `fulltext` (words to frames). A user's own are `rows`, folded by `row_fold`; `registry`
-names them all, and `ranges` says what a chunk covers. `columns` holds what they are made of.
-Nothing here reads a file or a clock: events come in, chunks of columns go out and come back, and
+Start with `projection` (the contract of each fold), then `frames` (which frames exist, and when
+each was current) and `fulltext` (words to frames). Projections that a user defines are `rows`,
+folded by `row_fold`; `registry` lists all projections, `ranges` defines the events that a chunk
+covers, and `columns` is the storage under the built-in folds.
+No module here reads a file or a clock: events come in, chunks of columns go out and come back, and
 the same events give the same state on any machine.
 """

@@ -1,7 +1,7 @@
-"""The fold that knows what was shown and used: how often each frame was, and when last.
+"""The fold of accesses: how often each frame was shown and used, and when last.
 
-Owns counts by scope and frame. A frame that an event names twice counts once. What names no frame
-has a row, too, which nobody reads: a fold of these events alone knows no frames.
+Owns counts by scope and frame. A frame that an event names twice counts once. This fold handles
+no frame events, so an id that names no frame gets a row as well; no reader looks it up.
 """
 
 from collections.abc import Mapping, Sequence
@@ -14,9 +14,9 @@ from .rows import RowProjection
 from .scopes import by_name, read_scope, scope_text
 
 Counts = tuple[int, int, int, int]
-"""How often a frame was shown, and when last; how often it was used, and when last.
+"""How often a frame was shown, and when last; how often a frame was used, and when last.
 
-Times are in microseconds since 1970 UTC, 0 where there is none.
+Times are in microseconds since 1970 UTC; 0 means never.
 """
 
 NEVER: Counts = (0, 0, 0, 0)
@@ -30,13 +30,13 @@ class Accesses(RowProjection[tuple[int, str], Counts]):
 
     @cached_property
     def by_frame(self) -> Mapping[int, Sequence[tuple[Scope, Counts]]]:
-        """The rows of each frame, of a state that no longer changes: a view's."""
-        found: dict[int, list[tuple[Scope, Counts]]] = {}
+        """The rows of each frame; only for a state that no longer changes, such as a view's."""
+        counts_of: dict[int, list[tuple[Scope, Counts]]] = {}
         scopes: dict[str, Scope] = {}
         for (frame, text), counts in self.rows.in_no_order():
             scope = scopes.get(text) or scopes.setdefault(text, read_scope(text))
-            found.setdefault(frame, []).append((scope, counts))
-        return found
+            counts_of.setdefault(frame, []).append((scope, counts))
+        return counts_of
 
     def apply(self, events: Sequence[FoldedEvent]) -> None:
         for event in events:
@@ -45,9 +45,11 @@ class Accesses(RowProjection[tuple[int, str], Counts]):
                 continue
             scope = scope_text(by_name(event.scope))
             for frame in dict.fromkeys(body.frames):
-                shown, last_shown, used, last_used = self.rows.get((frame, scope), NEVER)
+                shows, last_shown, uses, last_used = self.rows.get((frame, scope), NEVER)
                 if isinstance(body, RecallContext):
-                    shown, last_shown = shown + 1, event.recorded
+                    shows += 1
+                    last_shown = event.recorded
                 else:
-                    used, last_used = used + 1, event.recorded
-                self.rows[frame, scope] = (shown, last_shown, used, last_used)
+                    uses += 1
+                    last_used = event.recorded
+                self.rows[frame, scope] = (shows, last_shown, uses, last_used)

@@ -1,9 +1,9 @@
-"""Attributes: what is said of few frames, or several times of one, as postings by field and value.
+"""Attributes: optional or repeated values of frames, as postings by field and value.
 
-Owns URI, title, track, tags, labels, content dates and metadata: a row each of (frame's row,
-group, key), where a group is a field and the type of a value, and the key one u64 (a number's or
-time's own order, a string's code). A frame without any takes nothing. `GroupIndex` finds the rows
-of a group whose key lies in a range.
+Owns URI, title, track, tags, labels, content dates and metadata. An attribute is a row of (frame's
+row, group, key): the group is a field and a value type, the key a u64 (order-preserving for numbers
+and times, a code for strings). A frame without attributes takes no space. `GroupIndex` finds the
+rows of a group whose key lies in a range.
 """
 
 import threading
@@ -30,7 +30,7 @@ TAG: Final = "tag"
 LABEL: Final = "label"
 DATE: Final = "date"
 METADATA: Final = "metadata."
-"""The field of a metadata key is this and the key. On disk: never change any of these."""
+"""Prefix of the field of a metadata key. On disk: never change any of these names."""
 
 _TYPE_BITS: Final = 3
 _TYPE_MASK: Final = (1 << _TYPE_BITS) - 1
@@ -44,22 +44,25 @@ def group_of(field_code: int, kind: ValueType) -> int:
 class Attributes:
     """The attributes of frames, in order of row. One thread adds; any thread may read.
 
-    - ``row`` never descends; a row's attributes stand in the order in which the event has them.
+    - ``row`` never descends; the attributes of a row are in the order of its event.
     """
 
     def __init__(self) -> None:
-        self.fields, self.strings = Names(), Strings()
-        self.row, self.group = Column(np.uint32), Column(np.uint32)
+        self.fields = Names()
+        self.strings = Strings()
+        self.row = Column(np.uint32)
+        self.group = Column(np.uint32)
         self.key = Column(np.uint64)
-        self.index, self.order = GroupIndex(), StringOrder(self.strings)
+        self.index = GroupIndex()
+        self.order = StringOrder(self.strings)
         self._new: list[tuple[int, int, int]] = []
-        # The first group of each field seen so far.
+        # The first group of each field so far.
         self._bases: dict[str, int] = {}
 
     # --- adding ----------------------------------------------------------------------------------
 
     def add(self, row: int, seq: int, body: PutFrame) -> None:
-        """Take what a frame says of itself; it can be read after `settle`. About 1 us a value."""
+        """Add the attributes of a frame; readable after `settle`. About 1 us a value."""
         if body.uri is not None:
             self._add_strings(row, seq, URI, (body.uri,))
         if body.title is not None:
@@ -77,22 +80,26 @@ class Attributes:
             self.add_value(row, seq, METADATA + name, value)
 
     def add_value(self, row: int, seq: int, field: str, value: object) -> None:
-        """Take one value, a string, number, bool or null; of others only that they are there."""
+        """Add a string, number, bool or null; for a list or map, only its presence."""
         if isinstance(value, str):
             self._add_strings(row, seq, field, (value,))
             return
         if value is None:
-            kind, key = ValueType.NULL, 0
+            kind = ValueType.NULL
+            key = 0
         elif isinstance(value, bool):
-            kind, key = ValueType.BOOL, int(value)
+            kind = ValueType.BOOL
+            key = int(value)
         elif isinstance(value, int | float):
             kind, key = number_key(value)
         else:
-            kind, key = ValueType.OTHER, 0
+            kind = ValueType.OTHER
+            key = 0
         self._new.append((row, self._base(field, seq) + kind, key))
 
     def _add_strings(self, row: int, seq: int, field: str, texts: Iterable[str]) -> None:
-        group, code_of = self._base(field, seq) + ValueType.STRING, self.strings.code
+        group = self._base(field, seq) + ValueType.STRING
+        code_of = self.strings.code
         self._new += [(row, group, code_of(text, seq)) for text in texts]
 
     def _base(self, field: str, seq: int) -> int:
@@ -102,7 +109,7 @@ class Attributes:
         return base
 
     def settle(self) -> None:
-        """Append to the columns what was added."""
+        """Append the added attributes to the columns."""
         if self._new:
             codes = self.strings.settle()
             self.row.extend([row for row, _, _ in self._new])
@@ -112,17 +119,17 @@ class Attributes:
             self._new.clear()
 
     def kept(self) -> list[Kept]:
-        """Return the things that the fold appends to."""
+        """Return the collections that the fold appends to."""
         return [*self.fields.kept(), *self.strings.kept(), self.row, self.group, self.key]
 
     def view(self) -> "AttributeView":
-        """Return an immutable reader of what was settled."""
+        """Return an immutable reader of the settled attributes."""
         return AttributeView(self)
 
     # --- effects ---------------------------------------------------------------------------------
 
     def effects(self, rows: tuple[int, int], after: int, through: int) -> dict[str, AnyColumn]:
-        """Return the columns of the frames in [first, end), which these events put."""
+        """Return the columns for rows [first, end): the frames that these events put."""
         start, end = np.searchsorted(self.row.view(), rows).tolist()
         return {
             "attributes.row": self.row.view()[start:end],
@@ -135,33 +142,46 @@ class Attributes:
     def read(
         self, columns: Columns, rows: tuple[int, int], after: int, through: int
     ) -> "LoadedAttributes":
-        """Check the attributes of a chunk without changing anything. Raises `Corrupt`."""
+        """Decode and check the attributes of a chunk; changes no state. Raises `Corrupt`."""
         fields = self.fields.read(columns, "fields", after, through)
         strings = self.strings.read(columns, after, through)
-        row, group = columns.u32("attributes.row"), columns.u32("attributes.group")
+        row = columns.u32("attributes.row")
+        group = columns.u32("attributes.group")
         key = columns.u64("attributes.key")
         require(len(row) == len(group) == len(key), "its attributes differ in length")
         if len(row):
             require((row[1:] >= row[:-1]).all(), "its attributes are out of order")
-            require(rows[0] <= int(row[0]) and int(row[-1]) < rows[1], "an attribute has no frame")
-            field_codes, kinds = group >> np.uint32(_TYPE_BITS), group & np.uint32(_TYPE_MASK)
+            require(
+                rows[0] <= int(row[0]) and int(row[-1]) < rows[1],
+                "an attribute belongs to no frame of its events",
+            )
+            field_codes = group >> np.uint32(_TYPE_BITS)
+            kinds = group & np.uint32(_TYPE_MASK)
             count = len(self.fields) + len(fields.texts)
-            require(0 < int(field_codes.min()) <= int(field_codes.max()) <= count, "no such field")
+            require(
+                0 < int(field_codes.min()) <= int(field_codes.max()) <= count,
+                "an attribute has an unknown field",
+            )
             codes = key[kinds == ValueType.STRING]
             count = len(self.strings) + len(strings.sizes)
-            require(not len(codes) or 0 < codes.min() <= codes.max() <= count, "no such string")
+            require(
+                not len(codes) or 0 < codes.min() <= codes.max() <= count,
+                "an attribute has an unknown string",
+            )
             self._check_fields(fields, field_codes, kinds)
         return LoadedAttributes(fields, strings, row, group, key)
 
     def _check_fields(self, fields: LoadedNames, codes: U32, kinds: U32) -> None:
-        """Raise `Corrupt` unless strings stand where strings are read, and dates likewise."""
+        """Raise `Corrupt` unless each field has the type that readers expect."""
         names = [*self.fields.texts(), *fields.texts]
         used: list[int] = np.unique(codes).tolist()
         for code in used:
             name = names[code - 1]
             if not name.startswith(METADATA):
-                only = ValueType.TIME if name == DATE else ValueType.STRING
-                require((kinds[codes == code] == only).all(), f"field {name!r} has another type")
+                expected = ValueType.TIME if name == DATE else ValueType.STRING
+                require(
+                    (kinds[codes == code] == expected).all(), f"field {name!r} has a wrong type"
+                )
 
     def load(self, loaded: "LoadedAttributes") -> None:
         """Append attributes that `read` checked."""
@@ -173,44 +193,48 @@ class Attributes:
 
     @property
     def size_bytes(self) -> int:
-        """Memory held by columns, strings and index, field names left out."""
+        """Memory used by columns, strings and index, without field names."""
         columns = sum(column.size_bytes for column in (self.row, self.group, self.key))
         derived = (self.strings, self.order, self.index)
-        return columns + sum(one.size_bytes for one in derived)
+        return columns + sum(part.size_bytes for part in derived)
 
 
 class LoadedAttributes:
-    """Attributes read from a chunk and checked."""
+    """Checked attributes of a chunk."""
 
     __slots__ = ("fields", "group", "key", "row", "strings")
 
     def __init__(
         self, fields: LoadedNames, strings: LoadedStrings, row: U32, group: U32, key: U64
     ) -> None:
-        self.fields, self.strings = fields, strings
-        self.row, self.group, self.key = row, group, key
+        self.fields = fields
+        self.strings = strings
+        self.row = row
+        self.group = group
+        self.key = key
 
 
 class Posting(NamedTuple):
-    """Keys of one group, ascending, and the rows that have them."""
+    """Ascending keys of a group, and the row of each key."""
 
     keys: U64
     rows: U32
 
 
 class AttributeView:
-    """The attributes at one moment; any thread may use it while more are added."""
+    """A snapshot of the attributes; any thread may use it while the writer adds more."""
 
     def __init__(self, attributes: Attributes) -> None:
-        self.strings, self.order = attributes.strings, attributes.order
+        self.strings = attributes.strings
+        self.order = attributes.order
         self._fields = attributes.fields
         self._columns = attributes.row.view(), attributes.group.view(), attributes.key.view()
         self._index = attributes.index
 
     def find(self, field: str, kind: ValueType, low: int = 0, high: int = KEY_MAX) -> list[Posting]:
-        """Return the rows with a value of a type whose key lies in [low, high], piece by piece.
+        """Return the rows with a value of a type whose key lies in [low, high], in pieces.
 
-        Rows that came later may be among them.
+        The result may include rows added after this view.
         """
         code = self._fields.find(field)
         if code is None:
@@ -218,7 +242,7 @@ class AttributeView:
         return self._index.find(self._columns, group_of(code, kind), low, high)
 
     def of_row(self, row: int) -> Iterator[tuple[str, ValueType, int]]:
-        """Yield field, type and key of each attribute of a row, in the order of its event."""
+        """Yield field, type and key of each attribute of a row, in the order of the event."""
         rows, groups, keys = self._columns
         start, end = np.searchsorted(rows, (row, row + 1)).tolist()
         for group, key in zip(groups[start:end].tolist(), keys[start:end].tolist(), strict=True):
@@ -227,7 +251,7 @@ class AttributeView:
                 yield field, ValueType(group & _TYPE_MASK), key
 
     def within(self, first_row: int, end_row: int, field: str, kind: ValueType) -> Posting:
-        """Return keys and rows of a field and type for a range of rows, by row, not by key."""
+        """Return keys and rows of a field and type for a range of rows, in order of row."""
         rows, groups, keys = self._columns
         start, end = np.searchsorted(rows, (first_row, end_row)).tolist()
         code = self._fields.find(field)
@@ -238,8 +262,8 @@ class AttributeView:
 class GroupIndex:
     """Postings: for each group the frames' rows in order of key.
 
-    - Attributes [0, covered) are in it; the two are published together.
-    - Sorting is put off until a lookup wants it, so that loading a chunk does none.
+    - ``_state`` is (covered, postings of attributes [0, covered)), replaced as a pair.
+    - A lookup sorts on demand, so that loading a chunk sorts nothing.
     """
 
     def __init__(self) -> None:
@@ -253,9 +277,9 @@ class GroupIndex:
         low: int,
         high: int,
     ) -> list[Posting]:
-        """Return keys and rows of a group with low ≤ key ≤ high, piece by piece.
+        """Return keys and rows of a group with low ≤ key ≤ high, in pieces.
 
-        ``columns`` are a prefix of (row, group, key); rows beyond it may come along.
+        ``columns`` are a prefix of (row, group, key); the result may include later rows.
         """
         rows, groups, keys = columns
         if len(groups) - self._state[0] > SORT_SIZE_MIN:
@@ -263,18 +287,18 @@ class GroupIndex:
         covered, by_group = self._state
         sorted_rows = by_group.get(group, SortedRows[np.uint64]())
         pieces = sorted_rows.between(np.uint64(low), np.uint64(high))
-        found = [Posting(*piece) for piece in pieces]
+        postings = [Posting(*piece) for piece in pieces]
         if covered < len(groups):
             tail = np.flatnonzero(groups[covered:] == group) + covered
             key = keys[tail]
             tail = tail[(key >= np.uint64(low)) & (key <= np.uint64(high))]
             if len(tail):
                 tail = tail[np.argsort(keys[tail], kind="stable")]
-                found.append(Posting(keys[tail], rows[tail]))
-        return found
+                postings.append(Posting(keys[tail], rows[tail]))
+        return postings
 
     def _cover(self, rows: U32, groups: U32, keys: U64) -> None:
-        """Sort the attributes that are not sorted yet."""
+        """Sort the attributes that the index does not cover yet."""
         with self._lock:
             covered, by_group = self._state
             if covered < len(groups):
@@ -287,13 +311,13 @@ class GroupIndex:
 
     @property
     def size_bytes(self) -> int:
-        """Memory held by the sorted rows."""
-        return sum(one.size_bytes for one in self._state[1].values())
+        """Memory used by the sorted rows."""
+        return sum(rows.size_bytes for rows in self._state[1].values())
 
 
 def _grouped(rows: U32, groups: U32, keys: U64) -> list[tuple[int, U64, U32]]:
     """Return (group, keys, rows) of each group, in order of row."""
-    # A sort of 16-bit items takes a tenth of the time.
+    # Sorting 16-bit items takes a tenth of the time.
     narrow = groups.astype(np.uint16) if int(groups.max()) < 1 << 16 else groups
     order: I64 = np.argsort(narrow, kind="stable")
     in_order = groups[order]

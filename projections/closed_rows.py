@@ -1,7 +1,7 @@
 """Which rows of a table were closed, and by which closing: a derived column.
 
-Owns that a row is closed once, after its birth. A reader of an earlier state holds the same column,
-whose values name closings that it passes over.
+Owns the rule that a row is closed once, after its birth. A reader of an earlier state holds the
+same column and ignores the values that name later closings.
 """
 
 import numpy as np
@@ -22,12 +22,12 @@ class ClosedRows(Column[np.uint32]):
         self.extend(np.full(count, NO_ROW, np.uint32))
 
     def close(self, rows: AnyColumn, first: int) -> None:
-        """Enter the closings from place ``first`` on, which are of these open rows."""
+        """Enter the closings of these open rows, numbered from ``first``."""
         places = np.arange(first, first + len(rows), dtype=np.uint32)
         self.set_once(rows.astype(np.int64), places)
 
     def is_closed(self, row: int) -> bool:
-        """Tell whether a row was closed by any closing so far."""
+        """Return whether any closing so far closed a row."""
         return self.item(row) != NO_ROW
 
     def check(self, born: I64, more: AnyColumn, when: AnyColumn, rows: AnyColumn) -> None:
@@ -39,7 +39,7 @@ class ClosedRows(Column[np.uint32]):
         if not len(rows):
             return
         births = concatenate([born, more.astype(np.int64)], np.int64)
-        require(int(rows.max()) < len(births), "a closing names a row that is not there")
+        require(int(rows.max()) < len(births), "a closing names a row that does not exist")
         require(bool((births[rows] < when).all()), "a closing comes before its birth")
         before = rows[rows < len(self)]
         open_before = self.view()[before] == NO_ROW

@@ -1,7 +1,7 @@
-"""The fold that a built-in projection is: events into columns, and these into digests and chunks.
+"""The base of the built-in folds: events into columns, columns into digests and chunks.
 
-Owns what `frames` and `facts` share of what `projection` promises. Which columns there are, and
-what an event appends to them, is theirs.
+Owns the part of the `projection` contract that `frames` and `facts` share. Leaves out the columns
+themselves and the effects of an event, which each projection defines.
 """
 
 from abc import ABC, abstractmethod
@@ -34,15 +34,15 @@ class FoldedColumns(Protocol):
         ...
 
     def derived(self, after: int, through: int) -> dict[str, AnyColumn]:
-        """Return what a chunk holds of these events besides, so that loading need not derive it."""
+        """Return the derived columns that a chunk stores to make loading cheaper."""
         ...
 
     def load(self, columns: Columns, after: int, through: int) -> None:
-        """Append the effects in a chunk. Raises `Corrupt`, and then changes nothing."""
+        """Append the effects in a chunk. Raises `Corrupt` before any change."""
         ...
 
     def kept(self) -> Sequence[Kept]:
-        """Return the things that the fold appends to, new ones last, but no derived columns."""
+        """Return the collections that the fold appends to, in a stable order, none derived."""
         ...
 
     @property
@@ -50,10 +50,10 @@ class FoldedColumns(Protocol):
 
 
 class ScopedColumns(FoldedColumns, Protocol):
-    """The columns of a projection that keeps where its events were written."""
+    """The columns of a projection that stores the scope of its events."""
 
     def scope_code(self, scope: Scope, seq: int) -> int:
-        """Return the code of a scope, a new one if event ``seq`` is the first to have it."""
+        """Return the code of a scope, a new code if event ``seq`` is the first in that scope."""
         ...
 
 
@@ -100,14 +100,14 @@ class ColumnFold(ABC, Generic[ColumnsType]):
 
     @abstractmethod
     def _fold(self, events: Sequence[FoldedEvent]) -> None:
-        """Append what the next events say; never fails on a valid log."""
+        """Append the effects of the next events; never fails on a valid log."""
 
     def check(self) -> None:
         self._seal.check()
 
     def check_digest(self, seq: int, digest: bytes) -> None:
         if seq <= self._seq and self.digest_at(seq) != digest:
-            raise StateDamaged("the state at the last checkpoint is another one in memory")
+            raise StateDamaged("the state in memory differs from the last checkpoint")
 
     # --- digest and chunks -----------------------------------------------------------------------
 
@@ -134,7 +134,8 @@ class ColumnFold(ABC, Generic[ColumnsType]):
 
     def load(self, *chunks: bytes) -> None:
         self._seal.check_counts()
-        parts, through = [decode_columns(chunk) for chunk in chunks], self._seq
+        parts = [decode_columns(chunk) for chunk in chunks]
+        through = self._seq
         for part in parts:
             through = check_head(part, self._digests.salt, through)
         columns = Columns.end_to_end(parts)
@@ -151,21 +152,21 @@ class ColumnFold(ABC, Generic[ColumnsType]):
 
 
 class ScopedFold(ColumnFold[ScopedType], ABC):
-    """A fold whose columns keep where its events were written."""
+    """A fold whose columns store the scope of its events."""
 
     def __init__(self, columns: ScopedType) -> None:
         super().__init__(columns)
-        # The last scope seen and its code: neighbours mostly share one object.
+        # The last scope and its code: consecutive events mostly share one scope object.
         self._last_scope: tuple[Scope, int] = ((), 0)
 
     def _scope_code(self, scope: Scope | None, seq: int) -> int:
-        """Return the code of a scope; `NO_NAME` for the unknown one of an erased event."""
+        """Return the code of a scope; `NO_NAME` for None, the unknown scope of an erased event."""
         if scope is None:
             return NO_NAME
         last, code = self._last_scope
         if (scope is not last and scope != last) or not code:
             code = self._columns.scope_code(scope, seq)
-            # True equals 1, and is another scope: only strings are what they are equal to.
+            # True == 1, but they are different scopes: compare only scopes of strings by ==.
             if all(isinstance(value, str) for _, value in scope):
                 self._last_scope = (scope, code)
         return code

@@ -1,9 +1,9 @@
-"""Columns of numbers: the ones that grow while a fold runs, and their bytes in a chunk.
+"""Columns of numbers: arrays that grow while a fold runs, and their bytes in a chunk.
 
-Owns `Column` and the chunk encoding. Leaves out what the columns mean, checksums and
-compression: whoever stores a chunk checks and compresses it.
+Owns `Column` and the chunk encoding. Leaves out the meaning of the columns, checksums and
+compression: the storage of chunks checks and compresses.
 
-A chunk is a header (magic 8, version u32, count u32), one 48-byte descriptor a column (name 24,
+A chunk is a header (magic 8, version u32, count u32), a 48-byte descriptor per column (name 24,
 dtype 8, items u64, reserved 8), then each column's little-endian bytes, padded with zeros to a
 multiple of 8 so that reading copies nothing. The same columns always give the same bytes.
 """
@@ -38,7 +38,7 @@ CHUNK_MAGIC: Final = b"ceracols"
 CHUNK_VERSION: Final = 1
 COLUMNS_MAX: Final = 64
 CHUNK_SIZE_MAX: Final = 1 << 32
-"""Most bytes of one chunk before compression: 2 million frames fill about 1 GiB."""
+"""Maximum size of a chunk before compression; 2 million frames take about 1 GiB."""
 
 _HEADER = struct.Struct("<8sII")
 _DESCRIPTOR = struct.Struct("<32sQQ")
@@ -66,7 +66,7 @@ class Column(Generic[Item]):
     """A growing array of one dtype.
 
     - Items are only appended; `view` returns an array whose items never change.
-    - One thread appends; any thread may hold a view, which keeps its own buffer alive.
+    - A single thread appends; any thread may hold a view, which keeps its buffer alive.
     """
 
     __slots__ = ("_buffer", "_size")
@@ -80,7 +80,7 @@ class Column(Generic[Item]):
 
     @property
     def size_bytes(self) -> int:
-        """Memory held, room for growth included."""
+        """Memory used, room for growth included."""
         return self._buffer.nbytes
 
     def view(self) -> npt.NDArray[Item]:
@@ -88,13 +88,13 @@ class Column(Generic[Item]):
         return self._buffer[: self._size]
 
     def bytes_from(self, start: int) -> bytes:
-        """Return the bytes of the items from one on."""
+        """Return the bytes of the items from ``start`` on."""
         return self._buffer[start : self._size].tobytes()
 
     def item(self, row: int) -> int:
-        """Return one item; a third of the time that ``int(view()[row])`` takes."""
-        found: int = self._buffer.item(row)
-        return found
+        """Return an item; takes a third of the time of ``int(view()[row])``."""
+        item: int = self._buffer.item(row)
+        return item
 
     def extend(self, items: npt.ArrayLike) -> None:
         """Append items; amortised O(items)."""
@@ -108,7 +108,7 @@ class Column(Generic[Item]):
         self._size = end
 
     def adopt(self, items: npt.ArrayLike) -> None:
-        """Append items that nobody will change: an empty column takes them without a copy."""
+        """Append items that the caller will not change; an empty column does not copy them."""
         if self._size:
             self.extend(items)
         else:
@@ -116,20 +116,20 @@ class Column(Generic[Item]):
             self._size = len(self._buffer)
 
     def reserve(self, count: int) -> None:
-        """Make room for ``count`` more items, so that no `extend` by them copies the others."""
+        """Make room for ``count`` more items, so that an `extend` by them copies no old items."""
         if self._size + count > len(self._buffer):
             self._grow(self._size + count)
 
     def _grow(self, capacity: int) -> None:
-        """Move to a larger buffer; the old one stays as it is for whoever holds a view of it."""
+        """Move to a larger buffer; views continue to use the old buffer."""
         grown: npt.NDArray[Item] = np.empty(capacity, self._buffer.dtype)
         grown[: self._size] = self._buffer[: self._size]
         self._buffer = grown
 
     def set_once(self, rows: Rows, values: npt.ArrayLike) -> None:
-        """Write items that so far stand for nothing.
+        """Overwrite placeholder items.
 
-        Only for derived columns whose new values a view taken earlier must ignore anyway.
+        Only for derived columns: a view taken earlier must ignore the new values.
         """
         self.view()[rows] = values
 
@@ -156,10 +156,10 @@ def narrow(items: AnyColumn) -> Unsigned:
 
 
 def planes(name: str, column: Unsigned) -> dict[str, U8]:
-    """Return the bytes of the items apart, the lowest of all first.
+    """Return a column per byte of the items, the lowest bytes first.
 
-    They take a fifth less when compressed, and a third less time to decompress, than items whose
-    bytes stand together.
+    Planes take a fifth less space when compressed, and a third less time to decompress, than
+    items whose bytes are adjacent.
     """
     data = np.ascontiguousarray(column, column.dtype.newbyteorder("<")).view(np.uint8)
     apart = data.reshape(-1, column.itemsize)
@@ -167,12 +167,12 @@ def planes(name: str, column: Unsigned) -> dict[str, U8]:
 
 
 def encode_columns(columns: Mapping[str, AnyColumn]) -> bytes:
-    """Return the canonical bytes of named columns, in the order given."""
+    """Return the canonical bytes of named columns, in the order of the mapping."""
     parts = [_HEADER.pack(CHUNK_MAGIC, CHUNK_VERSION, len(columns))]
     for name, column in columns.items():
         dtype = column.dtype.newbyteorder("<").str.encode()
-        what = name.encode().ljust(_NAME_SIZE, b"\0") + dtype
-        parts.append(_DESCRIPTOR.pack(what, len(column), 0))
+        descriptor = name.encode().ljust(_NAME_SIZE, b"\0") + dtype
+        parts.append(_DESCRIPTOR.pack(descriptor, len(column), 0))
     for column in columns.values():
         data = np.ascontiguousarray(column, column.dtype.newbyteorder("<")).tobytes()
         parts += (data, bytes(-len(data) % 8))
@@ -180,7 +180,7 @@ def encode_columns(columns: Mapping[str, AnyColumn]) -> bytes:
 
 
 class Columns:
-    """The columns of a chunk that was read; each access checks name and dtype.
+    """The columns of a decoded chunk; each access checks name and dtype.
 
     The arrays are read-only views of the chunk's bytes.
     """
@@ -190,21 +190,21 @@ class Columns:
 
     @classmethod
     def end_to_end(cls, parts: Sequence["Columns"]) -> "Columns":
-        """Return the columns of chunks one after the other, as those of one chunk.
+        """Return the concatenated columns of several chunks.
 
         Raises:
-            Corrupt: they are not of one kind.
+            Corrupt: the chunks differ in column names or dtypes.
         """
-        first, *others = parts
-        if not others:
+        first, *following = parts
+        if not following:
             return first
-        for part in others:
-            require(part.names() == first.names(), "it has other columns than its neighbour")
+        for part in following:
+            require(part.names() == first.names(), "its columns differ from the previous chunk's")
         joined: dict[str, AnyColumn] = {}
         for name, model in first._columns.items():
             pieces = [part._columns[name] for part in parts]
             same = all(piece.dtype == model.dtype for piece in pieces)
-            require(same, f"column {name!r} differs from its neighbour's")
+            require(same, f"column {name!r} differs in type from the previous chunk's")
             joined[name] = cast("AnyColumn", np.concatenate(pieces))
         return cls(joined)
 
@@ -215,7 +215,7 @@ class Columns:
         column = self._columns.get(name)
         if column is None:
             raise damaged(f"column {name!r} is missing")
-        # Those of `_DTYPES`, of which each has its byte order.
+        # Compare with the byte order: these are the strings of `_DTYPES`.
         if column.dtype.str not in dtypes:
             raise damaged(f"column {name!r} is {column.dtype.str}, expected {' or '.join(dtypes)}")
         return column
@@ -237,12 +237,12 @@ class Columns:
         return self._get(name, model.dtype.newbyteorder("<").str)
 
     def narrow(self, name: str) -> Unsigned:
-        """Return a column that `narrow` made."""
+        """Return a column that `narrow` returned before encoding."""
         column = self._get(name, "|u1", "<u2", "<u4")
         return column.astype(np.dtype(f"u{column.itemsize}"), copy=False)
 
     def planes(self, name: str) -> Unsigned:
-        """Return a column whose bytes `planes` put apart; a new array where it has several."""
+        """Return a column that `planes` split into bytes; a new array if it has several planes."""
         count = sum(f"{name}.{place}" in self._columns for place in range(4))
         parts = [self.u8(f"{name}.{place}") for place in range(count)]
         require(count in (1, 2, 4), f"column {name!r} has {count} planes")
@@ -258,26 +258,26 @@ def decode_columns(data: bytes) -> Columns:
     """Read a chunk; the columns share its bytes.
 
     Raises:
-        Corrupt: the bytes are not what `encode_columns` writes, or break a limit.
+        Corrupt: `encode_columns` cannot have written the bytes, or they exceed a limit.
     """
     if len(data) > CHUNK_SIZE_MAX:
-        raise damaged(f"{len(data):,} bytes, the limit is {CHUNK_SIZE_MAX:,}")
+        raise damaged(f"it has {len(data):,} bytes; the limit is {CHUNK_SIZE_MAX:,}")
     if len(data) < _HEADER.size:
-        raise damaged(f"{len(data)} bytes are too few for a header")
+        raise damaged(f"it has {len(data)} bytes, too few for a header")
     magic, version, count = _HEADER.unpack_from(data)
     if magic != CHUNK_MAGIC or version != CHUNK_VERSION or count > COLUMNS_MAX:
-        raise damaged(f"magic {magic!r}, version {version}, {count} columns")
+        raise damaged(f"its header has magic {magic!r}, version {version}, {count} columns")
     offset = _HEADER.size + count * _DESCRIPTOR.size
     if offset > len(data):
-        raise damaged("the descriptors reach past the end")
+        raise damaged("its descriptors extend past its end")
     columns: dict[str, AnyColumn] = {}
     descriptors = _DESCRIPTOR.iter_unpack(memoryview(data)[_HEADER.size : offset])
-    for index, (what, items, reserved) in enumerate(descriptors):
+    for index, (descriptor, items, reserved) in enumerate(descriptors):
         if reserved:
-            raise damaged("reserved bytes are not zero")
-        name, dtype = _described(what)
+            raise damaged("its reserved bytes are not zero")
+        name, dtype = _described(descriptor)
         if dtype is None or not name or name in columns:
-            raise damaged(f"column {index} is said to be {what!r}")
+            raise damaged(f"column {index} has an invalid descriptor: {descriptor!r}")
         end = offset + items * dtype.itemsize
         padded = end + -end % 8
         if padded > len(data) or data[end:padded] != bytes(padded - end):
@@ -290,48 +290,48 @@ def decode_columns(data: bytes) -> Columns:
 
 
 @lru_cache(maxsize=1024)
-def _described(what: bytes) -> tuple[str, np.dtype[Any] | None]:
-    """Return the name and dtype in a descriptor; nothing in place of what is none."""
-    return _ascii(what[:_NAME_SIZE]), _DTYPES.get(_ascii(what[_NAME_SIZE:]))
+def _described(descriptor: bytes) -> tuple[str, np.dtype[Any] | None]:
+    """Return the name and dtype of a descriptor; an empty name or None if invalid."""
+    return _ascii(descriptor[:_NAME_SIZE]), _DTYPES.get(_ascii(descriptor[_NAME_SIZE:]))
 
 
 def _ascii(field: bytes) -> str:
-    """Return a zero-padded name, or nothing if it is not plain ASCII."""
+    """Return a zero-padded name, or an empty string if the field is not plain ASCII."""
     name = field.rstrip(b"\x00")
     return name.decode("ascii") if name.isascii() and b"\x00" not in name else ""
 
 
 def damaged(what: str) -> Corrupt:
-    """Return the error for a chunk that is not what a projection wrote."""
+    """Return the error for a chunk that no projection can have written."""
     return Corrupt(
         f"The chunk is damaged: {what}",
         where=_PLACE,
-        remedy="Drop it; the projection is rebuilt from the log.",
+        remedy="Run 'cerata rebuild', which derives all chunks from the log.",
     )
 
 
 def require(holds: object, what: str) -> None:
-    """Raise `Corrupt` unless a property of a chunk that was read holds."""
+    """Raise `Corrupt` unless a property of a decoded chunk holds."""
     if not holds:
         raise damaged(what)
 
 
 def rows_up_to(seqs: I64, seq: int) -> int:
-    """Return how many of the ascending ``seqs`` are at most ``seq``."""
+    """Return the count of ascending ``seqs`` that are at most ``seq``."""
     return int(seqs.searchsorted(seq, "right"))
 
 
 def place_of(seqs: Column[np.int64], seq: int) -> int | None:
-    """Return the first place of an event in a column that ascends, or None."""
+    """Return the first index of an event in an ascending column, or None."""
     place = int(seqs.view().searchsorted(seq))
     return place if place < len(seqs) and seqs.item(place) == seq else None
 
 
 def ascending_order(items: U32) -> I64:
-    """Return the indices that sort items, equal ones in their order; about 10 ns an item.
+    """Return the indices that sort items stably; about 10 ns an item.
 
-    Two bytes at a time, the lower ones first: numpy sorts 16-bit items by radix, which takes a
-    fifth of the time of one sort of (item, index) pairs in 64 bits.
+    Sorts by the lower two bytes, then by the upper two: numpy sorts 16-bit items by radix, which
+    takes a fifth of the time of sorting (item, index) pairs in 64 bits.
     """
     order: I64 = np.argsort(items.astype(np.uint16), kind="stable")
     if len(items) and int(items.max()) >= 1 << 16:
@@ -341,9 +341,9 @@ def ascending_order(items: U32) -> I64:
 
 
 def gather_ranges(starts: I64, counts: I64) -> I64:
-    """Return the indices of many ranges, one range after the other.
+    """Return the concatenated indices of many ranges.
 
-    ``starts`` and ``counts`` have one item a range; the result has ``counts.sum()`` items.
+    ``starts`` and ``counts`` have an item per range; the result has ``counts.sum()`` items.
     """
     ends = np.cumsum(counts)
     total = int(ends[-1]) if len(ends) else 0
@@ -352,5 +352,5 @@ def gather_ranges(starts: I64, counts: I64) -> I64:
 
 
 def concatenate(parts: Sequence[npt.NDArray[Item]], dtype: type[Item]) -> npt.NDArray[Item]:
-    """Return the parts one after the other; an empty array where there are none."""
+    """Return the concatenated parts; an empty array without parts."""
     return np.concatenate(parts) if parts else np.empty(0, dtype)

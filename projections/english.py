@@ -1,13 +1,13 @@
-"""English words: stop words and stems, as the installed Whoosh has them.
+"""English words: stop words and stems of the installed Whoosh.
 
 Stop words and stemmer come from Whoosh: `whoosh.lang.porter2`, which agreed with Snowball 2.2.0's
-English stemmer on each of 12,865 words. Its `whoosh.lang.porter` anchors a rule at the wrong end
-(``running`` gives ``runn``) and was wrong for 481 of them. Whoosh is loaded when the first text
-is cut, and only these two modules of it (10 ms).
+English stemmer on each of 12,865 words. `whoosh.lang.porter` anchors a rule at the wrong end
+(``running`` gives ``runn``) and was wrong for 481 of these words. The first text that is cut loads
+Whoosh, and only two modules (10 ms).
 
-The rules are Whoosh's own. `stemmer_of` asks each only of a word with an ending that it knows, and
-finds those of its long tables by the word's last two letters, which takes an eighth of the time; a
-test compares it with Whoosh's `stem`.
+The rules are Whoosh's. `stemmer_of` applies a rule only to words with an ending that the rule
+handles, and finds the endings of long tables by the last two letters, which takes an eighth of the
+time; a test compares the stems with those of Whoosh's `stem`.
 """
 
 import re
@@ -21,7 +21,7 @@ from cerata.engine.errors import Unsupported
 from cerata.engine.loading import loading
 
 WORD_SIZE_MAX: Final = 128
-"""Most bytes of one term; of a longer word its beginning counts, also when it is asked for."""
+"""Maximum bytes of a term; texts and queries alike cut a longer word to this size."""
 
 STEM_SIZE_MAX: Final = 40
 """Longer words are codes, not English."""
@@ -39,7 +39,7 @@ Stem = Callable[[str], str]
 
 
 class Rules(Protocol):
-    """What is used of `whoosh.lang.porter2`, which has no types."""
+    """The used part of `whoosh.lang.porter2`, which has no type annotations."""
 
     exceptional_forms: Mapping[str, str]
     exceptional_early_exit_post_1a: frozenset[str]
@@ -70,11 +70,11 @@ class English:
             return None
         if len(word) > STEM_SIZE_MAX:
             return word if len(word) <= WORD_SIZE_MAX else _cut_short(word)
-        # ASCII letters only: `isalpha` of bytes knows no others.
+        # `bytes.isalpha` is true for ASCII letters only.
         return self._stem(word.decode()).encode() if word.isalpha() else word
 
     def fingerprint(self) -> str:
-        """Return a hash of what the stop words are and of stems of sample words."""
+        """Return a hash of the stop words and of the stems of sample words."""
         stems = (self._stem(word).encode() for word in _PROBE.split())
         return blake3(b" ".join([*sorted(self._stop), *stems])).hexdigest(8)
 
@@ -84,8 +84,8 @@ def english() -> English:
     """Return the English rules; the first call loads them.
 
     Raises:
-        Unsupported: Whoosh is missing, or stems differently from the version this was built on,
-            so that the same text would give other terms.
+        Unsupported: Whoosh is missing, or stems differently from the version that this module
+            was built on, so that the same text would give different terms.
     """
     try:
         with loading("Whoosh's stemmer"):
@@ -105,14 +105,14 @@ def english() -> English:
         if fingerprint == _PROBE_DIGEST:
             return rules
     raise Unsupported(
-        "The installed Whoosh cuts English words differently from the one this was made with",
+        "The installed Whoosh cuts English words differently from release 2.7.5",
         where=STEMMER,
         remedy="Install Whoosh-Reloaded 2.7.5.",
     )
 
 
 class Ending(NamedTuple):
-    """An ending that becomes another where it lies in R1, or in R2, after these letters or any."""
+    """An ending and its replacement; acts within R1 or R2, after one of ``after`` if not empty."""
 
     ending: str
     replacement: str
@@ -122,25 +122,26 @@ class Ending(NamedTuple):
 
 _R1: Final = re.compile("gener|arsen|commun|[^aeiouy]*[aeiouy]+[^aeiouy]")
 _R2: Final = re.compile("[^aeiouy]*[aeiouy]+[^aeiouy]")
-"""What stands before the regions R1, with the stems that Porter2 excepts, and R2 within it."""
+"""The text before region R1, with the stems that Porter2 excepts, and before R2 within R1."""
 
 
 def stemmer_of(rules: Rules) -> Stem:
-    """Return Whoosh's stemmer, for words of letters a to z; each rule is asked where it can act."""
+    """Return Whoosh's stemmer for words of letters a to z, which skips rules that cannot act."""
     step_2 = [Ending(end, new, after=tuple(after)) for end, new, after in rules.s2_triples]
     step_3 = [Ending(end, new, in_r2) for end, new, in_r2 in rules.s3_triples]
     step_4 = [Ending(end, "", in_r2=True) for end in rules.s4_delete_list]
     step_4.append(Ending("ion", "", in_r2=True, after=("s", "t")))
     steps = _by_tail(step_2), _by_tail(step_3), _by_tail(step_4)
-    # Steps 2 to 5 make new endings only for each other.
+    # Steps 2 to 5 create new endings only for each other.
     tails = frozenset(tail for step in steps for tail in step)
     ends_1b = (*rules.s1b_suffixes, "eed", "eedly")
-    exceptions, finished = rules.exceptional_forms, rules.exceptional_early_exit_post_1a
+    exceptions = rules.exceptional_forms
+    finished = rules.exceptional_early_exit_post_1a
 
     def stem(word: str) -> str:
-        known = exceptions.get(word)
-        if known is not None or len(word) <= 2:
-            return word if known is None else known
+        exception = exceptions.get(word)
+        if exception is not None or len(word) <= 2:
+            return word if exception is None else exception
         whole = word = rules.capitalize_consonant_ys(word) if "y" in word else word
         if word.endswith(("s", "ied")):
             word = rules.step_1a(word)
@@ -165,21 +166,21 @@ def stemmer_of(rules: Rules) -> Stem:
 
 
 def _by_tail(endings: Iterable[Ending]) -> dict[str, list[Ending]]:
-    """Return endings by their last two letters; of those that a word has, the first counts."""
-    found: dict[str, list[Ending]] = {}
+    """Return endings by their last two letters; the first that a word has applies."""
+    by_tail: dict[str, list[Ending]] = {}
     for ending in endings:
-        found.setdefault(ending.ending[-2:], []).append(ending)
-    return found
+        by_tail.setdefault(ending.ending[-2:], []).append(ending)
+    return by_tail
 
 
 def _end(region: re.Pattern[str], word: str, start: int) -> int:
-    """Return where a region starts: after what stands before it, else at the word's end."""
+    """Return where a region starts: after the match of its prefix, else at the word's end."""
     before = region.match(word, start)
     return len(word) if before is None else before.end()
 
 
 def _without(endings: Sequence[Ending], word: str, r1: int, r2: int) -> str:
-    """Return a word after one step: with another ending, or as it is."""
+    """Return a word after a step: with a replaced ending, or unchanged."""
     for ending, replacement, in_r2, after in endings:
         if word.endswith(ending):
             start = word[: -len(ending)]
@@ -190,5 +191,5 @@ def _without(endings: Sequence[Ending], word: str, r1: int, r2: int) -> str:
 
 
 def _cut_short(word: bytes) -> bytes:
-    """Return the beginning of a long word, whole characters only."""
+    """Return the first bytes of a long word, whole characters only."""
     return word[:WORD_SIZE_MAX].decode(errors="ignore").encode()

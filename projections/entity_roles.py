@@ -1,9 +1,9 @@
-"""Who is who: what entities are read as, and which predicates have one value at a time.
+"""Entity identity: which entity each name is read as, and which predicates are functional.
 
-Owns how a name is read, and the merges, splits and declarations of predicates that hold after the
-newest event of a fold; `role_history` has those of any n. A name in a fact is looked up in this
-order: the last split of that fact whose entity it is read as, then merges. Entities, as predicates,
-go by (tenant, code); those of two tenants are never the same.
+Owns the reading of a name, and the merges, splits and declarations of predicates that hold after
+the newest event of a fold; `role_history` has the same for any n. A name in a fact is resolved by
+the last split of that fact for the same entity, then by merges. Keys of entities and of predicates
+are (tenant, code); entities of two tenants are never the same.
 """
 
 from abc import ABC, abstractmethod
@@ -14,10 +14,10 @@ from typing import NamedTuple
 
 
 class Act(IntEnum):
-    """What an act says, with its three numbers. On disk: never renumber."""
+    """The kind of an act, with its three numbers. On disk: never renumber."""
 
     PREDICATE = 1
-    """(predicate, 0, whether it is functional)"""
+    """(predicate, 0, 1 if functional)"""
     ENTITY = 2
     """(entity, kind's name or 0, 0)"""
     ALIAS = 3
@@ -25,7 +25,7 @@ class Act(IntEnum):
     MERGE = 4
     """(entity, into, 0)"""
     SPLIT = 5
-    """(entity, into, row of one fact)"""
+    """(entity, into, row of a fact)"""
     END = 6
     """(0, 0, seq of the merge or split that ends)"""
     ODDITY = 7
@@ -33,7 +33,7 @@ class Act(IntEnum):
 
 
 class ActRow(NamedTuple):
-    """One act: event, tenant, what, and its three numbers."""
+    """An act: its event and tenant, the `Act` in ``what``, and three numbers."""
 
     seq: int
     tenant: int
@@ -44,52 +44,52 @@ class ActRow(NamedTuple):
 
 
 class Roles(ABC):
-    """How names are read, by the merges and splits that hold."""
+    """The reading of names under the merges and splits that hold."""
 
     @abstractmethod
     def into(self, tenant: int, entity: int) -> int | None:
-        """Return what an entity is merged into, or None."""
+        """Return the entity that this entity is merged into, or None."""
 
     @abstractmethod
     def merged_here(self, tenant: int, entity: int) -> Iterable[int]:
-        """Return the entities that are merged into one, in no order."""
+        """Return the entities that are merged into this entity, in no order."""
 
     @abstractmethod
     def splits_of(self, row: int) -> list[tuple[int, int]]:
-        """Return what the splits of a row that hold take for what, in order of their events."""
+        """Return (entity, into) of each split of a row that holds, in order of their events."""
 
     def root(self, tenant: int, entity: int) -> int:
-        """Return what an entity is read as where no split says otherwise."""
+        """Return the entity at the end of an entity's merges, without splits."""
         while (following := self.into(tenant, entity)) is not None:
             entity = following
         return entity
 
     def named(self, tenant: int, row: int, entity: int) -> int:
-        """Return what an entity that a row names stands for by the splits of it, before merges."""
+        """Return the entity that a name in a row denotes by the row's splits, before merges."""
         splits = self.splits_of(row)
         if splits:
             root = self.root(tenant, entity)
-            for one, into in reversed(splits):
-                if self.root(tenant, one) == root:
+            for source, into in reversed(splits):
+                if self.root(tenant, source) == root:
                     return into
         return entity
 
     def read(self, tenant: int, row: int, entity: int) -> int:
-        """Return what an entity that a row names is read as."""
+        """Return the entity that a name in a row is read as."""
         return self.root(tenant, self.named(tenant, row, entity))
 
     def names_of(self, tenant: int, root: int) -> list[int]:
-        """Return the entities that are read as one where no split says otherwise; it first."""
-        found = [root]
-        for entity in found:
-            found += sorted(self.merged_here(tenant, entity))
-        return found
+        """Return the entities whose merges end at ``root``, ``root`` first."""
+        entities = [root]
+        for entity in entities:
+            entities += sorted(self.merged_here(tenant, entity))
+        return entities
 
     def leads_to(self, tenant: int, entity: int, target: int) -> bool:
-        """Tell whether an entity is another, or merges lead from it there.
+        """Return whether an entity is the target, or merges lead from the entity to the target.
 
-        Cost: the shorter of two ways: up from the entity, and down through all that is read as the
-        target. So n merges that join n entities cost O(n log n) together, in any order.
+        Cost: the shorter of two walks, up from the entity and down from the target. So n merges
+        that join n entities cost O(n log n) together, in any order.
         """
         at = entity
         for below in self._below(tenant, target):
@@ -103,64 +103,64 @@ class Roles(ABC):
 
     def _below(self, tenant: int, entity: int) -> Iterator[int]:
         yield entity
-        left = [iter(self.merged_here(tenant, entity))]
-        while left:
-            one = next(left[-1], None)
-            if one is None:
-                left.pop()
+        iterators = [iter(self.merged_here(tenant, entity))]
+        while iterators:
+            below = next(iterators[-1], None)
+            if below is None:
+                iterators.pop()
             else:
-                yield one
-                left.append(iter(self.merged_here(tenant, one)))
+                yield below
+                iterators.append(iter(self.merged_here(tenant, below)))
 
 
 class EntityRoles(Roles):
-    """Names after the newest act that a fold has had it follow."""
+    """The reading of names after the newest act that `take` applied."""
 
     def __init__(self) -> None:
         self.merged: dict[tuple[int, int], int] = {}
-        """What entities are merged into."""
+        """The (tenant, entity) of each merged entity, to the entity merged into."""
         self.merges: dict[int, tuple[int, int]] = {}
-        """What each merge that holds has merged, by its seq."""
+        """The (tenant, entity) of each merge that holds, by seq."""
         self._merged_here: dict[tuple[int, int], set[int]] = {}
         self._splits: dict[int, dict[int, tuple[int, int]]] = {}
-        """Of each row the splits that hold: what they take for what, by seq in order."""
+        """The splits of each row that hold: (entity, into) by seq, ascending."""
         self._split_rows: dict[int, list[int]] = {}
         self._functional: dict[tuple[int, int], bool] = {}
 
     # --- following -------------------------------------------------------------------------------
 
     def take(self, act: ActRow) -> None:
-        """Follow an act that may hold."""
-        seq, tenant, what, one, other, number = act
-        if what == Act.PREDICATE:
-            self._functional[tenant, one] = bool(number)
-        elif what == Act.MERGE:
-            self.merged[tenant, one] = other
-            self.merges[seq] = tenant, one
-            self._merged_here.setdefault((tenant, other), set()).add(one)
-        elif what == Act.SPLIT:
-            self._splits.setdefault(number, {})[seq] = one, other
+        """Apply an act; see `may_hold`."""
+        seq, tenant, kind, subject, target, number = act
+        if kind == Act.PREDICATE:
+            self._functional[tenant, subject] = bool(number)
+        elif kind == Act.MERGE:
+            self.merged[tenant, subject] = target
+            self.merges[seq] = tenant, subject
+            self._merged_here.setdefault((tenant, target), set()).add(subject)
+        elif kind == Act.SPLIT:
+            self._splits.setdefault(number, {})[seq] = subject, target
             self._split_rows.setdefault(seq, []).append(number)
-        elif what == Act.END:
+        elif kind == Act.END:
             self._end(number)
 
     def _end(self, seq: int) -> None:
-        """End a merge or split, if it is seen here: one of another scope is not."""
+        """End a merge or split; an act outside the scope was never applied, and is ignored."""
         entity = self.merges.pop(seq, None)
         if entity is not None:
             into = self.merged.pop(entity)
             self._merged_here[entity[0], into].discard(entity[1])
         for row in self._split_rows.pop(seq, ()):
-            # It may name a row twice, by the ids of two events that assert it.
-            held = self._splits.get(row, {})
-            held.pop(seq, None)
-            if not held:
+            # A split may name a row twice, by the ids of two events that assert the fact.
+            splits = self._splits.get(row, {})
+            splits.pop(seq, None)
+            if not splits:
                 self._splits.pop(row, None)
 
     def may_hold(self, act: ActRow) -> bool:
-        """Tell whether an act can follow: no circle of merges, and nothing ends that does not hold.
+        """Return whether an act is valid: no cycle of merges, no end of an act that does not hold.
 
-        Of acts that were seen all, which those within a scope are not.
+        Meaningful only if every act was applied, not just the acts within a scope.
         """
         if act.what == Act.MERGE:
             is_free = (act.tenant, act.one) not in self.merged
@@ -168,21 +168,21 @@ class EntityRoles(Roles):
         return act.what != Act.END or self.holds(act.number)
 
     def copy(self) -> "EntityRoles":
-        """Return one that follows other acts from here on."""
+        """Return an independent copy."""
         return deepcopy(self)
 
     # --- reading ---------------------------------------------------------------------------------
 
     def is_functional(self, tenant: int, predicate: int) -> bool:
-        """Tell whether a predicate has one value at a time."""
+        """Return whether a subject has one value of a predicate at a time."""
         return self._functional.get((tenant, predicate), False)
 
     def is_merge(self, seq: int) -> bool:
-        """Tell whether event ``seq`` is a merge that holds."""
+        """Return whether event ``seq`` is a merge that holds."""
         return seq in self.merges
 
     def holds(self, seq: int) -> bool:
-        """Tell whether event ``seq`` is a merge or split that holds."""
+        """Return whether event ``seq`` is a merge or split that holds."""
         return seq in self.merges or seq in self._split_rows
 
     def into(self, tenant: int, entity: int) -> int | None:

@@ -1,8 +1,7 @@
-"""The columns of facts: births, repetitions, evidence, assumptions, closings, and acts.
+"""The columns of facts: births, repeats, evidence, assumptions, closings, and acts.
 
 Owns the effect columns in order of seq, their place in digests and chunks, and the derived columns
-by which facts are found. The fold in `facts` decides what to append; `fact_table` answers
-questions.
+and indexes for lookups. Leaves out the choice of effects (`fact_fold`) and queries (`fact_table`).
 """
 
 from collections.abc import Iterator, Sequence
@@ -35,50 +34,52 @@ from .strings import Strings
 from .tables import LoadedRows, Table, check_codes
 
 FLAG_FROM_RECORDED: Final = 1
-"""No start was given: it is when the fact was recorded. On disk: never renumber."""
+"""The start of validity is the time of recording, by default. On disk: never renumber."""
 FLAG_EVIDENCE: Final = 2
-"""The event that asserted it names evidence. On disk: never renumber."""
+"""The first assertion names evidence. On disk: never renumber."""
 FLAG_ASSUMPTIONS: Final = 4
-"""It names assumptions. On disk: never renumber."""
+"""The first assertion names assumptions. On disk: never renumber."""
 
 QUOTE_SIZE: Final = 16
-"""Bytes of the hash of a quote; where all are 0 there is none. On disk: never change."""
+"""Bytes of the hash of a quote; all zeros mean no hash. On disk: never change."""
 
 NO_PLACE: Final = -1
-"""In a column of byte places: none given. On disk: never renumber."""
+"""In a column of byte offsets: absent. On disk: never renumber."""
 
 _MIX: Final = np.uint64(0x9E37_79B9_7F4A_7C15)
 _TEXT_KINDS: Final = np.array([int(kind) for kind in TEXT_KINDS], np.uint8)
 
 
 class FactOddity(IntEnum):
-    """What the fold met and passed over. On disk: never renumber."""
+    """An anomaly that the fold counted and skipped. On disk: never renumber."""
 
     ERASED = 1
-    """The payload is gone, so what it said is unknown."""
+    """The payload was erased."""
     UNKNOWN_REFERENCE = 2
-    """It names a fact, merge or split that is not there."""
+    """The event names a fact, merge or split that does not exist."""
     ALREADY_CLOSED = 3
-    """It ends what had ended, or merges an entity that is merged."""
+    """The event retracts a closed fact, or merges an entity that is merged already."""
     CYCLE = 4
-    """It merges an entity into itself, or into one that is read as it."""
+    """The event merges an entity into itself, or into an entity merged into the first."""
     NO_VALUE = 5
-    """The object is of no kind that is known."""
+    """The object is of an unknown kind."""
     EMPTY_RANGE = 6
-    """The fact ends before it begins, so it is never true."""
+    """The fact ends before its start, so it is never true."""
 
 
 _RULING: Final = np.array([Act.PREDICATE, Act.MERGE, Act.SPLIT, Act.END], np.uint8)
 
 _OF_TWO: Final = frozenset((Act.MERGE, Act.SPLIT))
+"""Acts whose second number names an entity."""
 _OF_ENTITIES: Final = _OF_TWO | {Act.ENTITY, Act.ALIAS}
+"""Acts whose first number names an entity."""
 
 CONFIDENCE_UNIT: Final = 1_000_000
-"""Confidence is kept in millionths. On disk: never change."""
+"""Columns store confidence in millionths. On disk: never change."""
 
 
 class FactBirth(NamedTuple):
-    """One birth: a row of `FactColumns.births`."""
+    """A row of `FactColumns.births`."""
 
     seq: int
     recorded: int
@@ -96,7 +97,7 @@ class FactBirth(NamedTuple):
 
     @property
     def identity(self) -> tuple[int, ...]:
-        """What makes two assertions the same fact: scope, triple, and the range given."""
+        """The key that equal facts share: scope, triple, and the range of the assertion."""
         unstated = self.flags & FLAG_FROM_RECORDED
         return (*self[2:7], unstated, 0 if unstated else self.valid_from, self.valid_to)
 
@@ -106,13 +107,15 @@ class FactColumns:
 
     - Row r of all birth columns is one fact; ``seq`` ascends with r.
     - A row is closed at most once, after its birth.
-    - Derived columns have a row each; ``closed_at`` of a row names a closing, which a reader of an
-      earlier state passes over.
+    - Derived columns have an item per row. A reader of an earlier state ignores the later closings
+      that ``closed_at`` names.
     """
 
     def __init__(self) -> None:
         self.scopes = ScopeNames()
-        self.predicates, self.sources, self.kinds = Names(), Names(), Names()
+        self.predicates = Names()
+        self.sources = Names()
+        self.kinds = Names()
         self.strings = Strings()
         self.folded_names = FoldedNames(self.strings)
         self.seq, self.recorded = Column(np.int64), Column(np.int64)
@@ -194,30 +197,35 @@ class FactColumns:
         # Derived.
         self.closed_at = ClosedRows()
         self._identity = Column(np.uint64)
-        self.identities, self.by_subject, self.by_object = HashIndex(), HashIndex(), HashIndex()
-        self.by_repeat, self.by_evidence, self.by_assumption = HashIndex(), HashIndex(), HashIndex()
+        self.identities = HashIndex()
+        self.by_subject = HashIndex()
+        self.by_object = HashIndex()
+        self.by_repeat = HashIndex()
+        self.by_evidence = HashIndex()
+        self.by_assumption = HashIndex()
         self.by_frame = HashIndex()
-        self.by_act_one, self.by_act_other = HashIndex(), HashIndex()
+        self.by_act_one = HashIndex()
+        self.by_act_other = HashIndex()
         self.by_act_number = HashIndex()
         self.ruling = Column(np.uint32)
-        """The rows of the acts that decide how facts are read."""
+        """The rows of the acts that change the reading of facts."""
         self.roles = EntityRoles()
-        """Who is who after all acts."""
+        """The reading of names after all acts."""
         self._role_history = RoleHistory()
 
     # --- appending -------------------------------------------------------------------------------
 
     def scope_code(self, scope: Scope, seq: int) -> int:
-        """Return the code of a scope, whatever the order of its names."""
+        """Return the code of a scope; the order of its names does not matter."""
         return self.scopes.scope_code(scope, seq)
 
     def bear(self, births: Sequence[FactBirth]) -> None:
-        """Append births and what is derived of them."""
+        """Append births and their derived columns."""
         self.births.append(births)
         self.closed_at.open(len(births))
 
     def act(self, rows: Sequence[tuple[int, ...]]) -> None:
-        """Append acts, which ``roles`` has followed."""
+        """Append acts that the caller applied to ``roles``."""
         self.acts.append(rows)
         self._derive_acts(len(rows))
 
@@ -232,10 +240,10 @@ class FactColumns:
         closed = np.array([row for _, _, row in rows], np.int64)
         self.closed_at.close(closed, len(self.closings) - len(closed))
 
-    # --- what the fold asks ----------------------------------------------------------------------
+    # --- lookups ---------------------------------------------------------------------------------
 
     def row_of(self, seq: int) -> int | None:
-        """Return the row of the fact that event ``seq`` asserted, for the first time or again."""
+        """Return the row of the fact that event ``seq`` asserted or repeated, or None."""
         row = place_of(self.seq, seq)
         if row is not None:
             return row
@@ -247,7 +255,7 @@ class FactColumns:
         return self.by_subject.find(self.subject.view(), subject)
 
     def act_row(self, row: int) -> ActRow:
-        """Return one act."""
+        """Return the act in a row."""
         return self._with_tenant(self.acts.row(row))
 
     def scope_of_act(self, row: int) -> int:
@@ -255,9 +263,9 @@ class FactColumns:
         return int(self.act_scope.view()[row])
 
     def role_history(self, count: int) -> RoleHistory:
-        """Return who is who after any of the first ``count`` acts that decide how facts are read.
+        """Return the history of the first ``count`` ruling acts.
 
-        Cost: about 5 us for each that came since the last call.
+        Cost: about 5 us for each act since the last call.
         """
         ruling = self.ruling.view()
         self._role_history.follow(count, lambda place: self._scoped_act(int(ruling[place])))
@@ -268,15 +276,18 @@ class FactColumns:
 
     def acts_naming(self, code: int) -> list[int]:
         """Return the acts that name a string as an entity, ascending."""
-        one, other, what = self.act_one.view(), self.act_other.view(), self.act_what.view()
-        rows = [row for row in self.by_act_one.find(one, code) if what[row] in _OF_ENTITIES]
-        rows += [row for row in self.by_act_other.find(other, code) if what[row] in _OF_TWO]
+        sources = self.act_one.view()
+        targets = self.act_other.view()
+        kinds = self.act_what.view()
+        rows = [row for row in self.by_act_one.find(sources, code) if kinds[row] in _OF_ENTITIES]
+        rows += [row for row in self.by_act_other.find(targets, code) if kinds[row] in _OF_TWO]
         return sorted(set(rows))
 
     def acts_of_alias(self, folded: int) -> list[int]:
-        """Return the acts that give an alias, by the code of its folded form; ascending."""
-        numbers, what = self.act_number.view().view(np.uint64), self.act_what.view()
-        return [row for row in self.by_act_number.find(numbers, folded) if what[row] == Act.ALIAS]
+        """Return the acts that declare an alias, by the code of its folded form; ascending."""
+        numbers = self.act_number.view().view(np.uint64)
+        kinds = self.act_what.view()
+        return [row for row in self.by_act_number.find(numbers, folded) if kinds[row] == Act.ALIAS]
 
     def acts_until(self, end: int) -> Iterator[tuple[int, ActRow]]:
         """Yield the first ``end`` acts in order, each with its scope's code."""
@@ -286,22 +297,22 @@ class FactColumns:
         return ActRow(row[0], self.scopes.tenants[row[1]], *row[2:])
 
     def repeats_of(self, row: int, n: int) -> list[int]:
-        """Return the places in repeats of a row by event n, ascending."""
+        """Return the indices in ``repeats`` for a row, up to event n, ascending."""
         end = rows_up_to(self.repeat_seq.view(), n)
         return self.by_repeat.find(self.repeat_row.view()[:end], row) if end else []
 
     def evidence_of(self, row: int, n: int) -> list[int]:
-        """Return the places in evidence of a row by event n, ascending."""
+        """Return the indices in ``evidence`` for a row, up to event n, ascending."""
         end = rows_up_to(self.evidence_seq.view(), n)
         return self.by_evidence.find(self.evidence_row.view()[:end], row) if end else []
 
     def assumptions_of(self, row: int, n: int) -> list[int]:
-        """Return the places in assumptions of a row by event n, ascending."""
+        """Return the indices in ``assumptions`` for a row, up to event n, ascending."""
         end = rows_up_to(self.assumption_seq.view(), n)
         return self.by_assumption.find(self.assumption_row.view()[:end], row) if end else []
 
     def all_identities(self) -> U64:
-        """Return the identity key of every row; of those that were loaded they are made here."""
+        """Return the identity key of every row; computes the keys of new rows."""
         start = len(self._identity)
         if start < len(self.births):
             births = [column[start:] for column in self.births.views()]
@@ -309,7 +320,7 @@ class FactColumns:
         return self._identity.view()
 
     def identities_of(self, births: Sequence[FactBirth]) -> U64:
-        """Return the keys by which assertions that may be the same fact are found."""
+        """Return a key per assertion; equal facts have equal keys."""
         columns = [
             np.asarray(items, column.dtype)
             for column, items in zip(self.births.views(), zip(*births, strict=True), strict=True)
@@ -317,7 +328,7 @@ class FactColumns:
         return _identity_keys(cast("list[AnyColumn]", columns))
 
     def birth(self, row: int) -> FactBirth:
-        """Return one birth."""
+        """Return the birth in a row."""
         return FactBirth(*self.births.row(row))
 
     def row_closed_by(self, seq: int) -> int | None:
@@ -356,9 +367,9 @@ class FactColumns:
         return {**effects, **self.strings.effects(after, through)}
 
     def kept(self) -> list[Kept]:
-        """Return the things that the fold appends to, but no derived columns."""
+        """Return the collections that the fold appends to, without derived columns."""
         tables = [items for table in self._tables for items in table.kept()]
-        names = [items for _, one in self._names() for items in one.kept()]
+        names = [items for _, dictionary in self._names() for items in dictionary.kept()]
         return [*tables, *names, *self.strings.kept()]
 
     def derived(self, after: int, through: int) -> dict[str, AnyColumn]:
@@ -366,14 +377,17 @@ class FactColumns:
         return {"strings.hashes": self.strings.hashes(after, through)}
 
     def load(self, columns: Columns, after: int, through: int) -> None:
-        """Append the effects in a chunk. Raises `Corrupt`, and then changes nothing."""
+        """Append the effects in a chunk. Raises `Corrupt` before any change."""
         births, repeats, evidence, assumptions, closings, acts = tables = [
             table.read(columns, after, through) for table in self._tables
         ]
-        names = [one.read(columns, prefix, after, through) for prefix, one in self._names()]
+        names = [
+            dictionary.read(columns, prefix, after, through) for prefix, dictionary in self._names()
+        ]
         strings = self.strings.read(columns, after, through)
         scopes, predicates, sources, kinds = (
-            len(one) + len(new.texts) for (_, one), new in zip(self._names(), names, strict=True)
+            len(dictionary) + len(new.texts)
+            for (_, dictionary), new in zip(self._names(), names, strict=True)
         )
         texts = len(self.strings) + len(strings.sizes)
         rows = len(self.births) + len(births["seq"])
@@ -390,16 +404,16 @@ class FactColumns:
             (acts["what"], max(Act)),
         ):
             check_codes(codes, 1, limit)
-        # An oddity of an erased event has no scope.
+        # The oddity of an erased event has no scope.
         check_codes(acts["scope"], NO_NAME, scopes)
         for column in (repeats["row"], evidence["row"], assumptions["row"], closings["row"]):
             inside = not len(column) or int(column.max()) < rows
-            require(inside, "it names a fact that is not there")
+            require(inside, "a row names a fact that does not exist")
         _check_acts(acts, texts, predicates, kinds, rows)
         self.closed_at.check(self.seq.view(), births["seq"], closings["seq"], closings["row"])
         roles = self._roles_after(acts, self.scopes.tenants_after(names[0]))
-        for (_, one), new in zip(self._names(), names, strict=True):
-            one.load(new)
+        for (_, dictionary), new in zip(self._names(), names, strict=True):
+            dictionary.load(new)
         self.strings.load(strings)
         for table, loaded in zip(self._tables, tables, strict=True):
             table.load(loaded)
@@ -409,20 +423,22 @@ class FactColumns:
         self.roles = roles
 
     def _roles_after(self, acts: LoadedRows, tenants: Sequence[int]) -> EntityRoles:
-        """Return who is who after the acts of a chunk. Raises `Corrupt` where one cannot hold."""
+        """Return the roles after the acts of a chunk. Raises `Corrupt` for an invalid act."""
         if not len(acts["seq"]):
             return self.roles
         roles = self.roles.copy()
-        for seq, scope, *said in zip(*(column.tolist() for column in acts.values()), strict=True):
-            act = ActRow(seq, tenants[scope], *said)
-            require(roles.may_hold(act), "it merges in a circle, or ends what does not hold")
+        for seq, scope, *rest in zip(*(column.tolist() for column in acts.values()), strict=True):
+            act = ActRow(seq, tenants[scope], *rest)
+            require(
+                roles.may_hold(act), "an act merges in a cycle, or ends an act that does not hold"
+            )
             roles.take(act)
         return roles
 
     @property
     def size_bytes(self) -> int:
-        """Memory held by columns, strings and indexes, names left out."""
-        held = sum(table.size_bytes for table in self._tables)
+        """Memory used by columns, strings and indexes, without names."""
+        size = sum(table.size_bytes for table in self._tables)
         derived = (self.closed_at, self._identity)
         indexes = (
             self.identities,
@@ -433,31 +449,34 @@ class FactColumns:
             *(self.by_repeat, self.by_evidence, self.by_assumption, self.by_frame),
             *(self.by_act_one, self.by_act_other, self.by_act_number),
         )
-        return held + sum(one.size_bytes for one in (*derived, *indexes))
+        return size + sum(part.size_bytes for part in (*derived, *indexes))
 
 
 def _check_acts(acts: LoadedRows, texts: int, predicates: int, kinds: int, rows: int) -> None:
-    """Raise `Corrupt` unless acts name what is there."""
-    what, one, other, number = acts["what"], acts["one"], acts["other"], acts["number"]
-    check_codes(one[what == Act.PREDICATE], 1, predicates)
-    named = (what >= Act.ENTITY) & (what <= Act.SPLIT)
-    check_codes(one[named], 1, texts)
-    check_codes(other[named & (what != Act.ENTITY)], 1, texts)
-    kind = other[what == Act.ENTITY]
-    require(not len(kind) or int(kind.max()) <= kinds, "a kind of entity has no such code")
-    check_codes(number[what == Act.ALIAS], 1, texts)
-    facts = number[what == Act.SPLIT]
+    """Raise `Corrupt` unless the codes and rows in acts exist."""
+    act_kinds = acts["what"]
+    sources = acts["one"]
+    targets = acts["other"]
+    numbers = acts["number"]
+    check_codes(sources[act_kinds == Act.PREDICATE], 1, predicates)
+    named = (act_kinds >= Act.ENTITY) & (act_kinds <= Act.SPLIT)
+    check_codes(sources[named], 1, texts)
+    check_codes(targets[named & (act_kinds != Act.ENTITY)], 1, texts)
+    kind = targets[act_kinds == Act.ENTITY]
+    require(not len(kind) or int(kind.max()) <= kinds, "an entity has an unknown kind")
+    check_codes(numbers[act_kinds == Act.ALIAS], 1, texts)
+    facts = numbers[act_kinds == Act.SPLIT]
     inside = not len(facts) or (int(facts.min()) >= 0 and int(facts.max()) < rows)
-    require(inside, "a split names a fact that is not there")
+    require(inside, "a split names a fact that does not exist")
 
 
 def _identity_keys(births: Sequence[AnyColumn]) -> U64:
-    """Return one u64 for each birth, the same where `FactBirth.identity` is."""
+    """Return a u64 per birth, equal if `FactBirth.identity` is equal."""
     columns = dict(zip(FactBirth._fields, births, strict=True))
     unstated = (columns["flags"] & np.uint8(FLAG_FROM_RECORDED)) != 0
-    given = np.where(unstated, 0, columns["valid_from"])
-    mixed = np.zeros(len(given), np.uint64)
-    for column in (*births[2:7], given, columns["valid_to"]):
+    starts = np.where(unstated, 0, columns["valid_from"])
+    mixed = np.zeros(len(starts), np.uint64)
+    for column in (*births[2:7], starts, columns["valid_to"]):
         mixed = (mixed ^ column.astype(np.uint64)) * _MIX
         mixed ^= mixed >> np.uint64(29)
     return mixed

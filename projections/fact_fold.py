@@ -1,11 +1,14 @@
-"""What events add to the columns of facts: one batch, from strings to rows.
+"""The fold of a batch into the columns of facts: from strings to rows.
 
-Rules of the fold, which never fails: an assertion that equals an open fact in scope, triple and
-given range repeats it, unless its predicate is functional, its range has no given start, and
-another value of that subject has begun since. The first closing of a fact wins. What names nothing
-that is there, a merge in a circle or of what is merged already, an object of no known kind, and an
-erased payload are oddities, which change nothing else. A number that no column holds counts as the
-nearest that one does.
+Rules of the fold, which never fails:
+
+- An assertion with the scope, triple and stated range of an open fact repeats that fact, unless
+  the predicate is functional, the assertion states no start, and another value of the subject has
+  begun since.
+- The first closing of a fact wins.
+- An unknown reference, a merge in a cycle or of a merged entity, an object of an unknown kind, and
+  an erased payload are oddities, which change nothing else.
+- A number beyond the range of its column is clamped to the nearest number within.
 """
 
 from collections.abc import Iterator, Sequence
@@ -46,7 +49,7 @@ _DEPTH_MAX: Final = (1 << 32) - 1
 class _Pending(NamedTuple):
     """An event of the batch, with the codes of its names in the order of its fields.
 
-    Those of strings are −1, −2, … until they settle, where they are new.
+    Codes of new strings are −1, −2, … until the strings settle.
     """
 
     event: FoldedEvent
@@ -59,7 +62,7 @@ _Identity = tuple[int, ...]
 
 
 class FactFold:
-    """One batch being folded: what it adds, before that is in the columns."""
+    """The fold of a batch; collects rows, then appends all of them to the columns."""
 
     def __init__(self, columns: FactColumns) -> None:
         self._columns = columns
@@ -67,14 +70,14 @@ class FactFold:
         self._births: list[FactBirth] = []
         self._first_row = len(columns.seq)
         self._rows: dict[int, int] = {}
-        """The rows of this batch's assertions, by seq."""
+        """The row of each assertion of this batch, by seq."""
         self._born_of: dict[int, list[int]] = {}
         """The rows of this batch by subject."""
         self._alike: dict[_Identity, list[int]] = {}
-        """The rows with an identity that this batch asserts, ascending."""
+        """The rows of each identity that this batch asserts, ascending."""
         self._closed: set[int] = set()
         self._ended: dict[int, int] = {}
-        """The rows that this batch's retractions closed, by seq."""
+        """The row that each retraction of this batch closed, by seq."""
         self._repeats: list[tuple[int, ...]] = []
         self._evidence: list[tuple[int, ...]] = []
         self._assumptions: list[tuple[int, ...]] = []
@@ -82,10 +85,10 @@ class FactFold:
         self._acts: list[tuple[int, ...]] = []
         self._settled: list[int] = []
         self._earlier: dict[int, list[int]] = {}
-        """The rows before this batch by identity key, of the keys that it asserts."""
+        """The rows before this batch by identity key, for the keys that the batch asserts."""
 
     def fold(self, events: Sequence[tuple[FoldedEvent, int]]) -> None:
-        """Fold events, each with its scope's code."""
+        """Fold events, each with the code of its scope."""
         pending = [self._named(event, scope) for event, scope in events]
         self._settled = self._columns.strings.settle()
         facts = [item for item in pending if isinstance(item.event.body, AssertFact)]
@@ -120,8 +123,10 @@ class FactFold:
     # --- strings ---------------------------------------------------------------------------------
 
     def _named(self, event: FoldedEvent, scope: int) -> _Pending:
-        """Give the names of an event their codes."""
-        body, seq, columns = event.body, event.seq, self._columns
+        """Return an event with the codes of its names."""
+        body = event.body
+        seq = event.seq
+        columns = self._columns
         names: list[int] = []
         texts: list[str] = []
         if isinstance(body, AssertFact):
@@ -155,7 +160,7 @@ class FactFold:
     def _birth(
         self, event: FoldedEvent, scope: int, names: Sequence[int], strings: Sequence[int]
     ) -> FactBirth | None:
-        """Return the row of an assertion, as if it were a new fact; None where it has no value."""
+        """Return the birth of an assertion as a new fact, or None without a valid object."""
         body = event.body
         assert isinstance(body, AssertFact)
         if not names:
@@ -175,8 +180,8 @@ class FactFold:
             predicate,
             kind,
             self._code(strings[-1]) if is_text else number_of(ObjectKind(kind), body.object),
-            event.recorded if body.valid_from is None else _held(body.valid_from),
-            ENDLESS if body.valid_to is None else _held(body.valid_to),
+            event.recorded if body.valid_from is None else _clamped(body.valid_from),
+            ENDLESS if body.valid_to is None else _clamped(body.valid_to),
             _millionths(body.confidence),
             source,
             0,
@@ -184,14 +189,14 @@ class FactFold:
         )
 
     def _find_earlier(self, births: Sequence[FactBirth]) -> None:
-        """Look up the rows before this batch that may equal its assertions, all at once."""
+        """Look up the rows before this batch that may equal its assertions, in a single pass."""
         columns = self._columns
-        held = columns.all_identities()
-        if not births or not len(held):
+        identities = columns.all_identities()
+        if not births or not len(identities):
             return
         keys = columns.identities_of(births)
-        for row in sorted(columns.identities.find_all(held, keys)):
-            self._earlier.setdefault(int(held[row]), []).append(row)
+        for row in sorted(columns.identities.find_all(identities, keys)):
+            self._earlier.setdefault(int(identities[row]), []).append(row)
         if self._earlier:
             for birth, key in zip(births, keys.tolist(), strict=True):
                 identity = birth.identity
@@ -205,7 +210,8 @@ class FactFold:
     def _assert(
         self, event: FoldedEvent, body: AssertFact, birth: FactBirth, strings: Sequence[int]
     ) -> None:
-        seq, identity = event.seq, birth.identity
+        seq = event.seq
+        identity = birth.identity
         alike = self._alike.setdefault(identity, [])
         row = self._newest_known(alike) if alike else None
         if row is None or self._has_moved_on(row, birth):
@@ -220,24 +226,24 @@ class FactFold:
             self._repeats.append((seq, row, birth.confidence, birth.source))
         self._rows[seq] = row
         for place in body.evidence:
-            start = NO_PLACE if place.start is None else _held(place.start)
-            end = NO_PLACE if place.end is None else _held(place.end)
+            start = NO_PLACE if place.start is None else _clamped(place.start)
+            end = NO_PLACE if place.end is None else _clamped(place.end)
             quote = (place.quote or b"")[:QUOTE_SIZE].ljust(QUOTE_SIZE, b"\0")
             halves = int.from_bytes(quote[:8]), int.from_bytes(quote[8:])
-            self._evidence.append((seq, row, _held(place.frame), start, end, *halves))
+            self._evidence.append((seq, row, _clamped(place.frame), start, end, *halves))
         if body.assumptions:
             texts = strings[1 : 1 + len(body.assumptions)]
             self._assumptions += [(seq, row, self._code(code)) for code in texts]
 
     def _newest_known(self, alike: Sequence[int]) -> int | None:
-        """Return the newest row that is known: what ended it has ended the older ones too."""
-        return next((one for one in reversed(alike) if not self._is_closed(one)), None)
+        """Return the newest open row: a later value that ends this row ends older rows too."""
+        return next((row for row in reversed(alike) if not self._is_closed(row)), None)
 
     def _has_moved_on(self, row: int, birth: FactBirth) -> bool:
-        """Tell whether another value of a functional predicate has begun since a row did.
+        """Return whether another value of a functional predicate began after a row's value.
 
-        Of a subject that is read as the same now; a value that is named otherwise is another one,
-        since a merge can be taken back.
+        Subjects are compared as read now. Values are compared as named, since a merge can be
+        undone.
         """
         if not birth.flags & FLAG_FROM_RECORDED:
             return False
@@ -247,28 +253,28 @@ class FactFold:
             return False
         began = self._born(row).valid_from
         return any(
-            tenants[other.scope] == tenant
-            and began < other.valid_from <= birth.recorded
-            and other.valid_from < other.valid_to
-            and (other.kind, other.object) != (birth.kind, birth.object)
-            and not self._is_closed(one)
-            for one, other in self._read_as(tenant, row, birth.predicate)
+            tenants[rival.scope] == tenant
+            and began < rival.valid_from <= birth.recorded
+            and rival.valid_from < rival.valid_to
+            and (rival.kind, rival.object) != (birth.kind, birth.object)
+            and not self._is_closed(rival_row)
+            for rival_row, rival in self._read_as(tenant, row, birth.predicate)
         )
 
     def _read_as(self, tenant: int, row: int, predicate: int) -> Iterator[tuple[int, FactBirth]]:
-        """Yield the rows of a predicate whose subject is read as that of a row is, with births."""
+        """Yield (row, birth) for a predicate and the subject of ``row``, as read now."""
         roles = self._roles
         root = roles.read(tenant, row, self._born(row).subject)
         rows = set(roles.split_rows)
         for name in roles.names_of(tenant, root):
             rows.update(self._columns.rows_of_subject(name), self._born_of.get(name, ()))
         predicates = self._columns.predicate
-        for one in rows:
-            if one < self._first_row and predicates.item(one) != predicate:
+        for match in rows:
+            if match < self._first_row and predicates.item(match) != predicate:
                 continue
-            birth = self._born(one)
-            if birth.predicate == predicate and roles.read(tenant, one, birth.subject) == root:
-                yield one, birth
+            birth = self._born(match)
+            if birth.predicate == predicate and roles.read(tenant, match, birth.subject) == root:
+                yield match, birth
 
     def _born(self, row: int) -> FactBirth:
         """Return a birth of this batch or an earlier one."""
@@ -277,7 +283,7 @@ class FactFold:
         return self._columns.birth(row)
 
     def _depth_after(self, event: FoldedEvent) -> int:
-        """Return one more than the depth of the fact that is the cause, or that of one it ended."""
+        """Return the causing fact's depth plus 1; for a retraction, the closed fact's depth."""
         cause = event.causation
         if cause is None or cause >= event.seq:
             return 0
@@ -314,7 +320,8 @@ class FactFold:
     def _act(
         self, event: FoldedEvent, scope: int, names: Sequence[int], strings: Sequence[int]
     ) -> None:
-        body, seq = event.body, event.seq
+        body = event.body
+        seq = event.seq
         settled = [self._code(code) for code in strings]
         if isinstance(body, PutPredicate):
             self._take(seq, scope, Act.PREDICATE, names[0], 0, int(body.functional))
@@ -351,22 +358,22 @@ class FactFold:
             else:
                 self._take(seq, scope, Act.SPLIT, settled[0], settled[1], row)
 
-    def _take(self, seq: int, scope: int, what: Act, one: int, other: int, number: int) -> None:
-        self._acts.append((seq, scope, what, one, other, number))
+    def _take(self, seq: int, scope: int, kind: Act, source: int, target: int, number: int) -> None:
+        self._acts.append((seq, scope, kind, source, target, number))
         tenant = self._columns.scopes.tenants[scope]
-        self._roles.take(ActRow(seq, tenant, what, one, other, number))
+        self._roles.take(ActRow(seq, tenant, kind, source, target, number))
 
     def _note(self, seq: int, scope: int, oddity: FactOddity) -> None:
         self._acts.append((seq, scope, Act.ODDITY, 0, 0, oddity))
 
 
-def _held(number: int) -> int:
-    """Return the nearest number that a column holds."""
+def _clamped(number: int) -> int:
+    """Return the nearest number that fits a column."""
     return min(max(number, BEGINNING), ENDLESS)
 
 
 def _millionths(confidence: float) -> int:
-    """Return a confidence as it is kept; one that is none counts as certain."""
+    """Return a confidence in millionths; an invalid confidence counts as 1."""
     if not 0.0 <= confidence <= 1.0:
         return CONFIDENCE_UNIT
     return round(confidence * CONFIDENCE_UNIT)

@@ -1,8 +1,8 @@
-"""The graph that facts make, as of any event: entities, joined by facts whose object is one.
+"""The graph of facts as of any event: entities, joined by facts whose object is an entity.
 
-Owns the edges at one n and instant, and how they are walked: the nearest first, in an order that
-depends on the facts alone. A node is a tenant and the entity that a name is read as in it, so
-merges and splits are obeyed, and tenants never meet. Leaves out the values that a caller gets.
+Owns the edges at one n and instant, and the walks: nearest nodes first, in an order that depends
+on the facts alone. A node is a tenant and the entity that a name is read as in that tenant, so
+merges and splits apply, and no edge joins two tenants. Leaves out the public result types.
 """
 
 from collections.abc import Collection, Iterable, Iterator
@@ -18,23 +18,23 @@ from .fact_table import FactsAt
 from .fact_values import ObjectKind
 
 Direction: TypeAlias = Literal["out", "in", "both"]
-"""Which way a fact is followed: from subject to object, from object to subject, or either."""
+"""The direction of a step: from subject to object, from object to subject, or either."""
 
 DIRECTIONS: Final[tuple[Direction, ...]] = ("out", "in", "both")
 OPPOSITE: Final[dict[Direction, Direction]] = {"out": "in", "in": "out", "both": "both"}
 
 Node: TypeAlias = tuple[int, int]
-"""A tenant, and the code of the name that an entity is read as in it."""
+"""A tenant, and the code of an entity's name in that tenant, after merges."""
 
 Rows: TypeAlias = dict[Node, list[int]]
-"""The rows that lead to each of some nodes, ascending."""
+"""The rows that lead to each node, ascending."""
 
 Path: TypeAlias = tuple[tuple[Node, list[int]], ...]
-"""Steps: to which node each leads, and by which rows."""
+"""Steps: the node that each leads to, and the rows of the step."""
 
 
 class Edge(NamedTuple):
-    """A row whose object is an entity, and the nodes that it leads from and to."""
+    """A row whose object is an entity, and the nodes that the row joins."""
 
     row: int
     subject: Node
@@ -42,7 +42,7 @@ class Edge(NamedTuple):
 
 
 class Budget:
-    """How much a walk may look at; ``spend`` raises `InvalidInput` where it would be more."""
+    """The limit on the facts that a query reads; beyond, ``spend`` raises `InvalidInput`."""
 
     def __init__(self, facts_max: int) -> None:
         self._facts_max = facts_max
@@ -52,14 +52,14 @@ class Budget:
         self._left -= count
         if self._left < 0:
             raise InvalidInput(
-                f"There are more than {self._facts_max:,} facts to look at",
+                f"The query reads more than {self._facts_max:,} facts",
                 where="facts_max",
-                remedy="Give fewer hops, a predicate or direction, or a larger facts_max.",
+                remedy="Pass fewer hops, a predicate or direction, or a larger facts_max.",
             )
 
 
 class FactGraph:
-    """The edges that known facts make at one n: of one predicate or all, at an instant or ever.
+    """The edges of the facts known at n, for a predicate or all, at an instant or any time.
 
     A fact from an entity to itself is no edge.
     """
@@ -78,7 +78,7 @@ class FactGraph:
         self._budget = budget
 
     def nodes(self, name: str) -> frozenset[Node]:
-        """Return what a name is read as in each tenant; it may be that none there knows it."""
+        """Return the node of a name in each tenant, whether or not a fact names the node."""
         code = self._columns.strings.find(name)
         if code is None:
             return frozenset()
@@ -91,22 +91,23 @@ class FactGraph:
     # --- edges -----------------------------------------------------------------------------------
 
     def edges(self, nodes: Collection[Node], direction: Direction) -> list[Edge]:
-        """Return the edges out of nodes, into them, or both; ascending by row, each once.
+        """Return the edges out of nodes, into them, or both; ascending by row, without repeats.
 
-        Cost: the facts that name these entities; about 1 us each, and 50 us for each of a
-        functional predicate where there is an instant.
+        Cost: the facts that name these entities; about 1 us each, and at an instant 50 us for each
+        fact of a functional predicate.
         """
         roles = self.facts.roles
-        related = {one for _, root in nodes for one in roles.related(root)}
+        related = {entity for _, root in nodes for entity in roles.related(root)}
         codes = np.array(sorted(related), np.uint64)
-        facts, columns = self.facts.facts, self._columns
-        found: list[int] = []
+        facts = self.facts.facts
+        columns = self._columns
+        candidates: list[int] = []
         if direction != "in":
-            found += columns.by_subject.find_all(facts.subject_codes, codes)
+            candidates += columns.by_subject.find_all(facts.subject_codes, codes)
         if direction != "out":
-            # Of any kind: numbers and strings go with what is no entity.
-            found += columns.by_object.find_all(facts.object_numbers, codes)
-        rows = self.facts.known_among(np.unique(np.array(found, np.int64)))
+            # Objects of any kind; `_true` drops the rows whose object is no entity.
+            candidates += columns.by_object.find_all(facts.object_numbers, codes)
+        rows = self.facts.known_among(np.unique(np.array(candidates, np.int64)))
         self._budget.spend(len(rows))
         edges = [
             edge
@@ -120,23 +121,26 @@ class FactGraph:
         return self._true_now(edges)
 
     def _true(self, rows: I64) -> I64:
-        """Leave those with an entity as object that were said to be true then."""
+        """Return the rows with an entity as object whose stated range contains the instant."""
         columns = self._columns
         rows = rows[columns.kind.view()[rows] == ObjectKind.ENTITY]
         if self._predicate is not None:
             code = columns.predicates.find(self._predicate)
             rows = rows[columns.predicate.view()[rows] == (code or 0)]
         if self._instant is not None:
-            starts, ends = columns.valid_from.view()[rows], columns.valid_to.view()[rows]
+            starts = columns.valid_from.view()[rows]
+            ends = columns.valid_to.view()[rows]
             rows = rows[(starts <= self._instant) & (self._instant < ends)]
         return rows
 
     def _read(self, rows: I64) -> Iterator[Edge]:
-        """Yield rows with the nodes that they join."""
-        columns, facts = self._columns, self.facts
+        """Yield the edge of each row."""
+        columns = self._columns
+        facts = self.facts
         tenants = np.array(columns.scopes.tenants, np.int64)[columns.scope.view()[rows]]
-        subjects, objects = columns.subject.view()[rows], columns.object.view()[rows]
-        parts = (one.tolist() for one in (rows, tenants, subjects, objects))
+        subjects = columns.subject.view()[rows]
+        objects = columns.object.view()[rows]
+        parts = (column.tolist() for column in (rows, tenants, subjects, objects))
         for row, tenant, subject, object_ in zip(*parts, strict=True):
             if not facts.roles.is_plain:
                 subject = facts.roles.read(tenant, row, subject)
@@ -144,20 +148,20 @@ class FactGraph:
             yield Edge(row, (tenant, subject), (tenant, object_))
 
     def _true_now(self, edges: list[Edge]) -> list[Edge]:
-        """Leave out those whose value had given way to the next by the instant."""
+        """Return the edges whose value was not yet succeeded by another at the instant."""
         if self._instant is None or not self.facts.roles.any_functional:
             return edges
         true = set(self._of_instant([edge.row for edge in edges]))
         return [edge for edge in edges if edge.row in true]
 
     def _of_instant(self, rows: list[int]) -> list[int]:
-        """Leave the known rows that are true at the instant, if there is one."""
+        """Return the known rows that are true at the instant; without an instant, all."""
         instant = self._instant
         if instant is None:
             return rows
         return [span.row for span in self.facts.spans(rows) if span.valid.contains(instant)]
 
-    # --- names that stand together ---------------------------------------------------------------
+    # --- cooccurrence ----------------------------------------------------------------------------
 
     def naming(self, name: str) -> list[int]:
         """Return the rows that name an entity, as subject or object, ascending."""
@@ -166,51 +170,51 @@ class FactGraph:
         return self._of_instant(sorted(rows))
 
     def said_by(self, frames: Iterable[int]) -> dict[int, list[int]]:
-        """Return by frame the rows that have it as evidence, ascending."""
-        found = self.facts.rows_said_by(frames)
-        self._budget.spend(sum(len(rows) for rows in found.values()))
-        return {frame: self._of_instant(rows) for frame, rows in found.items()}
+        """Return by frame the rows that cite the frame as evidence, ascending."""
+        rows_of = self.facts.rows_said_by(frames)
+        self._budget.spend(sum(len(rows) for rows in rows_of.values()))
+        return {frame: self._of_instant(rows) for frame, rows in rows_of.items()}
 
     # --- walking ---------------------------------------------------------------------------------
 
     def neighbours(self, nodes: Collection[Node], direction: Direction) -> Rows:
-        """Return the nodes one edge away from any of some, in order of the first row to each."""
-        found: Rows = {}
+        """Return the nodes that an edge joins to ``nodes``, in order of the first row to each."""
+        neighbours: Rows = {}
         for edge in self.edges(nodes, direction):
-            for _, there in _ways(edge, nodes, direction):
-                found.setdefault(there, []).append(edge.row)
-        return found
+            for _, target in _ways(edge, nodes, direction):
+                neighbours.setdefault(target, []).append(edge.row)
+        return neighbours
 
     def levels(
         self, starts: Collection[Node], direction: Direction, hops: int
     ) -> Iterator[tuple[int, Rows]]:
-        """Yield what is one hop away, two, and so on: with the rows from one hop nearer."""
-        seen = frontier = set(starts)
+        """Yield (hop, nodes) for hops 1, 2, …, each node with the rows from the hop before."""
+        visited = frontier = set(starts)
         for hop in range(1, hops + 1):
             near = self.neighbours(frontier, direction)
-            reached = {node: rows for node, rows in near.items() if node not in seen}
+            reached = {node: rows for node, rows in near.items() if node not in visited}
             if not reached:
                 return
             yield hop, reached
             frontier = set(reached)
-            seen = seen | frontier
+            visited = visited | frontier
 
     def paths(self, start: Node, end: Node, direction: Direction, hops: int) -> Iterator[Path]:
-        """Yield the paths from one node to another that pass no node twice, the shortest first.
+        """Yield the paths between two nodes that pass no node twice, the shortest first.
 
-        Those of one length come in order of the first rows of their steps.
+        Paths of equal length are in order of the first rows of their steps.
         """
-        known = _Paths(self, end, OPPOSITE[direction], self._budget)
+        paths = _Paths(self, end, OPPOSITE[direction], self._budget)
         for length in range(1, hops + 1):
-            known.widen()
-            yield from known.of_length(start, length)
+            paths.widen()
+            yield from paths.of_length(start, length)
 
 
 class _Paths:
-    """The paths to one node, looked for from there.
+    """The paths to an end node, searched backwards from the end.
 
-    - ``_distance`` is how many steps a node is from the end, of those at most ``_radius`` away.
-    - ``_steps`` has of a node those that it can go to which are less than that away, with the rows.
+    - ``_distance`` has the steps from a node to the end, for nodes within ``_radius`` steps.
+    - ``_steps`` has the next nodes of a node, fewer than ``_radius`` steps from the end, with rows.
     """
 
     def __init__(self, graph: FactGraph, end: Node, direction: Direction, budget: Budget) -> None:
@@ -224,7 +228,7 @@ class _Paths:
         self._radius = 0
 
     def widen(self) -> None:
-        """Look one step farther."""
+        """Extend the radius by a step."""
         if not self._frontier:
             return
         self._radius += 1
@@ -236,7 +240,7 @@ class _Paths:
         self._frontier = farther
 
     def of_length(self, start: Node, length: int) -> Iterator[Path]:
-        """Yield the paths of so many steps, at most as many as were looked at."""
+        """Yield the paths of ``length`` steps, which is at most the radius."""
         return self._on(start, length, frozenset((start,)))
 
     def _on(self, node: Node, left: int, passed: frozenset[Node]) -> Iterator[Path]:
@@ -252,7 +256,7 @@ class _Paths:
 
 
 def _ways(edge: Edge, nodes: Collection[Node], direction: Direction) -> Iterator[tuple[Node, Node]]:
-    """Yield from which of some nodes an edge leads, and to which other."""
+    """Yield (from, to) for each way that an edge leads out of ``nodes``."""
     if direction != "in" and edge.subject in nodes:
         yield edge.subject, edge.object
     if direction != "out" and edge.object in nodes:

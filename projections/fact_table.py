@@ -1,11 +1,10 @@
 """Facts as of any event: the reader over the columns that `facts` folds.
 
-Owns the reader of every n, what an append is checked by, and what a row says. Which rows there are
-is `fact_rows`', when they are true `fact_spans`'. The answers at n are those of a store that
-stopped at n.
+Owns the reader of all n, the checks of an append, and the contents of a row. Leaves out lookup
+(`fact_rows`) and valid time (`fact_spans`). Answers at n equal those of a store that stopped at n.
 
-Cost of a look-up by subject or object: O(log n) and the facts with that name, whatever n is. By
-predicate alone, or nothing, a pass over the columns.
+Cost of a lookup by subject or object, at any n: O(log n) and the facts with that name. By predicate
+alone, or without a condition: a pass over the columns.
 """
 
 from typing import Final, NamedTuple
@@ -27,7 +26,7 @@ from .role_history import RolesAt
 
 
 class EvidencePlace(NamedTuple):
-    """A frame, and the UTF-8 bytes [start, end) of its text and their hash, where given."""
+    """A frame, and optionally a range [start, end) of UTF-8 bytes of its text, and their hash."""
 
     frame: int
     start: int | None
@@ -36,15 +35,16 @@ class EvidencePlace(NamedTuple):
 
 
 class Facts:
-    """Reads facts at any n up to ``seq``. Immutable: any thread may use it meanwhile."""
+    """Reads facts at any n up to ``seq``. Immutable, for any thread, also during a fold."""
 
     def __init__(self, columns: FactColumns, seq: int) -> None:
         self.seq = seq
         self.columns = columns
         self.seqs: I64 = columns.seq.view()
         self.closing_seqs: I64 = columns.closing_seq.view()
-        self.subject_codes, self.object_numbers = columns.subject.view(), columns.object.view()
-        # A number out of a memoryview takes a third of the time of one out of an array.
+        self.subject_codes = columns.subject.view()
+        self.object_numbers = columns.object.view()
+        # Reading a number from a memoryview takes a third of the time of reading from an array.
         self.births = columns.seq.view().data
         self.recorded = columns.recorded.view().data
         self.subjects = self.subject_codes.data
@@ -66,45 +66,45 @@ class Facts:
         self._roles: dict[tuple[int, frozenset[int] | None], RolesAt] = {}
 
     def at(self, n: int, wanted: Scope | None = None) -> "FactsAt":
-        """Return the facts as event ``n`` left them, those within a scope."""
+        """Return the facts at event ``n``, within the scope ``wanted`` if not None."""
         return FactsAt(self, n, self.columns.scopes.within(wanted))
 
     def roles(self, n: int, scopes: frozenset[int] | None) -> RolesAt:
-        """Return who is who at event ``n``; states with the same merges share it."""
+        """Return the roles at event ``n``; cached by count of ruling acts and by scopes."""
         count = rows_up_to(self._ruling_seqs, n) if len(self._ruling) else 0
-        found = self._roles.get((count, scopes))
-        if found is None:
-            if len(self._roles) >= _ROLES_KEPT_MAX:
+        roles = self._roles.get((count, scopes))
+        if roles is None:
+            if len(self._roles) >= _CACHED_ROLES_MAX:
                 self._roles.clear()
             last = int(self._ruling_seqs[count - 1]) if count else 0
-            found = RolesAt(self.columns.role_history(count), last, scopes)
-            self._roles[count, scopes] = found
-        return found
+            roles = RolesAt(self.columns.role_history(count), last, scopes)
+            self._roles[count, scopes] = roles
+        return roles
 
-    # --- what an append is checked by ------------------------------------------------------------
+    # --- checks of an append ---------------------------------------------------------------------
 
     def scope_of_fact(self, fact: int) -> Scope | None:
-        """Return the scope of the fact that an id names, or None where there is none."""
+        """Return the scope of the fact that an id names, or None if no such fact exists."""
         row = self.columns.row_of(fact)
         if row is None or row >= len(self.seqs):
             return None
         return self.columns.scopes.scope(self.scopes[row])
 
     def fact_named(self, fact: int) -> int:
-        """Return the id of the fact that an id names, which may be of an event that repeats it."""
+        """Return the id of a fact by an id of the fact, such as the seq of a repeat."""
         row = self.columns.row_of(fact) if fact > 0 else None
-        # Another thread may have folded on: a row that came since is none of this reader's.
+        # Another thread may have folded further: rows after this reader's state do not count.
         return fact if row is None or row >= len(self.births) else self.births[row]
 
     def is_closed(self, fact: int, n: int) -> bool:
-        """Tell whether a fact was retracted by event ``n``."""
+        """Return whether an event up to ``n`` retracted a fact."""
         row = self.columns.row_of(fact) if fact > 0 else None
         if row is None or row >= len(self.seqs):
             return False
         return self.closed[row] < rows_up_to(self.closing_seqs, n)
 
     def holds(self, seq: int, n: int) -> bool:
-        """Tell whether a merge or split holds at event ``n``, by its seq."""
+        """Return whether the merge or split of event ``seq`` holds at event ``n``."""
         return self.roles(n, None).holds(seq)
 
     def merge_named(self, seq: int, n: int) -> tuple[str, str]:
@@ -115,9 +115,9 @@ class Facts:
     def merged_into(
         self, tenant: str, name: str, n: int, *, within: Scope | None = None
     ) -> str | None:
-        """Return what an entity is merged into at event ``n``, or None.
+        """Return the name that an entity is merged into at event ``n``, or None.
 
-        With ``within`` only merges of that scope count.
+        With ``within`` only merges in that scope count.
         """
         key = self._entity(tenant, name)
         roles = self.roles(n, self.columns.scopes.within(within))
@@ -125,34 +125,37 @@ class Facts:
         return None if into is None else self.columns.strings.text(into)
 
     def is_read_as(self, tenant: str, name: str, other: str, n: int) -> bool:
-        """Tell whether merges lead from an entity to another at event ``n``, or both are one."""
-        one, target = self._entity(tenant, name), self._entity(tenant, other)
-        if one is None or target is None:
+        """Return whether ``name`` equals ``other``, or merges lead to ``other`` at event ``n``."""
+        source = self._entity(tenant, name)
+        target = self._entity(tenant, other)
+        if source is None or target is None:
             return name == other
-        return self.roles(n, None).leads_to(*one, target[1])
+        return self.roles(n, None).leads_to(*source, target[1])
 
     def is_head(self, tenant: str, name: str, n: int) -> bool:
-        """Tell whether an entity is merged into this one at event ``n``."""
+        """Return whether any entity is merged into this entity at event ``n``."""
         key = self._entity(tenant, name)
         return key is not None and any(True for _ in self.roles(n, None).merged_here(*key))
 
     def _entity(self, tenant: str, name: str) -> tuple[int, int] | None:
-        code, number = self.columns.strings.find(name), self.columns.scopes.tenant_number(tenant)
+        code = self.columns.strings.find(name)
+        number = self.columns.scopes.tenant_number(tenant)
         return None if code is None or number is None else (number, code)
 
 
-_ROLES_KEPT_MAX: Final = 16
+_CACHED_ROLES_MAX: Final = 16
 
 
 class FactsAt(FactSpans):
-    """The facts at one n, and what they say; immutable, for any thread."""
+    """The facts at one n, and their contents; immutable, for any thread."""
 
     def predicate_of(self, row: int) -> str:
         return self._columns.predicates.text(self._facts.predicates[row]) or ""
 
     def object_of(self, row: int) -> tuple[ObjectKind, str | int | float | bool | bytes]:
-        """Return a row's object; of an entity the name that it is read as."""
-        kind, number = self._facts.kinds[row], self._facts.objects[row]
+        """Return a row's object; for an entity, the name after merges and splits."""
+        kind = self._facts.kinds[row]
+        number = self._facts.objects[row]
         if kind == ObjectKind.ENTITY:
             return ObjectKind.ENTITY, self._text(self._read(row, number))
         if kind == ObjectKind.STRING:
@@ -162,20 +165,23 @@ class FactsAt(FactSpans):
         return ObjectKind(kind), value_of(ObjectKind(kind), number)
 
     def named(self, row: int) -> tuple[int, tuple[int, int]]:
-        """Return what is equal for rows whose subjects and objects are read as the same."""
+        """Return a key that rows with the same subject and object, as read, share."""
         return self._read(row, self._facts.subjects[row]), self.value_key(row)
 
     def named_by(self, row: int) -> tuple[str, str | None]:
-        """Return the entities that a row names, as subject and object, before any merge."""
-        facts, strings, tenant = self._facts, self._columns.strings, self.tenant_of(row)
+        """Return the entities that a row names as subject and object, before any merge."""
+        facts = self._facts
+        strings = self._columns.strings
+        tenant = self.tenant_of(row)
         subject = strings.text(self.roles.named(tenant, row, facts.subjects[row]))
         if facts.kinds[row] != ObjectKind.ENTITY:
             return subject, None
         return subject, strings.text(self.roles.named(tenant, row, facts.objects[row]))
 
     def known_of(self, row: int) -> tuple[int, int | None, int | None]:
-        """Return when a row was recorded, when retracted, and by which event, by n."""
-        recorded, closing = self._facts.recorded[row], self._facts.closed[row]
+        """Return the time of a row's recording, and time and event of its retraction by n."""
+        recorded = self._facts.recorded[row]
+        closing = self._facts.closed[row]
         if closing >= self._closings:
             return recorded, None, None
         when = self._columns.closing_recorded.item(closing)
@@ -188,24 +194,29 @@ class FactsAt(FactSpans):
         return self._facts.depths[row]
 
     def said_of(self, row: int) -> tuple[float, str]:
-        """Return the confidence and source of the last time that a row was asserted by n."""
-        columns, facts = self._columns, self._facts
-        confidence, source = facts.confidences[row], facts.sources[row]
-        again = columns.repeats_of(row, self.n) if facts.any_repeats else None
-        if again:
-            confidence = columns.repeat_confidence.item(again[-1])
-            source = columns.repeat_source.item(again[-1])
+        """Return the confidence and source of the last assertion of a row up to n."""
+        columns = self._columns
+        facts = self._facts
+        confidence = facts.confidences[row]
+        source = facts.sources[row]
+        repeats = columns.repeats_of(row, self.n) if facts.any_repeats else None
+        if repeats:
+            confidence = columns.repeat_confidence.item(repeats[-1])
+            source = columns.repeat_source.item(repeats[-1])
         return confidence / CONFIDENCE_UNIT, columns.sources.text(source) or ""
 
     def evidence_of(self, row: int) -> list[EvidencePlace]:
-        """Return the evidence of a row by n, in order of the events that gave it, none twice."""
-        if not self._says_more(row, FLAG_EVIDENCE):
+        """Return the evidence of a row by n, in order of the events, without repeats."""
+        if not self._may_have(row, FLAG_EVIDENCE):
             return []
-        columns, found = self._columns, list[EvidencePlace]()
+        columns = self._columns
+        evidence = list[EvidencePlace]()
         for place in columns.evidence_of(row, self.n):
-            start, end = columns.evidence_start.item(place), columns.evidence_end.item(place)
-            high, low = columns.evidence_quote.item(place), columns.evidence_quote_low.item(place)
-            found.append(
+            start = columns.evidence_start.item(place)
+            end = columns.evidence_end.item(place)
+            high = columns.evidence_quote.item(place)
+            low = columns.evidence_quote_low.item(place)
+            evidence.append(
                 EvidencePlace(
                     columns.evidence_frame.item(place),
                     None if start == NO_PLACE else start,
@@ -213,12 +224,12 @@ class FactsAt(FactSpans):
                     (high << 64 | low).to_bytes(QUOTE_SIZE) if high or low else None,
                 )
             )
-        return list(dict.fromkeys(found))
+        return list(dict.fromkeys(evidence))
 
     def assumptions_of(self, row: int) -> list[str]:
-        """Return what a row takes for granted, by n, none twice."""
+        """Return the assumptions of a row by n, without repeats."""
         columns = self._columns
-        if not self._says_more(row, FLAG_ASSUMPTIONS):
+        if not self._may_have(row, FLAG_ASSUMPTIONS):
             return []
         codes = columns.assumption_text.view()
         texts = (
@@ -226,8 +237,8 @@ class FactsAt(FactSpans):
         )
         return list(dict.fromkeys(texts))
 
-    def _says_more(self, row: int, flag: int) -> bool:
-        """Tell whether a row's event has what a flag stands for, or one that repeats it may."""
+    def _may_have(self, row: int, flag: int) -> bool:
+        """Return whether a row's first assertion has a flag, or a repeat of the fact may."""
         facts = self._facts
         if facts.flags[row] & flag:
             return True

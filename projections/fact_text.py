@@ -1,8 +1,8 @@
-"""The words of facts: postings of what each asserts, and the best of them for a question.
+"""The words of facts: postings of subjects, predicates and objects, and their ranking.
 
-Owns which words a fact has, and which rows are current facts; the fold is `fulltext`'s, ranking is
-`ranking`'s, facts are `fact_table`'s. A fact's words are those of its subject, predicate and
-object; names that it is read under otherwise, by a merge or an alias, are no words of it.
+Owns the text of a fact, and the mapping from facts to rows of words. Leaves out the fold of
+postings (`fulltext`), ranking (`ranking`) and facts (`fact_table`). The text is subject, predicate
+and object as asserted, without names that a merge or an alias adds.
 """
 
 from typing import ClassVar, NamedTuple
@@ -38,7 +38,7 @@ class FactTextProjection(FulltextProjection):
 
 
 def _words_of(kind: ObjectKind | None, value: object) -> str:
-    """Return the words of an object: of a timestamp its date, of bytes none."""
+    """Return the text of an object: the date of a timestamp, nothing for bytes."""
     if kind is None or kind is ObjectKind.BYTES:
         return ""
     if kind is ObjectKind.TIMESTAMP and isinstance(value, int):
@@ -47,15 +47,15 @@ def _words_of(kind: ObjectKind | None, value: object) -> str:
 
 
 class FactText(NamedTuple):
-    """The words of facts up to an event: ``seqs`` has that of each row."""
+    """The words of facts up to an event; ``seqs`` has the asserting event of each row."""
 
     fulltext: Fulltext
     seqs: I64
 
     def view(self, facts: FactsAt) -> "FactTextView":
-        """Return the ranking of the facts that are known at an n, within a scope.
+        """Return the ranking of the known facts of a reader.
 
-        Cost: about 10 ms for 1,000,000 facts; keep it for the next question.
+        Cost: about 10 ms for 1,000,000 facts; reuse the view for more queries.
         """
         return FactTextView(self, facts)
 
@@ -64,7 +64,7 @@ class FactTextView:
     """Ranks the facts of one state."""
 
     def __init__(self, text: FactText, facts: FactsAt) -> None:
-        # Where no assertion by n repeats another, a fact's row of words has its own number.
+        # Without repeats up to n, a fact and its words have the same row number.
         count = facts.row_count
         is_same = rows_up_to(text.seqs, facts.n) == count
         born = facts.facts.seqs[:count]
@@ -72,18 +72,18 @@ class FactTextView:
         self._ranking = text.fulltext.view(self._spread(facts.shown_mask()))
 
     def ranked(self, query: str, k: int, among: Mask) -> list[tuple[int, float]]:
-        """Return the best rows of facts for a question among some of them, with their scores.
+        """Return the best rows among ``among`` for a query, with their scores.
 
-        Scores are BM25 over those that are known, so at n they are what they were then.
+        Scores are BM25 over the known facts at n, so later events do not change them.
         """
-        found = self._ranking.search(query, k=k, among=self._spread(among))
-        rows = found.rows if self._rows is None else np.searchsorted(self._rows, found.rows)
-        return list(zip(rows.tolist(), found.scores.tolist(), strict=True))
+        hits = self._ranking.search(query, k=k, among=self._spread(among))
+        rows = hits.rows if self._rows is None else np.searchsorted(self._rows, hits.rows)
+        return list(zip(rows.tolist(), hits.scores.tolist(), strict=True))
 
     def _spread(self, mask: Mask) -> Mask:
-        """Return a mask of facts as one of rows of words."""
+        """Convert a mask over facts to a mask over rows of words."""
         if self._rows is None:
             return mask
-        found = np.zeros(int(self._rows[-1]) + 1 if len(self._rows) else 0, np.bool_)
-        found[self._rows] = mask
-        return found
+        spread = np.zeros(int(self._rows[-1]) + 1 if len(self._rows) else 0, np.bool_)
+        spread[self._rows] = mask
+        return spread

@@ -1,7 +1,7 @@
-"""The object of a fact: one typed value, as a kind and one u64 that is equal where the value is.
+"""The object of a fact: a typed value, stored as a kind and a u64; equal values have equal u64.
 
-Owns which kinds there are, and how each is kept. Strings, bytes and entities are kept by their
-number in a dictionary that others hold; two kinds are never equal, whatever their values.
+Owns the kinds and their encoding. The u64 of a string, bytes or entity is a code in a dictionary
+that `fact_columns` owns. Values of two kinds are never equal.
 """
 
 import math
@@ -14,7 +14,7 @@ _float = struct.Struct("<d")
 
 
 class ObjectKind(IntEnum):
-    """What an object is. On disk: never renumber."""
+    """The type of an object. On disk: never renumber."""
 
     STRING = 1
     INTEGER = 2
@@ -26,7 +26,7 @@ class ObjectKind(IntEnum):
 
 
 class Standing(StrEnum):
-    """Whether a fact stands, by what it is linked to."""
+    """The standing of a fact by its links."""
 
     STANDS = "stands"
     INVALID = "invalid"
@@ -37,7 +37,7 @@ KIND_NAMES: Final = {kind.name.lower(): kind for kind in ObjectKind}
 """The names that `AssertFact.object_kind` may have."""
 
 TEXT_KINDS: Final = (ObjectKind.STRING, ObjectKind.BYTES, ObjectKind.ENTITY)
-"""Kinds whose values are kept as strings."""
+"""Kinds whose values are stored in the dictionary of strings."""
 
 _TYPES: Final[dict[ObjectKind, type]] = {
     ObjectKind.STRING: str,
@@ -51,7 +51,7 @@ _TYPES: Final[dict[ObjectKind, type]] = {
 
 
 def kind_of_value(name: str, value: object) -> ObjectKind | None:
-    """Return the kind of a stored object, or None where name and value are of no kind."""
+    """Return the kind of a stored object, or None if name or value fits no kind."""
     kind = KIND_NAMES.get(name)
     if kind is None or type(value) is not _TYPES[kind]:
         return None
@@ -63,23 +63,23 @@ def kind_of_value(name: str, value: object) -> ObjectKind | None:
 
 
 def text_of(value: object) -> str:
-    """Return the string that stands for a value of one of `TEXT_KINDS`."""
+    """Return the dictionary string of a value of one of `TEXT_KINDS`."""
     return value.decode("latin-1") if isinstance(value, bytes) else str(value)
 
 
 def number_of(kind: ObjectKind, value: object) -> int:
-    """Return the u64 that stands for a value of another kind."""
+    """Return the u64 of a value of a kind outside `TEXT_KINDS`."""
     if kind is ObjectKind.FLOAT:
         assert isinstance(value, float)
-        # −0.0 + 0.0 is 0.0.
+        # Adding 0.0 turns −0.0 into 0.0, so that equal values have equal numbers.
         return int.from_bytes(_float.pack(value + 0.0), "little")
     assert isinstance(value, int)
     return int(value) if kind is ObjectKind.BOOL else value + _BIAS
 
 
 def value_of(kind: ObjectKind, number: int) -> int | float | bool:
-    """Return the value behind a u64 of `number_of`."""
+    """Return the value that `number_of` encoded."""
     if kind is ObjectKind.FLOAT:
-        found: float = _float.unpack(number.to_bytes(8, "little"))[0]
-        return found
+        value: float = _float.unpack(number.to_bytes(8, "little"))[0]
+        return value
     return bool(number) if kind is ObjectKind.BOOL else number - _BIAS

@@ -1,10 +1,10 @@
-"""The fold that knows facts: what was asserted, what ended, and who is who.
+"""The facts projection: assertions, retractions, predicates and entities.
 
-Owns which events it handles, and the effects: *births* (a row per fact, its columns never change),
+Owns the list of handled events. Effects are *births* (a row per fact, whose columns never change),
 *repeats* (the same fact asserted again), their *evidence* and *assumptions*, *closings* (a
-retraction), and *acts* (what was said of predicates and entities, and oddities). What an event adds
-is `fact_fold`'s. Reading is `fact_table`'s, which also works out what follows from all of it, such
-as where a value of a functional predicate ends.
+retraction), and *acts* (declarations of predicates and entities, and oddities). Leaves out the
+effects of an event (`fact_fold`), and reading and inference, such as the end of a value of a
+functional predicate (`fact_table`).
 """
 
 from collections.abc import Sequence
@@ -39,11 +39,11 @@ _KINDS: Final[tuple[type[EventBody], ...]] = (
     UnsplitEntity,
 )
 FACT_EVENTS: Final = frozenset(kind.wire_name for kind in _KINDS)
-"""The wire names of the events that it folds."""
+"""The wire names of the handled events."""
 
 
 class FactsProjection(ScopedFold[FactColumns]):
-    """Folds assertions, retractions, and what is said of predicates and entities, into columns."""
+    """Folds assertions, retractions, and acts on predicates and entities into columns."""
 
     name: ClassVar[str] = "facts"
     version: ClassVar[int] = 1

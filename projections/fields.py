@@ -1,12 +1,13 @@
-"""The searched parts of a frame, and how they count.
+"""The searched fields of a frame, and their weights.
 
 A frame's tokens are those of its text (or ``search_text``), then of its title, then of its tags,
-in one row of positions; `FieldLengths` says where each part ends. A plain question asks all of
-them at once, and each occurrence counts as its field weighs (the simple BM25F of Robertson,
-Zaragoza and Taylor, 2004: weighted occurrences and lengths, then one saturation): as if a title
-that weighs 2 stood there twice.
+in a single sequence of positions; `FieldLengths` gives the end of each field. A plain query
+searches all fields, and each occurrence counts with the weight of its field (the simple BM25F of
+Robertson, Zaragoza and Taylor, 2004: weighted occurrences and lengths, then one saturation), as if
+a title of weight 2 occurred twice.
 
-``role`` and what else is exact are no fields but filters: they say which frames, never how well.
+Exact attributes such as ``role`` are filters, not fields: a filter selects frames and changes no
+score.
 """
 
 from dataclasses import dataclass
@@ -29,12 +30,12 @@ class Field(IntEnum):
 FIELD_COUNT: Final = len(Field)
 
 WEIGHTS: Final = {Field.TEXT: 1, Field.TITLE: 2, Field.TAGS: 2}
-"""How many times an occurrence counts; whole numbers, so that no sum depends on its order."""
+"""Weight of an occurrence; integers, so that no sum depends on the order of its terms."""
 
 
 @dataclass(frozen=True, slots=True)
 class FieldLengths:
-    """Tokens by row and field: ``total`` of all, and ``title`` and ``tags``, (rows,) each."""
+    """Token counts by row: of all fields, of the title and of the tags; (rows,) uint32 each."""
 
     total: U32
     title: U32
@@ -46,12 +47,13 @@ class FieldLengths:
         return FieldLengths(self.total[rows], self.title[rows], self.tags[rows])
 
     def are_plain(self) -> bool:
-        """Tell whether there is nothing but text."""
+        """Return whether all tokens are in the text field."""
         return not (self.title.any() or self.tags.any())
 
     def weighted(self) -> U32:
-        """Return the lengths as they count, (rows,)."""
-        title, tags = WEIGHTS[Field.TITLE] - 1, WEIGHTS[Field.TAGS] - 1
+        """Return the weighted lengths, (rows,) uint32."""
+        title = WEIGHTS[Field.TITLE] - 1
+        tags = WEIGHTS[Field.TAGS] - 1
         more = np.multiply(self.title, title, dtype=np.uint32)
         more += np.multiply(self.tags, tags, dtype=np.uint32)
         return np.add(self.total, more, dtype=np.uint32)
@@ -69,7 +71,7 @@ _FACTORS: Final = np.array([WEIGHTS[field] for field in Field], np.int64)
 def weigh(
     rows: Unsigned, counts: Unsigned, positions: Unsigned, lengths: FieldLengths
 ) -> I64 | Unsigned:
-    """Return what the occurrences of each posting add up to; ``counts`` where all are of text."""
+    """Return the weighted occurrences of each posting; ``counts`` if all tokens are text."""
     if lengths.are_plain():
         return counts
     token_rows = np.repeat(rows, counts)

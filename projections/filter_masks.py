@@ -1,8 +1,8 @@
-"""Masks: a filter made exact over the rows of frames, by postings and whole columns.
+"""Masks: exact evaluation of a filter over the rows of frames, by postings and whole columns.
 
-Owns the evaluation of `filters`; no Python runs a row. Cost: a column is one pass over the rows
-(1 ms per 1,000,000), a posting is a bisection and its matches; an order of strings, or a prefix,
-is one pass over the distinct strings of the field.
+Owns the evaluation of `filters`, without Python code per row. Cost: a column is a pass over the
+rows (1 ms per 1,000,000), a posting is a bisection and its matches; an ordered comparison of
+strings, or a prefix, is a pass over the distinct strings of the field.
 """
 
 from collections.abc import Iterable, Iterator
@@ -20,7 +20,7 @@ from .typed_values import ValueType, number_ranges, time_key
 
 _SCOPE = "scope."
 _BISECTION = 16
-"""Two bisections cost as much as passing over about this many keys in order."""
+"""Two bisections cost as much as a scan of about this many keys."""
 
 _NUMBERS = (ValueType.NUMBER, ValueType.LARGE, ValueType.LARGE_NEGATIVE)
 
@@ -34,7 +34,7 @@ class FilterMasks:
         self._count = count
 
     def mask(self, expression: Expression) -> Mask:
-        """Return which of the rows an expression lets pass."""
+        """Return a mask over the rows that match an expression."""
         match expression:
             case Every(parts):
                 return self._combined(np.logical_and, parts, start=True)
@@ -59,13 +59,13 @@ class FilterMasks:
             combine(mask, self.mask(part), out=mask)
         return mask
 
-    def _named(self, codes: U32, names: Names, wanted: Iterable[str]) -> Mask:
+    def _named(self, codes: U32, names: Names, accepted: Iterable[str]) -> Mask:
         passes = np.zeros(len(names) + 1, np.bool_)
-        passes[[code for name in wanted if (code := names.find(name)) is not None]] = True
+        passes[[code for name in accepted if (code := names.find(name)) is not None]] = True
         return passes[codes[: self._count]]
 
     def _scoped(self, test: Compared) -> Mask:
-        """Test each distinct scope once: the rows of its parts are the codes of scopes."""
+        """Test each distinct scope once: a row of ``scope_parts`` is the code of a scope."""
         parts = self._columns.scope_parts.view()
         passes = np.zeros(len(self._columns.scopes) + 1, np.bool_)
         unprefixed = Compared(test.field[len(_SCOPE) :], test.operator, test.type, test.value)
@@ -77,30 +77,30 @@ class FilterMasks:
         if time == "recorded":
             return _within(self._columns.recorded.view()[: self._count], start, end)
         columns = self._columns
-        made = made_times(
+        created = made_times(
             columns.created.view()[: self._count], columns.recorded.view()[: self._count]
         )
-        passing = _within(made, start, end)
+        passing = _within(created, start, end)
         if time == "created":
             return passing
         dates = self._attributes.find(DATE, ValueType.TIME)
         if dates:
             dated = self._marked(posting.rows for posting in dates)
-            low, high = (None if one is None else time_key(one) for one in (start, end))
+            low, high = (None if bound is None else time_key(bound) for bound in (start, end))
             inside = (posting.rows[_within(posting.keys, low, high)] for posting in dates)
             passing = np.where(dated, self._marked(inside), passing)
         return passing
 
-    def _marked(self, found: Iterable[U32]) -> Mask:
+    def _marked(self, parts: Iterable[U32]) -> Mask:
         mask = np.zeros(self._count, np.bool_)
-        for rows in found:
-            # Postings may know of rows that came later.
+        for rows in parts:
+            # Postings may include later rows.
             mask[rows[rows < self._count]] = True
         return mask
 
 
 def rows_of(attributes: AttributeView, test: Compared) -> Iterator[U32]:
-    """Yield the rows that have an attribute which compares so, in some order."""
+    """Yield the rows with an attribute that passes a test, in no order."""
     if test.operator == "exists":
         for kind in ValueType:
             yield from (posting.rows for posting in attributes.find(test.field, kind))
@@ -124,8 +124,8 @@ def _numbers(attributes: AttributeView, test: Compared) -> Iterator[U32]:
     same = {kind: key for kind, key, _ in number_ranges("=", value)}
     for kind in _NUMBERS:
         for posting in attributes.find(test.field, kind):
-            other = posting.keys != same[kind] if kind in same else slice(None)
-            yield posting.rows[other]
+            differs = posting.keys != same[kind] if kind in same else slice(None)
+            yield posting.rows[differs]
 
 
 def _strings(attributes: AttributeView, test: Compared) -> Iterator[U32]:
@@ -144,21 +144,21 @@ def _strings(attributes: AttributeView, test: Compared) -> Iterator[U32]:
         yield _with_keys(posting, codes)
 
 
-def _with_keys(posting: Posting, wanted: U64) -> U32:
-    """Return the rows of a posting that have one of the keys, which ascend."""
-    if not len(wanted):
+def _with_keys(posting: Posting, keys: U64) -> U32:
+    """Return the rows of a posting with a key among ``keys``, which ascend."""
+    if not len(keys):
         return posting.rows[:0]
-    if len(wanted) * _BISECTION < len(posting.keys):
-        starts = posting.keys.searchsorted(wanted)
-        counts = posting.keys.searchsorted(wanted, side="right") - starts
+    if len(keys) * _BISECTION < len(posting.keys):
+        starts = posting.keys.searchsorted(keys)
+        counts = posting.keys.searchsorted(keys, side="right") - starts
         return posting.rows[gather_ranges(starts, counts)]
-    places = wanted.searchsorted(posting.keys)
-    wanted_here: Mask = wanted.take(places, mode="clip") == posting.keys
-    return posting.rows[wanted_here]
+    places = keys.searchsorted(posting.keys)
+    matches: Mask = keys.take(places, mode="clip") == posting.keys
+    return posting.rows[matches]
 
 
 def _within(items: I64 | U64, start: int | None, end: int | None) -> Mask:
-    """Return which items lie in [start, end)."""
+    """Return a mask of the items in [start, end); None is unbounded."""
     if start is None:
         return np.ones(len(items), np.bool_) if end is None else np.asarray(items < end)
     return (

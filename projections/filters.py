@@ -1,23 +1,24 @@
-"""Filters: which frames a read is about, said once for search, recall, frames and timeline.
+"""Filters: which frames a read admits, the same for search, recall, frames and timeline.
 
-Owns `Filter`, a frozen expression over what was said of frames, and what it means. Leaves out
-evaluation: `filter_masks` turns one into an exact mask over the rows of `frames`.
+Owns `Filter`, a frozen expression over the attributes of frames, and its meaning. Leaves out
+evaluation: `filter_masks` turns a filter into an exact mask over the rows of `frames`.
 
-- ``tags``, ``labels``: the frame has all of them. ``|`` gives any of them.
-- ``kind``, ``role``, ``track``: one of the names given; a frame without one matches none.
-- ``uri_prefix``: the frame has a URI that starts so.
-- ``scope``: every name has this value.
-- ``metadata``: a value by itself is ``=``; else ``(operator, value)`` with ``=``, ``!=``, ``<``,
+- ``tags``, ``labels``: the frame has all of them. Combine filters with ``|`` for any of them.
+- ``kind``, ``role``, ``track``: the frame has one of the names; a frame without a name never
+  matches.
+- ``uri_prefix``: the frame has a URI with this prefix.
+- ``scope``: the scope has each name with this value.
+- ``metadata``: a plain value means ``=``; else ``(operator, value)`` with ``=``, ``!=``, ``<``,
   ``<=``, ``>``, ``>=``, ``in`` (a list of values) or ``exists`` (True or False). Values compare
-  within their own family: null, bool, number or string, numbers exactly, strings by code point;
-  True is not 1. A missing key, a value of another family, a list and a map match no comparison,
-  ``!=`` neither: "not 3, or nothing at all" is ``~Filter(metadata={"n": 3})``.
+  within their family: null, bool, number or string, numbers exactly, strings by code point; True
+  is not 1. A missing key, a value of another family, a list and a map match no comparison, not
+  even ``!=``: for "not 3, or absent" write ``~Filter(metadata={"n": 3})``.
 - ``created``, ``recorded``, ``content``: ``(start, end)`` with start ≤ time < end; None is open.
-  A frame without a time of creation counts as created when it was recorded. Its content times
-  are its content dates, else when it was created; one within the range is enough.
+  A frame without a time of creation counts as created when recorded. Content times are the content
+  dates, else the time of creation; a single time within the range is enough.
 
-What is given together must all hold; ``Filter()`` lets everything pass. Of a frame whose payload
-was erased nothing is known but when it was recorded.
+All parameters of a filter must hold; ``Filter()`` admits every frame. An erased frame has only its
+time of recording.
 """
 
 import math
@@ -44,7 +45,7 @@ _ORDERED: Final = ("<", "<=", ">", ">=")
 
 @dataclass(frozen=True, slots=True)
 class Named:
-    """The frame's kind or role is one of these."""
+    """The frame's kind or role is one of ``names``."""
 
     column: Literal["kind", "role"]
     names: tuple[str, ...]
@@ -52,10 +53,10 @@ class Named:
 
 @dataclass(frozen=True, slots=True)
 class Compared:
-    """A field of the frame, or of its scope, compares so with a value of a type.
+    """A field of the frame, or of its scope, compared with a value.
 
-    ``type`` is NULL, BOOL, NUMBER (of any size) or STRING, and tells True from 1. ``operator``
-    may also be ``prefix`` or ``exists``, whose value is None.
+    - ``type`` is NULL, BOOL, NUMBER (of any size) or STRING, and distinguishes True from 1.
+    - ``operator`` may also be ``prefix`` or ``exists``; ``exists`` has the value None.
     """
 
     field: str
@@ -75,14 +76,14 @@ class During:
 
 @dataclass(frozen=True, slots=True)
 class Every:
-    """All parts hold; without parts everything passes."""
+    """All parts hold; true without parts."""
 
     parts: tuple["Expression", ...]
 
 
 @dataclass(frozen=True, slots=True)
 class Either:
-    """One part holds at least; without parts nothing passes."""
+    """At least one part holds; false without parts."""
 
     parts: tuple["Expression", ...]
 
@@ -99,7 +100,7 @@ Expression: TypeAlias = Named | Compared | During | Every | Either | Negated
 
 @dataclass(frozen=True, slots=True, init=False)
 class Filter:
-    """Which frames a read is about; the module says what each part means.
+    """The frames that a read admits; all parameters must hold.
 
     Filters are values: they compare, hash, and combine with ``&``, ``|`` and ``~``.
 
@@ -108,16 +109,29 @@ class Filter:
     >>> (recent & ~notes).to_dict()["all"][1]
     {'field': 'metadata.year', 'operator': '>=', 'value': 2024}
 
+    Args:
+        tags: Tags that the frame must all have; default none.
+        labels: Labels that the frame must all have; default none.
+        kind: The kind of the frame, or a list of accepted kinds; default any.
+        role: The role of the frame, or a list of accepted roles; default any.
+        track: The track of the frame, or a list of accepted tracks; default any.
+        scope: Names and values that the frame's scope must contain; default any.
+        metadata: A value or ``(operator, value)`` for each metadata key; default any.
+        created: ``(start, end)`` for the time of creation, start included; default any.
+        recorded: ``(start, end)`` for the time of recording, start included; default any.
+        content: ``(start, end)`` that must contain a content time; default any.
+        uri_prefix: Prefix of the frame's URI; default any.
+
     Raises:
         InvalidInput: a value of the wrong type, an unknown operator, a time without a zone, a
-            range that ends before it starts.
+            range that ends before its start.
     """
 
     expression: Expression
     depth: int = field(compare=False, repr=False)
-    """At most so many levels of the expression stand within each other."""
+    """Upper bound of the nesting levels of the expression."""
     size: int = field(compare=False, repr=False)
-    """How many tests the expression has."""
+    """Number of tests in the expression."""
 
     def __init__(
         self,
@@ -145,7 +159,8 @@ class Filter:
         for name, value in _mapping("scope", scope):
             if not isinstance(value, str | int):
                 raise InvalidInput(
-                    f"The scope's {name!r} must be a string, a number or a bool",
+                    f"scope {name!r} must be a string, an integer or a bool, not "
+                    f"{type(value).__name__}",
                     remedy="Pass a str, int or bool.",
                 )
             parts.append(_equals(f"scope.{name}", value))
@@ -161,14 +176,14 @@ class Filter:
         object.__setattr__(self, "depth", PLAIN_DEPTH)
         object.__setattr__(self, "size", _checked_size(sum(map(_tests_of, parts))))
 
-    def __and__(self, other: "Filter") -> "Filter":
-        parts = (*_parts(self, Every), *_parts(other, Every))
+    def __and__(self, right: "Filter") -> "Filter":
+        parts = (*_parts(self, Every), *_parts(right, Every))
         joined = parts[0] if len(parts) == 1 else Every(parts)
-        return _filter(joined, _depth_of(Every, self, other), self.size + other.size)
+        return _filter(joined, _depth_of(Every, self, right), self.size + right.size)
 
-    def __or__(self, other: "Filter") -> "Filter":
-        parts = (*_parts(self, Either), *_parts(other, Either))
-        return _filter(Either(parts), _depth_of(Either, self, other), self.size + other.size)
+    def __or__(self, right: "Filter") -> "Filter":
+        parts = (*_parts(self, Either), *_parts(right, Either))
+        return _filter(Either(parts), _depth_of(Either, self, right), self.size + right.size)
 
     def __invert__(self) -> "Filter":
         inner = self.expression
@@ -182,27 +197,26 @@ class Filter:
 
 
 PLAIN_DEPTH: Final = 3
-"""Levels of what is given to one filter, at most: all of it, any of a list, a test."""
+"""Maximum levels of the parameters of a filter: conjunction, alternatives of a list, test."""
 
 DEPTH_MAX: Final = 100
-"""Most levels within each other: an expression is walked by recursion."""
-
+"""Maximum nesting levels: evaluation is recursive."""
 
 TESTS_MAX: Final = 10_000
-"""Most tests of a filter: each is a pass over the frames."""
+"""Maximum tests of a filter: each test is a pass over the frames."""
 
 
 def _checked_size(size: int) -> int:
     if size > TESTS_MAX:
         raise InvalidInput(
-            f"The filter has {size:,} tests; {TESTS_MAX:,} fit",
-            remedy="Ask with fewer values at a time.",
+            f"The filter has {size:,} tests; the limit is {TESTS_MAX:,}",
+            remedy="Pass fewer values to a filter.",
         )
     return size
 
 
 def _tests_of(expression: Expression) -> int:
-    """Return how many tests are in what a caller gave to one filter."""
+    """Return the number of tests in a part of a new filter."""
     match expression:
         case Every(parts) | Either(parts):
             return sum(map(_tests_of, parts))
@@ -215,28 +229,28 @@ def _tests_of(expression: Expression) -> int:
 def _filter(expression: Expression, depth: int, size: int) -> Filter:
     if depth > DEPTH_MAX:
         raise InvalidInput(
-            f"The filter has more than {DEPTH_MAX} levels within each other",
-            remedy="Combine fewer; of the same kind, & and | take any number.",
+            f"The filter has more than {DEPTH_MAX} nested levels",
+            remedy="Combine fewer filters; a chain of only & or only | is a single level.",
         )
-    made = Filter()
-    object.__setattr__(made, "expression", expression)
-    object.__setattr__(made, "depth", depth)
-    object.__setattr__(made, "size", _checked_size(size))
-    return made
+    combined = Filter()
+    object.__setattr__(combined, "expression", expression)
+    object.__setattr__(combined, "depth", depth)
+    object.__setattr__(combined, "size", _checked_size(size))
+    return combined
 
 
 def _depth_of(kind: type[Every] | type[Either], *filters: Filter) -> int:
-    """Return the levels of filters joined so; one that is joined so already is taken apart."""
-    return 1 + max(one.depth - isinstance(one.expression, kind) for one in filters)
+    """Return the levels of joined filters; a part of the same kind merges into the result."""
+    return 1 + max(part.depth - isinstance(part.expression, kind) for part in filters)
 
 
-def _parts(one: object, kind: type[Every] | type[Either]) -> tuple[Expression, ...]:
-    if not isinstance(one, Filter):
+def _parts(operand: object, kind: type[Every] | type[Either]) -> tuple[Expression, ...]:
+    if not isinstance(operand, Filter):
         raise InvalidInput(
-            f"A Filter cannot be combined with a {type(one).__name__}",
+            f"A Filter combines only with a Filter, not {type(operand).__name__}",
             remedy="Combine it with another cerata.Filter.",
         )
-    expression = one.expression
+    expression = operand.expression
     return expression.parts if isinstance(expression, kind) else (expression,)
 
 
@@ -244,7 +258,7 @@ def _either(parts: Sequence[Expression]) -> Expression:
     return parts[0] if len(parts) == 1 else Either(tuple(parts))
 
 
-# --- what a caller says ------------------------------------------------------------------------
+# --- parsing of parameters ---------------------------------------------------------------------
 
 
 def _string(name: str, value: object) -> str:
@@ -263,19 +277,25 @@ def _string(name: str, value: object) -> str:
 
 def _strings(name: str, values: Collection[str]) -> list[str]:
     if isinstance(values, str):
-        raise InvalidInput(f"{name} is one string", remedy=f"Write {name}=[{values!r}].")
+        raise InvalidInput(
+            f"{name} must be a list of strings, not one string",
+            remedy=f"Write {name}=[{values!r}].",
+        )
     if not isinstance(values, Collection):
         raise InvalidInput(
             f"{name} must be a list of strings, not {type(values).__name__}",
             remedy="Pass a list of strings.",
         )
-    return [_string(f"each of {name}", value) for value in values]
+    return [_string(f"each item of {name}", value) for value in values]
 
 
 def _names(name: str, values: str | Collection[str]) -> tuple[str, ...]:
     names = [_string(name, values)] if isinstance(values, str) else _strings(name, values)
     if not names:
-        raise InvalidInput(f"{name} is empty, so nothing could match", remedy="Leave it out.")
+        raise InvalidInput(
+            f"{name} must not be empty, because no frame would match",
+            remedy=f"Omit {name} to admit every frame.",
+        )
     return tuple(names)
 
 
@@ -286,7 +306,7 @@ def _mapping(name: str, values: Mapping[str, object] | None) -> list[tuple[str, 
         raise InvalidInput(
             f"{name} must be a mapping, not {type(values).__name__}", remedy="Pass a dict."
         )
-    return [(_string(f"each name of {name}", key), value) for key, value in values.items()]
+    return [(_string(f"each key of {name}", key), value) for key, value in values.items()]
 
 
 def _metadata(name: str, test: object) -> Expression:
@@ -296,30 +316,32 @@ def _metadata(name: str, test: object) -> Expression:
     pair = cast("tuple[object, ...]", test)
     if len(pair) != 2 or pair[0] not in OPERATORS:
         raise InvalidInput(
-            f"The test of metadata {name!r} is {shown(cast('object', test))}",
-            remedy=f"Write a value, or (operator, value) with one of {', '.join(OPERATORS)}.",
+            f"metadata {name!r} must be a value or (operator, value), not "
+            f"{shown(cast('object', test))}",
+            remedy=f"Pass a value, or (operator, value) with one of {', '.join(OPERATORS)}.",
         )
-    operator, value = str(pair[0]), pair[1]
+    operator = str(pair[0])
+    value = pair[1]
     if operator == "exists":
         if not isinstance(value, bool):
             raise InvalidInput(
-                f"The test of metadata {name!r} is neither exists True nor False",
-                remedy="Write ('exists', True) or ('exists', False).",
+                f"'exists' of metadata {name!r} must be True or False, not {shown(value)}",
+                remedy="Pass ('exists', True) or ('exists', False).",
             )
-        there = Compared(field, "exists", ValueType.NULL, None)
-        return there if value else Negated(there)
+        exists = Compared(field, "exists", ValueType.NULL, None)
+        return exists if value else Negated(exists)
     if operator == "in":
         if isinstance(value, str) or not isinstance(value, Collection):
             raise InvalidInput(
                 f"'in' of metadata {name!r} takes a list of values, not {shown(value)}",
-                remedy="Write ('in', [value, …]).",
+                remedy="Pass ('in', [value, …]).",
             )
-        return _either([_equals(field, one) for one in cast("Collection[object]", value)])
+        return _either([_equals(field, choice) for choice in cast("Collection[object]", value)])
     compared = _compared(field, operator, value)
     if operator in _ORDERED and compared.type in (ValueType.NULL, ValueType.BOOL):
         raise InvalidInput(
             f"{value!r} of metadata {name!r} has no order",
-            remedy="Compare it with = or !=, or give a number or a string.",
+            remedy="Compare with = or !=, or pass a number or a string.",
         )
     return compared
 
@@ -339,7 +361,7 @@ def _compared(field: str, operator: str, value: object) -> Compared:
         return Compared(field, operator, ValueType.NUMBER, value)
     raise InvalidInput(
         f"{field} cannot be compared with {shown(value)}",
-        remedy="Give a string, a finite number, a bool or None; of a time its ISO string.",
+        remedy="Pass a string, a finite number, a bool or None; for a time, its ISO string.",
     )
 
 
@@ -348,19 +370,19 @@ def _during(time: TimeName, span: object) -> During:
     pair = cast("Sequence[object]", span) if is_pair else ()
     if len(pair) != 2:
         raise InvalidInput(
-            f"{time} is {shown(span)}",
-            remedy="Give (start, end); None leaves an end open.",
+            f"{time} must be (start, end), not {shown(span)}",
+            remedy="Pass (start, end); None leaves an end open.",
         )
-    start, end = (None if one is None else to_microseconds(cast("Time", one)) for one in pair)
+    start, end = (None if bound is None else to_microseconds(cast("Time", bound)) for bound in pair)
     if start is not None and end is not None and end < start:
         raise InvalidInput(
-            f"{time} ends at {pair[1]} before it starts at {pair[0]}",
+            f"{time} ends at {pair[1]}, before its start at {pair[0]}",
             remedy="Pass (start, end) in this order.",
         )
     return During(time, start, end)
 
 
-# --- as plain values -----------------------------------------------------------------------------
+# --- plain values --------------------------------------------------------------------------------
 
 
 def _plain(expression: Expression) -> dict[str, JsonValue]:

@@ -1,7 +1,7 @@
-"""Strings by their folded name: which of them are one name, as names are compared.
+"""Strings by folded name: the strings that are equal under the comparison of names.
 
-Owns the index from a folded name to the codes of strings. It is derived when first asked for: about
-1 us for each string that came since.
+Owns the index from a folded name to the codes of strings. A lookup first indexes new strings, at
+about 1 us each.
 """
 
 import threading
@@ -14,13 +14,13 @@ from .strings import Strings
 from .text import folded_name, words
 
 _NAME_SIZE_MAX = 200
-"""Bytes of UTF-8 above which a string is no name that anybody would write in a question."""
+"""Maximum UTF-8 bytes of an indexed name; queries contain no longer names."""
 
 _BATCH = 4096
 
 
 class FoldedNames:
-    """Finds strings by their folded name. Any thread may ask, while one adds strings."""
+    """Finds strings by folded name. Any thread may search while another adds strings."""
 
     def __init__(self, strings: Strings) -> None:
         self._strings = strings
@@ -29,13 +29,13 @@ class FoldedNames:
         self._lock = threading.RLock()
 
     def find(self, folded: str) -> list[int]:
-        """Return the codes of the strings whose folded name this is, ascending."""
+        """Return the codes of the strings with a folded name, ascending."""
         with self._lock:
             while (first := len(self._hashes)) < len(self._strings):
                 self._add(first + 1, min(first + _BATCH, len(self._strings)))
         rows = self._index.find(self._hashes.view(), hash_bytes64(folded.encode()))
-        found = (row + 1 for row in rows)
-        return [code for code in found if folded_name(self._strings.text(code)) == folded]
+        codes = (row + 1 for row in rows)
+        return [code for code in codes if folded_name(self._strings.text(code)) == folded]
 
     def _add(self, first: int, last: int) -> None:
         hashes = hashes64(
@@ -44,11 +44,11 @@ class FoldedNames:
                 for name in self._strings.all_utf8(first, last)
             ]
         )
-        # Unless a signal handler of this thread asked meanwhile, and added them.
+        # A signal handler on this thread may have searched, and added the same strings.
         if len(self._hashes) == first - 1:
             self._hashes.extend(hashes)
 
     @property
     def size_bytes(self) -> int:
-        """Memory held."""
+        """Memory used."""
         return self._hashes.size_bytes + self._index.size_bytes

@@ -1,8 +1,8 @@
-"""The columns of frames: births, attributes, embeddings, closings, oddities, and what they imply.
+"""The columns of frames: births, attributes, embeddings, closings, oddities, and derived columns.
 
-Owns the effect columns in order of seq, their place in digests and chunks, and the derived links
-(row to closing, and `frame_links`), which are rebuilt from the effects at load and are in
-neither. The fold in `frames` decides what to append; `frame_table` answers questions.
+Owns the effect columns in order of seq, their place in digests and chunks, and the derived columns
+(row to closing, and `frame_links`), which are in neither and are rebuilt from the effects at load.
+Leaves out the choice of effects (`frames`) and queries (`frame_table`).
 """
 
 from enum import IntEnum
@@ -34,38 +34,38 @@ from .tables import LoadedRows, Table
 from .timeline import TimelineIndex
 
 NO_INDEX: Final = -1
-"""In a column of chunk indices and counts: none given. On disk: never renumber."""
+"""In a column of chunk indices and counts: absent. On disk: never renumber."""
 
 
 class ClosingKind(IntEnum):
-    """How a frame stopped being current. On disk: never renumber."""
+    """How a frame was closed. On disk: never renumber."""
 
     DELETE = 1
     SUPERSEDE = 2
     WITH_DELETED = 3
-    """A frame above it was deleted."""
+    """An ancestor was deleted."""
     WITH_SUPERSEDED = 4
-    """A frame above it was superseded."""
+    """An ancestor was superseded."""
 
 
 class Oddity(IntEnum):
-    """What the fold met and passed over. On disk: never renumber."""
+    """An anomaly that the fold counted and skipped. On disk: never renumber."""
 
     ERASED = 1
-    """The payload is gone, so what it said is unknown."""
+    """The payload was erased."""
     UNKNOWN_REFERENCE = 2
-    """It names something that is not an earlier frame."""
+    """The event names an id that is no earlier frame."""
     ALREADY_CLOSED = 3
-    """It closes what was closed before."""
+    """The event closes a closed frame."""
     CYCLE = 4
-    """It supersedes a frame by itself, or by one that the frame took the place of."""
+    """The event supersedes a frame by itself, or by a frame that this frame replaced."""
     OUT_OF_RANGE = 5
-    """It has a number that no column holds; it counts as not given."""
+    """A number is beyond the range of its column, and counts as absent."""
     UNREAD = 6
-    """Its body is of a later version, or cannot be decoded, so that it changes nothing."""
+    """The body has a later version, or cannot be decoded; a putFrame then counts as erased."""
 
 
-# Bits of the flags column, plain numbers because `|` on an IntFlag takes 1 us. On disk: never
+# Bits of the flags column; plain integers, because `|` on an IntFlag takes 1 us. On disk: never
 # renumber.
 FLAG_ERASED: Final = 1
 FLAG_TEXT: Final = 2
@@ -79,18 +79,26 @@ class FrameColumns:
 
     - Row r of all birth columns is one putFrame; ``seq`` ascends with r.
     - Closings are in order of seq; a row is closed at most once, after its birth, and the chain
-      of frames in each other's place never comes back to where it was.
-    - Derived columns have a row each; an item is written once, and what is written names a later
-      row or closing, which a reader of an earlier state passes over.
+      of replacements has no cycle.
+    - Derived columns have an item per row, written once. The value names a later row or closing,
+      which a reader of an earlier state ignores.
     """
 
     def __init__(self) -> None:
-        self.kinds, self.roles, self.scopes = Names(), Names(), Names()
-        self.seq, self.recorded, self.created = (Column(np.int64) for _ in range(3))
-        self.kind, self.role, self.scope = (Column(np.uint32) for _ in range(3))
+        self.kinds = Names()
+        self.roles = Names()
+        self.scopes = Names()
+        self.seq = Column(np.int64)
+        self.recorded = Column(np.int64)
+        self.created = Column(np.int64)
+        self.kind = Column(np.uint32)
+        self.role = Column(np.uint32)
+        self.scope = Column(np.uint32)
         self.parent = Column(np.int64)
-        self.chunk_index, self.chunk_count = Column(np.int32), Column(np.int32)
-        self.content, self.content_low = Column(np.uint64), Column(np.uint64)
+        self.chunk_index = Column(np.int32)
+        self.chunk_count = Column(np.int32)
+        self.content = Column(np.uint64)
+        self.content_low = Column(np.uint64)
         self.flags = Column(np.uint8)
         self.births = Table(
             "births",
@@ -111,15 +119,18 @@ class FrameColumns:
         self.attributes = Attributes()
         # Derived: the names and values of each scope; a row is its code.
         self.scope_parts = Attributes()
-        # A row for each frame and space that it has, or came to have, an embedding in.
+        # A row for each embedding that an event gave to a frame, in a space.
         self.spaces = Names()
         self.embedding_seq = Column(np.int64)
-        self.embedding_row, self.embedding_space = Column(np.uint32), Column(np.uint32)
+        self.embedding_row = Column(np.uint32)
+        self.embedding_space = Column(np.uint32)
         self.embeddings = Table(
             "embeddings", seq=self.embedding_seq, row=self.embedding_row, space=self.embedding_space
         )
-        self.closing_seq, self.closing_by = Column(np.int64), Column(np.int64)
-        self.closing_row, self.closing_kind = Column(np.uint32), Column(np.uint8)
+        self.closing_seq = Column(np.int64)
+        self.closing_by = Column(np.int64)
+        self.closing_row = Column(np.uint32)
+        self.closing_kind = Column(np.uint8)
         self.closings = Table(
             "closings",
             seq=self.closing_seq,
@@ -127,33 +138,35 @@ class FrameColumns:
             kind=self.closing_kind,
             by=self.closing_by,
         )
-        self.oddity_seq, self.oddity_kind = Column(np.int64), Column(np.uint8)
+        self.oddity_seq = Column(np.int64)
+        self.oddity_kind = Column(np.uint8)
         self.oddities = Table("oddities", seq=self.oddity_seq, kind=self.oddity_kind)
-        # Of a batch that is being folded, to be kept in order of seq.
+        # Collected during the fold of a batch; `keep_batch` appends them in order of seq.
         self._notes: list[tuple[int, Oddity]] = []
         self._embedded: list[tuple[int, int, str]] = []
         # Derived.
         self.links = ChildLinks()
         self.closed_at = ClosedRows()
-        self.content_index, self.replaced_index = HashIndex(), HashIndex()
+        self.content_index = HashIndex()
+        self.replaced_index = HashIndex()
         self.timeline = TimelineIndex()
 
     # --- appending -------------------------------------------------------------------------------
 
     def bear(self, *births: npt.ArrayLike) -> None:
         """Append births, the columns of `births` in order, and link them to their parents."""
-        known = len(self.seq)
+        count_before = len(self.seq)
         self.births.extend(*births)
         self.attributes.settle()
         self.scope_parts.settle()
-        for seq in self._link(len(self.seq) - known):
+        for seq in self._link(len(self.seq) - count_before):
             self.note(seq, Oddity.UNKNOWN_REFERENCE)
 
     def scope_code(self, scope: Scope, seq: int) -> int:
         """Return the code of a scope."""
-        known = len(self.scopes)
+        count_before = len(self.scopes)
         code = self.scopes.code(scope_text(scope), seq)
-        if code > known:
+        if code > count_before:
             self._split_scope(code, seq, scope)
         return code
 
@@ -162,23 +175,23 @@ class FrameColumns:
             self.scope_parts.add_value(code, seq, name, value)
 
     def embed(self, row: int, seq: int, space: str) -> None:
-        """Remember until `keep_batch` that event ``seq`` gave a row an embedding in a space."""
+        """Collect, for `keep_batch`, the embedding in a space that event ``seq`` gave a row."""
         self._embedded.append((seq, row, space))
 
     def note(self, seq: int, oddity: Oddity) -> None:
-        """Remember an oddity of event ``seq`` until `keep_batch`."""
+        """Collect an oddity of event ``seq`` for `keep_batch`."""
         self._notes.append((seq, oddity))
 
     def keep_batch(self) -> None:
-        """Append oddities and embeddings in order of seq: births were folded before the rest."""
-        # Stable: an event's own stay in their order.
+        """Append oddities and embeddings in order of seq; the fold takes births first."""
+        # The sort is stable: the oddities of an event stay in order.
         if self._notes:
             self._notes.sort(key=itemgetter(0))
             self.oddities.append(self._notes)
             self._notes.clear()
         if self._embedded:
             self._embedded.sort(key=itemgetter(0))
-            # Only now, since spaces are numbered by the event that names them first.
+            # After the sort, because spaces are numbered in order of first use.
             codes = [self.spaces.code(space, seq) for seq, _, space in self._embedded]
             self.embeddings.extend(
                 [seq for seq, _, _ in self._embedded], [row for _, row, _ in self._embedded], codes
@@ -186,17 +199,17 @@ class FrameColumns:
             self._embedded.clear()
 
     def close(self, row: int, seq: int, kind: ClosingKind, by: int) -> None:
-        """Append a closing of an open row; ``by`` is the frame in its place, or 0."""
+        """Append a closing of an open row; ``by`` is the replacement frame, or 0."""
         self.closed_at.set_once(row, len(self.closing_seq))
         self.closings.append([(seq, row, kind, by)])
 
     def _link(self, count: int) -> list[int]:
-        """Derive what the last ``count`` rows imply; return the seqs whose parent is none."""
+        """Extend the derived columns by ``count`` rows; return the seqs with an unknown parent."""
         self.closed_at.open(count)
         seqs = self.seq.view()
         return self.links.extend(seqs, self.parent.view()[len(seqs) - count :])
 
-    # --- what the fold asks ----------------------------------------------------------------------
+    # --- lookups ---------------------------------------------------------------------------------
 
     def row_of(self, frame: int, before: int) -> int | None:
         """Return the row of a frame that was put before event ``before``, or None."""
@@ -207,14 +220,14 @@ class FrameColumns:
         return row if row < len(seqs) and seqs[row] == frame else None
 
     def rows_before(self, seq: int) -> int:
-        """Return how many frames were put before event ``seq``."""
+        """Return the count of frames put before event ``seq``."""
         return rows_up_to(self.seq.view(), seq - 1)
 
     def is_closed(self, row: int) -> bool:
         return self.closed_at.is_closed(row)
 
     def replacements(self, row: int, before: int) -> dict[int, None]:
-        """Return a row, the row that took its place, the one that took that one's, and so on."""
+        """Return a row and its successive replacements, in order, as keys."""
         chain: dict[int, None] = {}
         closing_by = self.closing_by.view()
         following: int | None = row
@@ -243,9 +256,9 @@ class FrameColumns:
         return {**effects, **self.attributes.effects(rows, after, through)}
 
     def kept(self) -> list[Kept]:
-        """Return the things that the fold appends to, but no derived columns."""
+        """Return the collections that the fold appends to, without derived columns."""
         tables = [items for table in self._tables for items in table.kept()]
-        names = [items for _, one in self._names() for items in one.kept()]
+        names = [items for _, dictionary in self._names() for items in dictionary.kept()]
         return [*tables, *names, *self.attributes.kept()]
 
     def derived(self, after: int, through: int) -> dict[str, AnyColumn]:
@@ -253,7 +266,7 @@ class FrameColumns:
         return {"strings.hashes": self.attributes.strings.hashes(after, through)}
 
     def load(self, columns: Columns, after: int, through: int) -> None:
-        """Append the effects in a chunk. Raises `Corrupt`, and then changes nothing."""
+        """Append the effects in a chunk. Raises `Corrupt` before any change."""
         births, embeddings, closings, oddities = tables = [
             table.read(columns, after, through) for table in self._tables
         ]
@@ -261,17 +274,17 @@ class FrameColumns:
         coded = (births["kind"], births["role"], births["scope"], embeddings["space"])
         for (prefix, names), new, codes in zip(self._names(), loaded, coded, strict=True):
             limit = len(names) + len(new.texts)
-            require(not len(codes) or int(codes.max()) <= limit, f"{prefix} has no such code")
+            require(not len(codes) or int(codes.max()) <= limit, f"a code of {prefix} is unknown")
         rows = len(self.seq), len(self.seq) + len(births["seq"])
         self._check_embeddings(births["seq"], embeddings)
         self.closed_at.check(self.seq.view(), births["seq"], closings["seq"], closings["row"])
         kinds = closings["kind"]
         is_kind = not len(kinds) or (int(kinds.min()) >= 1 and int(kinds.max()) <= 4)
-        require(is_kind, "a closing has no such kind")
+        require(is_kind, "a closing has an unknown kind")
         require(
             not len(oddities["seq"])
             or 1 <= int(oddities["kind"].min()) <= int(oddities["kind"].max()) <= max(Oddity),
-            "an oddity has no such kind",
+            "an oddity has an unknown kind",
         )
         attributes = self.attributes.read(columns, rows, after, through)
         scopes = [read_scope(text) for text in loaded[2].texts]
@@ -283,17 +296,19 @@ class FrameColumns:
         for table, rows_of in zip(self._tables, tables, strict=True):
             table.load(rows_of)
         self.attributes.load(attributes)
-        # The parents that are unknown are among the oddities loaded above.
+        # The oddities loaded above include the unknown parents.
         self._link(len(births["seq"]))
         closed = closings["row"]
         self.closed_at.close(closed, len(self.closing_seq) - len(closed))
 
     def _check_embeddings(self, seqs: AnyColumn, embeddings: LoadedRows) -> None:
-        """Raise `Corrupt` unless each embedding is of a row born by then, in a named space."""
-        when, rows, spaces = embeddings["seq"], embeddings["row"], embeddings["space"]
+        """Raise `Corrupt` unless each embedding has a row born by then, and a space."""
+        when = embeddings["seq"]
+        rows = embeddings["row"]
+        spaces = embeddings["space"]
         if len(rows):
             born = concatenate([self.seq.view(), seqs.astype(np.int64)], np.int64)
-            require(int(rows.max()) < len(born), "an embedding names a row that is not there")
+            require(int(rows.max()) < len(born), "an embedding names a row that does not exist")
             require(bool((born[rows] <= when).all()), "an embedding comes before its frame")
             require(int(spaces.min()) > 0, "an embedding has no space")
 
@@ -307,8 +322,8 @@ class FrameColumns:
 
     @property
     def size_bytes(self) -> int:
-        """Memory held by the columns and indexes, names left out."""
-        held = sum(table.size_bytes for table in self._tables) + self.closed_at.size_bytes
+        """Memory used by the columns and indexes, without names."""
+        size = sum(table.size_bytes for table in self._tables) + self.closed_at.size_bytes
         derived = (
             self.links,
             self.attributes,
@@ -316,4 +331,4 @@ class FrameColumns:
             self.replaced_index,
             self.timeline,
         )
-        return held + sum(one.size_bytes for one in derived)
+        return size + sum(part.size_bytes for part in derived)

@@ -1,7 +1,7 @@
-"""Links from a frame to the frames below it, derived from their parents.
+"""Links from a frame to its children, derived from their parents.
 
-Owns three columns of rows that thread every frame's children into a chain, in order of row. They
-are rebuilt when a chunk is loaded, and are in no digest.
+Owns three columns that link the children of each frame into a list, in order of row. Loading a
+chunk rebuilds the columns; no digest contains them.
 """
 
 from collections.abc import Collection, Iterator
@@ -12,19 +12,20 @@ from .columns import I64, NO_ROW, Column, concatenate
 
 
 class ChildLinks:
-    """Chains of children.
+    """Linked lists of children.
 
     - An item is written once, and names a later row, which a reader of an earlier state ignores.
     """
 
     def __init__(self) -> None:
-        self.first_child, self.next_sibling = Column(np.uint32), Column(np.uint32)
+        self.first_child = Column(np.uint32)
+        self.next_sibling = Column(np.uint32)
         self._last_child = Column(np.uint32)
 
     def extend(self, seqs: I64, parents: I64) -> list[int]:
-        """Link the newest rows to their parents; return the seqs whose parent is none.
+        """Link the newest rows to their parents; return the seqs with an unknown parent.
 
-        ``seqs`` are those of all rows, ``parents`` the seqs that the newest name, or 0.
+        ``seqs`` has an item per row, ``parents`` an item per new row: the parent's seq, or 0.
         """
         start = len(seqs) - len(parents)
         for column in (self.first_child, self.next_sibling, self._last_child):
@@ -32,20 +33,21 @@ class ChildLinks:
         children = np.flatnonzero(parents)
         if not len(children):
             return []
-        wanted = parents[children]
-        rows = np.searchsorted(seqs, wanted)
-        known = rows < children + start
-        known[known] = seqs[rows[known]] == wanted[known]
-        self._chain((children + start)[known], rows[known])
-        unknown: list[int] = seqs[start:][children[~known]].tolist()
+        targets = parents[children]
+        rows = np.searchsorted(seqs, targets)
+        exists = rows < children + start
+        exists[exists] = seqs[rows[exists]] == targets[exists]
+        self._chain((children + start)[exists], rows[exists])
+        unknown: list[int] = seqs[start:][children[~exists]].tolist()
         return unknown
 
     def _chain(self, children: I64, parents: I64) -> None:
-        """Append each child (ascending rows) to the chain of its parent."""
+        """Append each child (ascending rows) to the list of its parent."""
         if not len(children):
             return
         order = np.argsort(parents, kind="stable")
-        children, parents = children[order], parents[order]
+        children = children[order]
+        parents = parents[order]
         same = parents[1:] == parents[:-1]
         self.next_sibling.set_once(children[:-1][same], children[1:][same])
         heads = concatenate([np.ones(1, np.bool_), ~same], np.bool_)
@@ -57,11 +59,12 @@ class ChildLinks:
         self._last_child.set_once(parents[tails], children[tails])
 
     def below(self, row: int, limit: int, *, but: Collection[int]) -> Iterator[int]:
-        """Yield the rows below one and before ``limit``, parents first.
+        """Yield the descendants of a row, before row ``limit``, parents first.
 
-        The rows ``but`` and what is below them are left out.
+        Skips the rows ``but`` and their descendants.
         """
-        first, following = self.first_child.view(), self.next_sibling.view()
+        first = self.first_child.view()
+        following = self.next_sibling.view()
         pending = [row]
         while pending:
             child = int(first[pending.pop()])
@@ -73,5 +76,5 @@ class ChildLinks:
 
     @property
     def size_bytes(self) -> int:
-        """Memory held by the columns."""
+        """Memory used by the columns."""
         return sum(c.size_bytes for c in (self.first_child, self.next_sibling, self._last_child))

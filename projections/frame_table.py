@@ -1,9 +1,9 @@
 """Frames as of any event: the reader over the columns that `frames` folds.
 
-Owns questions about what there is and what was current at seq n. Every method takes n, at most
-the snapshot's ``seq``; the answer is that of a store that stopped at n.
+Owns queries for the frames that exist, or are current, at seq n. Methods take n, at most the
+snapshot's ``seq``; the answer equals that of a store that stopped at n.
 
-What a read admits is a mask over the rows at n. Masks combine with ``&``::
+A mask over the rows at n selects the frames that a read admits. Masks combine with ``&``::
 
     among = frames.alive(n) & frames.mask(Filter(tags=["decision"]), n)
     page = frames.timeline(n).page(among=among)
@@ -41,7 +41,7 @@ from .typed_values import ValueType, key_time
 
 @dataclass(frozen=True, slots=True)
 class Closing:
-    """How and when a frame stopped being current; ``by`` is the frame in its place, if any."""
+    """How and when a frame was closed; ``by`` is the replacement frame, if any."""
 
     seq: int
     kind: ClosingKind
@@ -49,13 +49,13 @@ class Closing:
 
     @property
     def superseded_by(self) -> int | None:
-        """The frame that took its place, or None for a deletion."""
+        """The replacement frame, or None for a deletion."""
         return self.by
 
 
 @dataclass(frozen=True, slots=True)
 class FrameRow:
-    """What the columns hold of one frame; the rest is read from its event."""
+    """The part of a frame that the columns store; the rest is in the event."""
 
     frame: int
     recorded: int
@@ -78,7 +78,7 @@ class FrameRow:
 
 
 class Frames:
-    """Reads frames at any n up to ``seq``. Immutable: any thread may use it while the fold goes on.
+    """Reads frames at any n up to ``seq``. Immutable, for any thread, also during a fold.
 
     - Rows are in order of frame id; a mask or column over "rows at n" has `rows_at(n)` items.
     """
@@ -115,24 +115,25 @@ class Frames:
     # --- rows ------------------------------------------------------------------------------------
 
     def rows_at(self, n: int) -> int:
-        """Return how many frames were put by event n."""
+        """Return the count of frames put by event n."""
         return rows_up_to(self.ids, n)
 
     def row_of(self, frame: int) -> int | None:
-        """Return the row of a frame, or None; it is in the state at n if below `rows_at(n)`."""
+        """Return the row of a frame, or None; a row below `rows_at(n)` exists at n."""
         row = int(np.searchsorted(self.ids, frame))
         return row if row < len(self.ids) and self.ids[row] == frame else None
 
     def alive(
         self, n: int, *, include_superseded: bool = False, include_deleted: bool = False
     ) -> Mask:
-        """Return a mask over the rows at n of what was current then; about 0.1 ms per 100,000.
+        """Return a mask over the rows at n of current frames; about 0.1 ms per 100,000.
 
-        On request it also has what had been superseded, or deleted, with what went along.
+        ``include_superseded`` and ``include_deleted`` admit frames closed so, with descendants.
         """
         alive = np.ones(self.rows_at(n), np.bool_)
         end = rows_up_to(self._closing_seq, n)
-        rows, kinds = self._closing_row[:end], self._closing_kind[:end]
+        rows = self._closing_row[:end]
+        kinds = self._closing_kind[:end]
         if include_superseded or include_deleted:
             deleted = (kinds == ClosingKind.DELETE) | (kinds == ClosingKind.WITH_DELETED)
             rows = rows[(~deleted & (not include_superseded)) | (deleted & (not include_deleted))]
@@ -141,63 +142,64 @@ class Frames:
 
     def _is_open(self, row: int, n: int) -> bool:
         closing = int(self._closed_at[row])
-        # A closing that this snapshot does not hold is one of a later event.
+        # An index beyond this snapshot's closings belongs to a later event.
         return closing >= len(self._closing_seq) or int(self._closing_seq[closing]) > n
 
     def chunk_index(self, frame: int) -> int | None:
-        """Return which part of its document a frame is, or None if it is none; one column."""
+        """Return the chunk index of a frame, or None for no chunk; reads a single column."""
         row = self.row_of(frame)
-        return None if row is None else _given(int(self._chunk_index[row]), NO_INDEX)
+        return None if row is None else _optional(int(self._chunk_index[row]), NO_INDEX)
 
     def parent(self, frame: int) -> int | None:
-        """Return the frame that one was put directly below, or None; one column."""
+        """Return the parent of a frame, or None; reads a single column."""
         row = self.row_of(frame)
-        return None if row is None else _given(int(self._parent[row]), 0)
+        return None if row is None else _optional(int(self._parent[row]), 0)
 
     def frame(self, frame: int) -> FrameRow | None:
-        """Return what the columns hold of a frame, or None if there is none."""
+        """Return the stored columns of a frame, or None if no such frame exists."""
         row = self.row_of(frame)
         if row is None:
             return None
-        columns, flags = self._columns, int(self._flags[row])
+        columns = self._columns
+        flags = int(self._flags[row])
         scope = columns.scopes.text(int(self._scope[row]))
-        said = _Said(self._attributes, row)
+        values = _AttributeValues(self._attributes, row)
         return FrameRow(
             frame=frame,
             recorded=int(self._recorded[row]),
-            created=_given(int(self._created[row]), NO_TIME),
+            created=_optional(int(self._created[row]), NO_TIME),
             kind=columns.kinds.text(int(self._kind[row])),
             role=columns.roles.text(int(self._role[row])),
             scope=None if scope is None else read_scope(scope),
-            parent=_given(int(self._parent[row]), 0),
-            chunk_index=_given(int(self._chunk_index[row]), NO_INDEX),
-            chunk_count=_given(int(self._chunk_count[row]), NO_INDEX),
-            uri=said.text(attributes.URI),
-            title=said.text(attributes.TITLE),
-            track=said.text(attributes.TRACK),
-            tags=said.texts(attributes.TAG),
-            labels=said.texts(attributes.LABEL),
-            content_dates=said.dates(),
+            parent=_optional(int(self._parent[row]), 0),
+            chunk_index=_optional(int(self._chunk_index[row]), NO_INDEX),
+            chunk_count=_optional(int(self._chunk_count[row]), NO_INDEX),
+            uri=values.text(attributes.URI),
+            title=values.text(attributes.TITLE),
+            track=values.text(attributes.TRACK),
+            tags=values.texts(attributes.TAG),
+            labels=values.texts(attributes.LABEL),
+            content_dates=values.dates(),
             has_text=bool(flags & FLAG_TEXT),
             has_blob=bool(flags & FLAG_BLOB),
             has_search_text=bool(flags & FLAG_SEARCH_TEXT),
         )
 
     def oddities(self, n: int) -> Mapping[Oddity, int]:
-        """Return how many of each oddity the fold had passed over at n."""
+        """Return the count of each oddity at n."""
         kinds: list[int] = self._oddity_kind[: rows_up_to(self._oddity_seq, n)].tolist()
         return {Oddity(kind): count for kind, count in sorted(Counter(kinds).items())}
 
     def unread(self, n: int) -> list[int]:
-        """Return the events up to n whose bodies are of later versions; they changed nothing."""
+        """Return the events up to n whose body this process could not decode, in order."""
         end = rows_up_to(self._oddity_seq, n)
         seqs: list[int] = self._oddity_seq[:end][self._oddity_kind[:end] == Oddity.UNREAD].tolist()
         return seqs
 
-    # --- life and death --------------------------------------------------------------------------
+    # --- closings and children -------------------------------------------------------------------
 
     def closing_of(self, frame: int, n: int) -> Closing | None:
-        """Return how a frame had stopped being current at n, or None while it was."""
+        """Return the closing of a frame by n, or None for a frame that is open or unknown."""
         row = self.row_of(frame)
         if row is None or self._is_open(row, n):
             return None
@@ -210,15 +212,16 @@ class Frames:
         )
 
     def supersedes_of(self, frame: int, n: int) -> list[int]:
-        """Return the frames that this one had taken the place of at n; O(log² closings)."""
+        """Return the frames that a frame had superseded by n, ascending; O(log² closings)."""
         end = rows_up_to(self._closing_seq, n)
-        found = self._columns.replaced_index.find(self._closing_by[:end].view(np.uint64), frame)
-        direct = [at for at in found if self._closing_kind[at] == ClosingKind.SUPERSEDE]
+        closings = self._columns.replaced_index.find(self._closing_by[:end].view(np.uint64), frame)
+        direct = [at for at in closings if self._closing_kind[at] == ClosingKind.SUPERSEDE]
         return sorted(int(self.ids[self._closing_row[at]]) for at in direct)
 
     def children(self, frame: int, n: int) -> list[int]:
-        """Return the frames put directly below one by n, in order, closed ones included."""
-        row, limit = self.row_of(frame), self.rows_at(n)
+        """Return the children of a frame by n, open or closed, in order."""
+        row = self.row_of(frame)
+        limit = self.rows_at(n)
         if row is None or row >= limit:
             return []
         return [int(self.ids[child]) for child in self._child_rows(row, limit)]
@@ -229,7 +232,7 @@ class Frames:
             yield child
             child = int(self._next_sibling[child])
 
-    # --- finding ---------------------------------------------------------------------------------
+    # --- lookups ---------------------------------------------------------------------------------
 
     def find_content(self, content_hash: bytes, n: int) -> list[int]:
         """Return the frames current at n whose content hash starts with these 16 bytes."""
@@ -240,7 +243,7 @@ class Frames:
         ]
 
     def content_rows(self, content_hash: bytes, n: int) -> list[int]:
-        """Return the rows at n of frames with this content hash, closed ones too, in order."""
+        """Return the rows at n of frames with this content hash, open or closed, in order."""
         high, low = (int(half[0]) for half in hash_halves([content_hash]))
         rows = self._columns.content_index.find(self._content[: self.rows_at(n)], high)
         return [
@@ -250,19 +253,20 @@ class Frames:
         ]
 
     def find_uri(self, uri: str, n: int) -> list[int]:
-        """Return the frames current at n that have this URI."""
-        code, limit = self._attributes.strings.find(uri), self.rows_at(n)
+        """Return the frames current at n with this URI, in order."""
+        code = self._attributes.strings.find(uri)
+        limit = self.rows_at(n)
         if code is None:
             return []
         kind = ValueType.STRING
-        found = self._attributes.find(attributes.URI, kind, code, code)
-        rows = sorted({row for posting in found for row in posting.rows.tolist() if row < limit})
+        postings = self._attributes.find(attributes.URI, kind, code, code)
+        rows = sorted({row for posting in postings for row in posting.rows.tolist() if row < limit})
         return [int(self.ids[row]) for row in rows if self._is_open(row, n)]
 
     # --- masks and order -------------------------------------------------------------------------
 
     def mask(self, where: Filter, n: int) -> Mask:
-        """Return a mask over the rows at n of what a filter lets pass, closed frames included."""
+        """Return a mask over the rows at n of frames that match a filter, open or closed."""
         count = self.rows_at(n)
         return FilterMasks(self._columns, self._attributes, count).mask(where.expression)
 
@@ -270,7 +274,8 @@ class Frames:
         """Return a mask over the rows at n of frames with an embedding, in a space or any."""
         mask = np.zeros(self.rows_at(n), np.bool_)
         end = rows_up_to(self._embedding_seq, n)
-        rows, spaces = self._embedding_row[:end], self._embedding_space[:end]
+        rows = self._embedding_row[:end]
+        spaces = self._embedding_space[:end]
         if space is not None:
             code = self._columns.spaces.find(space) or 0
             rows = rows[spaces == code]
@@ -282,12 +287,13 @@ class Frames:
 
         Cost: a pass over the embeddings.
         """
-        row, code = self.row_of(frame), self._columns.spaces.find(space) or 0
+        row = self.row_of(frame)
+        code = self._columns.spaces.find(space) or 0
         end = rows_up_to(self._embedding_seq, n)
         if row is None:
             return []
-        found = (self._embedding_row[:end] == row) & (self._embedding_space[:end] == code)
-        seqs: list[int] = self._embedding_seq[:end][found].tolist()
+        matches = (self._embedding_row[:end] == row) & (self._embedding_space[:end] == code)
+        seqs: list[int] = self._embedding_seq[:end][matches].tolist()
         return seqs
 
     def first_embedding(
@@ -295,37 +301,40 @@ class Frames:
     ) -> int | None:
         """Return the first event that gave a frame an embedding in a space, or None.
 
-        ``sees`` tells by a frame's scope whether it counts.
+        ``sees`` returns whether a frame with a scope counts; default all frames.
         """
         code = self._columns.spaces.find(space) or 0
-        found = np.flatnonzero(self._embedding_space == code)
+        indices = np.flatnonzero(self._embedding_space == code)
         if sees is not None:
-            scopes = self._scope[self._embedding_row[found]]
-            texts = {one: self._columns.scopes.text(one) for one in np.unique(scopes).tolist()}
-            seen = [one for one, text in texts.items() if sees(read_scope(text or "[]"))]
-            found = found[np.isin(scopes, seen)]
-        return int(self._embedding_seq[found[0]]) if len(found) else None
+            scopes = self._scope[self._embedding_row[indices]]
+            texts = {
+                scope: self._columns.scopes.text(scope) for scope in np.unique(scopes).tolist()
+            }
+            visible = [scope for scope, text in texts.items() if sees(read_scope(text or "[]"))]
+            indices = indices[np.isin(scopes, visible)]
+        return int(self._embedding_seq[indices[0]]) if len(indices) else None
 
     def timeline(self, n: int, by: TimelineOrder = "content") -> Timeline:
-        """Return the frames at n in order of their content, or of when they were recorded."""
-        ids, index = self.ids[: self.rows_at(n)], self._columns.timeline
+        """Return the frames at n in order of their content times, or of their recording."""
+        ids = self.ids[: self.rows_at(n)]
+        index = self._columns.timeline
         if by == "recorded":
-            # It ascends with the rows, as every batch is recorded after the one before.
+            # Times of recording ascend with the rows: each batch is recorded after the last.
             return Timeline(ids, [(self._recorded[: len(ids)], index.rows(len(ids)))])
         pieces = index.content(self._created, self._recorded, self._attributes)
         return Timeline(ids, pieces)
 
     def chunk_mask(self, n: int) -> Mask:
-        """Return a mask over the rows at n of chunks: frames that are part of a document."""
+        """Return a mask over the rows at n of document chunks."""
         return np.asarray(self._chunk_index[: self.rows_at(n)] != NO_INDEX)
 
 
-def _given(value: int, missing: int) -> int | None:
+def _optional(value: int, missing: int) -> int | None:
     return None if value == missing else value
 
 
-class _Said:
-    """What a frame says of itself, by field."""
+class _AttributeValues:
+    """The attributes of a frame, by field."""
 
     def __init__(self, view: AttributeView, row: int) -> None:
         self._strings: dict[str, list[str]] = {}

@@ -1,4 +1,4 @@
-"""When a frame was made: as it says itself, else when it was recorded."""
+"""The time of creation of a frame: as stated, else the time of recording."""
 
 from typing import Final
 
@@ -7,7 +7,7 @@ import numpy as np
 from .columns import I64
 
 NO_TIME: Final = -(1 << 63)
-"""In a column of times: none given. On disk: never renumber."""
+"""In a column of times: absent. On disk: never renumber."""
 
 
 def made_times(created: I64, recorded: I64) -> I64:

@@ -1,17 +1,21 @@
-"""The fold that knows frames: what was put, under what, and when it stopped being current.
+"""The frames projection: frames, their place in a hierarchy, and their closings.
 
-Owns the effects: *births* (a row per putFrame, its columns never change), *attributes* (what few
-frames say of themselves), *embeddings* (which frame has one in which space), *closings* (a delete
-or supersede, and the chunks that went with it) and *oddities* (what could not be followed). Only
-this projection knows life and death; others hold births and take a mask from here. Reading is
-`frame_table`'s.
+Owns the effects: *births* (a row per putFrame, whose columns never change), *attributes* (optional
+values of frames), *embeddings* (a frame and a space), *closings* (a delete or supersede, and the
+descendants closed along) and *oddities* (anomalies that were skipped). Only this projection
+determines which frames are current; other projections hold births and apply its mask. Leaves out
+reading (`frame_table`).
 
-Rules of the fold, which never fails: the first closing of a frame wins, a later one is passed
-over; so is one that would make a frame take its own place by a detour. What took the place of a
-frame never closes along with it, even where it stands below it. A reference to what is not an
-earlier putFrame, a payload that was erased or is of a later version, and a number that no column
-holds, which then counts as not given, are oddities. Kinds of events that are not handled leave no
-trace, so that a process that knows more kinds has the same state.
+Rules of the fold, which never fails:
+
+- The first closing of a frame wins; later closings are skipped, and so is a supersede that would
+  form a cycle of replacements.
+- The replacement of a frame, and its replacements in turn, are never closed along with the frame,
+  even as descendants.
+- A reference to an id that is no earlier putFrame, a payload that was erased or has a later
+  version, and a number beyond the range of its column (which counts as absent) are oddities.
+- Event types that are not handled leave no trace, so that a process with more types has the same
+  state.
 """
 
 from collections.abc import Sequence
@@ -54,11 +58,11 @@ _HANDLED: Final = frozenset(
 )
 
 _UNREADABLE: Final = PutFrame()
-"""Stands for a frame whose payload is gone or cannot be read; known by its identity."""
+"""Placeholder for a frame whose payload cannot be read; compared by identity."""
 
 _I32_END: Final = 1 << 31
 _I64_END: Final = 1 << 63
-"""What is below it, and at least its negative, a signed column holds."""
+"""A signed 64-bit column holds −_I64_END ≤ value < _I64_END; _I32_END likewise."""
 
 
 class FramesProjection(ScopedFold[FrameColumns]):
@@ -78,16 +82,16 @@ class FramesProjection(ScopedFold[FrameColumns]):
 
     def _fold(self, events: Sequence[FoldedEvent]) -> None:
         births: list[FoldedEvent] = []
-        others: list[FoldedEvent] = []
+        later: list[FoldedEvent] = []
         for event in events:
             kind = event.type
             if kind == _PUT:
                 births.append(event)
             elif kind in _HANDLED:
-                others.append(event)
+                later.append(event)
         if births:
             self._bear(births)
-        for event in others:
+        for event in later:
             if event.type == PutEmbedding.wire_name:
                 self._embed(event)
             else:
@@ -95,7 +99,7 @@ class FramesProjection(ScopedFold[FrameColumns]):
         self._columns.keep_batch()
 
     def _bear(self, events: Sequence[FoldedEvent]) -> None:
-        """Append births, a column at a time; about 1.5 us a frame in a batch."""
+        """Append births, column by column; about 1.5 us per frame in a batch."""
         columns = self._columns
         seqs = [event.seq for event in events]
         bodies = [
@@ -112,24 +116,24 @@ class FramesProjection(ScopedFold[FrameColumns]):
                 or body.content_dates
                 or body.track is not None
             ):
-                columns.attributes.add(row, seq, self._without_strange_dates(body, seq))
+                columns.attributes.add(row, seq, self._without_invalid_dates(body, seq))
             if body.embedding is not None:
                 columns.embed(row, seq, body.embedding.space)
             if body.token_embedding is not None:
                 columns.embed(row, seq, body.token_embedding.space)
         kinds = [None if body is _UNREADABLE else body.kind for body in bodies]
-        parents = [0 if body.parent is None else _held_reference(body.parent) for body in bodies]
+        parents = [0 if body.parent is None else _clamped_reference(body.parent) for body in bodies]
         content, content_low = hash_halves([body.content_hash for body in bodies])
         columns.bear(
             seqs,
             [event.recorded for event in events],
-            self._held([body.created for body in bodies], _I64_END, NO_TIME, seqs),
+            self._in_range([body.created for body in bodies], _I64_END, NO_TIME, seqs),
             columns.kinds.codes(kinds, seqs),
             columns.roles.codes([body.role for body in bodies], seqs),
             [self._scope_code(event.scope, event.seq) for event in events],
             parents,
-            self._held([body.chunk_index for body in bodies], _I32_END, NO_INDEX, seqs),
-            self._held([body.chunk_count for body in bodies], _I32_END, NO_INDEX, seqs),
+            self._in_range([body.chunk_index for body in bodies], _I32_END, NO_INDEX, seqs),
+            self._in_range([body.chunk_count for body in bodies], _I32_END, NO_INDEX, seqs),
             content,
             content_low,
             [_flags(body) for body in bodies],
@@ -139,21 +143,21 @@ class FramesProjection(ScopedFold[FrameColumns]):
         self._columns.note(event.seq, _missing(event))
         return _UNREADABLE
 
-    def _held(
+    def _in_range(
         self, values: Sequence[int | None], end: int, missing: int, seqs: Sequence[int]
     ) -> npt.ArrayLike:
-        """Return a column of values in [−end, end); ``missing`` for none and for what is not."""
+        """Return a column of values in [−end, end), with ``missing`` for None and out of range."""
         if values.count(None) == len(values):
             return np.full(len(values), missing)
-        held: list[int] = []
+        column: list[int] = []
         for value, seq in zip(values, seqs, strict=True):
             if value is not None and not -end <= value < end:
                 self._columns.note(seq, Oddity.OUT_OF_RANGE)
                 value = None
-            held.append(missing if value is None else value)
-        return held
+            column.append(missing if value is None else value)
+        return column
 
-    def _without_strange_dates(self, body: PutFrame, seq: int) -> PutFrame:
+    def _without_invalid_dates(self, body: PutFrame, seq: int) -> PutFrame:
         dates = tuple(date for date in body.content_dates if -_I64_END <= date < _I64_END)
         if len(dates) == len(body.content_dates):
             return body
@@ -161,8 +165,10 @@ class FramesProjection(ScopedFold[FrameColumns]):
         return msgspec.structs.replace(body, content_dates=dates)
 
     def _embed(self, event: FoldedEvent) -> None:
-        """Take an embedding that came after its frame."""
-        columns, body, seq = self._columns, event.body, event.seq
+        """Append an embedding that an event gave to an earlier frame."""
+        columns = self._columns
+        body = event.body
+        seq = event.seq
         row = columns.row_of(body.frame, before=seq) if isinstance(body, PutEmbedding) else None
         if isinstance(body, PutEmbedding) and row is not None:
             columns.embed(row, seq, body.embedding.space)
@@ -171,20 +177,25 @@ class FramesProjection(ScopedFold[FrameColumns]):
             columns.note(seq, Oddity.UNKNOWN_REFERENCE if is_read else _missing(event))
 
     def _close(self, event: FoldedEvent) -> None:
-        """Close a frame and what hangs below it, unless it is closed already."""
-        columns, body, seq = self._columns, event.body, event.seq
-        # What stands in the frame's place now.
-        instead: dict[int, None] = {}
+        """Close a frame and its descendants, unless the frame is closed already."""
+        columns = self._columns
+        body = event.body
+        seq = event.seq
+        # The new frame and its replacements, as rows.
+        successors: dict[int, None] = {}
         if isinstance(body, DeleteFrame):
-            target, by, kind = body.frame, 0, ClosingKind.DELETE
+            target = body.frame
+            by = 0
+            kind = ClosingKind.DELETE
         elif isinstance(body, SupersedeFrame):
-            target, by = body.old, _held_reference(body.new)
+            target = body.old
+            by = _clamped_reference(body.new)
             kind = ClosingKind.SUPERSEDE
             new_row = columns.row_of(by, before=seq)
             if new_row is None:
                 columns.note(seq, Oddity.UNKNOWN_REFERENCE)
             else:
-                instead = columns.replacements(new_row, before=seq)
+                successors = columns.replacements(new_row, before=seq)
         else:
             columns.note(seq, _missing(event))
             return
@@ -193,25 +204,25 @@ class FramesProjection(ScopedFold[FrameColumns]):
             columns.note(seq, Oddity.UNKNOWN_REFERENCE)
         elif columns.is_closed(row):
             columns.note(seq, Oddity.ALREADY_CLOSED)
-        elif row in instead:
+        elif row in successors:
             columns.note(seq, Oddity.CYCLE)
         else:
             columns.close(row, seq, kind, by)
             deleted = kind is ClosingKind.DELETE
             along = ClosingKind.WITH_DELETED if deleted else ClosingKind.WITH_SUPERSEDED
             limit = columns.rows_before(seq)
-            for child in columns.links.below(row, limit, but=instead):
+            for child in columns.links.below(row, limit, but=successors):
                 if not columns.is_closed(child):
                     columns.close(child, seq, along, by)
 
 
 def _missing(event: FoldedEvent) -> Oddity:
-    """Return why an event's body is not there."""
+    """Return the oddity of an event without a readable body."""
     return Oddity.UNREAD if isinstance(event.body, UnknownBody) else Oddity.ERASED
 
 
 def _flags(body: PutFrame) -> int:
-    """Return what a frame has, as bits."""
+    """Return the flags of a frame."""
     if body is _UNREADABLE:
         return FLAG_ERASED
     flags = 0 if body.text is None else FLAG_TEXT
@@ -224,6 +235,6 @@ def _flags(body: PutFrame) -> int:
     return flags
 
 
-def _held_reference(seq: int) -> int:
-    """Return a seq as a column holds it: one that is too large is of no event either way."""
+def _clamped_reference(seq: int) -> int:
+    """Return a seq clamped to 64 bits; a seq beyond names no event in either form."""
     return min(max(seq, -_I64_END), _I64_END - 1)

@@ -91,5 +91,5 @@ def test_a_filter_has_at_most_so_many_tests(store: Store) -> None:
         lambda: Filter(kind=["a"] * (TESTS_MAX + 1)),
     ]
     for make in makes:
-        with pytest.raises(InvalidInput, match=r"10,001 tests; 10,000 fit"):
+        with pytest.raises(InvalidInput, match=r"10,001 tests; the limit is 10,000"):
             make()

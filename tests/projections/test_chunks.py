@@ -228,7 +228,7 @@ def test_a_chunk_whose_merges_make_a_circle_is_refused() -> None:
             end = int(np.flatnonzero(said["acts.what"] == Act.END)[0])
             said["acts.number"][end] = 2
         target = FactsProjection()
-        with pytest.raises(Corrupt, match="circle"):
+        with pytest.raises(Corrupt, match="cycle"):
             target.load(encode_columns(said))
         assert (target.seq, target.digest()) == (0, FactsProjection().digest())
 
