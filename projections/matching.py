@@ -47,7 +47,7 @@ Term ids follow the first occurrence in the log, so later events leave the order
 
 @dataclass(frozen=True, slots=True)
 class Group:
-    """Words that count as a single word: ``rows`` (p,) with any, ascending, and ``weights`` (p,)."""
+    """Words that count as one: ``rows`` (p,) with any of them, ascending, and ``weights`` (p,)."""
 
     rows: I64
     weights: I64

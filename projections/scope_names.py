@@ -44,7 +44,7 @@ class ScopeNames(Names):
         return scope
 
     def within(self, wanted: Scope | None) -> frozenset[int] | None:
-        """Return the codes of the scopes within a scope; None, meaning all, if it is None."""
+        """Return the codes of the scopes within ``wanted``, or None (all) without a scope."""
         if wanted is None:
             return None
         text = scope_text(by_name(wanted))
