@@ -213,7 +213,7 @@ class RowFold:
 
     def check(self) -> None:
         if self._total(self._own.rows.changes(self._before)) != self._sum:
-            raise StateDamaged(f"a row of {self.name!r} in memory differs from the sum of its rows")
+            raise StateDamaged(f"a row of {self.name!r} changed in memory after its last step")
 
     def check_digest(self, seq: int, digest: bytes) -> None:
         if seq in (self._seq, self._base) and self.digest_at(seq) != digest:
