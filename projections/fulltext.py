@@ -1,10 +1,10 @@
-"""The fold that knows words: every frame's text, title and tags, every fact's text, as postings.
+"""The full-text fold: the text, title and tags of frames, and the text of facts, as postings.
 
-Owns births only: a frame is never taken out, and who asks brings a mask of what is current
-(`frames`). Ranking is `ranking`'s, cutting text is `text`'s, words and their terms are
-`vocabulary`'s. A frame's tokens are those of its ``search_text`` (else its ``text``), then its
-title, then its tags, in one row (`fields`); rows are those of `frames`, so every putFrame has one,
-an erased one without tokens. Of facts each assertFact has a row, one that repeats another too.
+Owns births only: the fold never removes a frame, and each query brings the mask of current frames
+(`frames`). Leaves out ranking (`ranking`), tokenizing (`text`), and words and their terms
+(`vocabulary`). A frame's tokens are those of its ``search_text`` (else its ``text``), then its
+title, then its tags, in a single row (`fields`). Rows are those of `frames`: every putFrame has a
+row, without tokens if erased. Every assertFact has a row, also if it repeats a fact.
 """
 
 from collections.abc import Mapping, Sequence
@@ -50,31 +50,31 @@ from .vocabulary import Vocabulary
 from .word_table import cut
 
 _BATCH_ROWS: Final = 512
-"""Rows cut at once: enough to make columns pay, and new words are soon known."""
+"""Rows tokenized at once: enough that numpy pays, few enough that new words soon have ids."""
 
 _PIECE_TOKENS_MIN: Final = 1 << 18
-"""Tokens that wait for a reader at most, before they become a piece: they sort in cache."""
+"""Tokens that may wait for a reader before they become a piece; so many still sort in cache."""
 
 
 class FulltextProjection:
     """Folds putFrame into postings.
 
-    - ``_blocks`` has a piece for each complete block of events that put a frame: what its chunk
-      holds, so that neither loading nor saving merges anything. ``_recent`` are those of the rows
-      since, tidied as they come.
-    - ``_stream`` are the tokens from row ``_stream_row`` on, which the next digest needs; what
-      the block has before that row is in pieces.
+    - ``_blocks`` has a piece for each complete block with a frame. Its chunk holds the same piece,
+      so neither loading nor saving merges pieces. ``_recent`` has the pieces of later rows, merged
+      by `postings.tidy`.
+    - ``_stream`` has the tokens from row ``_stream_row`` on, which the next digest needs; the
+      tokens of earlier rows of the block are in pieces.
     """
 
     name: ClassVar[str] = "fulltext"
     version: ClassVar[int] = 3
     row_type: ClassVar[str] = PutFrame.wire_name
-    """The events that have a row."""
+    """The type of the events that have a row."""
 
     def __init__(self) -> None:
         self._seq = 0
         self._seqs = Column(np.int64)
-        # Tokens of a row: of all fields, and of the title and the tags alone.
+        # Token counts of a row: of all fields, of the title, of the tags.
         self._lengths = Column(np.uint32)
         self._title_lengths = Column(np.uint32)
         self._tags_lengths = Column(np.uint32)
@@ -85,7 +85,7 @@ class FulltextProjection:
         self._stream = Column(np.uint32)
         self._stream_row = 0
         self._digests = BlockDigests(salt_of(self.name, self.version, self.parameters))
-        self._seal = Seal(self._kept)
+        self._seal = Seal(self._appended_items)
 
     @property
     def parameters(self) -> Parameters:
@@ -108,13 +108,12 @@ class FulltextProjection:
     def snapshot(self) -> Fulltext:
         """Return an immutable reader of the state at ``seq``; any thread may use it.
 
-        Cost: a sort of the tokens folded since the last one.
+        Cost: a sort of the tokens folded since the previous snapshot.
         """
         self._settle()
         return Fulltext(self._pieces, self._vocabulary.view(), self._fields(), self._seq)
 
-    def _kept(self) -> list[Kept]:
-        """Return the things that the fold appends to."""
+    def _appended_items(self) -> list[Kept]:
         return [self._stream, *self._by_row(), *self._vocabulary.kept()]
 
     def _fields(self) -> FieldLengths:
@@ -128,7 +127,7 @@ class FulltextProjection:
             return
         check_follows(self._seq, events)
         self._seal.check_counts()
-        # Before anything changes: without the stemmer no text can be folded.
+        # Raise before any change if the stemmer is missing: no text can be folded without it.
         english()
         start = 0
         while start < len(events):
@@ -147,7 +146,7 @@ class FulltextProjection:
             self._complete()
 
     def _fold(self, events: Sequence[FoldedEvent]) -> None:
-        """Append the tokens of rows; about 7 us for 40 words, a column at a time."""
+        """Append the tokens of rows, a column at a time; about 7 us for 40 words."""
         parts: list[str] = []
         for event in events:
             parts += self._searched(event.body)
@@ -162,12 +161,12 @@ class FulltextProjection:
             return (parts_before // FIELD_COUNT + row).astype(np.uint32)
 
         ids = self._vocabulary.ids(data, words, rows_of)
-        kept = ids >= 0
-        kept_before = concatenate([np.zeros(1, np.int64), np.cumsum(kept)], np.int64)
-        lengths = np.diff(kept_before[words_before], prepend=0).reshape(-1, FIELD_COUNT)
+        is_term = ids >= 0
+        terms_before = concatenate([np.zeros(1, np.int64), np.cumsum(is_term)], np.int64)
+        lengths = np.diff(terms_before[words_before], prepend=0).reshape(-1, FIELD_COUNT)
         total = lengths.sum(axis=1)
         base = int(self._token_ends.view()[-1]) if row else 0
-        self._stream.extend(ids[kept])
+        self._stream.extend(ids[is_term])
         self._seqs.extend([event.seq for event in events])
         self._lengths.extend(total)
         self._title_lengths.extend(lengths[:, Field.TITLE])
@@ -175,42 +174,46 @@ class FulltextProjection:
         self._token_ends.extend(np.cumsum(total) + base)
 
     def _searched(self, body: EventBody | Erased) -> tuple[str, str, str]:
-        """Return what is searched of an event, by `Field`."""
+        """Return the searched texts of an event, in the order of `Field`."""
         return searchable(body) if isinstance(body, PutFrame) else ("", "", "")
 
     def _settled_row(self) -> int:
-        """Return the first row that is in no piece yet."""
+        """Return the first row that no piece holds yet."""
         last = self._recent[-1:] or self._blocks[-1:]
         return last[0].end_row if last else 0
 
     def _unsettled(self) -> int:
-        """Return how many tokens are in no piece yet."""
+        """Return the number of tokens that no piece holds yet."""
         return self._tokens_before(len(self._seqs)) - self._tokens_before(self._settled_row())
 
     def _settle(self) -> None:
-        """Turn the rows that are in no piece into one."""
-        row, end = self._settled_row(), len(self._seqs)
+        """Turn the rows that no piece holds into a piece."""
+        row = self._settled_row()
+        end = len(self._seqs)
         if row < end:
             piece = postings.invert(self._tokens(row, end), self._fields().part(row, end), row)
             self._recent = postings.tidy((*self._recent, piece))
 
     def _complete(self) -> None:
-        """At the end of a block, make one piece of its rows, and forget their tokens."""
+        """At the end of a block, merge its rows into a single piece and drop their tokens."""
         if self._seq % BLOCK_SEQS == 0:
             self._settle()
             if self._recent:
-                self._blocks, self._recent = (*self._blocks, postings.merge(self._recent)), ()
-            self._stream, self._stream_row = Column(np.uint32), len(self._seqs)
+                self._blocks = (*self._blocks, postings.merge(self._recent))
+                self._recent = ()
+            self._stream = Column(np.uint32)
+            self._stream_row = len(self._seqs)
             self._seal.restart()
 
     def _tokens_before(self, row: int) -> int:
         return int(self._token_ends.view()[row - 1]) if row else 0
 
     def _tokens(self, first_row: int, end_row: int) -> U32:
-        """Return the tokens of rows, from the stream, else turned back from the pieces."""
+        """Return the tokens of rows, from the stream, or else reconstructed from the pieces."""
         if first_row >= self._stream_row:
             base = self._tokens_before(self._stream_row)
-            start, end = self._tokens_before(first_row), self._tokens_before(end_row)
+            start = self._tokens_before(first_row)
+            end = self._tokens_before(end_row)
             return self._stream.view()[start - base : end - base]
         middle = min(end_row, self._settled_row())
         piece = postings.gather(self._pieces, first_row, middle)
@@ -221,18 +224,19 @@ class FulltextProjection:
 
     def check(self) -> None:
         self._seal.check()
-        # The digest is that of the stream, a chunk has the pieces: they must say the same.
-        first, end = self._stream_row, self._settled_row()
+        # A digest covers the stream and a chunk holds the pieces: the two must agree.
+        first = self._stream_row
+        end = self._settled_row()
         if first < end:
             fields = self._fields().part(first, end)
-            again = postings.encode(postings.invert(self._tokens(first, end), fields, first))
-            held = postings.encode(postings.gather(self._pieces, first, end))
-            if not all(np.array_equal(held[name], again[name]) for name in again):
-                raise StateDamaged("a posting is another one in memory")
+            expected = postings.encode(postings.invert(self._tokens(first, end), fields, first))
+            actual = postings.encode(postings.gather(self._pieces, first, end))
+            if not all(np.array_equal(actual[name], expected[name]) for name in expected):
+                raise StateDamaged("a posting in memory differs from its tokens")
 
     def check_digest(self, seq: int, digest: bytes) -> None:
         if seq <= self._seq and self.digest_at(seq) != digest:
-            raise StateDamaged("the state at the last checkpoint is another one in memory")
+            raise StateDamaged("the state in memory differs from the last checkpoint")
 
     # --- digest and chunks -----------------------------------------------------------------------
 
@@ -299,19 +303,24 @@ class FulltextProjection:
     def _load(self, columns: Columns) -> None:
         through = check_head(columns, self._digests.salt, self._seq)
         self._settle()
-        blocks, seqs = columns.u8("blocks"), columns.i64("rows.seq")
+        blocks = columns.u8("blocks")
+        seqs = columns.i64("rows.seq")
         self._digests.check(blocks, self._seq, through)
         check_seqs(seqs, self._seq, through, "rows.seq")
         fields = _read_lengths(columns, len(seqs))
-        row, known = len(self._seqs), len(self._vocabulary)
+        row = len(self._seqs)
+        term_count = len(self._vocabulary)
         added = self._vocabulary.check(columns, len(seqs))
-        piece = postings.decode(columns, fields, row, known + added)
-        # Every new term occurs, so the last terms of the piece are the new ones.
-        new = np.arange(known, known + added)
+        piece = postings.decode(columns, fields, row, term_count + added)
+        # Every new term occurs, so the new terms are the last terms of the piece.
+        new = np.arange(term_count, term_count + added)
         place = len(piece.terms) - added
-        require(place >= 0 and (piece.terms[place:] == new).all(), "a new term never occurs")
+        require(place >= 0 and (piece.terms[place:] == new).all(), "a new term has no posting")
         first_rows = piece.rows[piece.starts[place:-1]].astype(np.uint32) + np.uint32(row)
-        require((first_rows[1:] >= first_rows[:-1]).all(), "new terms are out of order")
+        require(
+            (first_rows[1:] >= first_rows[:-1]).all(),
+            "new terms are not in the order of their first rows",
+        )
         self._vocabulary.load(columns, row, first_rows)
         self._token_ends.extend(np.cumsum(fields.total, dtype=np.int64) + self._tokens_before(row))
         self._seqs.extend(seqs)
@@ -320,7 +329,8 @@ class FulltextProjection:
         self._tags_lengths.extend(fields.tags)
         if len(seqs):
             self._recent = (*self._recent, piece)
-        self._stream, self._stream_row = Column(np.uint32), len(self._seqs)
+        self._stream = Column(np.uint32)
+        self._stream_row = len(self._seqs)
         self._digests.load(blocks)
         self._seq = through
         self._complete()
@@ -328,24 +338,27 @@ class FulltextProjection:
 
     @property
     def size_bytes(self) -> int:
-        """Memory held by columns, pieces and the vocabulary."""
-        held = sum(column.size_bytes for column in (*self._by_row(), self._stream))
-        held += sum(piece.size_bytes for piece in self._pieces)
-        return held + self._vocabulary.size_bytes
+        """Memory of columns, pieces and the vocabulary."""
+        size = sum(column.size_bytes for column in (*self._by_row(), self._stream))
+        size += sum(piece.size_bytes for piece in self._pieces)
+        return size + self._vocabulary.size_bytes
 
 
 def _read_lengths(columns: Columns, count: int) -> FieldLengths:
     """Return the lengths in a chunk of ``count`` rows. Raises `Corrupt`."""
     total, title, tags = (columns.narrow(f"rows.{name}") for name in ("length", "title", "tags"))
-    require(len(total) == len(title) == len(tags) == count, "its rows and their lengths differ")
+    require(
+        len(total) == len(title) == len(tags) == count,
+        "the length columns differ in count from rows.seq",
+    )
     fields = FieldLengths(total.astype(np.uint32), title.astype(np.uint32), tags.astype(np.uint32))
-    # In 64 bits: the sum of damaged lengths may not fit in 32.
+    # In 64 bits: the sum of damaged lengths may overflow 32.
     named = fields.title.astype(np.int64) + fields.tags
-    require((named <= fields.total).all(), "a title is longer than its row")
+    require((named <= fields.total).all(), "the title and tags of a row exceed its length")
     return fields
 
 
 def searchable(body: PutFrame) -> tuple[str, str, str]:
-    """Return what is searched of a frame, by `Field`."""
+    """Return the searched texts of a frame, in the order of `Field`."""
     content = body.search_text if body.search_text is not None else body.text
     return content or "", body.title or "", " ".join(body.tags)

@@ -1,7 +1,7 @@
-"""Highlights: where a stored text says what a query asks.
+"""Highlights: the matches of a query in a stored text.
 
-Owns places. They are characters of the text as it is stored, [start, end), whatever was folded or
-stemmed to find them: ``text[start:end]`` is what to show.
+Owns the places of the matches. A place is a range [start, end) of characters of the stored text,
+not of its case-folded or stemmed form: show ``text[start:end]``.
 """
 
 from collections.abc import Sequence
@@ -27,53 +27,53 @@ class Highlight:
 def highlights(
     text: str, query: Query, vocabulary: VocabularyView, rows: int, field: Field = Field.TEXT
 ) -> list[Highlight]:
-    """Return what to mark in a text, ascending, none overlapping another.
+    """Return the ranges of a text to mark, ascending, without overlaps.
 
-    Words of the query mark each word of the same term, patterns what they match as of ``rows``,
-    and a phrase its whole run. Words under `Not` and those asked of another field mark nothing.
-    Cost: that of cutting the text, about 1 us a word.
+    A word of the query marks each word with the same term; a pattern, the terms that match as of
+    ``rows``; a phrase, its whole run. Words under `Not` and words for another field mark nothing.
+    Cost: tokenizing the text, about 1 us a word.
     """
     spans = cutting.spans(text)
     terms: set[str] = set()
-    found: list[Highlight] = []
+    matches: list[Highlight] = []
     for words in words_of(query):
         if words.field is not None and words.field != field:
             continue
         match words:
-            case AnyWord(asked):
-                terms.update(cutting.terms(asked))
-            case Term(asked) | Phrase(asked):
-                found += _runs(spans, cutting.terms(asked))
+            case AnyWord(any_words):
+                terms.update(cutting.terms(any_words))
+            case Term(phrase) | Phrase(phrase):
+                matches += _runs(spans, cutting.terms(phrase))
             case Prefix(start):
                 terms |= _texts(vocabulary, vocabulary.starting_with(one_word(start), rows))
             case Wildcard(pattern):
                 terms |= _texts(vocabulary, vocabulary.matching(folded_pattern(pattern), rows))
-    found += [Highlight(span.start, span.end) for span in spans if span.term in terms]
-    return _apart(found)
+    matches += [Highlight(span.start, span.end) for span in spans if span.term in terms]
+    return _merged(matches)
 
 
 def _texts(vocabulary: VocabularyView, ids: U32) -> set[str]:
     return {vocabulary.text(term) for term in ids.tolist()}
 
 
-def _runs(spans: Sequence[Span], wanted: Sequence[str]) -> list[Highlight]:
-    """Return where terms stand one after the other."""
-    size = len(wanted)
+def _runs(spans: Sequence[Span], terms: Sequence[str]) -> list[Highlight]:
+    """Return the ranges in which the terms follow each other."""
+    size = len(terms)
     if not size:
         return []
     return [
         Highlight(spans[index].start, spans[index + size - 1].end)
         for index in range(len(spans) - size + 1)
-        if all(spans[index + place].term == term for place, term in enumerate(wanted))
+        if all(spans[index + place].term == term for place, term in enumerate(terms))
     ]
 
 
-def _apart(found: Sequence[Highlight]) -> list[Highlight]:
-    """Return highlights in order, those that overlap joined."""
-    joined: list[Highlight] = []
-    for one in sorted(found, key=lambda highlight: (highlight.start, highlight.end)):
-        if joined and one.start < joined[-1].end:
-            last = joined.pop()
-            one = Highlight(last.start, max(last.end, one.end))
-        joined.append(one)
-    return joined
+def _merged(matches: Sequence[Highlight]) -> list[Highlight]:
+    """Return highlights in order, with overlapping highlights joined."""
+    merged: list[Highlight] = []
+    for match in sorted(matches, key=lambda highlight: (highlight.start, highlight.end)):
+        if merged and match.start < merged[-1].end:
+            last = merged.pop()
+            match = Highlight(last.start, max(last.end, match.end))
+        merged.append(match)
+    return merged

@@ -1,39 +1,39 @@
-"""Half-open ranges of time: [start, end) in microseconds since 1970 UTC, and how two of them lie.
+"""Half-open ranges of time, [start, end) in microseconds since 1970 UTC, and their relations.
 
-Owns the open ends and Allen's thirteen relations, of which exactly one holds for any two ranges
-that are not empty (J. F. Allen, Maintaining Knowledge about Temporal Intervals, CACM 26(11), 1983).
+Owns the open ends and Allen's thirteen relations. Between any two ranges that are not empty exactly
+one relation holds (J. F. Allen, Maintaining Knowledge about Temporal Intervals, CACM 26(11), 1983).
 """
 
 from enum import StrEnum
 from typing import Final, NamedTuple
 
 BEGINNING: Final = -(1 << 63) + 1
-"""The start of a range that has none. On disk: never renumber."""
+"""The start of a range without a start. On disk: never renumber."""
 
 ENDLESS: Final = (1 << 63) - 1
-"""The end of a range that has none. On disk: never renumber."""
+"""The end of a range without an end. On disk: never renumber."""
 
 
 class Interval(NamedTuple):
-    """The instants from ``start`` to before ``end``; empty unless start < end."""
+    """The instants [start, end); empty unless start < end."""
 
     start: int
     end: int
 
     def contains(self, time_us: int) -> bool:
-        """Tell whether an instant lies within."""
+        """Return whether an instant lies within the range."""
         return self.start <= time_us < self.end
 
     def overlaps(self, other: "Interval") -> bool:
-        """Tell whether both have an instant in common, as OVERLAPS of SQL:2011 does.
+        """Return whether two ranges share an instant, like OVERLAPS in SQL:2011.
 
-        Allen's relation of this name is narrower: see `Allen.OVERLAPS`.
+        Allen's relation of the same name is narrower: see `Allen.OVERLAPS`.
         """
         return max(self.start, other.start) < min(self.end, other.end)
 
 
 class Allen(StrEnum):
-    """How a range lies to another one: ``one.value`` reads "one … the other"."""
+    """The relation of a range to a second range; the value reads "the first … the second"."""
 
     PRECEDES = "precedes"
     MEETS = "meets"
@@ -51,13 +51,13 @@ class Allen(StrEnum):
 
     @property
     def inverse(self) -> "Allen":
-        """The relation of the other range to the one."""
+        """The relation of the second range to the first."""
         order = list(Allen)
         return order[len(order) - 1 - order.index(self)]
 
 
 _WITHIN: Final = {
-    # By the order of the starts and of the ends, where both have an instant in common.
+    # By the order of the starts and of the ends, if the ranges share an instant.
     (-1, -1): Allen.OVERLAPS,
     (-1, 0): Allen.FINISHED_BY,
     (-1, 1): Allen.CONTAINS,
@@ -71,7 +71,7 @@ _WITHIN: Final = {
 
 
 def relation(one: Interval, other: Interval) -> Allen:
-    """Return how a range lies to another; neither is empty."""
+    """Return the relation of ``one`` to ``other``; neither range is empty."""
     if one.end <= other.start:
         return Allen.MEETS if one.end == other.start else Allen.PRECEDES
     if other.end <= one.start:
@@ -79,5 +79,5 @@ def relation(one: Interval, other: Interval) -> Allen:
     return _WITHIN[_sign(one.start, other.start), _sign(one.end, other.end)]
 
 
-def _sign(one: int, other: int) -> int:
-    return (one > other) - (one < other)
+def _sign(left: int, right: int) -> int:
+    return (left > right) - (left < right)

@@ -1,9 +1,9 @@
-"""Full text of two folds read as one: what the log holds and, above it, what is not yet in it.
+"""Full text of two folds read as one: the log's below, that of an open transaction above.
 
-Owns the join: an upper fold, made of the drafts of a transaction alone, has its own rows and its
-own numbers for terms; here its rows follow those of the lower one, and its terms have the numbers
-that the lower one gives them, or the next ones in order. So every search over both is what it will
-be once the drafts are appended, and the lower state is shared, not copied.
+Owns the join. The upper fold, built from the drafts of a transaction alone, numbers rows and terms
+from 0. In the join its rows follow those of the lower fold, and its terms have the lower fold's
+ids, or the next free ids in order. So a search of both returns the same results as after the drafts
+are appended, and the lower state is shared, not copied.
 """
 
 from collections.abc import Sequence
@@ -18,9 +18,9 @@ from .vocabulary import VocabularyView
 
 
 class JointTerms:
-    """The numbers of an upper fold's terms in the joint vocabulary; grows as the fold does.
+    """The ids of an upper fold's terms in the joint vocabulary; grows with the fold.
 
-    - ``ids`` of the first terms never change; new terms are numbered in order of first occurrence.
+    - An id in ``ids`` never changes; new terms get ids in order of first occurrence.
     """
 
     def __init__(self, lower: VocabularyView) -> None:
@@ -28,50 +28,50 @@ class JointTerms:
         self.ids = Column(np.uint32)
 
     def extend(self, upper: VocabularyView) -> None:
-        """Number the terms that the upper fold has met since; about 10 us each."""
-        known = len(self.lower)
-        following = known + int(np.count_nonzero(self.ids.view() >= known))
+        """Assign ids to the upper fold's new terms; about 10 us each."""
+        lower_count = len(self.lower)
+        following = lower_count + int(np.count_nonzero(self.ids.view() >= lower_count))
         added: list[int] = []
         for term_id in range(len(self.ids), len(upper)):
             lower_id = self.lower.find(upper.text(term_id))
             added.append(following if lower_id is None else lower_id)
             following += lower_id is None
-        # All at once: an interrupt leaves the numbers of before.
+        # Append in a single call, so that an interrupt leaves the ids unchanged.
         self.ids.extend(added)
 
 
 class LayeredVocabulary(VocabularyView):
-    """Two vocabularies as one; immutable, for any thread."""
+    """Two vocabularies read as one; immutable, for any thread."""
 
-    __slots__ = ("_count", "_ids", "_lower", "_own", "_upper", "_upper_rows")
+    __slots__ = ("_added", "_count", "_ids", "_lower", "_upper", "_upper_rows")
 
     def __init__(self, terms: JointTerms, upper: VocabularyView, upper_rows: int) -> None:
         self._lower = terms.lower
         self._upper = upper
         self._upper_rows = upper_rows
         self._ids = terms.ids.view()
-        # The upper terms that the lower vocabulary lacks, in the order of their joint numbers.
-        self._own = np.flatnonzero(self._ids >= len(self._lower))
+        # The upper terms that the lower vocabulary lacks, in the order of their joint ids.
+        self._added = np.flatnonzero(self._ids >= len(self._lower))
 
     def __len__(self) -> int:
-        return len(self._lower) + len(self._own)
+        return len(self._lower) + len(self._added)
 
     def count_at(self, rows: int) -> int:
         return len(self)
 
     def find(self, term: str, count: int | None = None) -> int | None:
-        found = self._lower.find(term)
-        if found is not None:
-            return found
-        own = self._upper.find(term)
-        return None if own is None or own >= len(self._ids) else int(self._ids[own])
+        lower_id = self._lower.find(term)
+        if lower_id is not None:
+            return lower_id
+        place = self._upper.find(term)
+        return None if place is None or place >= len(self._ids) else int(self._ids[place])
 
     def text(self, term: int) -> str:
-        known = len(self._lower)
+        lower_count = len(self._lower)
         return (
             self._lower.text(term)
-            if term < known
-            else self._upper.text(int(self._own[term - known]))
+            if term < lower_count
+            else self._upper.text(int(self._added[term - lower_count]))
         )
 
     def starting_with(self, start: str, rows: int) -> U32:
@@ -91,7 +91,7 @@ class LayeredVocabulary(VocabularyView):
 
 
 def layered(lower: Fulltext, rows: int, upper: Fulltext, terms: JointTerms) -> Fulltext:
-    """Return the first ``rows`` rows of one full text, and after them all rows of another.
+    """Return the first ``rows`` rows of ``lower``, followed by all rows of ``upper``.
 
     Cost: O(tokens of ``upper``), and a copy of the lengths: 12 bytes a row.
     """
@@ -99,7 +99,7 @@ def layered(lower: Fulltext, rows: int, upper: Fulltext, terms: JointTerms) -> F
     count = len(upper.lengths.total)
     piece = postings.gather(upper.pieces, 0, count)
     stream = terms.ids.view()[postings.stream_of(piece, upper.lengths.total)]
-    below = [_cut(one, rows) for one in lower.pieces if one.first_row < rows]
+    below = [_cut(part, rows) for part in lower.pieces if part.first_row < rows]
     return Fulltext(
         (*below, postings.invert(stream, upper.lengths, rows)),
         LayeredVocabulary(terms, upper.vocabulary, count),

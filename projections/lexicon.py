@@ -1,7 +1,7 @@
-"""Words and their ids: a dictionary that grows with the log and holds no Python object a word.
+"""Words and their ids: a dictionary that grows with the log, without a Python object per word.
 
-An id is the word's place in the order of first occurrence. A word is found by the sorted 64-bit
-hashes of `hash_index` and confirmed by its bytes.
+An id is the word's place in the order of first occurrence. A look-up finds the word by its 64-bit
+hash (`hash_index`) and compares the bytes.
 """
 
 from collections.abc import Sequence
@@ -26,14 +26,14 @@ class LexiconView:
         self.count = len(ends)
 
     def find(self, wanted: bytes, count: int | None = None) -> int | None:
-        """Return the id of a word, among the first ``count``, or None; about 10 us."""
+        """Return the id of a word, or None if not among the first ``count`` words; about 10 us."""
         for candidate in self._index.find(self._hashes[:count], hash_bytes64(wanted)):
             if self._bytes(candidate) == wanted:
                 return candidate
         return None
 
     def starting_with(self, prefix: bytes) -> I64:
-        """Return the ids of the words that start so, ascending; about 0.2 ms per 100,000 words."""
+        """Return the ids of the words with a prefix, ascending; about 0.2 ms per 100,000 words."""
         starts = np.concatenate([np.zeros(1, np.int64), self._ends[:-1]])[: self.count]
         ids = np.flatnonzero(self._ends - starts >= len(prefix))
         for place, byte in enumerate(prefix):
@@ -50,7 +50,7 @@ class LexiconView:
 
 
 class Lexicon:
-    """Words by id, appended by one thread. ``name`` stands before its columns in a chunk.
+    """Words by id, appended by a single thread. ``name`` prefixes its columns in a chunk.
 
     - ``first_row`` of the words never descends: ids follow the first occurrence in the log.
     """
@@ -69,7 +69,8 @@ class Lexicon:
     def view(self, count: int | None = None) -> LexiconView:
         """Return the first ``count`` words, by default all."""
         size = len(self) if count is None else count
-        ends, hashes = self._ends.view()[:size], self._hashes.view()[:size]
+        ends = self._ends.view()[:size]
+        hashes = self._hashes.view()[:size]
         return LexiconView(self._utf8.view(), ends, hashes, self._index)
 
     def extend(self, words: Sequence[bytes], first_rows: U32) -> None:
@@ -114,13 +115,16 @@ class Lexicon:
         return {f"{self._name}.hashes": self._hashes.view()[start:end]}
 
     def check(self, columns: Columns) -> int:
-        """Return how many words a chunk brings. Raises `Corrupt`."""
+        """Return the number of words in a chunk. Raises `Corrupt`."""
         name = self._name
         sizes, utf8 = columns.u32(f"{name}.sizes"), columns.u8(f"{name}.utf8")
         ends = np.cumsum(sizes, dtype=np.int64)
-        require((int(ends[-1]) if len(ends) else 0) == len(utf8), f"its {name} have other sizes")
+        require(
+            (int(ends[-1]) if len(ends) else 0) == len(utf8),
+            f"the sizes of its {name} do not fill utf8",
+        )
         require(not len(sizes) or int(sizes.min()) > 0, f"one of its {name} is empty")
-        # The first byte of a word is never one that continues a character.
+        # No word starts with a continuation byte of UTF-8.
         starts = ends - sizes
         is_cut = bool(((utf8[starts] & 0xC0) == 0x80).any())
         require(not is_cut, f"one of its {name} is not UTF-8")
@@ -129,7 +133,7 @@ class Lexicon:
         except UnicodeDecodeError:
             require(holds=False, what=f"one of its {name} is not UTF-8")
         hashes = columns.u64(f"{name}.hashes")
-        require(len(hashes) == len(sizes), f"its {name} and their hashes differ")
+        require(len(hashes) == len(sizes), f"its {name} and their hashes differ in count")
         return len(sizes)
 
     def load(self, columns: Columns, first_rows: U32) -> None:
@@ -139,11 +143,11 @@ class Lexicon:
         self._append(utf8, sizes, hashes, first_rows)
 
     def kept(self) -> list[Kept]:
-        """Return the things that the fold appends to."""
+        """Return the columns that the fold appends to."""
         return [self._utf8, self._ends, self._hashes, self._first_row]
 
     @property
     def size_bytes(self) -> int:
-        """Memory held by the columns and the index."""
+        """Memory of the columns and the index."""
         columns = (self._utf8, self._ends, self._hashes, self._first_row)
         return sum(column.size_bytes for column in columns) + self._index.size_bytes

@@ -1,7 +1,7 @@
-"""The columns of links between facts: births, repetitions and endings.
+"""The columns of links between facts: births, repeats and endings.
 
 Owns the effect columns in order of seq, their place in digests and chunks, and the derived columns
-by which links are found. The fold in `links` decides what to append; `link_table` reads.
+that index links. The fold in `links` decides the rows to append; `link_table` reads.
 """
 
 from collections.abc import Sequence
@@ -27,7 +27,7 @@ from .tables import Table, check_codes
 
 
 class LinkKind(IntEnum):
-    """How a fact stands to what it is linked to. On disk: never renumber."""
+    """The relation of a fact to the target of its link. On disk: never renumber."""
 
     ASSUMES = 1
     CONTRADICTS = 2
@@ -41,15 +41,15 @@ class LinkKind(IntEnum):
 
 
 LINK_KINDS: Final = {kind.name.lower(): kind for kind in LinkKind}
-"""The kinds by the words that events have."""
+"""The kinds by their names in events."""
 
 REQUIRING: Final = frozenset(
     (LinkKind.ASSUMES, LinkKind.DEPENDS_ON, LinkKind.DERIVED_FROM, LinkKind.GENERATED_FROM)
 )
-"""Of these a fact stands only if what it is linked to does."""
+"""A fact with such a link is `STANDS` only if the target is."""
 
 ATTACKING: Final = frozenset((LinkKind.INVALIDATES, LinkKind.SUPERSEDES))
-"""What a fact that stands is so linked to is invalid."""
+"""The target of such a link is invalid if the fact is `STANDS`."""
 
 TO_FRAMES: Final = frozenset(
     (
@@ -59,24 +59,24 @@ TO_FRAMES: Final = frozenset(
         LinkKind.VALIDATED_BY,
     )
 )
-"""Of these the target may be a frame."""
+"""The target of such a link may be a frame."""
 
 
 class LinkOddity(IntEnum):
-    """What the fold met and passed over. On disk: never renumber."""
+    """A reason why the fold skips an event. On disk: never renumber."""
 
     ERASED = 1
-    """The payload is gone, so what it said is unknown."""
+    """The payload was erased, so its content is unknown."""
     UNKNOWN_REFERENCE = 2
-    """It names what is no earlier event, or ends no link."""
+    """The event names no earlier event, or ends no link."""
     ALREADY_ENDED = 3
-    """It ends what had ended."""
+    """The event ends a link that has already ended."""
     NO_LINK = 4
-    """Its kind is unknown, or it links a fact to itself, or to nothing or two things."""
+    """The link has an unknown kind, its fact as target, no target, or two targets."""
 
 
 class LinkBirth(NamedTuple):
-    """One birth: a row of `LinkColumns.births`."""
+    """A birth: a row of `LinkColumns.births`."""
 
     seq: int
     recorded: int
@@ -88,23 +88,26 @@ class LinkBirth(NamedTuple):
 
     @property
     def identity(self) -> tuple[int, ...]:
-        """What makes two links the same: scope, ends and kind."""
+        """Scope, fact, kind and target; two links with equal identities are the same link."""
         return self[2:]
 
 
 class LinkColumns:
-    """Every column of the links fold, appended by one thread.
+    """Every column of the links fold, appended by a single thread.
 
-    - Row r of all birth columns is one link; ``seq`` ascends with r.
+    - Row r of all birth columns is a link; ``seq`` ascends with r.
     - A row is ended at most once, after its birth.
-    - ``ended_at`` of a row names an ending, which a reader of an earlier state passes over.
+    - ``ended_at`` of a row names an ending; a reader of an earlier state ignores a later ending.
     """
 
     def __init__(self) -> None:
         self.scopes = ScopeNames()
-        self.seq, self.recorded = Column(np.int64), Column(np.int64)
-        self.scope, self.kind = Column(np.uint32), Column(np.uint8)
-        self.fact, self.target = Column(np.uint64), Column(np.uint64)
+        self.seq = Column(np.int64)
+        self.recorded = Column(np.int64)
+        self.scope = Column(np.uint32)
+        self.kind = Column(np.uint8)
+        self.fact = Column(np.uint64)
+        self.target = Column(np.uint64)
         self.is_frame = Column(np.uint8)
         self.births = Table(
             "links",
@@ -117,9 +120,11 @@ class LinkColumns:
             target=self.target,
             is_frame=self.is_frame,
         )
-        self.repeat_seq, self.repeat_row = Column(np.int64), Column(np.uint32)
+        self.repeat_seq = Column(np.int64)
+        self.repeat_row = Column(np.uint32)
         self.repeats = Table("repeats", strict=True, seq=self.repeat_seq, row=self.repeat_row)
-        self.ending_seq, self.ending_recorded = Column(np.int64), Column(np.int64)
+        self.ending_seq = Column(np.int64)
+        self.ending_recorded = Column(np.int64)
         self.ending_row = Column(np.uint32)
         self.endings = Table(
             "endings",
@@ -128,25 +133,27 @@ class LinkColumns:
             recorded=self.ending_recorded,
             row=self.ending_row,
         )
-        self.oddity_seq, self.oddity = Column(np.int64), Column(np.uint8)
+        self.oddity_seq = Column(np.int64)
+        self.oddity = Column(np.uint8)
         self.oddities = Table("oddities", strict=True, seq=self.oddity_seq, what=self.oddity)
         # Derived.
         self.ended_at = ClosedRows()
-        self.by_fact, self.by_target = HashIndex(), HashIndex()
+        self.by_fact = HashIndex()
+        self.by_target = HashIndex()
 
     # --- appending -------------------------------------------------------------------------------
 
     def scope_code(self, scope: Scope, seq: int) -> int:
-        """Return the code of a scope, whatever the order of its names."""
+        """Return the code of a scope; the order of its names does not matter."""
         return self.scopes.scope_code(scope, seq)
 
     def bear(self, births: Sequence[LinkBirth]) -> None:
-        """Append births, which hold."""
+        """Append births of links that hold."""
         self.births.append(births)
         self.ended_at.open(len(births))
 
     def end(self, rows: Sequence[tuple[int, int, int]]) -> None:
-        """Append endings (seq, recorded, row) of rows that hold."""
+        """Append endings (seq, recorded, row) of links that hold."""
         self.endings.append(rows)
         ended = np.array([row for _, _, row in rows], np.int64)
         self.ended_at.close(ended, len(self.endings) - len(ended))
@@ -154,7 +161,7 @@ class LinkColumns:
     # --- reading ---------------------------------------------------------------------------------
 
     def row_of(self, seq: int) -> int | None:
-        """Return the row of the link that event ``seq`` made, for the first time or again."""
+        """Return the row of the link that event ``seq`` created or repeated, or None."""
         row = place_of(self.seq, seq)
         if row is not None:
             return row
@@ -167,7 +174,6 @@ class LinkColumns:
         return [row for row in rows if self.births.row(row)[2:] == birth.identity]
 
     def birth(self, row: int) -> LinkBirth:
-        """Return one birth."""
         return LinkBirth(*self.births.row(row))
 
     # --- effects ---------------------------------------------------------------------------------
@@ -184,15 +190,15 @@ class LinkColumns:
         return effects
 
     def kept(self) -> list[Kept]:
-        """Return the things that the fold appends to, but no derived columns."""
+        """Return the columns that the fold appends to, without derived columns."""
         return [*self.scopes.kept(), *(items for table in self._tables for items in table.kept())]
 
     def derived(self, after: int, through: int) -> dict[str, AnyColumn]:
-        """Return nothing: what is derived is derived again."""
+        """Return nothing: `load` computes the derived columns again."""
         return {}
 
     def load(self, columns: Columns, after: int, through: int) -> None:
-        """Append the effects in a chunk. Raises `Corrupt`, and then changes nothing."""
+        """Append the effects in a chunk. Raises `Corrupt` and then leaves the state unchanged."""
         births, repeats, endings, _ = tables = [
             table.read(columns, after, through) for table in self._tables
         ]
@@ -212,11 +218,11 @@ class LinkColumns:
 
     @property
     def size_bytes(self) -> int:
-        """Memory held by columns and indexes, names left out."""
-        held = sum(table.size_bytes for table in self._tables) + self.ended_at.size_bytes
-        return held + self.by_fact.size_bytes + self.by_target.size_bytes
+        """Memory of columns and indexes, without names."""
+        size = sum(table.size_bytes for table in self._tables) + self.ended_at.size_bytes
+        return size + self.by_fact.size_bytes + self.by_target.size_bytes
 
 
 def keys_of(ids: Sequence[int]) -> U64:
-    """Return ids as the columns of links have them."""
+    """Return ids in the dtype of the columns of links."""
     return np.array(ids, np.uint64)

@@ -1,7 +1,7 @@
-"""Links as of any event: the reader over the columns that `links` folds.
+"""Links as of any event: the reader of the columns that `links` folds.
 
-Owns which links hold at seq n within a scope, and finding those of some facts. What they mean for
-these is `labelling`'s.
+Owns the set of links that hold at seq n within a scope, and look-ups of links by fact and by
+target. Leaves out their consequences for facts (`labelling`).
 """
 
 from collections.abc import Iterable, Sequence
@@ -17,7 +17,7 @@ from .scopes import tenant_in
 
 
 class LinkRow(NamedTuple):
-    """A link: the event that made it, its tenant, and its ends as they were given."""
+    """A link: the seq of its event, its tenant, and its ends as in the event."""
 
     row: int
     seq: int
@@ -29,7 +29,7 @@ class LinkRow(NamedTuple):
 
 
 class Links:
-    """Reads links at any n up to ``seq``. Immutable: any thread may use it meanwhile."""
+    """Reads links at any n up to ``seq``. Immutable; safe for threads during a fold."""
 
     def __init__(self, columns: LinkColumns, seq: int) -> None:
         self.seq = seq
@@ -38,12 +38,12 @@ class Links:
         self.ending_seqs: I64 = columns.ending_seq.view()
 
     def at(self, n: int, wanted: Scope | None = None) -> "LinksAt":
-        """Return the links as event ``n`` left them, those within a scope."""
+        """Return the links within a scope as of event ``n``."""
         return LinksAt(self, n, self.columns.scopes.within(wanted))
 
 
 class LinksAt:
-    """The links at one n; immutable, for any thread."""
+    """The links at seq n; immutable, for any thread."""
 
     def __init__(self, links: Links, n: int, scopes: frozenset[int] | None) -> None:
         self.n = n
@@ -54,15 +54,15 @@ class LinksAt:
         self._scopes = scopes
 
     def __len__(self) -> int:
-        """Return how many were made by n, whatever became of them and within any scope."""
+        """Return the number of links created by n, in all scopes, ended links included."""
         return self._rows
 
     @property
     def ends(self) -> U64:
-        """The ids of all that was linked by n, each once."""
+        """The ids of all facts and targets linked by n, ascending, each once."""
         columns = self._columns
-        both = (columns.fact.view()[: self._rows], columns.target.view()[: self._rows])
-        return np.unique(np.concatenate(both))
+        ends = (columns.fact.view()[: self._rows], columns.target.view()[: self._rows])
+        return np.unique(np.concatenate(ends))
 
     def of(self, facts: Sequence[int]) -> list[LinkRow]:
         """Return the links that hold from facts with these ids, in order of seq."""
@@ -75,12 +75,12 @@ class LinksAt:
         return self._holding(rows)
 
     def every(self, *, ended: bool = False) -> list[LinkRow]:
-        """Return all that hold, in order of seq; with ``ended`` those that have ended too."""
+        """Return all links that hold, in order of seq; with ``ended`` also ended links."""
         rows = range(self._rows)
         return [self._row(row) for row in rows if self._is_seen(row, ended=ended)]
 
     def link(self, seq: int) -> LinkRow | None:
-        """Return the link that an event made by n, for the first time or again, held or not."""
+        """Return the link that an event up to n created or repeated, or None; it may have ended."""
         row = self._columns.row_of(seq) if 0 < seq <= self.n else None
         return self._row(row) if row is not None and self._is_seen(row, ended=True) else None
 
@@ -88,16 +88,16 @@ class LinksAt:
         return [self._row(row) for row in sorted(rows) if self._is_seen(row, ended=False)]
 
     def _is_seen(self, row: int, *, ended: bool) -> bool:
-        """Tell whether a row holds at n, or with ``ended`` is there, and is within the scope.
+        """Return whether a row is within the scope and, unless ``ended``, holds at n.
 
-        Whoever ended it, it has ended, as with a retraction.
+        An ending from any scope counts, as with a retraction.
         """
         if row >= self._rows or not (ended or self.holds(row)):
             return False
         return self._scopes is None or int(self._columns.scope.view()[row]) in self._scopes
 
     def holds(self, row: int) -> bool:
-        """Tell whether a row had not ended by n."""
+        """Return whether a row had not ended by n."""
         return bool(self._columns.ended_at.view()[row] >= self._endings)
 
     def _row(self, row: int) -> LinkRow:
@@ -113,14 +113,14 @@ class LinksAt:
         )
 
     def birth(self, row: int) -> LinkBirth:
-        """Return all that a row was born with."""
+        """Return the birth of a row."""
         return self._columns.birth(row)
 
     def scope_of(self, row: int) -> Scope:
         return self._columns.scopes.scope(self.birth(row).scope)
 
     def ended_by(self, row: int) -> tuple[int, int] | None:
-        """Return when a row ended, and by which event, by n."""
+        """Return the recorded time and the seq of a row's ending, or None if the row holds at n."""
         if self.holds(row):
             return None
         place = int(self._columns.ended_at.view()[row])

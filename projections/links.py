@@ -1,13 +1,15 @@
-"""The fold that knows links between facts, and from facts to frames.
+"""The fold of links between facts, and from facts to frames.
 
-Owns which events it handles, and the effects: *births* (a row per link), *repeats* (the same link
-again), *endings*, and oddities, which change nothing. It knows nothing of the facts: what a link
-means for them is worked out as they are read (`labelling`), so a link may name any id, and one
-whose ends are not there means nothing.
+Owns the handled events and their effects: *births* (a row per link), *repeats* (the same link
+again), *endings*, and oddities, which change nothing. Leaves out the consequences for facts: reads
+compute them (`labelling`). So a link may name any id, and has no effect if an end does not exist.
 
-Rules of the fold, which never fails: a link that equals one that holds, in scope, kind and ends,
-repeats it. The first ending of a link wins. What has no known kind, names no earlier event, or
-links a fact to itself is an oddity.
+Rules of the fold, which never fails:
+
+- A link that equals a link that holds, in scope, kind and ends, is a repeat.
+- The first ending of a link wins.
+- An event with an unknown kind, a reference to no earlier event, or a link from a fact to itself is
+  an oddity.
 """
 
 from collections.abc import Sequence
@@ -22,11 +24,11 @@ from .projection import FoldedEvent
 
 _KINDS: Final[tuple[type[EventBody], ...]] = (LinkFacts, UnlinkFacts)
 LINK_EVENTS: Final = frozenset(kind.wire_name for kind in _KINDS)
-"""The wire names of the events that it folds."""
+"""The wire names of the handled events."""
 
 
 class LinksProjection(ScopedFold[LinkColumns]):
-    """Folds links and what ends them into columns."""
+    """Folds links and their endings into columns."""
 
     name: ClassVar[str] = "links"
     version: ClassVar[int] = 1
@@ -61,19 +63,21 @@ class LinksProjection(ScopedFold[LinkColumns]):
         batch.keep()
 
     def _birth(self, event: FoldedEvent, body: LinkFacts) -> LinkBirth | LinkOddity:
-        """Return the link of an event, or why it is none."""
-        kind, ends = LINK_KINDS.get(body.kind), (body.target, body.frame)
+        """Return the link of an event, or the oddity for which the event has no link."""
+        kind = LINK_KINDS.get(body.kind)
+        ends = (body.target, body.frame)
         target = body.frame if body.target is None else body.target
         if kind is None or target is None or None not in ends or target == body.fact:
             return LinkOddity.NO_LINK
         if not (0 < body.fact < event.seq and 0 < target < event.seq):
             return LinkOddity.UNKNOWN_REFERENCE
-        scope, is_frame = self._scope_code(event.scope, event.seq), int(body.target is None)
+        scope = self._scope_code(event.scope, event.seq)
+        is_frame = int(body.target is None)
         return LinkBirth(event.seq, event.recorded, scope, body.fact, kind, target, is_frame)
 
 
 class _Batch:
-    """One batch being folded: what it adds, before that is in the columns."""
+    """The effects of a batch, before they are appended to the columns."""
 
     def __init__(self, columns: LinkColumns) -> None:
         self._columns = columns
@@ -84,12 +88,12 @@ class _Batch:
         self._rows: dict[int, int] = {}
         """The rows of this batch's links, by seq."""
         self._alike: dict[tuple[int, ...], int] = {}
-        """The last row of this batch with an identity."""
+        """The last row of this batch with each identity."""
         self._ended: set[int] = set()
         self.oddities: list[tuple[int, int]] = []
 
     def link(self, birth: LinkBirth) -> None:
-        """Take a link, or a repetition of one that holds."""
+        """Add a link, or a repeat of a link that holds."""
         rows = self._columns.rows_alike(birth)
         rows += [self._alike[birth.identity]] if birth.identity in self._alike else []
         row = next((row for row in reversed(rows) if not self._has_ended(row)), None)
@@ -102,7 +106,7 @@ class _Batch:
         self._rows[birth.seq] = row
 
     def unlink(self, event: FoldedEvent, body: UnlinkFacts) -> None:
-        """Take an ending, if it is the first."""
+        """Add the first ending of a link; a later ending is an oddity."""
         row = self._rows.get(body.link)
         if row is None and 0 < body.link < event.seq:
             row = self._columns.row_of(body.link)
@@ -119,7 +123,7 @@ class _Batch:
         return row in self._ended or (is_earlier and self._columns.ended_at.is_closed(row))
 
     def keep(self) -> None:
-        """Append all of it."""
+        """Append the effects to the columns."""
         columns = self._columns
         columns.bear(self._births)
         columns.repeats.append(self._repeats)

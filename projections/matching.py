@@ -1,8 +1,8 @@
-"""What a query finds: trees of words and filters, over postings as of a row.
+"""Matching: the rows that a query tree of words and filters selects, as of a row.
 
-Owns the meaning of each kind of node (docs/search.md has the table). Each group of words is
-gathered once, whether it decides which frames are found, or their order, or both. Leaves out
-scores (`ranking`), and what filters mean: whoever searches brings their masks.
+Owns the meaning of each kind of node (docs/search.md has the table). The postings of each group of
+words are gathered once, for both matching and scoring. Leaves out scores (`ranking`) and the
+meaning of filters: the caller passes their masks.
 """
 
 from collections.abc import Callable, Iterator
@@ -37,24 +37,24 @@ from .query import (
 from .vocabulary import VocabularyView
 
 Filters: TypeAlias = Callable[[Filter], Mask]
-"""Gives the rows, current or not, that a filter lets pass: a mask over all rows of the view."""
+"""Returns a mask over all rows of the view, current or not: the rows that pass a filter."""
 
 GroupKey: TypeAlias = tuple[int, int | str, int]
-"""What tells groups of words apart and puts them in order: kind, term or pattern, field.
+"""The identity and the order of a group of words: kind, term or pattern, field.
 
-A term's id is its place in the log, so the order is that of a store that stopped earlier."""
+Term ids follow the first occurrence in the log, so later events leave the order unchanged."""
 
 
 @dataclass(frozen=True, slots=True)
 class Group:
-    """Words that count as one: ``rows`` (p,) that hold any, ascending, and ``weights`` (p,)."""
+    """Words that count as one: ``rows`` (p,) with any of them, ascending, and ``weights`` (p,)."""
 
     rows: I64
     weights: I64
 
 
 class Matching:
-    """Evaluates one query. Not shared between threads."""
+    """Evaluates a query. Not thread-safe."""
 
     def __init__(
         self, occurrences: Occurrences, vocabulary: VocabularyView, filters: Filters | None = None
@@ -65,29 +65,29 @@ class Matching:
         self._groups: dict[GroupKey, Group] = {}
 
     def groups(self, query: Query) -> list[Group]:
-        """Return the groups of words that count for a query's score, in their order."""
-        found = {
+        """Return the groups of words that count for a query's score, in order of their keys."""
+        groups = {
             key: self._group(key, ids, field)
             for words in words_of(query)
             for key, ids, field in self._keys(words)
         }
-        return [group for _, group in sorted(found.items(), key=lambda item: _order(item[0]))]
+        return [group for _, group in sorted(groups.items(), key=lambda item: _order(item[0]))]
 
     def named_groups(self, query: Query) -> list[tuple[str, Group]]:
-        """Return `groups`, each with its word as it was asked for: ``index``, ``title:inde*``."""
-        found = {
+        """Return `groups`, each with its word as in the query: ``index``, ``title:inde*``."""
+        groups = {
             key: (_name(words, self._term(key)), self._group(key, ids, field))
             for words in words_of(query)
             for key, ids, field in self._keys(words)
         }
-        return [named for _, named in sorted(found.items(), key=lambda item: _order(item[0]))]
+        return [named for _, named in sorted(groups.items(), key=lambda item: _order(item[0]))]
 
     def _term(self, key: GroupKey) -> str:
         which = key[1]
         return self._vocabulary.text(which) if isinstance(which, int) else which
 
     def found(self, query: Query) -> Mask:
-        """Return the rows that a query finds; where it decides nothing, those with its words."""
+        """Return the rows that a query selects; without a mask, the rows with any of its words."""
         mask = self.mask(query)
         if mask is None:
             mask = np.zeros(self._occurrences.rows, np.bool_)
@@ -96,17 +96,18 @@ class Matching:
         return mask
 
     def mask(self, query: Query) -> Mask | None:
-        """Return the rows that a query finds, current or not; None where it decides nothing.
+        """Return the rows that a query selects, current or not; None if the query restricts none.
 
         Raises:
-            InvalidInput: a pattern is not one word. Unsupported: a filter, and no filters given.
+            InvalidInput: a pattern is not a single word.
+            Unsupported: the query has a filter, and the search has no filters.
         """
         match query:
             case Term(word, field):
                 return self._phrase(word, field)
             case AnyWord():
-                found = [self._rows(*key) for key in self._keys(query)]
-                return reduce(np.logical_or, found) if found else None
+                masks = [self._rows(*key) for key in self._keys(query)]
+                return reduce(np.logical_or, masks) if masks else None
             case Phrase(words, field):
                 return self._phrase(words, field)
             case Prefix() | Wildcard():
@@ -131,7 +132,7 @@ class Matching:
     def _filtered(self, where: Filter) -> Mask:
         if self._filters is None:
             raise Unsupported(
-                f"This search has no filters, and was asked for {where.to_dict()}",
+                f"This search supports no filters; the query has {where.to_dict()}",
                 remedy="Pass the filter as where= of a store's or view's search.",
             )
         return self._filters(where)
@@ -139,7 +140,7 @@ class Matching:
     # --- groups of words -------------------------------------------------------------------------
 
     def _keys(self, words: Words) -> Iterator[tuple[GroupKey, U32, Field | None]]:
-        """Yield the groups of a leaf: which they are, the ids of their terms, their field."""
+        """Yield the groups of a leaf: key, ids of the terms, field."""
         field = words.field
         which = -1 if field is None else int(field)
         match words:
@@ -151,9 +152,9 @@ class Matching:
                 yield (2, pattern, which), ids, field
             case Term(cut) | AnyWord(cut) | Phrase(cut):
                 for term in text.terms(cut):
-                    found = self._vocabulary.find(term)
-                    if found is not None:
-                        yield (0, found, which), np.array([found], np.uint32), field
+                    term_id = self._vocabulary.find(term)
+                    if term_id is not None:
+                        yield (0, term_id, which), np.array([term_id], np.uint32), field
                     else:
                         yield (0, term, which), np.empty(0, np.uint32), field
 
@@ -179,11 +180,12 @@ class Matching:
             return self._rows(*key)
         mask = np.zeros(self._occurrences.rows, np.bool_)
         ids = [self._vocabulary.find(term) for term in terms]
-        known = [found for found in ids if found is not None]
-        if len(known) < len(ids):
+        term_ids = [term_id for term_id in ids if term_id is not None]
+        if len(term_ids) < len(ids):
             return mask
-        starts = self._starts(known)
-        rows, first = starts >> 32, starts & 0xFFFF_FFFF
+        starts = self._starts(term_ids)
+        rows = starts >> 32
+        first = starts & 0xFFFF_FFFF
         of_first = self._occurrences.fields_within(rows, first)
         whole = of_first == self._occurrences.fields_within(rows, first + len(ids) - 1)
         if field is not None:
@@ -192,21 +194,21 @@ class Matching:
         return mask
 
     def _starts(self, ids: list[int]) -> I64:
-        """Return where terms stand one after the other: row · 2^32 + position of the first."""
+        """Return the places of a run of terms: row · 2^32 + position of the first term."""
         places = {term: self._occurrences.positions(term) for term in set(ids)}
         shifted = [(places[term], offset) for offset, term in enumerate(ids)]
-        # The rarest first: it leaves the fewest to look up in the others.
+        # Start with the rarest term: the fewest candidates remain to be looked up.
         shifted.sort(key=lambda item: len(item[0]))
-        (rarest, offset), *others = shifted
+        (rarest, offset), *rest = shifted
         starts: I64 = rarest - offset
-        for wanted, offset in others:
-            kept: Mask = np.isin(starts + offset, wanted, assume_unique=True)
-            starts = starts[kept]
+        for positions, offset in rest:
+            is_run: Mask = np.isin(starts + offset, positions, assume_unique=True)
+            starts = starts[is_run]
         return starts
 
 
 def _name(words: Words, term: str) -> str:
-    """Return how a leaf wrote a term, or its pattern, with its field."""
+    """Return a term or pattern as spelled in its leaf, with its field."""
     match words:
         case Prefix():
             written = f"{words.start}*"
@@ -224,31 +226,32 @@ def _order(key: GroupKey) -> tuple[int, int, str, int]:
 
 
 def one_word(start: str) -> str:
-    """Return the start of a word as folded.
+    """Return the start of a word, folded.
 
     Raises:
-        InvalidInput: it is not exactly one word.
+        InvalidInput: ``start`` is not exactly one word.
     """
-    found = text.words(start)
-    if len(found) != 1:
+    words = text.words(start)
+    if len(words) != 1:
         raise InvalidInput(
-            f"{start!r} is {len(found)} words", remedy="A prefix is the start of one word."
+            f"The prefix {start!r} has {len(words)} words, expected 1",
+            remedy="Pass the start of a single word.",
         )
-    return found[0].decode()
+    return words[0].decode()
 
 
 def folded_pattern(pattern: str) -> str:
-    """Return a pattern with what stands between its wildcards folded as words are.
+    """Return a pattern with the text between its wildcards folded like words.
 
     Raises:
-        InvalidInput: it spans more than one word, or has no letter.
+        InvalidInput: ``pattern`` spans more than one word, or has no letter.
     """
     parts = [text.words(part) for part in pattern.replace("?", "*").split("*")]
-    blank = all(not found for found in parts)
-    if blank or any(len(found) > 1 for found in parts):
+    blank = all(not words for words in parts)
+    if blank or any(len(words) > 1 for words in parts):
         raise InvalidInput(
             f"The pattern {pattern!r} is not one word", remedy="Use letters, digits, * and ?."
         )
     signs = [character for character in pattern if character in "*?"]
-    pieces = [found[0].decode() if found else "" for found in parts]
+    pieces = [words[0].decode() if words else "" for words in parts]
     return "".join(piece + sign for piece, sign in zip(pieces, [*signs, ""], strict=True))

@@ -1,6 +1,6 @@
-"""Names by small number: a dictionary in order of first occurrence in the log.
+"""Names and their codes: a dictionary in order of first occurrence in the log.
 
-Owns codes for strings that many rows share (kinds, roles, scopes). Code 0 is no name.
+Owns small numbers for strings that many rows share (kinds, roles, scopes). Code 0 means no name.
 """
 
 from collections.abc import Sequence
@@ -29,7 +29,7 @@ NO_NAME: Final = 0
 class Names:
     """Strings and their codes, from 1, by first occurrence.
 
-    - ``seqs[i]`` is the event that brought the string with code i + 1; ascending.
+    - ``_seqs[i]`` is the first event with the string of code i + 1; ascending.
     """
 
     def __init__(self) -> None:
@@ -41,7 +41,7 @@ class Names:
         return len(self._texts)
 
     def code(self, text: str, seq: int) -> int:
-        """Return the code of a string, a new one if event ``seq`` is the first to have it."""
+        """Return the code of a string, a new code if event ``seq`` is the first with the string."""
         code = self._codes.get(text)
         if code is None:
             self._texts.append(text)
@@ -50,7 +50,7 @@ class Names:
         return code
 
     def codes(self, texts: Sequence[str | None], seqs: Sequence[int]) -> list[int]:
-        """Return the codes of what many events have, in order of seq; `NO_NAME` for None."""
+        """Return the code of each event's string, in order of seq; `NO_NAME` for None."""
         get = self._codes.get
         return [
             NO_NAME if text is None else get(text) or self.code(text, seq)
@@ -62,25 +62,26 @@ class Names:
         return self._codes.get(text)
 
     def text(self, code: int) -> str | None:
-        """Return the string behind a code, or None for no name."""
+        """Return the string of a code, or None for code 0."""
         return self._texts[code - 1] if code else None
 
     def texts(self) -> list[str]:
-        """Return all strings; the one at index i has code i + 1."""
+        """Return all strings; the string at index i has code i + 1."""
         return list(self._texts)
 
     def bytes_from(self, start: int) -> bytes:
-        """Return the bytes of the names from one on."""
+        """Return the bytes of the names from index ``start`` on."""
         return "".join([f"{text}\0" for text in self._texts[start:]]).encode()
 
     def kept(self) -> "list[Kept]":
-        """Return the things that the fold appends to."""
+        """Return the columns that the fold appends to."""
         return [self, self._seqs]
 
     def effects(self, prefix: str, after: int, through: int) -> dict[str, AnyColumn]:
-        """Return the columns of the names that events ``after + 1`` … ``through`` brought."""
+        """Return the columns of the names that first occur in ``after + 1`` … ``through``."""
         seqs = self._seqs.view()
-        start, end = rows_up_to(seqs, after), rows_up_to(seqs, through)
+        start = rows_up_to(seqs, after)
+        end = rows_up_to(seqs, through)
         pieces = [text.encode() for text in self._texts[start:end]]
         return {
             f"{prefix}.seqs": seqs[start:end],
@@ -96,7 +97,7 @@ class Names:
         self._seqs.extend(loaded.seqs)
 
     def read(self, columns: Columns, prefix: str, after: int, through: int) -> "LoadedNames":
-        """Check the names of a chunk without changing anything. Raises `Corrupt`."""
+        """Return the names of a chunk, checked, without a change of state. Raises `Corrupt`."""
         seqs = columns.i64(f"{prefix}.seqs")
         texts = split_texts(columns.u32(f"{prefix}.sizes"), columns.u8(f"{prefix}.utf8"))
         check_seqs(seqs, after, through, f"{prefix}.seqs", strict=False)
@@ -107,7 +108,7 @@ class Names:
 
 
 class LoadedNames:
-    """Names read from a chunk and checked."""
+    """Names of a chunk, checked."""
 
     __slots__ = ("seqs", "texts")
 
@@ -117,9 +118,12 @@ class LoadedNames:
 
 
 def split_texts(sizes: U32, utf8: U8) -> list[str]:
-    """Return the strings behind sizes and joined UTF-8. Raises `Corrupt`."""
+    """Split joined UTF-8 into strings of the given sizes. Raises `Corrupt`."""
     ends = np.cumsum(sizes, dtype=np.int64)
-    require((int(ends[-1]) if len(ends) else 0) == len(utf8), "its strings have other sizes")
+    require(
+        (int(ends[-1]) if len(ends) else 0) == len(utf8),
+        "the sizes of its strings do not fill utf8",
+    )
     data = utf8.tobytes()
     try:
         bounds = concatenate([np.zeros(1, np.int64), ends], np.int64).tolist()

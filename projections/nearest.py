@@ -1,10 +1,10 @@
-"""The nearest vectors to a query: a pure function of the query and what a view lets in.
+"""The nearest vectors to a query: a pure function of the query and the rows that a view admits.
 
-Owns the choice of candidates and the order of the best. The first are found by the signs alone, in
-48 bytes a vector of 384 numbers (M. Charikar, Similarity Estimation Techniques from Rounding
+Owns the selection of candidates and the order of results. Candidates are selected by signs alone,
+48 bytes per vector of 384 numbers (M. Charikar, Similarity Estimation Techniques from Rounding
 Algorithms, STOC 2002: signs of random projections; here of the numbers themselves), then scored by
-the vectors. Products as a processor makes them give other last bits on another, so they only decide
-who can be among the best; what these score is the sum in one fixed order.
+the vectors. The last bits of a matrix product differ between processors, so the product only drops
+rows that cannot be among the best; final scores are sums in a fixed order.
 """
 
 from collections.abc import Callable
@@ -21,37 +21,39 @@ from .vector_table import Space, distances
 Metric: TypeAlias = Literal["cosine", "dot"]
 Query: TypeAlias = npt.NDArray[np.float32]
 Fetch: TypeAlias = Callable[[I64], tuple[Matrix, F64]]
-"""Returns the vectors in rows of a space, one a row, and their lengths as of `lengths_of`."""
+"""Returns the vectors in rows of a space, (rows, dimension), and their `lengths_of`."""
 
 Propose: TypeAlias = Callable[[Mask, Query, int], I64]
-"""Returns rows among those allowed, ascending, of which the best are to be found."""
+"""Returns the allowed rows to score, ascending."""
 
 ALL_ROWS_MAX: Final = 2048
-"""Up to so many rows are all scored."""
+"""Up to this many rows, every row is scored."""
 
 CANDIDATES_MIN: Final = 1024
 CANDIDATES_MAX: Final = 8192
 CANDIDATES_SHARE: Final = 50
-"""Of more rows one in so many is scored, within these bounds."""
+"""Of more rows, 1 in 50 is scored, within these bounds."""
 
 MARGIN: Final = 1e-4
-"""What may be among the best by float32 sums, at least."""
+"""The least margin of float32 scores within which a row may be among the best."""
 
 MARGIN_SHARE: Final = 2.0**-22
-"""The same for each dimension: in whatever order n products are added up, two such sums are off by
-n · 2^-23 of the lengths together. A processor without AVX adds 16 at a time, and comes near it."""
+"""The margin per dimension: two sums of the same n products in different orders differ by at most
+n · 2^-23 times the product of the lengths. A processor without AVX adds 16 at a time and comes near
+this bound."""
 
 PRODUCT_MIN: Final = 1e-25
-"""Of smaller products of lengths they err by more, and may be 0: 65,536 of 1.2e-38 can be lost."""
+"""Below this product of lengths float32 sums err by more and may be 0: up to 65,536 products below
+1.2e-38 can underflow."""
 
 SCORE_DIGITS: Final = 9
 
 SUM_ERROR: Final = 2.0**-50
-"""Bounds how far two sums of n products of float32 may be apart: by n times it of the lengths.
+"""Two float64 sums of n products of float32 differ by at most n times this, times the lengths.
 
-Each is off by n · 2^-53 of the sum of magnitudes at most (N. Higham, *Accuracy and Stability of
-Numerical Algorithms*, 2002, section 4.2), which by Cauchy and Schwarz the lengths bound; the rest
-is for the lengths' own error, and the division's.
+Each sum errs by at most n · 2^-53 of the sum of magnitudes (N. Higham, *Accuracy and Stability of
+Numerical Algorithms*, 2002, section 4.2), which the lengths bound (Cauchy and Schwarz). The rest
+covers the errors of the lengths and of the division.
 """
 
 
@@ -71,11 +73,11 @@ def nearest(
     fetch: Fetch,
     propose: Propose | None = None,
 ) -> Nearest:
-    """Return the best ``k`` of the rows that a mask over the first rows of a space allows.
+    """Return the best ``k`` of the allowed rows; ``allowed`` covers the first rows of a space.
 
-    ``query`` has the space's dimension; ``propose`` chooses what is scored, else the signs do.
-    Scores are cosines, or inner products, rounded to 9 digits; ties go to the older frame. Cost: 6
-    words a row of 384 numbers, and the vectors of the candidates.
+    ``query`` has the space's dimension. ``propose`` selects the rows to score, by default by their
+    signs. Scores are cosines or inner products, rounded to 9 digits; ties go to the older frame.
+    Cost: reads 6 words per row of 384 numbers, and the vectors of the candidates.
     """
     rows = (propose or partial(candidates, space))(allowed, query, k)
     if not len(rows):
@@ -91,27 +93,27 @@ def nearest(
 
 
 def candidates(space: Space, allowed: Mask, query: Query, k: int) -> I64:
-    """Return the rows to be scored, ascending: those whose signs differ least, the older first."""
+    """Return the rows to score, ascending: those whose signs differ least; ties go to the older."""
     count = int(np.count_nonzero(allowed))
     if count <= max(ALL_ROWS_MAX, k):
         return np.flatnonzero(allowed)
-    wanted = max(k, min(max(count // CANDIDATES_SHARE, CANDIDATES_MIN), CANDIDATES_MAX))
-    # Mostly all of the first are allowed: they need not be gathered.
+    limit_count = max(k, min(max(count // CANDIDATES_SHARE, CANDIDATES_MIN), CANDIDATES_MAX))
+    # Usually a prefix of the rows is allowed: a slice saves the gathering.
     rows = slice(count) if bool(allowed[:count].all()) else np.flatnonzero(allowed)
     differing = distances(space, rows, sign_words(query[None])[0])
     ends = np.cumsum(np.bincount(differing))
-    limit = int(ends.searchsorted(wanted))
+    limit = int(ends.searchsorted(limit_count))
     below = int(ends[limit - 1]) if limit else 0
-    at_limit = np.flatnonzero(differing == limit)[: wanted - below]
+    at_limit = np.flatnonzero(differing == limit)[: limit_count - below]
     nearer = np.flatnonzero(differing < limit)
-    found: I64 = np.sort(np.concatenate([nearer, at_limit]))
-    return found if isinstance(rows, slice) else rows[found]
+    places: I64 = np.sort(np.concatenate([nearer, at_limit]))
+    return places if isinstance(rows, slice) else rows[places]
 
 
 def _close(vectors: Matrix, products: F64, query: Query, k: int, metric: Metric) -> I64 | slice:
-    """Return which vectors can be among the best ``k``, by sums in float32.
+    """Return the indices of the vectors that can be among the best ``k``, by float32 sums.
 
-    ``products`` are those of their lengths and the query's.
+    ``products``: each vector's length times the query's.
     """
     if len(vectors) <= k:
         return slice(None)
@@ -119,7 +121,7 @@ def _close(vectors: Matrix, products: F64, query: Query, k: int, metric: Metric)
         scores = np.vecdot(vectors.astype(np.float32, copy=False), query).astype(np.float64)
     margin = max(MARGIN, MARGIN_SHARE * len(query))
     if not np.isfinite(scores).all() or bool(((products > 0) & (products < PRODUCT_MIN)).any()):
-        # Too large or too small for float32 sums: all are ordered by float64.
+        # Too large or too small for float32 sums: score all in float64.
         return slice(None)
     if metric == "cosine":
         np.divide(scores, products, out=scores, where=products > 0)
@@ -130,18 +132,19 @@ def _close(vectors: Matrix, products: F64, query: Query, k: int, metric: Metric)
 
 
 def exact_scores(vectors: Matrix, lengths: F64, query: Query, metric: Metric) -> F64:
-    """Return the scores of vectors: the same bits whatever their number and order."""
+    """Return the scores of vectors; the bits do not depend on their number and order."""
     return _scores(vectors, lengths * lengths_of(query[None]), query, metric)
 
 
 def _scores(vectors: Matrix, products: F64, query: Query, metric: Metric) -> F64:
-    """Return the scores; ``products`` are those of the vectors' lengths and the query's.
+    """Return the scores; ``products``: each vector's length times the query's.
 
-    They are sums in the one fixed order, rounded. A product is as near to these as the bound says;
-    only where the two ends round to two numbers the sum itself is taken.
+    A score is the rounded sum in the fixed order. A matrix product differs from this sum by at most
+    the bound; the sum is computed only if both ends of the bound round to different numbers.
     """
-    wide, asked = vectors.astype(np.float64), query.astype(np.float64)
-    scores: F64 = np.vecdot(wide, asked)
+    wide = vectors.astype(np.float64)
+    wide_query = query.astype(np.float64)
+    scores: F64 = np.vecdot(wide, wide_query)
     bound = np.full_like(scores, SUM_ERROR * len(query))
     if metric == "cosine":
         scores = _over(scores, products)
@@ -150,28 +153,29 @@ def _scores(vectors: Matrix, products: F64, query: Query, metric: Metric) -> F64
     rounded = np.round(scores - bound, SCORE_DIGITS)
     unsure = np.flatnonzero(rounded != np.round(scores + bound, SCORE_DIGITS))
     if len(unsure):
-        sums = _halved(wide[unsure] * asked)
+        sums = _halved(wide[unsure] * wide_query)
         sums = sums if metric == "dot" else _over(sums, products[unsure])
         rounded[unsure] = np.round(sums, SCORE_DIGITS)
     return rounded + 0.0
 
 
 def _over(scores: F64, products: F64) -> F64:
-    """Return cosines; that of a vector of length 0 is 0."""
-    found: F64 = np.divide(scores, products, out=np.zeros_like(scores), where=products > 0)
-    return found
+    """Return cosines; 0 for a vector of length 0."""
+    cosines: F64 = np.divide(scores, products, out=np.zeros_like(scores), where=products > 0)
+    return cosines
 
 
 def lengths_of(vectors: Matrix) -> F64:
-    """Return the Euclidean lengths of vectors in float64, by sums in the one fixed order."""
+    """Return the Euclidean lengths of vectors in float64, by sums in the fixed order."""
     wide = vectors.astype(np.float64)
     return np.sqrt(_halved(wide * wide))
 
 
 def _halved(products: F64) -> F64:
-    """Return the sum of each row: its second half onto its first, until one number is left.
+    """Return the sum of each row, by adding its second half to its first until a number is left.
 
-    What is beyond the largest power of two comes onto the first numbers before. Changes its input.
+    Numbers past the largest power of two are first added to the first numbers. Overwrites the
+    input.
     """
     size = 1 << (products.shape[1].bit_length() - 1)
     products[:, : products.shape[1] - size] += products[:, size:]

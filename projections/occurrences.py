@@ -1,7 +1,7 @@
-"""Where terms occur in the first rows of the log: postings as of a row, from all pieces.
+"""Occurrences of terms in the first rows of the log: postings as of a row, from all pieces.
 
-Owns gathering. A term's slices from all pieces are laid end to end once; what is counted and
-scored then never sees where a piece ended (`ranking`, `matching`).
+Owns gathering: the slices of a term from all pieces are concatenated once, so `ranking` and
+`matching` see no boundaries of pieces.
 """
 
 from collections.abc import Sequence
@@ -22,9 +22,10 @@ class Occurrences:
         self.rows = rows
 
     def gather(self, ids: U32) -> tuple[I64, list[int], I64, F64]:
-        """Return the postings of terms, term after term, rows ascending within each.
+        """Return the postings of terms, term after term, rows ascending within each term.
 
-        That is: rows; where each term's end; which postings weigh more than one; how much.
+        The result: rows (p,); the end of each term in rows; the indices of postings that weigh more
+        than 1; the weights of these.
         """
         places = [self._places(piece, ids) for piece in self._pieces]
         rows: list[Unsigned] = []
@@ -34,7 +35,8 @@ class Occurrences:
         filled = 0
         for index in range(len(ids)):
             for piece, (term_starts, term_ends) in zip(self._pieces, places, strict=True):
-                start, end = term_starts[index], term_ends[index]
+                start = term_starts[index]
+                end = term_ends[index]
                 if start < end:
                     rows.append(piece.rows[start:end])
                     weights.append(piece.weights[start:end])
@@ -48,9 +50,9 @@ class Occurrences:
         return joined, ends, heavy, counts[heavy].astype(np.float64)
 
     def of(self, ids: U32, field: Field | None = None) -> tuple[I64, I64]:
-        """Return the rows that hold any of some terms, ascending, and how much that weighs.
+        """Return the rows that hold any of the terms, ascending, and the weights of these rows.
 
-        With a field, what occurs in it alone. Cost: about 10 ns a posting, 30 ns with a field.
+        With a field, only its occurrences count. Cost: about 10 ns a posting, 30 ns with a field.
         """
         if len(ids) == 1 and field is None:
             rows, _, heavy, counts = self.gather(ids)
@@ -81,11 +83,11 @@ class Occurrences:
             fields = self.fields_within(rows[posting], piece.positions[tokens].astype(np.int64))
             counts = np.bincount(posting[fields == field], minlength=len(postings))
             weights = counts.astype(np.int64) * WEIGHTS[field]
-        kept = (rows < self.rows) & (weights > 0)
-        return rows[kept], weights[kept]
+        inside = (rows < self.rows) & (weights > 0)
+        return rows[inside], weights[inside]
 
     def positions(self, term: int) -> I64:
-        """Return where a term occurs, ascending: row · 2^32 + position."""
+        """Return the places of a term, ascending: row · 2^32 + position."""
         rows: list[I64] = []
         counts: list[Unsigned] = []
         positions: list[Unsigned] = []
@@ -101,16 +103,16 @@ class Occurrences:
         return ((joined << 32) + concatenate(positions, np.uint32))[joined < self.rows]
 
     def fields_within(self, rows: I64, positions: I64) -> I64:
-        """Return the `Field` of positions; rows beyond these count as the last one."""
+        """Return the `Field` of positions; a row past the end counts as the last row."""
         return self.fields.fields_of(np.minimum(rows, self.rows - 1), positions)
 
     def _places(self, piece: Piece, ids: U32) -> tuple[list[int], list[int]]:
-        """Return where the postings of each term start and end in a piece, up to the last row."""
+        """Return the start and end of each term's postings in a piece, up to the last row."""
         starts: list[int] = piece.starts[piece.terms.searchsorted(ids)].tolist()
         ends: list[int] = piece.starts[piece.terms.searchsorted(ids, side="right")].tolist()
         limit = self.rows - piece.first_row
         if piece.end_row > self.rows and limit <= np.iinfo(piece.rows.dtype).max:
-            # Of the rows' own type, or each search would copy them into another.
+            # Use the dtype of the rows: with another dtype each search would copy them.
             row = piece.rows.dtype.type(limit)
             ends = [
                 start + int(piece.rows[start:end].searchsorted(row))

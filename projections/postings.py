@@ -1,12 +1,12 @@
-"""Postings: which rows hold a term, how often and where, in pieces that cover ranges of rows.
+"""Postings: the rows of each term, with counts and positions, in pieces that cover row ranges.
 
-Owns `Piece` and what is done to pieces: made from a stream of tokens, merged, cut by row, turned
-back into the stream. The stream is the canonical form (it is what digests see): term ids in order
-of row and position. A piece is the same in order of term, row and position, so either gives the
-other.
+Owns `Piece` and its operations: invert a stream of tokens, merge, cut by row, reconstruct the
+stream. The stream is the canonical form, which digests cover: term ids in order of row and
+position. A piece has the same content in order of term, row and position, so each form can be
+computed from the other.
 
-Small pieces are merged by the logarithmic method (Bentley and Saxe, 1980), four at a time, so
-there are O(log rows) of them however they came.
+Small pieces are merged by the logarithmic method (Bentley and Saxe, 1980), four at a time, so the
+number of pieces is O(log rows) for any sequence of puts.
 """
 
 from collections.abc import Sequence
@@ -33,7 +33,7 @@ from .fields import FieldLengths, weigh
 
 _FANOUT: Final = 4
 _LEVEL_ROWS: Final = 8
-"""Pieces below 8 · 4 rows are one level: single puts are merged at most a few times."""
+"""Pieces below 8 · 4 rows share a level: the rows of single puts are merged at most a few times."""
 
 
 @dataclass(frozen=True)
@@ -44,8 +44,8 @@ class Piece:
     - ``rows``: (p,) relative to ``first_row``, ascending within a term.
     - ``counts``: (p,) occurrences in the row, at least 1.
     - ``positions``: (counts.sum(),) ascending within a posting, counted without stop words.
-    - ``weights``: (p,) occurrences as their fields weigh; ``counts`` itself where all is text.
-      They follow from the rest, and are in no chunk.
+    - ``weights``: (p,) occurrences weighted by field; ``counts`` itself if all are in the text.
+      Derived from the other columns, so no chunk stores them.
     """
 
     first_row: int
@@ -59,7 +59,7 @@ class Piece:
 
     @cached_property
     def token_starts(self) -> I64:
-        """Where the positions of each term start, and the end: (m + 1,). Phrases ask for it."""
+        """The start of each term's positions, then the end: (m + 1,). Used by phrases."""
         if not len(self.counts):
             return np.zeros(1, np.int64)
         sums = np.add.reduceat(self.counts, self.starts[:-1], dtype=np.int64)
@@ -69,16 +69,17 @@ class Piece:
     def size_bytes(self) -> int:
         columns: list[AnyColumn] = [self.terms, self.starts]
         columns += [self.rows, self.counts, self.positions]
-        held = sum(column.nbytes for column in columns)
-        return held if self.weights is self.counts else held + self.weights.nbytes
+        size = sum(column.nbytes for column in columns)
+        return size if self.weights is self.counts else size + self.weights.nbytes
 
 
 def invert(stream: U32, fields: FieldLengths, first_row: int) -> Piece:
     """Return the piece of rows whose tokens follow each other in ``stream``.
 
-    ``fields`` says how many tokens each row has. Cost: a sort, about 10 ns a token.
+    ``fields`` has the token count of each row. Cost: a sort, about 10 ns a token.
     """
-    size, lengths = len(stream), fields.total
+    size = len(stream)
+    lengths = fields.total
     order = ascending_order(stream)
     tokens = stream[order]
     ends = np.cumsum(lengths, dtype=np.int64)
@@ -108,14 +109,14 @@ def _piece(
     positions: Unsigned,
     fields: FieldLengths,
 ) -> Piece:
-    """Return a piece with the columns that follow from the others."""
+    """Return a piece, with its derived weights."""
     weighed = weigh(rows, counts, positions, fields)
     weights = counts if weighed is counts else narrow(weighed)
     return Piece(*span, terms, starts, rows, counts, positions, weights)
 
 
 def _groups(sorted_terms: U32) -> tuple[U32, I64]:
-    """Return the distinct terms of an ascending column and where each starts, and the end."""
+    """Return the distinct terms of an ascending column; the start of each, then the end."""
     size = len(sorted_terms)
     is_first = np.ones(size, np.bool_)
     is_first[1:] = sorted_terms[1:] != sorted_terms[:-1]
@@ -124,12 +125,12 @@ def _groups(sorted_terms: U32) -> tuple[U32, I64]:
 
 
 def merge(pieces: Sequence[Piece]) -> Piece:
-    """Return one piece for neighbouring pieces, given in order of rows."""
+    """Return a single piece for adjacent pieces, passed in order of rows."""
     if len(pieces) == 1:
         return pieces[0]
     first_row = pieces[0].first_row
     terms = concatenate([piece.terms for piece in pieces], np.uint32)
-    # Stable: within a term, pieces and so rows stay in order.
+    # A stable sort keeps pieces, and so rows, in order within a term.
     order = np.argsort(terms, kind="stable")
     sizes = concatenate([np.diff(piece.starts) for piece in pieces], np.int64)[order]
     starts = _shifted([piece.starts[:-1] for piece in pieces], [len(p.rows) for p in pieces])
@@ -144,7 +145,8 @@ def merge(pieces: Sequence[Piece]) -> Piece:
     positions = concatenate([piece.positions.astype(np.uint32) for piece in pieces], np.uint32)
     merged_terms, group_starts = _groups(terms[order])
     posting_starts = concatenate([np.zeros(1, np.int64), np.cumsum(sizes)], np.int64)
-    merged_starts, merged_counts = posting_starts[group_starts], narrow(counts[postings])
+    merged_starts = posting_starts[group_starts]
+    merged_counts = narrow(counts[postings])
     weights = merged_counts
     if any(piece.weights is not piece.counts for piece in pieces):
         weighed = concatenate([piece.weights.astype(np.uint32) for piece in pieces], np.uint32)
@@ -162,7 +164,7 @@ def merge(pieces: Sequence[Piece]) -> Piece:
 
 
 def _shifted(starts: Sequence[I64], sizes: Sequence[int]) -> I64:
-    """Return starts as places in the pieces' columns laid end to end."""
+    """Return starts as places in the concatenated columns of the pieces."""
     bases = np.cumsum([0, *sizes[:-1]])
     return concatenate([s + b for s, b in zip(starts, bases, strict=True)], np.int64)
 
@@ -192,9 +194,9 @@ def cut(piece: Piece, first_row: int, end_row: int) -> Piece:
 
 
 def gather(pieces: Sequence[Piece], first_row: int, end_row: int) -> Piece:
-    """Return the postings of rows [first_row, end_row), however the pieces divide them.
+    """Return the postings of rows [first_row, end_row) as a single piece.
 
-    Equal ranges give equal pieces: dtypes follow the contents.
+    The result does not depend on the boundaries of the pieces; its dtypes follow the contents.
     """
     parts = [
         cut(piece, max(first_row, piece.first_row), min(end_row, piece.end_row))
@@ -205,39 +207,40 @@ def gather(pieces: Sequence[Piece], first_row: int, end_row: int) -> Piece:
 
 
 def _empty(first_row: int, end_row: int) -> Piece:
-    none, zero = np.empty(0, np.uint8), np.zeros(1, np.int64)
-    return Piece(first_row, end_row, np.empty(0, np.uint32), zero, none, none, none, none)
+    empty = np.empty(0, np.uint8)
+    starts = np.zeros(1, np.int64)
+    return Piece(first_row, end_row, np.empty(0, np.uint32), starts, empty, empty, empty, empty)
 
 
 def stream_of(piece: Piece, lengths: U32) -> U32:
-    """Return the tokens of a piece in order of row and position: what `invert` was given.
+    """Return the tokens of a piece in order of row and position, the inverse of `invert`.
 
     Raises:
-        Corrupt: a position lies outside its row, as only a damaged chunk has.
+        Corrupt: a position lies outside its row; the chunk is damaged.
     """
     ends = np.cumsum(lengths, dtype=np.int64)
     row_starts = np.repeat((ends - lengths)[piece.rows], piece.counts)
     row_lengths = np.repeat(lengths[piece.rows], piece.counts)
-    require((piece.positions < row_lengths).all(), "a position lies outside its text")
+    require((piece.positions < row_lengths).all(), "a position lies outside its row")
     stream = np.empty(int(ends[-1]) if len(ends) else 0, np.uint32)
-    require(len(stream) == len(piece.positions), "its texts have other lengths")
+    require(len(stream) == len(piece.positions), "its row lengths do not sum to its positions")
     term_of_posting = np.repeat(piece.terms, np.diff(piece.starts))
     stream[row_starts + piece.positions] = np.repeat(term_of_posting, piece.counts)
     return stream
 
 
 def tidy(pieces: Sequence[Piece]) -> tuple[Piece, ...]:
-    """Return the pieces with the last four merged while the first of them is not the largest.
+    """Return the pieces, with the last four merged until the first of these has the largest level.
 
-    So each piece is of a larger size than the three after it.
+    So each piece has a higher level than the three after it.
     """
-    kept = list(pieces)
-    while len(kept) >= _FANOUT:
-        first, *later = map(_level, kept[-_FANOUT:])
+    result = list(pieces)
+    while len(result) >= _FANOUT:
+        first, *later = map(_level, result[-_FANOUT:])
         if first > max(later):
             break
-        kept[-_FANOUT:] = [merge(kept[-_FANOUT:])]
-    return tuple(kept)
+        result[-_FANOUT:] = [merge(result[-_FANOUT:])]
+    return tuple(result)
 
 
 def _level(piece: Piece) -> int:
@@ -249,7 +252,7 @@ def _level(piece: Piece) -> int:
 
 
 def encode(piece: Piece) -> dict[str, AnyColumn]:
-    """Return the columns of a piece, as `decode` reads them; terms are kept as gaps."""
+    """Return the columns of a piece for `decode`; terms are stored as gaps."""
     return {
         **planes("postings.terms", narrow(np.diff(piece.terms, prepend=np.uint32(0)))),
         **planes("postings.sizes", narrow(np.diff(piece.starts))),
@@ -260,27 +263,38 @@ def encode(piece: Piece) -> dict[str, AnyColumn]:
 
 
 def decode(columns: Columns, fields: FieldLengths, first_row: int, term_count: int) -> Piece:
-    """Return the piece in a chunk. Raises `Corrupt` unless it is what `encode` could give.
+    """Return the piece in a chunk. Raises `Corrupt` if `encode` cannot have returned the columns.
 
-    ``fields`` are those of the chunk's rows, ``term_count`` how many terms there are with it.
+    ``fields``: the lengths of the chunk's rows. ``term_count``: the number of terms, with those of
+    the chunk.
     """
     lengths = fields.total
-    gaps, sizes = columns.planes("postings.terms"), columns.planes("postings.sizes")
-    rows, counts = columns.planes("postings.rows"), columns.narrow("postings.counts")
+    gaps = columns.planes("postings.terms")
+    sizes = columns.planes("postings.sizes")
+    rows = columns.planes("postings.rows")
+    counts = columns.narrow("postings.counts")
     positions = columns.narrow("postings.positions")
     ends = np.cumsum(gaps, dtype=np.int64)
     starts = concatenate([np.zeros(1, np.int64), np.cumsum(sizes, dtype=np.int64)], np.int64)
-    require(len(gaps) == len(sizes), "its terms and their sizes differ")
-    require(int(starts[-1]) == len(rows) == len(counts), "its postings differ in length")
-    require(int(counts.sum(dtype=np.int64)) == len(positions), "its positions differ in length")
-    require(int(lengths.sum(dtype=np.int64)) == len(positions), "its texts have other lengths")
+    require(len(gaps) == len(sizes), "its terms and their sizes differ in count")
+    require(
+        int(starts[-1]) == len(rows) == len(counts), "the columns of its postings differ in count"
+    )
+    require(
+        int(counts.sum(dtype=np.int64)) == len(positions),
+        "its counts do not sum to its positions",
+    )
+    require(
+        int(lengths.sum(dtype=np.int64)) == len(positions),
+        "its row lengths do not sum to its positions",
+    )
     if len(gaps):
-        require(int(sizes.min()) > 0 and int(counts.min()) > 0, "it has an empty posting")
+        require(int(sizes.min()) > 0 and int(counts.min()) > 0, "a posting is empty")
         require((gaps[1:] > 0).all(), "its terms do not ascend")
-        require(int(ends[-1]) < term_count, "it names a term that is not there")
+        require(int(ends[-1]) < term_count, "a term id is out of range")
         ascends = rows[1:] > rows[:-1]
         ascends[starts[1:-1] - 1] = True
         require(ascends.all(), "the rows of a term do not ascend")
-        require(int(rows.max()) < len(lengths), "it names a row that is not there")
+        require(int(rows.max()) < len(lengths), "a row is out of range")
     span = first_row, first_row + len(lengths)
     return _piece(span, ends.astype(np.uint32), starts, rows, counts, positions, fields)

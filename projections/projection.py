@@ -1,13 +1,14 @@
-"""What every projection promises, and the digest that proves it.
+"""The contract of projections, and the digest that proves their state.
 
-Owns the `Projection` protocol, the salt that keeps versions apart, and `BlockDigests`. Leaves out
-files: a store decides when to fold, where chunks live, and who may fold (one thread at a time).
+Owns the `Projection` protocol, the salt that separates versions, and `BlockDigests`. Leaves out
+files: a store decides when to fold, where chunks are stored, and which thread folds (a single
+thread at a time).
 
-A projection at seq n is a pure function of events 1 … n. It turns each into *effects*, which are
-only ever appended, so the state at an earlier seq is a prefix of the state at a later one:
+A projection at seq n is a pure function of events 1 … n. It turns each event into *effects*, which
+are only appended, so the state at an earlier seq is a prefix of the state at a later seq:
 
     leaf_b   = H(0x00 ‖ salt ‖ b u64 ‖ effects of events 4096·b + 1 … 4096·(b + 1))
-    digest_n = H(salt ‖ n u64 ‖ Merkle root of the leaves, the last one possibly partial)
+    digest_n = H(salt ‖ n u64 ‖ Merkle root of the leaves, the last possibly partial)
 
 H is BLAKE3-256; the tree is `cerata.engine.integrity.Tree`, whose nodes are SHA-256. No float
 enters a digest.
@@ -34,7 +35,7 @@ Parameters: TypeAlias = Mapping[str, Parameter]
 
 
 class EventParts(Protocol):
-    """The parts of an event that a projection may look at."""
+    """The parts of an event that a projection may read."""
 
     @property
     def seq(self) -> int: ...
@@ -44,7 +45,7 @@ class EventParts(Protocol):
     def recorded(self) -> int: ...
     @property
     def scope(self) -> Scope | None:
-        """None, which lies within no scope, of an erased event."""
+        """None for an erased event, which lies within no scope."""
         ...
 
     @property
@@ -54,19 +55,22 @@ class EventParts(Protocol):
 
 
 FoldedEvent: TypeAlias = Event | EventParts
-"""An event of the log, or anything with its parts. The former is one of the latter, but pyright
-takes its cached property for another thing than a property."""
+"""An event of the log, or any object with its parts. `Event` has these parts, but pyright does not
+accept its cached property as a property."""
 
 
 class Projection(Protocol):
-    """A pure fold of the log. One thread at a time may call it; snapshots go to any thread."""
+    """A pure fold of the log.
+
+    - A single thread at a time may call it; any thread may use snapshots.
+    """
 
     name: ClassVar[str]
     version: ClassVar[int]
 
     @property
     def parameters(self) -> Parameters:
-        """What else decides the state: other parameters are another projection."""
+        """The settings that determine the state, too; other parameters mean another projection."""
         ...
 
     @property
@@ -78,13 +82,13 @@ class Projection(Protocol):
         """Fold the events ``seq + 1``, ``seq + 2``, …; never fails on a valid log.
 
         Raises:
-            ValueError: the events do not follow the last one folded.
-            ProjectionFailed: a user's own code raised; every event before it is folded.
+            ValueError: the events do not follow ``seq``.
+            ProjectionFailed: a user's code raised; every event before the failure is folded.
         """
         ...
 
     def digest(self) -> bytes:
-        """Return 32 bytes that say what the state at ``seq`` is; O(events since the last call)."""
+        """Return a 32-byte hash of the state at ``seq``; O(events since the last call)."""
         ...
 
     def digest_at(self, seq: int) -> bytes:
@@ -92,19 +96,19 @@ class Projection(Protocol):
         ...
 
     def check(self) -> None:
-        """Compare the state in memory with what each step of the fold left; see `seal`.
+        """Compare the state in memory with the seals of the fold's steps; see `seal`.
 
         `chunk` compares the complete blocks that it covers.
 
         Raises:
-            StateDamaged: they differ, so no chunk may be made of this state.
+            StateDamaged: they differ; no chunk may be saved from this state.
         """
         ...
 
     def check_digest(self, seq: int, digest: bytes) -> None:
-        """Compare the state at the last checkpoint with the digest that was saved with it.
+        """Compare the state at the last checkpoint with the saved digest.
 
-        A fold of rows compares it where it has that state.
+        A fold of rows compares them only if that state is in memory.
 
         Raises:
             StateDamaged: they differ.
@@ -112,43 +116,43 @@ class Projection(Protocol):
         ...
 
     def chunk(self, after: int, through: int | None = None) -> bytes:
-        """Return canonical bytes of the effects of events ``after + 1`` … ``through``.
+        """Return the canonical bytes of the effects of events ``after + 1`` … ``through``.
 
-        They depend on the events alone, never on how they were folded. ``through`` is by default
-        ``seq``. Chunks loaded in order give the state back. What is asked for is a range of the
-        layout at ``seq`` (see `ranges`), or what follows the last one.
+        ``through`` is by default ``seq``. The events must be a range of the layout at ``seq`` (see
+        `ranges`), or those after its last range. The bytes depend on the events alone, never on the
+        steps of the fold. Loading the chunks in order restores the state.
         """
         ...
 
     def load(self, *chunks: bytes) -> None:
-        """Append the effects of chunks, the first of which starts after ``seq``.
+        """Append the effects of chunks; the first chunk starts after ``seq``.
 
         Raises:
             Corrupt: the bytes are damaged, are of another projection, or do not follow ``seq``.
-                The state is then that before them, or at the end of one of them.
+                The state is then unchanged, or that at the end of a chunk.
         """
         ...
 
 
 def salt_of(name: str, version: int, parameters: Parameters) -> bytes:
-    """Return 32 bytes that differ for every name, version and set of parameters."""
+    """Return a 32-byte hash of a name, version and parameters."""
     identity = [name, version, sorted(parameters.items())]
     return blake3(msgspec.msgpack.encode(identity)).digest()
 
 
 def check_follows(seq: int, events: Sequence[FoldedEvent]) -> None:
-    """Refuse events that do not start after ``seq`` or are not consecutive at their ends."""
+    """Raise `ValueError` unless the events run from ``seq + 1``, by their first and last seq."""
     if events[0].seq != seq + 1 or events[-1].seq != seq + len(events):
         raise ValueError(
-            f"the fold stands at {seq:,}; events {events[0].seq:,} to {events[-1].seq:,} "
-            f"({len(events):,} of them) do not follow"
+            f"the fold is at seq {seq:,}; {len(events):,} events from {events[0].seq:,} to "
+            f"{events[-1].seq:,} do not follow"
         )
 
 
 class BlockDigests:
     """Digests of complete blocks, and the root over them.
 
-    - ``count`` blocks are complete and hashed, in order.
+    - The first ``count`` blocks are complete and hashed.
     """
 
     def __init__(self, salt: bytes) -> None:
@@ -161,7 +165,7 @@ class BlockDigests:
         return self._tree.size
 
     def leaf(self, block: int, effects: Mapping[str, AnyColumn]) -> bytes:
-        """Return the leaf of a block whose effects are the given columns."""
+        """Return the leaf of a block with these effects."""
         data = encode_columns(effects)
         return blake3(b"\x00" + self.salt + block.to_bytes(8, "little") + data).digest()
 
@@ -176,7 +180,7 @@ class BlockDigests:
             self._extend(np.frombuffer(leaf, np.uint8))
 
     def root(self, seq: int, effects: Callable[[int, int], Mapping[str, AnyColumn]]) -> bytes:
-        """Return the digest at ``seq``, which may lie anywhere up to the last event folded."""
+        """Return the digest at ``seq``, any seq up to the last folded event."""
         blocks = seq // BLOCK_SEQS
         self.complete(seq, effects)
         tree = self._tree
@@ -190,29 +194,31 @@ class BlockDigests:
     def recheck(
         self, after: int, through: int, effects: Callable[[int, int], Mapping[str, AnyColumn]]
     ) -> None:
-        """Raise `StateDamaged` unless the blocks within a range still give their leaves.
+        """Raise `StateDamaged` unless the blocks within a range still hash to their leaves.
 
-        Cost: what hashing them cost when they were complete.
+        Cost: a hash of these blocks.
         """
-        first, end = -(-after // BLOCK_SEQS), through // BLOCK_SEQS
+        first = -(-after // BLOCK_SEQS)
+        end = through // BLOCK_SEQS
         for block, leaf in enumerate(self._leaf_list(first, min(end, self.count)), start=first):
             start = block * BLOCK_SEQS
             if self.leaf(block, effects(start, start + BLOCK_SEQS)) != leaf:
-                raise StateDamaged(f"block {block} of a fold has other effects in memory")
+                raise StateDamaged(f"the effects of block {block} in memory differ from its digest")
 
     def leaves(self, after: int, through: int) -> U8:
-        """Return the leaves of the blocks that end in (after, through], one after the other."""
-        start, end = after // BLOCK_SEQS, through // BLOCK_SEQS
+        """Return the concatenated leaves of the blocks that end in (after, through]."""
+        start = after // BLOCK_SEQS
+        end = through // BLOCK_SEQS
         return self._leaves.view()[start * HASH_SIZE : end * HASH_SIZE]
 
     def load(self, leaves: U8) -> None:
-        """Append leaves from a chunk, which `check` accepted."""
+        """Append the leaves of a chunk that `check` accepted."""
         self._extend(leaves)
 
     def check(self, leaves: U8, after: int, through: int) -> None:
-        """Raise `Corrupt` unless a chunk brings the leaves of its range."""
+        """Raise `Corrupt` unless a chunk has a leaf for each block that ends in its range."""
         expected = through // BLOCK_SEQS - after // BLOCK_SEQS
-        require(len(leaves) == expected * HASH_SIZE, "its block digests are not those of its range")
+        require(len(leaves) == expected * HASH_SIZE, "its block digests do not match its range")
 
     def _leaf_list(self, start: int, end: int) -> list[bytes]:
         data = self._leaves.view()[start * HASH_SIZE : end * HASH_SIZE].tobytes()
@@ -225,7 +231,7 @@ class BlockDigests:
 
 
 def chunk_head(salt: bytes, after: int, through: int) -> dict[str, AnyColumn]:
-    """Return the columns that every chunk starts with: whose it is, and which events."""
+    """Return the first columns of every chunk: the projection's salt, and the range of events."""
     return {
         "salt": np.frombuffer(salt, np.uint8),
         "range": np.array([after, through], np.int64),
@@ -233,18 +239,21 @@ def chunk_head(salt: bytes, after: int, through: int) -> dict[str, AnyColumn]:
 
 
 def check_head(columns: Columns, salt: bytes, seq: int) -> int:
-    """Return the seq that a chunk reaches.
+    """Return the last seq of a chunk.
 
     Raises:
         Corrupt: the chunk is of another projection, or does not follow ``seq``.
     """
-    require(columns.u8("salt").tobytes() == salt, "it is of another projection or version")
+    require(columns.u8("salt").tobytes() == salt, "it belongs to another projection or version")
     span = columns.i64("range").tolist()
-    require(len(span) == 2 and span[0] == seq and span[1] > seq, f"it covers {span}, after {seq:,}")
+    require(
+        len(span) == 2 and span[0] == seq and span[1] > seq,
+        f"its range {span} does not follow seq {seq:,}",
+    )
     return int(span[1])
 
 
 def check_range(after: int, through: int, seq: int) -> None:
-    """Refuse a range of events that a chunk cannot have."""
+    """Raise `ValueError` unless 0 ≤ after ≤ through ≤ seq."""
     if not 0 <= after <= through <= seq:
-        raise ValueError(f"no chunk from {after:,} to {through:,}: the fold stands at {seq:,}")
+        raise ValueError(f"events {after:,} to {through:,} are no range of a fold at seq {seq:,}")

@@ -1,12 +1,11 @@
-"""Queries as trees: what a frame must say to be found, and what decides its place.
+"""Queries as trees: conditions on frames, and the words that rank them.
 
-Owns the values; `cerata.retrieval.query` makes them from the full language, `plain` from a
-question. `matching` says which frames a tree finds, `ranking` in which order: a frame's score is
-that of all the tree's words it holds, whatever part of the tree let it in, those under `Not`
-left out.
+Owns the values. `cerata.retrieval.query` parses the full language into them, `plain` a question.
+`matching` evaluates a tree; `ranking` orders the frames: a frame's score counts all words of the
+tree that the frame holds, in any part of the tree except under `Not`.
 
-Words are as written; each is cut and stemmed as text is when it is searched. One that gives
-several terms (``put_frame``) is a phrase, and one that gives none (a stop word) decides nothing.
+Words are as written; a search tokenizes and stems them like text. A word with several terms
+(``put_frame``) is a phrase, and a word without terms (a stop word) restricts nothing.
 """
 
 import re
@@ -23,7 +22,7 @@ from .filters import PLAIN_DEPTH, Filter
 
 @dataclass(frozen=True, slots=True)
 class Term:
-    """Frames with a word of the same term, in one field or in any."""
+    """Frames with a word of the same term, in a field or in any."""
 
     word: str
     field: Field | None = None
@@ -31,7 +30,7 @@ class Term:
 
 @dataclass(frozen=True, slots=True)
 class AnyWord:
-    """Frames with any of the words of a text, in one field or in any."""
+    """Frames with any of the words of a text, in a field or in any."""
 
     text: str
     field: Field | None = None
@@ -39,7 +38,7 @@ class AnyWord:
 
 @dataclass(frozen=True, slots=True)
 class Phrase:
-    """Frames with these words in this order within one field, nothing but stop words between."""
+    """Frames with these words in this order within a field, with only stop words between."""
 
     text: str
     field: Field | None = None
@@ -47,7 +46,7 @@ class Phrase:
 
 @dataclass(frozen=True, slots=True)
 class Prefix:
-    """Frames with a word that starts so. All such words count as one."""
+    """Frames with a word that has this prefix. All such words count as a single word."""
 
     start: str
     field: Field | None = None
@@ -55,7 +54,7 @@ class Prefix:
 
 @dataclass(frozen=True, slots=True)
 class Wildcard:
-    """Frames with a word that matches: ``*`` any characters, ``?`` one. They count as one word."""
+    """Frames with a matching word: ``*`` any characters, ``?`` one. All count as a single word."""
 
     pattern: str
     field: Field | None = None
@@ -63,7 +62,7 @@ class Wildcard:
 
 @dataclass(frozen=True, slots=True)
 class And:
-    """Frames that every part finds."""
+    """Frames that every part matches."""
 
     parts: tuple["Query", ...]
     depth: int = column(init=False, compare=False, repr=False)
@@ -74,7 +73,7 @@ class And:
 
 @dataclass(frozen=True, slots=True)
 class Or:
-    """Frames that any part finds."""
+    """Frames that any part matches."""
 
     parts: tuple["Query", ...]
     depth: int = column(init=False, compare=False, repr=False)
@@ -85,7 +84,7 @@ class Or:
 
 @dataclass(frozen=True, slots=True)
 class Not:
-    """Frames that the part does not find."""
+    """Frames that the part does not match."""
 
     part: "Query"
     depth: int = column(init=False, compare=False, repr=False)
@@ -96,7 +95,7 @@ class Not:
 
 @dataclass(frozen=True, slots=True)
 class Maybe:
-    """Decides nothing; its words add to the score of what the rest finds."""
+    """Restricts nothing; its words add to the scores of frames that the other parts match."""
 
     part: "Query"
     depth: int = column(init=False, compare=False, repr=False)
@@ -107,7 +106,7 @@ class Maybe:
 
 @dataclass(frozen=True, slots=True)
 class FilterLeaf:
-    """Frames that a filter lets pass; whoever searches brings its mask."""
+    """Frames that pass a filter; the search provides its mask."""
 
     where: Filter
 
@@ -119,33 +118,33 @@ LEAVES_MAX: Final = 4_096
 """Most words, phrases, patterns and filters of a query."""
 
 PATTERNS_MAX: Final = 64
-"""Most prefixes and wildcards of a query: each may look at every word there is."""
+"""Most prefixes and wildcards of a query: each may scan the whole vocabulary."""
 
 Words: TypeAlias = Term | AnyWord | Phrase | Prefix | Wildcard
 Query: TypeAlias = Words | And | Or | Not | Maybe | FilterLeaf
 
 DEPTH_MAX: Final = 100
-"""Most levels of a query, its filters included: it is printed, compared and evaluated by recursion,
-with Python's limit of 1,000 calls."""
+"""Most levels of a query, its filters included: printing, comparison and evaluation recurse, and
+Python's limit is 1,000 calls."""
 
 
 def _depth_above(parts: object) -> int:
-    """Return the levels of a query with these parts, which are checked.
+    """Check the parts of a query; return its number of levels.
 
     Raises:
         InvalidInput: a part is no query, or the query has too many levels.
     """
-    given = cast("tuple[object, ...]", parts) if isinstance(parts, tuple) else (None,)
-    queries = [part for part in given if isinstance(part, Query)]
-    if len(queries) < len(given):
+    items = cast("tuple[object, ...]", parts) if isinstance(parts, tuple) else (None,)
+    queries = [part for part in items if isinstance(part, Query)]
+    if len(queries) < len(items):
         raise InvalidInput(
             "The parts of a query must be a tuple of queries",
-            remedy="Make the parts with cerata.query('…').",
+            remedy="Create the parts with cerata.query('…').",
         )
     depth = 1 + max(map(_depth_of, queries), default=0)
     if depth > DEPTH_MAX:
         raise InvalidInput(
-            f"The query has {depth:,} levels; {DEPTH_MAX} are the limit",
+            f"The query has {depth:,} levels; the limit is {DEPTH_MAX}",
             remedy="Combine parts of the same kind in a single And or Or.",
         )
     return depth
@@ -156,7 +155,7 @@ def _depth_of(query: "Query") -> int:
         case And() | Or() | Not() | Maybe():
             return query.depth
         case FilterLeaf(where):
-            # A filter of one test counts as a word, so that `loosened` adds no level.
+            # A filter with a single test counts as a word, so that `loosened` adds no level.
             return 1 + where.depth - PLAIN_DEPTH
         case _:
             return 1
@@ -168,8 +167,8 @@ _QUOTED: Final = re.compile(r'["\u201c\u201d]([^"\u201c\u201d]*)["\u201c\u201d]'
 def plain(question: str) -> Query:
     """Return the query of a plain-language question.
 
-    Any word may match, and the more the better. What stands in double quotes must occur as it
-    is; then the other words decide the order only. A quote without its partner is no sign.
+    Any word may match; more matching words rank higher. Text in double quotes must occur as a
+    phrase; then the other words affect the order only. A quote without its partner is ignored.
 
     >>> plain('which "event log" is it')
     And(parts=(Phrase(text='event log', field=None), Maybe(part=AnyWord(text='which   is it', ...
@@ -181,10 +180,10 @@ def plain(question: str) -> Query:
 
 
 def check_size(query: "str | Query") -> None:
-    """Refuse a question or query that would take more time than is given to one.
+    """Refuse a question or query over a limit, since its evaluation would take too long.
 
     Raises:
-        InvalidInput: it is over one of the limits above.
+        InvalidInput: the question or query is over a limit above.
     """
     if isinstance(query, str):
         _check("The question", len(query), QUESTION_SIZE_MAX, "characters", "Shorten it.")
@@ -192,28 +191,28 @@ def check_size(query: "str | Query") -> None:
     leaves = patterns = size = 0
     left: list[Query] = [query]
     while left:
-        one = left.pop()
-        if isinstance(one, And | Or):
-            # Before they are listed: there may be any number.
-            _check("The query", leaves + len(one.parts), LEAVES_MAX, "parts", "Ask for fewer.")
-            left += one.parts
+        node = left.pop()
+        if isinstance(node, And | Or):
+            # Check before listing the parts: their number is not limited yet.
+            _check("The query", leaves + len(node.parts), LEAVES_MAX, "parts", "Use fewer.")
+            left += node.parts
             continue
-        if isinstance(one, Not | Maybe):
-            left.append(one.part)
+        if isinstance(node, Not | Maybe):
+            left.append(node.part)
             continue
         leaves += 1
-        _check("The query", leaves, LEAVES_MAX, "parts", "Ask for fewer.")
-        if isinstance(one, FilterLeaf):
+        _check("The query", leaves, LEAVES_MAX, "parts", "Use fewer.")
+        if isinstance(node, FilterLeaf):
             continue
-        patterns += isinstance(one, Prefix | Wildcard)
-        _check("The query", patterns, PATTERNS_MAX, "prefixes and wildcards", "Ask for fewer.")
-        size += len(_text_of(one))
+        patterns += isinstance(node, Prefix | Wildcard)
+        _check("The query", patterns, PATTERNS_MAX, "prefixes and wildcards", "Use fewer.")
+        size += len(_text_of(node))
         _check("The query", size, QUESTION_SIZE_MAX, "characters", "Shorten it.")
 
 
-def _check(what: str, count: int, limit: int, unit: str, remedy: str) -> None:
+def _check(subject: str, count: int, limit: int, unit: str, remedy: str) -> None:
     if count > limit:
-        raise InvalidInput(f"{what} has more than {limit:,} {unit}", remedy=remedy)
+        raise InvalidInput(f"{subject} has more than {limit:,} {unit}", remedy=remedy)
 
 
 def _text_of(words: "Words") -> str:
@@ -226,7 +225,7 @@ _EVERYTHING: Final = FilterLeaf(Filter())
 
 
 def loosened(query: Query) -> Query:
-    """Return a query as if every word were in every frame: its filters and its ``Not`` stay.
+    """Return a query as if every frame held every word; its filters and its `Not` stay.
 
     >>> loosened(And((Term("index"), Not(Term("annoy")))))
     And(parts=(FilterLeaf(where=Filter(expression=Every(parts=()))), Not(part=Term(word='annoy', ...

@@ -1,18 +1,18 @@
-"""Aligned ranges of events: what one chunk of a projection covers.
+"""Aligned ranges of events: the range that a chunk of a projection covers.
 
-A chunk covers events 4,096·k + 1 to 4,096·(k + 1), or 512 such. Ranges are of seqs, not of rows,
-so they are the same for every projection, and losing a chunk costs folding just its events. The
-largest that are complete are the layout of a state, so it is a function of the seq alone; what
-follows the last of them, fewer than 512 events, may be saved as a partial range.
+Owns the layout of ranges. A chunk covers events 4,096·k + 1 to 4,096·(k + 1), or 512 events aligned
+alike. Ranges count seqs, not rows, so every projection has the same ranges, and a lost chunk costs
+a fold of its events only. The layout of a state is its largest complete ranges, a function of the
+seq alone; the events after the last of them, fewer than 512, may be saved as a partial range.
 
-The ladder ends at 4,096: eight of those joined into one would be an eleventh of a file of 100,000
-documents, and the checkpoint that joins them would write it all.
+The sizes end at 4,096: a range eight times as large would be an eleventh of a file of 100,000
+documents, all written by the checkpoint that joins its parts.
 """
 
 from typing import Final
 
 RANGE_SEQS: Final = 512
-"""Events of the smallest range. On disk: a change makes every chunk be written anew."""
+"""Events of the smallest range. On disk: after a change every chunk is written again."""
 
 RANGE_SEQS_MAX: Final = RANGE_SEQS * 8
 """Events of the largest range: about 100 ms of folding."""
@@ -29,17 +29,17 @@ def complete_ranges(seq: int) -> list[Range]:
     >>> complete_ranges(5_000)
     [(0, 4096), (4096, 4608)]
     """
-    found: list[Range] = []
+    ranges: list[Range] = []
     start = 0
     for size in _SIZES:
         while start + size <= seq:
-            found.append((start, start + size))
+            ranges.append((start, start + size))
             start += size
-    return found
+    return ranges
 
 
 def is_range(after: int, through: int) -> bool:
-    """Tell whether a chunk may cover these events: a complete range, or the start of one."""
+    """Return whether a chunk may cover these events: a complete range, or the start of a range."""
     size = through - after
     if size in _SIZES:
         return after % size == 0

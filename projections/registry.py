@@ -1,7 +1,7 @@
-"""Which projections a store folds: the built-in ones, and those that a user brings.
+"""The registry of a store's projections: built-in, and defined by the user.
 
-Owns names: each is one projection in a store. A process folds and publishes what is in its own
-registry; what others left in the file it carries unchanged.
+Owns names: a name is a single projection in a store. A process folds and publishes the projections
+of its registry, and carries other projections in the file unchanged.
 """
 
 import re
@@ -36,35 +36,32 @@ BUILT_IN: Final[Mapping[str, Make]] = {
     Tags.name: lambda: row_fold(Tags),
     Accesses.name: lambda: row_fold(Accesses),
 }
-"""Every projection that any store has, in the order in which they are saved."""
+"""The projections of every store, in the order in which they are saved."""
 
 _NAME = re.compile(r"[a-z][a-z0-9-]{0,62}")
 
 
 class Registry:
-    """The projections of one store, by name; immutable.
-
-    - ``make(name)`` gives a new one, with nothing folded.
-    """
+    """The projections of a store, by name; immutable."""
 
     def __init__(self, own: Sequence[MakeOwn] = ()) -> None:
-        """``own``: subclasses of `RowProjection`, or what makes instances when called.
+        """Add the user's projections: subclasses of `RowProjection`, or functions that return one.
 
         Raises:
-            InvalidInput: a name is missing, malformed or taken; one is no `RowProjection`, or
-                says of itself what cannot be.
+            InvalidInput: a name is missing, malformed or taken; an item creates no `RowProjection`;
+                or a version, parameters or ``handles`` is invalid.
         """
         self._makes: dict[str, Make] = dict(BUILT_IN)
         if isinstance(own, str | Mapping) or not isinstance(own, Iterable):
             raise InvalidInput(
-                f"projections is {own!r}, which is no list",
-                remedy="Write projections=[YourProjection].",
+                f"projections must be a list of classes, not {own!r}",
+                remedy="Pass projections=[YourProjection].",
             )
         for make in own:
-            made = _made(make)
-            self._check_name(made.name)
-            _check_kind(made)
-            self._makes[made.name] = partial(row_fold, make)
+            projection = _created(make)
+            self._check_name(projection.name)
+            _check_kind(projection)
+            self._makes[projection.name] = partial(row_fold, make)
 
     def _check_name(self, name: object) -> None:
         if not isinstance(name, str) or not _NAME.fullmatch(name):
@@ -75,7 +72,7 @@ class Registry:
         if name in self._makes:
             raise InvalidInput(
                 f"The projection name {name!r} is taken",
-                remedy="Rename one of the two; its saved state goes by the name.",
+                remedy="Set another name in one of the two; the saved state has this name.",
             )
 
     @property
@@ -84,68 +81,70 @@ class Registry:
         return tuple(self._makes)
 
     def make(self, name: str) -> Projection:
-        """Return a projection with nothing folded.
+        """Return a new projection, with nothing folded.
 
         Raises:
-            NotFound: there is none of this name.
+            NotFound: no projection has this name.
         """
         make = self._makes.get(name)
         if make is None:
             raise NotFound(
                 f"There is no projection {name!r}",
-                remedy=f"There are {', '.join(self.names)}; pass others to open(projections=…).",
+                remedy=f"Use {', '.join(self.names)}, or pass a class to open(projections=…).",
             )
         return make()
 
 
-def _made(make: MakeOwn) -> OwnProjection:
-    """Return what a user's class or function makes."""
+def _created(make: MakeOwn) -> OwnProjection:
+    """Return the projection of a user's class or function."""
     try:
-        made = make() if callable(make) else None
+        projection = make() if callable(make) else None
     except MemoryError:
         raise
     except Exception as error:
         raise InvalidInput(
-            f"{make!r} cannot make a projection: {type(error).__name__}: {error}",
-            remedy="Pass classes, or functions, that need no arguments.",
+            f"{make!r} cannot create a projection: {type(error).__name__}: {error}",
+            remedy="Pass classes or functions that need no arguments.",
         ) from error
-    if not isinstance(made, RowProjection):
+    if not isinstance(projection, RowProjection):
         raise InvalidInput(
-            f"{make!r} makes no projection", remedy="Pass subclasses of cerata.RowProjection."
+            f"{make!r} creates no projection", remedy="Pass subclasses of cerata.RowProjection."
         )
-    return made
+    return projection
 
 
-def _check_kind(made: OwnProjection) -> None:
-    """Refuse a version, parameters or kinds of events that a state cannot go by."""
-    where = f"projection {made.name!r}"
-    version: object = made.version
+def _check_kind(projection: OwnProjection) -> None:
+    """Raise `InvalidInput` if a version, ``handles`` or parameters are invalid."""
+    where = f"projection {projection.name!r}"
+    version: object = projection.version
     if not isinstance(version, int) or isinstance(version, bool) or not 0 <= version < 1 << 31:
         raise InvalidInput(
-            f"version is {version!r}", where=where, remedy="Set it to a whole number from 0."
+            f"version is {version!r}, expected a whole number from 0 to 2**31 - 1",
+            where=where,
+            remedy="Set version = 1, and raise it with each change of apply().",
         )
-    handles: object = made.handles
+    handles: object = projection.handles
     if isinstance(handles, str | type) or not isinstance(handles, Collection):
         raise InvalidInput(
-            f"handles is {handles!r}, which is no collection",
+            f"handles must be a collection of event types, not {handles!r}",
             where=where,
-            remedy="Write handles = (PutFrame,), also for one kind of event.",
+            remedy="Write handles = (PutFrame,), also for a single type.",
         )
     for kind in cast("Collection[object]", handles):
         is_body = isinstance(kind, type) and issubclass(kind, EventBody) and kind.wire_name
         if not is_body and not (isinstance(kind, str) and kind):
             raise InvalidInput(
-                f"handles has {kind!r}, which is no kind of event",
+                f"handles has {kind!r}, which is no type of event",
                 where=where,
                 remedy="Name classes decorated with @event, or wire names.",
             )
-    _check_parameters(made, where)
+    _check_parameters(projection, where)
 
 
-def _check_parameters(made: OwnProjection, where: str) -> None:
+def _check_parameters(projection: OwnProjection, where: str) -> None:
     try:
-        parameters = cast("dict[object, object]", dict(made.parameters))
-        salt_of(made.name, made.version, made.parameters)
+        parameters = cast("dict[object, object]", dict(projection.parameters))
+        salt_of(projection.name, projection.version, projection.parameters)
     except MemoryError:
         raise
     except Exception as error:
@@ -157,13 +156,13 @@ def _check_parameters(made: OwnProjection, where: str) -> None:
     for name, value in parameters.items():
         if not isinstance(name, str) or not isinstance(value, str | int):
             raise InvalidInput(
-                f"parameters has {name!r}: {value!r}",
+                f"parameters maps {name!r} to {value!r}, expected a str to a str, int or bool",
                 where=where,
                 remedy="Return a map from names to strings, whole numbers and bools.",
             )
 
 
 def projection_key(projection: Projection) -> str:
-    """Return the name of a projection in the TOC: other parameters are another projection."""
+    """Return the name of a projection in the TOC; it differs by name, version and parameters."""
     salt = salt_of(projection.name, projection.version, projection.parameters)
     return f"{projection.name}/{projection.version}/{salt[:8].hex()}"

@@ -1,11 +1,11 @@
-"""The fold around a user's own projection: chunks, digests, the past, and its errors.
+"""The fold around a user's projection: chunks, digests, past states, and errors.
 
-Owns `RowFold`, which makes of a `RowProjection` what `cerata.projections.projection` promises. A
-chunk holds the rows that differ between the two ends of each 512 events of its range, with their
-last value. So chunks are small where few rows change, and their sum is the state at their end.
+Owns `RowFold`, which implements `cerata.projections.projection` for a `RowProjection`. A chunk
+holds the rows that differ between the two ends of each 512 events of its range, with their last
+value. So chunks are small if few rows change, and all chunks together give the state at their end.
 
 The digest at n is H(salt ‖ n u64 ‖ s), where s is the sum mod 2^512 of BLAKE3-512(row) over all
-rows, little-endian. It does not depend on how the rows came about, and costs what changed.
+rows, little-endian. The digest does not depend on the history of the rows. Cost: O(changed rows).
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -42,7 +42,7 @@ _MODULUS = 1 << (8 * _SUM_SIZE)
 
 @dataclass(frozen=True, slots=True)
 class _Saved:
-    """A complete range: the rows that it changed, and the sum over all rows at its end."""
+    """A complete range: its changed rows, and the sum over all rows at its end."""
 
     range: Range
     rows: Mapping[bytes, bytes]
@@ -50,9 +50,9 @@ class _Saved:
 
 
 class RowFold:
-    """Folds the events that a user's own projection handles; `row_fold` makes one.
+    """Folds the events that a user's projection handles; created by `row_fold`.
 
-    - ``_saved`` are the ranges of the layout at ``seq``; ``_before`` marks the rows at their end.
+    - ``_saved`` has the ranges of the layout at ``seq``; ``_before`` marks the rows at their end.
     """
 
     name: ClassVar[str]
@@ -68,7 +68,7 @@ class RowFold:
         self._seq = 0
         self._saved: list[_Saved] = []
         self._before = self._own.rows.mark()
-        # The sum over all rows as each step left it: a second way to what `_total` works out.
+        # The sum over all rows, updated by each step, to check the result of `_total`.
         self._sum = 0
 
     @property
@@ -81,13 +81,13 @@ class RowFold:
 
     def snapshot(self) -> OwnProjection:
         """Return the user's projection with the rows at ``seq``, frozen; O(rows)."""
-        own = self._make()
-        own.rows.copy_of(self._own.rows)
-        own.rows.freeze()
-        return own
+        projection = self._make()
+        projection.rows.copy_of(self._own.rows)
+        projection.rows.freeze()
+        return projection
 
     def over(self, own: OwnProjection, events: Sequence[FoldedEvent]) -> OwnProjection:
-        """Return what a snapshot comes to with more events, which are in no log yet; frozen.
+        """Return a frozen snapshot with more events folded; the events are not in the log yet.
 
         Raises:
             ProjectionFailed: the user's code raised.
@@ -98,9 +98,9 @@ class RowFold:
         return fold.snapshot()
 
     def at_range(self, seq: int) -> "RowFold":
-        """Return a fold that stands at the end of the last range that ends at or before ``seq``.
+        """Return a fold at the end of the last range that ends at or before ``seq``.
 
-        Cost: the rows that the ranges before it changed.
+        Cost: O(rows that the earlier ranges changed).
         """
         earlier = type(self)(self._make)
         for saved in self._saved:
@@ -124,7 +124,11 @@ class RowFold:
                 self._complete()
 
     def _fold(self, events: Sequence[FoldedEvent]) -> None:
-        """Fold events of one range; if the user's code raises, those before the one at fault."""
+        """Fold events of a range; if the user's code raises, fold those before the failing event.
+
+        Raises:
+            ProjectionFailed: the user's code raised, or an event could not be lifted.
+        """
         fault: tuple[FoldedEvent, BaseException] | None
         handled, fault = self._for_user(events)
         if handled and self._try(handled) is not None:
@@ -140,7 +144,7 @@ class RowFold:
             raise ProjectionFailed(
                 f"The projection {self.name!r} cannot fold event {event.seq:,} "
                 f"({event.type}): {type(error).__name__}: {error}",
-                remedy=f"Mend its apply(){until}.",
+                remedy=f"Fix its apply(){until}.",
                 projection=self.name,
                 seq=event.seq,
             ) from error
@@ -149,22 +153,22 @@ class RowFold:
     def _for_user(
         self, events: Sequence[FoldedEvent]
     ) -> tuple[list[FoldedEvent], tuple[FoldedEvent, Exception] | None]:
-        """Return the events that the user's code is given, up to one that cannot be lifted."""
-        found: list[FoldedEvent] = []
+        """Return the events for the user's code, up to the first that cannot be lifted."""
+        handled: list[FoldedEvent] = []
         for event in events:
             if event.type in self._handled:
                 try:
                     body = event.body
                 except Unsupported as error:
-                    return found, (event, error)
+                    return handled, (event, error)
                 if not isinstance(body, Erased | UnknownBody):
-                    found.append(event)
-        return found, None
+                    handled.append(event)
+        return handled, None
 
     def _try(self, events: Sequence[FoldedEvent]) -> BaseException | None:
-        """Let the user's code fold events; return what it raised, the rows as they were.
+        """Let the user's code fold events; on an error restore the rows and return the error.
 
-        An interrupt, an exit and a lack of memory are no faults of the code, and go on through.
+        `KeyboardInterrupt`, `SystemExit` and `MemoryError` are no faults of the code and propagate.
         """
         rows = self._own.rows
         before = rows.mark()
@@ -184,7 +188,7 @@ class RowFold:
         return None
 
     def _complete(self) -> None:
-        """Close a range of 512 events, and join eight of a size."""
+        """Close a range of 512 events, and join eight of them if they fill a large range."""
         changes = self._own.rows.changes(self._before)
         rows = {key: now for key, _, now in changes}
         span = (self._seq - RANGE_SEQS, self._seq)
@@ -192,11 +196,12 @@ class RowFold:
         self._remark()
 
     def _append(self, saved: _Saved) -> None:
-        """Keep a range; where small ones make up a large one, keep that in their place."""
+        """Store a range; if small ranges fill a large range, replace them by the large range."""
         self._saved.append(saved)
         through = saved.range[1]
         if through % RANGE_SEQS_MAX == 0:
-            after, rows = through - RANGE_SEQS_MAX, dict[bytes, bytes]()
+            after = through - RANGE_SEQS_MAX
+            rows = dict[bytes, bytes]()
             parts = [part for part in self._saved if part.range[0] >= after]
             for part in parts:
                 rows.update(part.rows)
@@ -208,11 +213,11 @@ class RowFold:
 
     def check(self) -> None:
         if self._total(self._own.rows.changes(self._before)) != self._sum:
-            raise StateDamaged(f"a row of {self.name!r} is another one in memory")
+            raise StateDamaged(f"a row of {self.name!r} changed in memory after its last step")
 
     def check_digest(self, seq: int, digest: bytes) -> None:
         if seq in (self._seq, self._base) and self.digest_at(seq) != digest:
-            raise StateDamaged(f"the rows of {self.name!r} at the last checkpoint are others")
+            raise StateDamaged(f"the rows of {self.name!r} differ from the last checkpoint")
 
     # --- digest ----------------------------------------------------------------------------------
 
@@ -223,7 +228,7 @@ class RowFold:
         if seq == self._seq:
             return self.digest()
         if seq != self._base:
-            raise ValueError(f"no digest at {seq:,}: the fold stands at {self._seq:,}")
+            raise ValueError(f"no digest at seq {seq:,}: the fold is at seq {self._seq:,}")
         return self._digest(seq, self._saved[-1].total if self._saved else 0)
 
     def _digest(self, seq: int, total: int) -> bytes:
@@ -231,7 +236,7 @@ class RowFold:
         return blake3(data).digest()
 
     def _total(self, changes: Sequence[tuple[bytes, bytes, bytes]]) -> int:
-        """Return the sum over all rows, given what changed since the last complete range."""
+        """Return the sum over all rows, from the changes since the last complete range."""
         total = self._saved[-1].total if self._saved else 0
         for key, then, now in changes:
             total += _row_hash(key, now) - _row_hash(key, then)
@@ -250,7 +255,9 @@ class RowFold:
             if saved.range == (after, last):
                 return self._encode(after, last, saved.rows, saved.total)
         if (after, last) != (self._base, self._seq):
-            raise ValueError(f"events {after + 1:,} to {last:,} are no range at {self._seq:,}")
+            raise ValueError(
+                f"events {after + 1:,} to {last:,} are no range of a fold at seq {self._seq:,}"
+            )
         changes = self._own.rows.changes(self._before)
         rows = {key: now for key, _, now in changes}
         return self._encode(after, last, rows, self._total(changes))
@@ -273,10 +280,14 @@ class RowFold:
         columns = decode_columns(chunk)
         through = check_head(columns, self._salt, self._seq)
         total = columns.u8("sum").tobytes()
-        keys, values = _read(columns, "keys"), _read(columns, "values")
-        require(is_range(self._seq, through), f"no chunk is from {self._seq:,} to {through:,}")
-        require(len(total) == _SUM_SIZE, "its sum has another size")
-        require(len(keys) == len(values), "its keys and values differ in number")
+        keys = _read(columns, "keys")
+        values = _read(columns, "values")
+        require(
+            is_range(self._seq, through),
+            f"its events, after {self._seq:,} to {through:,}, are no range",
+        )
+        require(len(total) == _SUM_SIZE, "the size of its sum is wrong")
+        require(len(keys) == len(values), "its keys and values differ in count")
         require(all(map(bytes.__lt__, keys, keys[1:])), "its keys do not ascend")
         saved = _Saved(
             (self._seq, through),
@@ -288,43 +299,44 @@ class RowFold:
         except (ValueError, msgspec.DecodeError, RecursionError) as error:
             raise damaged(f"a row cannot be decoded ({error})") from error
         if self._seq % RANGE_SEQS:
-            # What follows is summed on from it; the sums of complete ranges are compared by verify.
+            # Later steps add to this sum; verify compares the sums of complete ranges.
             self._sum = self._total(self._own.rows.changes(self._before))
 
     def _take(self, saved: _Saved) -> None:
-        """Take over the rows of a range that follows the last one."""
+        """Take over the rows of the next range."""
         self._own.rows.take(saved.rows)
-        self._seq, self._sum = saved.range[1], saved.total
+        self._seq = saved.range[1]
+        self._sum = saved.total
         if self._seq % RANGE_SEQS == 0:
             self._append(saved)
             self._remark()
 
     def compare(self, other: "RowFold") -> tuple[int, frozenset[bytes]]:
-        """Return the last range end at which both folds were equal, and the keys that differ now.
+        """Return the last range end at which two folds were equal, and the keys that differ now.
 
-        Cost: all rows of both.
+        Cost: O(rows of both folds).
         """
         equal = 0
         for mine, theirs in zip(self._saved, other._saved, strict=False):
             if (mine.range, mine.total) != (theirs.range, theirs.total):
                 break
             equal = mine.range[1]
-        rows, others = (dict(fold._own.rows.all_encoded()) for fold in (self, other))
-        keys = {key for key, value in rows.items() if others.get(key) != value}
-        return equal, frozenset(keys | (others.keys() - rows.keys()))
+        rows, rows_of_other = (dict(fold._own.rows.all_encoded()) for fold in (self, other))
+        keys = {key for key, value in rows.items() if rows_of_other.get(key) != value}
+        return equal, frozenset(keys | (rows_of_other.keys() - rows.keys()))
 
     def value(self, key: bytes) -> bytes:
-        """Return an encoded row's value by its encoded key; empty if there is none."""
+        """Return the encoded value of an encoded key; empty if no row has the key."""
         return self._own.rows.encoded(key)
 
 
 def row_fold(make: MakeOwn) -> RowFold:
-    """Return the fold around what ``make`` makes."""
-    made = make()
+    """Return the fold around the projection that ``make`` returns."""
+    projection = make()
 
     class Named(RowFold):
-        name = made.name
-        version = made.version
+        name = projection.name
+        version = projection.version
 
     return Named(make)
 
@@ -339,7 +351,7 @@ def differing_rows(one: bytes, other: bytes) -> frozenset[bytes]:
 
 
 def _row_hash(key: bytes, value: bytes) -> int:
-    """Return 512 bits of BLAKE3 over a row, or 0 for a row that is not there."""
+    """Return 512 bits of BLAKE3 over a row, or 0 for a missing row."""
     if not value:
         return 0
     data = len(key).to_bytes(4, "little") + key + value
@@ -352,7 +364,11 @@ def _strings(name: str, strings: Sequence[bytes]) -> Iterator[tuple[str, AnyColu
 
 
 def _read(columns: Columns, name: str) -> list[bytes]:
-    sizes, data = columns.u32(f"{name}.sizes"), columns.u8(f"{name}.bytes").tobytes()
+    sizes = columns.u32(f"{name}.sizes")
+    data = columns.u8(f"{name}.bytes").tobytes()
     ends = np.cumsum(sizes, dtype=np.int64)
-    require((int(ends[-1]) if len(ends) else 0) == len(data), f"its {name} have other sizes")
+    require(
+        (int(ends[-1]) if len(ends) else 0) == len(data),
+        f"the sizes of its {name} do not fill bytes",
+    )
     return [data[end - size : end] for end, size in zip(ends.tolist(), sizes.tolist(), strict=True)]

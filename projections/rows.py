@@ -1,11 +1,11 @@
-"""A projection of your own: state as rows, and the rest comes for free.
+"""User-defined projections: state as rows.
 
 Owns `RowProjection`, which a user subclasses, and `Rows`, the map that holds its state. Leaves out
-saving, loading, digests and the past: `row_fold` does those from the rows.
+saving, loading, digests and past states (`row_fold`).
 
 A row is a key and a value: plain values, compared by their bytes. Floats are refused, since their
-sums depend on order and machine; keep integers, such as cents. Rows come in order of key however
-they were made, so that no order of insertion or hashing can enter a state.
+sums depend on order and machine; store integers, such as cents. Iteration is in order of key, so
+that no order of insertion or hashing can enter a state.
 """
 
 from collections.abc import Collection, Iterable, Iterator, Mapping, MutableMapping, Sequence
@@ -31,17 +31,17 @@ _KINDS = frozenset((type(None), bool, int, str, bytes))
 
 
 class RowProjection(Generic[KeyType, ValueType]):
-    """A fold of your own. Subclass it, name it, and pass the class to ``open(projections=…)``.
+    """A user-defined fold. Subclass, set ``name``, and pass the class to ``open(projections=…)``.
 
-    - ``name`` is unique in a store. ``version`` goes up when the same events would give other
-      rows; ``parameters``, if there are any, do the same for each set of them.
-    - ``handles`` are the kinds of events that `apply` is given, as classes or wire names. Events
-      whose payload was erased, or is of a later version than this process knows, are left out.
-      A wire name that no class of this process has is legal: it may be of a later Cerata, or of
-      another program; so a misspelt one gives no events. A class cannot be misspelt.
-    - All state is in ``rows``: whatever else an instance holds is lost when it is saved.
+    - ``name`` is unique in a store. Raise ``version`` when the same events would give other rows;
+      other ``parameters`` mean another projection, too.
+    - ``handles`` has the types of events that `apply` receives, as classes or wire names. Events
+      with an erased payload, or of a later version than this process supports, are left out. A wire
+      name without a class in this process is legal, since a later Cerata or another program may
+      write such events; so a misspelt name is no error and selects no events. Classes avoid this.
+    - All state is in ``rows``: a saved projection loses other attributes.
 
-    Example: how often each tag was put::
+    Example: the number of times that each tag was put::
 
         class TagCounts(RowProjection[str, int]):
             name = "tag-counts"
@@ -59,28 +59,31 @@ class RowProjection(Generic[KeyType, ValueType]):
 
     @property
     def parameters(self) -> Parameters:
-        """What else decides the rows: other parameters are another projection."""
+        """The settings that determine the rows, too; other parameters mean another projection."""
         return {}
 
     @cached_property
     def rows(self) -> "Rows[KeyType, ValueType]":
-        """The state: a map from plain keys to plain values."""
+        """The state: a map from plain keys to plain values, in order of key."""
         return Rows()
 
     def apply(self, events: Sequence[FoldedEvent]) -> None:
-        """Fold events, in order, into ``rows``.
+        """Fold events into ``rows``.
 
-        They come in lists of any length, and how they are cut must not matter; nor may a clock,
-        a random number, a file, or anything else but rows and events.
+        The rows must depend on the events and their order alone: not on the division of events into
+        lists, a clock, a random number, or a file.
+
+        Args:
+            events: the next handled events, in order of seq; a list of any length.
         """
         raise NotImplementedError
 
 
 class Rows(MutableMapping[KeyType, ValueType]):
-    """A map that remembers what changed, in order of key.
+    """A map in order of key that records changes.
 
-    - Values are immutable: a list is kept as a tuple, so a change is an assignment.
-    - ``before`` of a mark holds what each key had when the mark was made, if it was set since.
+    - Values are immutable: a list is stored as a tuple, so a change is an assignment.
+    - A mark (``before``) has the values, at the time of the mark, of the keys that were set since.
     """
 
     def __init__(self) -> None:
@@ -99,7 +102,7 @@ class Rows(MutableMapping[KeyType, ValueType]):
         return len(self._values)
 
     def __iter__(self) -> Iterator[KeyType]:
-        """Iterate in order of key; a sort, after keys came or went."""
+        """Iterate in order of key. Cost: a sort, if keys were added or removed."""
         if self._sorted is None:
             self._sorted = sorted(self._values, key=_order)
         return iter(self._sorted)
@@ -108,7 +111,8 @@ class Rows(MutableMapping[KeyType, ValueType]):
         """Set a row.
 
         Raises:
-            InvalidInput: key or value is not plain. ReadOnly: the state is a view's.
+            InvalidInput: key or value is not plain.
+            ReadOnly: the state belongs to a view.
         """
         _check_key(key)
         self._remember(key)
@@ -129,7 +133,7 @@ class Rows(MutableMapping[KeyType, ValueType]):
     def _remember(self, key: KeyType) -> None:
         if self._is_frozen:
             raise ReadOnly(
-                "The rows of a view do not change", remedy="Append events; `apply` folds them."
+                "The rows of a view cannot be changed", remedy="Append events; `apply` folds them."
             )
         for mark in self._marks:
             if key not in mark:
@@ -138,17 +142,17 @@ class Rows(MutableMapping[KeyType, ValueType]):
     # --- for the fold ----------------------------------------------------------------------------
 
     def mark(self) -> "dict[KeyType, ValueType | _Missing]":
-        """Begin to remember what keys had before they are set."""
+        """Begin to record the previous values of changed keys."""
         before: dict[KeyType, ValueType | _Missing] = {}
         self._marks = (*self._marks, before)
         return before
 
     def unmark(self, before: "Mapping[KeyType, ValueType | _Missing]") -> None:
-        """End what `mark` began."""
+        """Stop recording into a mark."""
         self._marks = tuple(mark for mark in self._marks if mark is not before)
 
     def undo(self, before: "Mapping[KeyType, ValueType | _Missing]") -> None:
-        """Go back to where a mark was made."""
+        """Restore the values that a mark recorded."""
         for key, value in before.items():
             if isinstance(value, _Missing):
                 self._values.pop(key, None)
@@ -159,22 +163,22 @@ class Rows(MutableMapping[KeyType, ValueType]):
     def changes(
         self, before: "Mapping[KeyType, ValueType | _Missing]"
     ) -> "list[tuple[bytes, bytes, bytes]]":
-        """Return (key, value then, value now) where they differ, encoded, in order of key.
+        """Return (key, old value, new value) of changed rows, encoded, in order of key.
 
-        A row that was or is not there has an empty value.
+        The value of a missing row is empty.
         """
-        found = [
+        rows = [
             (_encode(key), _encoded(then), _encoded(self._values.get(key, MISSING)))
             for key, then in before.items()
         ]
-        return sorted(row for row in found if row[1] != row[2])
+        return sorted(row for row in rows if row[1] != row[2])
 
     def encoded(self, key: bytes) -> bytes:
-        """Return the encoded value of an encoded key, empty if there is none."""
+        """Return the encoded value of an encoded key; empty if no row has the key."""
         return _encoded(self._values.get(cast("KeyType", _decoded(key)), MISSING))
 
     def in_no_order(self) -> Iterable[tuple[KeyType, ValueType]]:
-        """Return every row, for what no order can change, such as a sum; nothing is sorted."""
+        """Return every row, unsorted, for results that no order can change, such as a sum."""
         return self._values.items()
 
     def all_encoded(self) -> Iterator[tuple[bytes, bytes]]:
@@ -182,10 +186,10 @@ class Rows(MutableMapping[KeyType, ValueType]):
         return ((_encode(key), _encoded(value)) for key, value in self._values.items())
 
     def take(self, rows: Mapping[bytes, bytes]) -> None:
-        """Set encoded rows, and remove those with an empty value.
+        """Set encoded rows; an empty value removes the row.
 
         Raises:
-            ValueError, msgspec.DecodeError: they are not what was saved; nothing was changed.
+            ValueError, msgspec.DecodeError: a row cannot be decoded; the rows are unchanged.
         """
         decoded = [
             (_decoded_key(key), _decoded(value) if value else MISSING)
@@ -201,7 +205,7 @@ class Rows(MutableMapping[KeyType, ValueType]):
         self._sorted = None
 
     def freeze(self) -> None:
-        """Refuse every change from here on."""
+        """Refuse every later change."""
         self._is_frozen = True
 
     def copy_of(self, other: "Rows[KeyType, ValueType]") -> None:
@@ -211,7 +215,7 @@ class Rows(MutableMapping[KeyType, ValueType]):
 
 
 class _Missing:
-    """Stands for a row that is not there."""
+    """The value of a missing row."""
 
 
 MISSING: Final = _Missing()
@@ -223,7 +227,7 @@ def _encoded(value: object) -> bytes:
 
 def _decoded(data: bytes) -> object:
     value: object = msgspec.msgpack.decode(data)
-    # Most are plain already, and what was decoded can be encoded.
+    # Most values are plain already, and a decoded value can be encoded.
     return value if type(value) in _KINDS else _plain(value)
 
 
@@ -235,7 +239,7 @@ def _decoded_key(data: bytes) -> object:
 
 
 def _check_key(key: object) -> None:
-    """Refuse what cannot be a key."""
+    """Raise `InvalidInput` unless a key is plain."""
     if isinstance(key, tuple):
         for part in cast("tuple[object, ...]", key):
             _check_key(part)
@@ -249,7 +253,7 @@ def _check_key(key: object) -> None:
 
 
 def _plain(value: object) -> object:
-    """Return a value as it is kept: lists become tuples."""
+    """Return a value as stored, with tuples for lists. Raises `InvalidInput` unless it is plain."""
     if isinstance(value, list | tuple):
         return tuple(_plain(part) for part in cast("Sequence[object]", value))
     if type(value) not in _KINDS:
@@ -266,13 +270,13 @@ def _checked(value: object) -> object:
     except (OverflowError, UnicodeEncodeError) as error:
         raise InvalidInput(
             f"A row cannot hold {value!r}: {error}",
-            remedy="Use strings, bytes, numbers, bools, None, and tuples, lists and maps of them.",
+            remedy="Use strings of valid Unicode, and whole numbers of at most 64 bits.",
         ) from error
     return value
 
 
 def _order(key: object) -> tuple[object, ...]:
-    """Return what keys of any kinds are sorted by."""
+    """Return the sort key of a key of any type."""
     if isinstance(key, tuple):
         return 3, tuple(_order(part) for part in cast("tuple[object, ...]", key))
     return _RANKS[type(key)], key

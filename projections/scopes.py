@@ -1,4 +1,4 @@
-"""Scopes: what lies within what, and the one text that a dictionary keeps them by."""
+"""Scopes: containment, and the canonical text by which dictionaries store them."""
 
 from functools import lru_cache
 from operator import itemgetter
@@ -11,50 +11,50 @@ from .columns import damaged
 
 
 def is_within(scope: Scope | None, wanted: Scope) -> bool:
-    """Tell whether an event's scope has every name of ``wanted`` with its value; True is not 1.
+    """Return whether an event's scope has every name of ``wanted`` with its value; True is not 1.
 
     None, the unknown scope of an erased event, lies within no scope.
     """
     if scope is None:
         return False
-    have = dict(scope)
+    values = dict(scope)
     return all(
-        have.get(name) == value and isinstance(have[name], bool) is isinstance(value, bool)
+        values.get(name) == value and isinstance(values[name], bool) is isinstance(value, bool)
         for name, value in wanted
     )
 
 
 def is_same(one: Scope | None, other: Scope | None) -> bool:
-    """Tell whether two scopes let the same be seen; None lets all be seen."""
+    """Return whether two scopes admit the same events; None admits all events."""
     if one is None or other is None:
         return one is other
     return is_within(one, other) and is_within(other, one)
 
 
 def by_name(scope: Scope) -> Scope:
-    """Return a scope with the names after its tenant in order: which came first says nothing."""
+    """Return a scope with the names after its tenant sorted, since their order has no meaning."""
     return (*scope[:1], *sorted(scope[1:], key=itemgetter(0)))
 
 
 def scope_text(scope: Scope) -> str:
-    """Return the one text of a scope."""
+    """Return the canonical text of a scope."""
     return msgspec.json.encode(scope).decode()
 
 
 @lru_cache(4096)
 def read_scope(text: str) -> Scope:
-    """Return the scope behind its one text. Raises `Corrupt`."""
+    """Return the scope with a canonical text. Raises `Corrupt`."""
     try:
         return msgspec.json.decode(text, type=Scope)
     except (msgspec.DecodeError, RecursionError) as error:
-        raise damaged(f"a scope cannot be read ({error})") from error
+        raise damaged(f"a scope cannot be decoded ({error})") from error
 
 
 def tenant_in(scope: Scope) -> str:
-    """Return the tenant of a scope, its first name, as `tenant_key`; without one an empty text."""
+    """Return the `tenant_key` of a scope's first value; an empty text for an empty scope."""
     return tenant_key(scope[0][1]) if scope else ""
 
 
 def tenant_key(tenant: ScopeValue) -> str:
-    """Return a tenant as text, by which 1, "1" and True differ."""
+    """Return a tenant as text, in which 1, "1" and True differ."""
     return msgspec.json.encode(tenant).decode()

@@ -1,15 +1,15 @@
-"""Seals: counts and hashes of the columns of a fold, as its last complete step left them.
+"""Seals: counts and hashes of a fold's columns after its last complete step.
 
 Owns a check that is independent of the digest. After each step of a fold the seal counts the items
-of every effect column and hashes those that are new; before a checkpoint is planned, the
-columns are counted and hashed again from memory. A step that stopped half way, a change of an item
-that was folded already, and a fault of memory all show as a difference, so that no checkpoint saves
-them. A seal covers the items since the last complete block of 4,096 events, or since the last load.
-Complete blocks are compared with the leaf that was hashed when the block ended, loaded items with
-the digest that stands beside the checkpoint (`cerata.replay.checkpoint`).
+of every effect column and hashes the new items; before a checkpoint is planned, the columns are
+counted and hashed again from memory. An interrupted step, a change of a folded item, and a fault of
+memory all show as a difference, so no checkpoint saves them. A seal covers the items since the last
+complete block of 4,096 events, or since the last load. Complete blocks are compared with their
+leaves, which were hashed when the blocks ended; loaded items, with the digest saved beside the
+checkpoint (`cerata.replay.checkpoint`).
 
-Cost: a count for each column and step; a hash of each item when it is folded, and one of the items
-that the seal covers when a checkpoint is planned.
+Cost: a count per column and step; a hash of each item when folded, and a hash of all covered items
+when a checkpoint is planned.
 """
 
 from collections.abc import Callable, Sequence
@@ -19,61 +19,65 @@ from blake3 import blake3
 
 
 class StateDamaged(Exception):
-    """A fold's state in memory differs from the one that its last complete step left."""
+    """A fold's state in memory differs from the state after its last complete step."""
 
 
 class Kept(Protocol):
-    """Items that a fold only appends to."""
+    """A sequence of items to which a fold only appends."""
 
     def __len__(self) -> int: ...
 
     def bytes_from(self, start: int) -> bytes:
-        """Return the bytes of the items from one on, the same however they were appended."""
+        """Return the bytes of the items from index ``start`` on.
+
+        The bytes do not depend on the division of the items into appends.
+        """
         ...
 
 
 class Seal:
-    """The counts and hashes of the items that a fold keeps, as of its last complete step.
+    """The counts and hashes of a fold's items after its last complete step.
 
-    - ``kept`` returns the same things in the same order each time, new ones last.
-    - ``_starts`` are the counts at the last `restart`, ``_counts`` those after the last step;
-      ``_hashers`` have taken the items in between.
+    - ``kept`` returns the fold's columns in the same order each time, new columns last.
+    - ``_starts`` has the counts at the last `restart`, ``_counts`` those after the last step;
+      ``_hashers`` have hashed the items in between.
     """
 
     def __init__(self, kept: Callable[[], Sequence[Kept]]) -> None:
-        self._kept = kept
+        self._columns = kept
         self._starts: list[int] = []
         self._counts: list[int] = []
         self._hashers: list[blake3] = []
 
     def extend(self) -> None:
-        """Take in the items that a complete step appended."""
-        kept = self._kept()
-        for _ in range(len(self._counts), len(kept)):
+        """Add the items that a complete step appended."""
+        columns = self._columns()
+        for _ in range(len(self._counts), len(columns)):
             self._starts.append(0)
             self._counts.append(0)
             self._hashers.append(blake3())
-        for place, items in enumerate(kept):
+        for place, items in enumerate(columns):
             count = len(items)
             if count != self._counts[place]:
                 self._hashers[place].update(items.bytes_from(self._counts[place]))
                 self._counts[place] = count
 
     def restart(self) -> None:
-        """Start anew, at the end of a block or after a load; see the module."""
-        counts = [len(items) for items in self._kept()]
-        self._starts, self._counts = counts, [*counts]
+        """Cover no items, at the end of a block or after a load."""
+        counts = [len(items) for items in self._columns()]
+        self._starts = counts
+        self._counts = [*counts]
         self._hashers = [blake3() for _ in counts]
 
     def check_counts(self) -> None:
         """Raise `StateDamaged` if items were appended or lost since the last complete step."""
-        counts = [len(items) for items in self._kept()]
+        counts = [len(items) for items in self._columns()]
         if counts[: len(self._counts)] != self._counts or any(counts[len(self._counts) :]):
-            raise StateDamaged("the columns of a fold have other lengths than its last step left")
+            raise StateDamaged("the columns of a fold changed in length after its last step")
 
     def check(self) -> None:
-        """Raise `StateDamaged` if the items since the last `restart` are others."""
+        """Raise `StateDamaged` if the items since the last `restart` changed."""
         self.check_counts()
-        for items, start, hasher in zip(self._kept(), self._starts, self._hashers, strict=False):
+        for items, start, hasher in zip(self._columns(), self._starts, self._hashers, strict=False):
             if blake3(items.bytes_from(start)).digest() != hasher.digest():
-                raise StateDamaged("an item that was folded is another one in memory")
+                raise StateDamaged("a folded item changed in memory")

@@ -1,8 +1,8 @@
-"""Strings in order, so that a prefix or a bound is a bisection.
+"""Strings in order, for look-ups of a prefix or a bound by bisection.
 
-Owns codes of strings sorted by code point, which is the order of their UTF-8, in pieces that grow
-geometrically; like postings they are sorted when first asked for. The newest are compared one by
-one, a word of 8 bytes at a time.
+Owns codes of strings, sorted by code point (the order of their UTF-8), in pieces that grow
+geometrically. Pieces are sorted on demand; the newest strings are compared individually, a word of
+8 bytes at a time.
 """
 
 import threading
@@ -18,8 +18,8 @@ from .strings import Strings
 class StringOrder:
     """The codes of strings, in order of their strings.
 
-    - Each piece has the codes of one range, [1, …) in all, and is more than twice as long as the
-      next; they are published together, so any thread may ask.
+    - Each piece has the codes of a range; together they cover [1, …). Each piece is more than twice
+      as long as the next. All are published in a single assignment, so any thread may read.
     """
 
     def __init__(self, strings: Strings) -> None:
@@ -30,29 +30,30 @@ class StringOrder:
     def between(self, low: bytes, high: bytes | None) -> U32:
         """Return the codes, ascending, of the strings with low ≤ string < high, as UTF-8.
 
-        None is open. Cost: O(log² n) and the codes found; a sort once in a while, 1 us a string.
+        A ``high`` of None means no bound. Cost: O(log² n) and the returned codes; occasionally a
+        sort, 1 us a string.
         """
         strings = self._strings
         count = len(strings)
         if count - self._covered(self._pieces) > SORT_SIZE_MIN:
             self._cover(count)
         pieces = self._pieces
-        found: list[U32] = []
+        parts: list[U32] = []
         for piece in pieces:
             start = bisect_left(piece, low, key=strings.utf8)
             end = len(piece) if high is None else bisect_left(piece, high, key=strings.utf8)
-            found.append(piece[start : max(start, end)])
+            parts.append(piece[start : max(start, end)])
         tail: I64 = np.arange(self._covered(pieces) + 1, count + 1)
         tail = tail[strings.compare(tail, low) >= 0]
         if high is not None:
             tail = tail[strings.compare(tail, high) < 0]
-        return np.sort(concatenate([*found, tail.astype(np.uint32)], np.uint32))
+        return np.sort(concatenate([*parts, tail.astype(np.uint32)], np.uint32))
 
     def _covered(self, pieces: tuple[U32, ...]) -> int:
         return sum(map(len, pieces))
 
     def _cover(self, count: int) -> None:
-        """Sort the strings that are not sorted yet."""
+        """Sort the strings after the last piece."""
         with self._lock:
             pieces = list(self._pieces)
             start = self._covered(self._pieces)
@@ -64,23 +65,23 @@ class StringOrder:
                 codes = earlier + codes
             first = min(codes)
             texts = self._strings.all_utf8(first, count)
-            # Mostly two runs: one is in order already.
+            # The earlier codes are a sorted run already, which speeds up the sort.
             codes.sort(key=lambda code: texts[code - first])
             self._pieces = (*pieces, np.array(codes, np.uint32))
 
     @property
     def size_bytes(self) -> int:
-        """Memory held by the order."""
+        """Memory of the pieces."""
         return sum(piece.nbytes for piece in self._pieces)
 
 
 def bounds(operator: str, text: str) -> tuple[bytes, bytes | None]:
-    """Return the [low, high) of the strings that compare so with a text, None for no end.
+    """Return the [low, high) of the strings that satisfy a comparison; None means no end.
 
-    ``operator`` is one of ``<``, ``<=``, ``>``, ``>=``, ``prefix``.
+    ``operator``: ``<``, ``<=``, ``>``, ``>=`` or ``prefix``.
     """
     bound = text.encode()
-    # Nothing stands between a string and the same with a zero at its end.
+    # The next string after any string is the same string with a zero byte appended.
     after = bound + b"\0"
     match operator:
         case "<":
@@ -92,5 +93,5 @@ def bounds(operator: str, text: str) -> tuple[bytes, bytes | None]:
         case ">=":
             return bound, None
         case _:
-            # No byte of UTF-8 is 255, so the next prefix as long ends in a byte one higher.
+            # No byte of UTF-8 is 255, so the last byte of the prefix can be incremented.
             return bound, bound[:-1] + bytes([bound[-1] + 1]) if bound else None

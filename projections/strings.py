@@ -1,8 +1,8 @@
 """Strings by number, without a Python object each: a dictionary in order of first occurrence.
 
-Owns codes, from 1, for strings of which there may be as many as frames (URIs, titles, what
-metadata holds), and their order: code points, which is the order of their UTF-8. Bytes stand in
-whole words of 8, the first byte highest, so that a word compares as its bytes do.
+Owns codes, from 1, for strings that may be as many as frames (URIs, titles, values of metadata),
+and comparison by code point, which is the order of their UTF-8. Bytes are stored in words of 8, the
+first byte highest, so that words compare like their bytes.
 """
 
 import sys
@@ -18,7 +18,7 @@ from .names import check_seqs
 from .seal import Kept
 
 _KEPT_MAX: Final = 1 << 16
-"""Strings whose code is remembered while folding: about 10 MB. Beyond, the memory starts anew."""
+"""Strings whose codes are cached during a fold, about 10 MB; a full cache is cleared."""
 
 _WORD: Final = 8
 
@@ -26,48 +26,50 @@ Signs: TypeAlias = npt.NDArray[np.int8]
 
 
 class Strings:
-    """Strings and their codes. One thread adds; any thread may read what was there.
+    """Strings and their codes. A single thread adds; any thread may read settled strings.
 
     - The string with code i + 1 takes the words ``[starts[i], ends[i])`` and ``sizes[i]`` bytes.
-    - ``seqs[i]`` is the event that brought it; ascending.
-    - ``_kept`` has every string with a code above ``_forgotten``, and the new ones.
+    - ``seqs[i]`` is the first event with that string; ascending.
+    - ``_cached`` has every string with a code above ``_evicted``, and the new strings.
     """
 
     def __init__(self) -> None:
-        self._words, self._hashes = Column(np.uint64), Column(np.uint64)
-        self._ends, self._seqs = Column(np.int64), Column(np.int64)
+        self._words = Column(np.uint64)
+        self._hashes = Column(np.uint64)
+        self._ends = Column(np.int64)
+        self._seqs = Column(np.int64)
         self._sizes = Column(np.uint32)
         self._index = HashIndex()
-        self._kept: dict[str, int] = {}
+        self._cached: dict[str, int] = {}
         self._new: list[tuple[str, int]] = []
-        self._forgotten = 0
+        self._evicted = 0
 
     def __len__(self) -> int:
-        """Return how many strings were settled."""
+        """Return the number of settled strings."""
         return len(self._sizes)
 
     # --- adding ----------------------------------------------------------------------------------
 
     def code(self, text: str, seq: int) -> int:
-        """Return the code of a string that event ``seq`` has; 0.1 us for one seen lately.
+        """Return the code of a string of event ``seq``; 0.1 us for a cached string.
 
-        Of another it returns −1, −2, …: `settle` says which codes these became.
+        For a string that is not cached, returns −1, −2, …; `settle` returns their codes.
         """
-        code = self._kept.get(text)
+        code = self._cached.get(text)
         if code is None:
             self._new.append((text, seq))
-            code = self._kept[text] = -len(self._new)
+            code = self._cached[text] = -len(self._new)
         return code
 
     def settle(self) -> list[int]:
-        """Append the strings that are new; return the codes of −1, −2, …, in this order."""
+        """Append the new strings; return the codes of −1, −2, …, in this order."""
         if not self._new:
             return []
         pieces = [text.encode() for text, _ in self._new]
         hashes = hashes64(pieces)
-        known = self._find_all(pieces, hashes) if self._forgotten else {}
-        added = [place for place in range(len(pieces)) if place not in known]
-        codes = dict(known)
+        existing = self._find_all(pieces, hashes) if self._evicted else {}
+        added = [place for place in range(len(pieces)) if place not in existing]
+        codes = dict(existing)
         codes.update((place, code) for code, place in enumerate(added, start=len(self) + 1))
         self._append(
             LoadedStrings(
@@ -77,18 +79,18 @@ class Strings:
                 hashes=hashes[added],
             )
         )
-        self._kept.update((text, codes[place]) for place, (text, _) in enumerate(self._new))
+        self._cached.update((text, codes[place]) for place, (text, _) in enumerate(self._new))
         self._new.clear()
-        if len(self._kept) > _KEPT_MAX:
-            self._forget()
+        if len(self._cached) > _KEPT_MAX:
+            self._clear_cache()
         return [codes[place] for place in range(len(pieces))]
 
     def _find_all(self, pieces: Sequence[bytes], hashes: U64) -> dict[int, int]:
-        """Return the codes of those of the strings that are there, by place."""
+        """Return the codes of the strings that already have a code, by place."""
         places = {piece: place for place, piece in enumerate(pieces)}
         rows = self._index.find_all(self._hashes.view(), hashes)
-        found = ((places.get(self.utf8(row + 1)), row + 1) for row in rows)
-        return {place: code for place, code in found if place is not None}
+        matches = ((places.get(self.utf8(row + 1)), row + 1) for row in rows)
+        return {place: code for place, code in matches if place is not None}
 
     def _append(self, added: "LoadedStrings") -> None:
         base = int(self._ends.view()[-1]) if len(self) else 0
@@ -96,21 +98,21 @@ class Strings:
         self._hashes.extend(added.hashes)
         self._seqs.extend(added.seqs)
         self._ends.extend(np.cumsum(_word_counts(added.sizes)) + base)
-        # Last: readers go by it.
+        # Last, since readers rely on this column.
         self._sizes.extend(added.sizes)
 
-    def _forget(self) -> None:
-        self._kept.clear()
-        self._forgotten = len(self)
+    def _clear_cache(self) -> None:
+        self._cached.clear()
+        self._evicted = len(self)
 
     # --- reading ---------------------------------------------------------------------------------
 
     def find(self, text: str) -> int | None:
         """Return the code of a string, or None; about 3 us."""
-        wanted = text.encode()
-        for row in self._index.find(self._hashes.view(), hash_bytes64(wanted)):
-            # Those that another thread is adding have their sizes last.
-            if row < len(self._sizes) and self.utf8(row + 1) == wanted:
+        utf8 = text.encode()
+        for row in self._index.find(self._hashes.view(), hash_bytes64(utf8)):
+            # A string that another thread is adding has no size yet.
+            if row < len(self._sizes) and self.utf8(row + 1) == utf8:
                 return row + 1
         return None
 
@@ -126,7 +128,8 @@ class Strings:
 
     def all_utf8(self, first: int, last: int) -> list[bytes]:
         """Return the UTF-8 of the strings with codes ``first`` to ``last``."""
-        ends, sizes = self._ends.view()[first - 1 : last], self._sizes.view()[first - 1 : last]
+        ends = self._ends.view()[first - 1 : last]
+        sizes = self._sizes.view()[first - 1 : last]
         counts = _word_counts(sizes)
         base = int(ends[0] - counts[0])
         data = _bytes_of(self._words.view()[base : int(ends[-1])])
@@ -134,11 +137,12 @@ class Strings:
         return [data[a:b] for a, b in zip(starts.tolist(), (starts + sizes).tolist(), strict=True)]
 
     def compare(self, codes: I64, bound: bytes) -> Signs:
-        """Return −1, 0 or 1 for each code: its string comes before, is, or comes after a bound.
+        """Return −1, 0 or 1 for each code: its string is less than, equal to, or above a bound.
 
         Cost: a pass over the codes for each word that the strings share with the bound.
         """
-        words, sizes = self._words.view(), self._sizes.view()[codes - 1].astype(np.int64)
+        words = self._words.view()
+        sizes = self._sizes.view()[codes - 1].astype(np.int64)
         counts = _word_counts(sizes)
         starts = self._ends.view()[codes - 1] - counts
         signs = np.zeros(len(codes), np.int8)
@@ -146,19 +150,19 @@ class Strings:
         for place, word in enumerate(_words(bound)):
             there = counts[level] > place
             # A string that has ended counts as zeros.
-            found = np.zeros(len(level), np.uint64)
-            found[there] = words[starts[level[there]] + place]
-            signs[level[found < word]] = -1
-            signs[level[found > word]] = 1
-            level = level[found == word]
-        # Equal but for zeros at the end, which only the size tells from what pads a word.
+            actual = np.zeros(len(level), np.uint64)
+            actual[there] = words[starts[level[there]] + place]
+            signs[level[actual < word]] = -1
+            signs[level[actual > word]] = 1
+            level = level[actual == word]
+        # Equal except for zeros at the end; only the size separates these from padding.
         signs[level] = np.sign(sizes[level] - len(bound))
         return signs
 
     # --- effects ---------------------------------------------------------------------------------
 
     def effects(self, after: int, through: int) -> dict[str, AnyColumn]:
-        """Return the columns of the strings that events ``after + 1`` … ``through`` brought."""
+        """Return the columns of the strings that first occur in ``after + 1`` … ``through``."""
         start, end = self._range(after, through)
         ends = self._ends.view()
         first, last = (int(ends[at - 1]) if at else 0 for at in (start, end))
@@ -169,7 +173,7 @@ class Strings:
         }
 
     def hashes(self, after: int, through: int) -> U64:
-        """Return the hashes of those strings, which a chunk holds so that loading hashes none."""
+        """Return the hashes of these strings; a chunk holds them so that `load` hashes nothing."""
         start, end = self._range(after, through)
         return self._hashes.view()[start:end]
 
@@ -178,18 +182,26 @@ class Strings:
         return rows_up_to(seqs, after), rows_up_to(seqs, through)
 
     def read(self, columns: Columns, after: int, through: int) -> "LoadedStrings":
-        """Check the strings of a chunk without changing anything. Raises `Corrupt`."""
-        seqs, sizes = columns.i64("strings.seq"), columns.u32("strings.size")
-        words, hashes = columns.u64("strings.words"), columns.u64("strings.hashes")
+        """Return the strings of a chunk, checked, without a change of state. Raises `Corrupt`."""
+        seqs = columns.i64("strings.seq")
+        sizes = columns.u32("strings.size")
+        words = columns.u64("strings.words")
+        hashes = columns.u64("strings.hashes")
         check_seqs(seqs, after, through, "strings.seq", strict=False)
-        require(len(seqs) == len(sizes) == len(hashes), "its strings differ in length")
+        require(
+            len(seqs) == len(sizes) == len(hashes), "the columns of its strings differ in length"
+        )
         counts = _word_counts(sizes)
         ends = np.cumsum(counts)
-        require((int(ends[-1]) if len(ends) else 0) == len(words), "its strings have other sizes")
-        ends, padding = ends[counts > 0], (counts * _WORD - sizes)[counts > 0].astype(np.uint64)
+        require(
+            (int(ends[-1]) if len(ends) else 0) == len(words),
+            "the sizes of its strings do not fill strings.words",
+        )
+        ends = ends[counts > 0]
+        padding = (counts * _WORD - sizes)[counts > 0].astype(np.uint64)
         unused = words[ends - 1] & ((np.uint64(1) << (padding * np.uint64(8))) - np.uint64(1))
         require(not unused.any(), "a string is not padded with zeros")
-        # The first byte of a string is never one that continues a character.
+        # No string starts with a continuation byte of UTF-8.
         first = words[ends - counts[counts > 0]] >> np.uint64(56)
         require(not ((first & np.uint64(0xC0)) == 0x80).any(), "a string is not UTF-8")
         try:
@@ -201,21 +213,21 @@ class Strings:
     def load(self, loaded: "LoadedStrings") -> None:
         """Append strings that `read` checked."""
         self._append(loaded)
-        self._forget()
+        self._clear_cache()
 
     def kept(self) -> list[Kept]:
-        """Return the things that the fold appends to."""
+        """Return the columns that the fold appends to."""
         return [self._words, self._hashes, self._ends, self._seqs, self._sizes]
 
     @property
     def size_bytes(self) -> int:
-        """Memory held by the columns and the index, remembered strings left out."""
+        """Memory of the columns and the index, without cached strings."""
         columns = (self._words, self._hashes, self._ends, self._seqs, self._sizes)
         return sum(column.size_bytes for column in columns) + self._index.size_bytes
 
 
 class LoadedStrings(NamedTuple):
-    """Strings about to be appended, and their hashes."""
+    """Strings to append, and their hashes."""
 
     words: U64
     sizes: U32
@@ -229,12 +241,12 @@ def _padded(data: bytes) -> bytes:
 
 
 def _words(data: bytes) -> U64:
-    """Return bytes as words, the last one padded with zeros."""
+    """Return bytes as words, the last padded with zeros."""
     return np.frombuffer(_padded(data), ">u8").astype(np.uint64)
 
 
 def _bytes_of(words: U64) -> bytes:
-    """Return the bytes of words, the highest of each first."""
+    """Return the bytes of words, the highest byte of each word first."""
     return (words.byteswap() if sys.byteorder == "little" else words).tobytes()
 
 

@@ -1,7 +1,7 @@
-"""The fold that knows tags: names for ends of batches, by scope.
+"""The fold of tags: names for ends of batches, by scope.
 
-A tag never moves. A store refuses a name that it can see is taken; of two events with one name in
-one scope, which no store writes, the first holds.
+A tag never moves. A store refuses a name that is taken in its scope. No store writes two events
+with the same name and scope; if a log has them, the first holds.
 """
 
 from collections.abc import Sequence
@@ -14,7 +14,7 @@ from .scopes import by_name, scope_text
 
 
 class Tags(RowProjection[tuple[str, str], tuple[int, int]]):
-    """Rows of (text of the scope, name): the seq that the name stands for, and the tag's own."""
+    """Rows by (text of the scope, name): the tagged seq, and the seq of the tag's event."""
 
     name = "tags"
     version = 2

@@ -1,16 +1,16 @@
-"""Words: from text to terms, the same on every machine.
+"""Tokenizer: from text to terms, the same on every machine.
 
-Owns the rules that cut text. They rest on committed tables of one Unicode version
-(`unicode_tables`), never on what the running Python calls a letter or a capital:
+Owns the rules that cut text. They use committed tables of a fixed Unicode version
+(`unicode_tables`), never the tables of the running Python:
 
 - A character is folded: compatibility form, no case, no accents (``Café`` counts as ``cafe``).
 - A word is a run of letters, marks and digits, of which 128 bytes count. ``put_frame`` is two
   words, ``3.11`` is two, ``don't`` is ``don`` and ``t``.
-- Scripts without spaces (Han, kana, Thai, Lao, Khmer, Myanmar) and Hangul give each character
-  and each pair of neighbours, so that a question of one character or of many finds its place.
+- In scripts without spaces (Han, kana, Thai, Lao, Khmer, Myanmar) and in Hangul, each character and
+  each pair of adjacent characters is a word, so that questions of any length match.
 - English stop words are left out, and English words are stemmed.
 
-Stop words and stems are `english`'s.
+Leaves out stop words and the stemmer (`english`).
 """
 
 import re
@@ -24,7 +24,7 @@ from . import unicode_tables as tables
 from .english import WORD_SIZE_MAX, english
 
 _TERMS_KEPT_MAX: Final = 8192
-"""Terms of words that are remembered, for questions and highlights; 1 MB holds these."""
+"""Cached terms of words, for questions and highlights; about 1 MB."""
 
 _ASCII_FOLDS: Final = bytes(
     code
@@ -34,7 +34,7 @@ _ASCII_FOLDS: Final = bytes(
     else 0x20
     for code in range(128)
 ).ljust(256, b" ")
-# After folding, every character beyond ASCII that is left belongs to a word.
+# After folding, every remaining character beyond ASCII belongs to a word.
 _FOLDED_WORDS: Final = _ASCII_FOLDS[:128] + bytes(range(128, 256))
 _ASCII_WORD: Final = re.compile("[0-9a-z]+")
 _FOLDED_RUN: Final = re.compile("[0-9a-z\x80-\U0010ffff]+")
@@ -43,7 +43,7 @@ _BEYOND_ASCII: Final = re.compile("[^\x00-\x7f]+")
 
 @dataclass(frozen=True, slots=True)
 class Span:
-    """A term, its word as folded, and the word's place in the text: characters [start, end)."""
+    """A term, its folded word, and the word's place in the text: characters [start, end)."""
 
     term: str
     word: str
@@ -53,21 +53,21 @@ class Span:
 
 def words(text: str) -> list[bytes]:
     """Return the folded words of a text in order, in UTF-8; about 2 us for 40 ASCII words."""
-    # Bytes are cut by a table of 256 and a split: four times as fast as a regular expression.
+    # Translating and splitting bytes is four times as fast as a regular expression.
     if text.isascii():
         return text.encode().translate(_ASCII_FOLDS).split()
     return _unicode().words(text)
 
 
 def folded_name(name: str) -> str:
-    """Return a name as names are compared: case, accents, punctuation and spaces do not count."""
+    """Return a name for comparison, without case, accents, punctuation and extra spaces."""
     return " ".join(word.decode() for word in words(name))
 
 
 def folded(texts: Sequence[str]) -> tuple[bytes, list[int]]:
-    """Return the words of many texts in one buffer, a space between, and each text's size in it.
+    """Return the words of many texts in a buffer, and the size of each text in the buffer.
 
-    A space also stands between texts. About 1 us for 40 ASCII words.
+    A space separates words and texts. About 1 us for 40 ASCII words.
     """
     joined = " ".join(texts)
     if joined.isascii():
@@ -85,28 +85,28 @@ def terms(text: str) -> list[str]:
     >>> terms("The indexes we were running")
     ['index', 'run']
     """
-    found = (term_of(word) for word in words(text))
-    return [term.decode() for term in found if term is not None]
+    candidates = (term_of(word) for word in words(text))
+    return [term.decode() for term in candidates if term is not None]
 
 
 def spans(text: str) -> list[Span]:
-    """Return the terms of a text with their places, in the order that `terms` gives them."""
+    """Return the terms of a text with their places, in the order of `terms`."""
     places = _ascii_places(text) if text.isascii() else _unicode().places(text)
-    found = ((word, term_of(word.encode()), start, end) for word, start, end in places)
+    candidates = ((word, term_of(word.encode()), start, end) for word, start, end in places)
     return [
         Span(term.decode(), word, start, end)
-        for word, term, start, end in found
+        for word, term, start, end in candidates
         if term is not None
     ]
 
 
 def term_of(word: bytes) -> bytes | None:
     """Return the term of a folded word, or None for a stop word."""
-    return _kept_term_of(word) if len(word) <= WORD_SIZE_MAX else english().term(word)
+    return _cached_term_of(word) if len(word) <= WORD_SIZE_MAX else english().term(word)
 
 
 @lru_cache(_TERMS_KEPT_MAX)
-def _kept_term_of(word: bytes) -> bytes | None:
+def _cached_term_of(word: bytes) -> bytes | None:
     return english().term(word)
 
 
@@ -115,14 +115,14 @@ def _ascii_places(text: str) -> Iterator[tuple[str, int, int]]:
         yield match[0], match.start(), match.end()
 
 
-# --- every other script ------------------------------------------------------------------------
+# --- all other scripts -------------------------------------------------------------------------
 
 
 class _Folds(dict[int, str]):
-    """What each character counts as, for `str.translate`.
+    """The fold of each character, for `str.translate`.
 
-    - Characters that a fold changes come from the table; each other is looked up once: letters,
-      marks and digits stay, and whatever separates words becomes a space.
+    - Characters that a fold changes come from the table. Any other character is added when first
+      looked up: letters, marks and digits stay, and separators become a space.
     """
 
     def __init__(self) -> None:
@@ -131,7 +131,8 @@ class _Folds(dict[int, str]):
             (int(code, 16), "".join(chr(int(part, 16)) for part in parts.split(",") if part))
             for code, parts in pairs
         )
-        self._word, self._unspaced = _bounds(tables.WORD), _bounds(tables.UNSPACED)
+        self._word = _bounds(tables.WORD)
+        self._unspaced = _bounds(tables.UNSPACED)
         self.unspaced: set[str] = set()
         for folded in set(self.values()):
             self._sort(folded)
@@ -145,10 +146,10 @@ class _Folds(dict[int, str]):
         return " "
 
     def _sort(self, folded: str) -> bool:
-        """Remember which characters are of a script without spaces."""
-        found = [part for part in folded if _is_within(self._unspaced, ord(part))]
-        self.unspaced.update(found)
-        return bool(found)
+        """Add the characters of a script without spaces to ``unspaced``; return whether any is."""
+        unspaced = [part for part in folded if _is_within(self._unspaced, ord(part))]
+        self.unspaced.update(unspaced)
+        return bool(unspaced)
 
 
 class _Unicode:
@@ -160,7 +161,7 @@ class _Unicode:
     def words(self, text: str) -> list[bytes]:
         folds = self._folds
         folded = _BEYOND_ASCII.sub(lambda match: match[0].translate(folds), text)
-        # Most text stops here: all its scripts have spaces.
+        # Most text returns here: all its scripts have spaces.
         if folds.unspaced.isdisjoint(folded):
             return folded.encode().translate(_FOLDED_WORDS).split()
         runs = _FOLDED_RUN.findall(_lower(folded))
@@ -172,12 +173,14 @@ class _Unicode:
         origin = [index for index, piece in enumerate(pieces) for _ in piece]
         for match in _FOLDED_RUN.finditer("".join(pieces)):
             for word, start, end in self._cut(match[0]):
-                first, last = match.start() + start, match.start() + end - 1
+                first = match.start() + start
+                last = match.start() + end - 1
                 yield word, origin[first], origin[last] + 1
 
     def _cut(self, run: str) -> Iterator[tuple[str, int, int]]:
-        """Yield words as they are, and what has no spaces as characters and pairs."""
-        unspaced, start = self._folds.unspaced, 0
+        """Yield words of spaced scripts whole, and other runs as characters and pairs."""
+        unspaced = self._folds.unspaced
+        start = 0
         for index, character in enumerate(run):
             if character not in unspaced:
                 continue
@@ -198,7 +201,7 @@ def _unicode() -> _Unicode:
 
 
 def _lower(text: str) -> str:
-    """Return text with A-Z in lower case and nothing else changed: as bytes, no table is asked."""
+    """Return text with A-Z in lower case, unchanged otherwise: bytes use no Unicode table."""
     return text.encode("utf-8", "surrogatepass").lower().decode("utf-8", "surrogatepass")
 
 
@@ -212,5 +215,5 @@ def _bounds(ranges: str) -> list[int]:
 
 
 def _is_within(bounds: list[int], code: int) -> bool:
-    """Tell whether a code point lies in one of the ranges."""
+    """Return whether a code point lies in a range."""
     return bisect_right(bounds, code) % 2 == 1

@@ -1,17 +1,16 @@
-"""The timeline: frames by when their content is, or by when they were recorded, page by page.
+"""The timeline: frames in order of their content's times or recorded times, page by page.
 
-It is no projection of its own but an order over the columns of `frames`, sorted when first asked
-for and merged as frames come: times are born with a frame and never change, so nothing has to be
-saved, and the state at n is the rows at n, in the same order.
+Owns the order over the columns of `frames`, sorted on first use and extended with new frames. A
+frame's times never change, so the order is not saved, and the order at n is that of the rows at n.
 
-- By ``content``, a frame stands at each of its content dates, else at when it was created, else
-  at when it was recorded; by ``recorded``, once.
-- The order is (time, row), ascending or descending; a row's frame id ascends with it.
-- `Position` is a place in that order. A page continues after it, whatever was written, closed or
-  filtered meanwhile: nothing comes twice, and nothing that was there then is passed over.
+- In the ``content`` order a frame appears at each of its content dates, or else at its time of
+  creation, or else at its recorded time; in the ``recorded`` order, once.
+- The order is (time, row), ascending or descending; frame ids ascend with rows.
+- A page continues after a `Position` in this order, also after later writes, closings and other
+  filters: no entry is repeated, and no entry of that state is skipped.
 
-Cost: O(log n) and the page, at the head. What a mask leaves out on the way, and as of an earlier
-event what came later, is passed over at about 5 ns a frame.
+Cost at the head: O(log n) and the page. Skipped frames cost about 5 ns each: those outside a mask
+and, as of an earlier event, later frames.
 """
 
 import threading
@@ -32,7 +31,7 @@ from .typed_values import ValueType
 TimelineOrder: TypeAlias = Literal["content", "recorded"]
 
 _WINDOW_MIN = 256
-"""Entries looked at first in each piece; doubled while the page is not full."""
+"""Entries read first from each piece; doubled until the page is full."""
 
 
 class Position(NamedTuple):
@@ -44,7 +43,7 @@ class Position(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Page:
-    """Entries in order, and where the next page starts, or None after the last."""
+    """Entries in order, and the position before the next page, or None on the last page."""
 
     entries: tuple[Position, ...]
     next: Position | None
@@ -53,7 +52,7 @@ class Page:
 class TimelineIndex:
     """Content times in order, derived from the columns of frames; shared by all snapshots.
 
-    - Rows [0, ``covered``) are in it; the two are published together.
+    - ``_state`` is (covered, times): ``times`` has the rows [0, covered).
     """
 
     def __init__(self) -> None:
@@ -64,13 +63,13 @@ class TimelineIndex:
     def content(
         self, created: I64, recorded: I64, attributes: AttributeView
     ) -> tuple[tuple[I64, U32], ...]:
-        """Return times and rows in order, of the rows with these times at least, in pieces."""
+        """Return times and rows in order, in pieces, for at least the rows of ``created``."""
         if len(created) > self._state[0]:
             with self._lock:
                 covered, times = self._state
                 if len(created) > covered:
-                    made = made_times(created[covered:], recorded[covered:])
-                    added = _content_times(covered, made, attributes)
+                    defaults = made_times(created[covered:], recorded[covered:])
+                    added = _content_times(covered, defaults, attributes)
                     self._state = len(created), times.plus(*added)
         return self._state[1].pieces
 
@@ -83,31 +82,34 @@ class TimelineIndex:
 
     @property
     def size_bytes(self) -> int:
-        """Memory held by the order."""
+        """Memory of the order."""
         return self._state[1].size_bytes + self._rows.nbytes
 
 
-def _content_times(first_row: int, made: I64, attributes: AttributeView) -> tuple[I64, U32]:
-    """Return (time, row) of new rows, in order of row, none twice."""
-    end_row = first_row + len(made)
+def _content_times(first_row: int, defaults: I64, attributes: AttributeView) -> tuple[I64, U32]:
+    """Return the distinct (time, row) of new rows, by row; ``defaults`` are for undated rows."""
+    end_row = first_row + len(defaults)
     dates = attributes.within(first_row, end_row, DATE, ValueType.TIME)
-    undated = np.ones(len(made), np.bool_)
+    undated = np.ones(len(defaults), np.bool_)
     undated[dates.rows - np.uint32(first_row)] = False
     plain = np.flatnonzero(undated)
-    # Taking the bias off a key wraps around, as it does in C.
-    times = concatenate([made[plain], (dates.keys ^ np.uint64(1 << 63)).view(np.int64)], np.int64)
+    # The XOR removes the bias of a time's key.
+    times = concatenate(
+        [defaults[plain], (dates.keys ^ np.uint64(1 << 63)).view(np.int64)], np.int64
+    )
     rows = concatenate([(plain + first_row).astype(np.uint32), dates.rows], np.uint32)
     order = np.lexsort((times, rows))
-    times, rows = times[order], rows[order]
-    again = np.zeros(len(rows), np.bool_)
-    again[1:] = (rows[1:] == rows[:-1]) & (times[1:] == times[:-1])
-    return times[~again], rows[~again]
+    times = times[order]
+    rows = rows[order]
+    repeated = np.zeros(len(rows), np.bool_)
+    repeated[1:] = (rows[1:] == rows[:-1]) & (times[1:] == times[:-1])
+    return times[~repeated], rows[~repeated]
 
 
 class Timeline:
-    """The frames at one n in order of time; immutable, for any thread.
+    """The frames at seq n in order of time; immutable, for any thread.
 
-    ``pieces`` are sorted by (time, row); rows at or beyond ``len(ids)`` in them are of later.
+    - ``pieces`` are sorted by (time, row); their rows from ``len(ids)`` on are later than n.
     """
 
     def __init__(self, ids: I64, pieces: Sequence[tuple[I64, U32]]) -> None:
@@ -126,33 +128,36 @@ class Timeline:
     ) -> Page:
         """Return the next ``limit`` entries with start ≤ time < end that ``among`` admits.
 
-        ``among`` is a mask over the rows at n; without one, closed frames come too. ``after`` is
-        where the last page ended, in the same order.
+        ``among`` is a mask over the rows at n; None also admits closed frames. ``after`` is the end
+        of the previous page in the same order.
 
         Raises:
             InvalidInput: limit is not positive.
         """
         if isinstance(limit, bool) or not isinstance(limit, int) or limit <= 0:
-            raise InvalidInput(f"limit is {limit!r}", remedy="Ask for 1 or more.")
+            raise InvalidInput(
+                f"limit is {limit!r}, expected a whole number from 1",
+                remedy="Pass limit=1 or more.",
+            )
         ranges = [_Range(times, rows) for times, rows in self._pieces]
         row = None if after is None else self._row_of(after, newest_first=newest_first)
-        for one in ranges:
-            one.clip(start, end)
+        for part in ranges:
+            part.clip(start, end)
             if after is not None and row is not None:
-                one.drop_through((after.time, row), newest_first=newest_first)
-        found: list[Position] = []
+                part.drop_through((after.time, row), newest_first=newest_first)
+        positions: list[Position] = []
         window = max(_WINDOW_MIN, limit)
-        # One more than the page tells whether there is another.
-        while len(found) <= limit and any(one.low < one.high for one in ranges):
-            found += self._step(ranges, window, among, newest_first=newest_first)
+        # An entry past the page shows that another page follows.
+        while len(positions) <= limit and any(part.low < part.high for part in ranges):
+            positions += self._step(ranges, window, among, newest_first=newest_first)
             window *= 2
-        entries = tuple(found[:limit])
-        return Page(entries, entries[-1] if len(found) > limit else None)
+        entries = tuple(positions[:limit])
+        return Page(entries, entries[-1] if len(positions) > limit else None)
 
     def _row_of(self, position: Position, *, newest_first: bool) -> int:
-        """Return the last row that a page up to a position may have had.
+        """Return the last row that a page up to a position can contain.
 
-        Ids ascend with rows, also where the frame is not there.
+        Ids ascend with rows, so this also works for the id of an unknown frame.
         """
         side: Literal["left", "right"] = "left" if newest_first else "right"
         row = int(self._ids.searchsorted(position.frame, side))
@@ -161,40 +166,43 @@ class Timeline:
     def _step(
         self, ranges: "list[_Range]", window: int, among: Mask | None, *, newest_first: bool
     ) -> list[Position]:
-        """Take the entries that surely come next: at most a window of each piece."""
-        # Up to the nearest end of a window, so that no piece gives more than its window.
-        edges = [edge for one in ranges if (edge := one.edge(window, newest_first=newest_first))]
+        """Take the entries that are certain to come next: at most a window of each piece."""
+        # Up to the nearest end of a window, so that each piece yields at most its window.
+        edges = [edge for part in ranges if (edge := part.edge(window, newest_first=newest_first))]
         edge = (max(edges) if newest_first else min(edges)) if edges else None
-        parts = [one.take(edge, newest_first=newest_first) for one in ranges]
+        parts = [part.take(edge, newest_first=newest_first) for part in ranges]
         times = concatenate([part[0] for part in parts], np.int64)
         rows = concatenate([part[1] for part in parts], np.uint32)
         admitted = rows < len(self._ids)
         if among is not None and len(among):
             admitted &= among.take(rows, mode="clip")
-        times, rows = times[admitted], rows[admitted]
+        times = times[admitted]
+        rows = rows[admitted]
         order = np.lexsort((rows, times))
         if newest_first:
             order = order[::-1]
         ids = self._ids[rows[order]]
-        return [Position(*one) for one in zip(times[order].tolist(), ids.tolist(), strict=True)]
+        return [Position(*pair) for pair in zip(times[order].tolist(), ids.tolist(), strict=True)]
 
 
 class _Range:
-    """What of a piece is still to be looked at: [low, high)."""
+    """The unread entries of a piece: [low, high)."""
 
     def __init__(self, times: I64, rows: U32) -> None:
-        self._times, self._rows = times, rows
-        self.low, self.high = 0, len(times)
+        self._times = times
+        self._rows = rows
+        self.low = 0
+        self.high = len(times)
 
     def clip(self, start: int | None, end: int | None) -> None:
-        """Leave out the times outside [start, end)."""
+        """Drop the times outside [start, end)."""
         if start is not None:
             self.low = int(self._times.searchsorted(start))
         if end is not None:
             self.high = max(self.low, int(self._times.searchsorted(end)))
 
     def edge(self, count: int, *, newest_first: bool) -> tuple[int, int] | None:
-        """Return (time, row) of the last of the next ``count`` entries, if there are more."""
+        """Return (time, row) of the last of the next ``count`` entries; None if no more follow."""
         if self.high - self.low <= count:
             return None
         place = self.high - count if newest_first else self.low + count - 1
@@ -202,7 +210,8 @@ class _Range:
 
     def take(self, edge: tuple[int, int] | None, *, newest_first: bool) -> tuple[I64, U32]:
         """Return the next entries up to ``edge``, or all, in ascending order."""
-        low, high = self.low, self.high
+        low = self.low
+        high = self.high
         if edge is None:
             self.low = high
             return self._times[low:high], self._rows[low:high]
@@ -212,7 +221,7 @@ class _Range:
         return self._times[low : self.low], self._rows[low : self.low]
 
     def drop_through(self, edge: tuple[int, int], *, newest_first: bool) -> None:
-        """Leave out the entries up to ``edge``, and it, in the order that is read."""
+        """Drop the entries up to and including ``edge``, in the order of reading."""
         time, row = edge
         first = int(self._times.searchsorted(time))
         last = int(self._times.searchsorted(time, side="right"))

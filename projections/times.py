@@ -1,6 +1,6 @@
-"""Times: from what a caller says to microseconds since 1970 UTC, and back.
+"""Times: conversion of a caller's times to microseconds since 1970 UTC, and back.
 
-A time is an aware datetime or an ISO string; a date is its 00:00 UTC.
+A time is an aware datetime or an ISO string; a date means 00:00 UTC.
 """
 
 from datetime import UTC, datetime, timedelta
@@ -14,15 +14,15 @@ _MICROSECOND: Final = timedelta(microseconds=1)
 
 
 def to_microseconds(value: datetime | str) -> int:
-    """Return a time in microseconds since 1970 UTC; a date is its 00:00 UTC.
+    """Return a time in microseconds since 1970 UTC; a date means 00:00 UTC.
 
     Raises:
-        InvalidInput: not an ISO time, or a time without a zone.
+        InvalidInput: ``value`` is no ISO time, has no zone, or lies outside the years 1 to 9999.
     """
     if not isinstance(value, datetime | str):
         raise InvalidInput(
             f"A time cannot be a {type(value).__name__}",
-            remedy="Give an aware datetime or an ISO string.",
+            remedy="Pass an aware datetime or an ISO string.",
         )
     when = value
     if isinstance(when, str):
@@ -37,7 +37,7 @@ def to_microseconds(value: datetime | str) -> int:
             when = when.replace(tzinfo=UTC)
     if when.tzinfo is None:
         raise InvalidInput(
-            f"The time {value} has no zone", remedy="Add one, for example +00:00 for UTC."
+            f"The time {value} has no zone", remedy="Add a zone, for example +00:00 for UTC."
         )
     time_us = (when - _EPOCH) // _MICROSECOND
     if not TIME_MIN <= time_us <= TIME_MAX:
@@ -52,5 +52,5 @@ def to_datetime(time_us: int) -> datetime:
     """Return microseconds since 1970 UTC as an aware datetime."""
     if TIME_MIN <= time_us <= TIME_MAX:
         return _EPOCH + timedelta(0, 0, time_us)
-    # An event of a faulty writer may lie outside what a datetime can hold; it must not stop a read.
+    # An event of a faulty writer may lie outside the range of datetime; reads must not fail on it.
     return to_datetime(TIME_MIN if time_us < TIME_MIN else TIME_MAX)

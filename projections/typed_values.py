@@ -1,9 +1,9 @@
-"""Typed values: what metadata holds, as a type and one u64 that ascends as numbers do.
+"""Typed values: the values of metadata, each as a type and a u64 key that preserves order.
 
-Owns which values compare with which. A value compares with values of its own family only: null,
-bool, number or string. Numbers compare exactly, whether whole or not: one that a float64 holds
-exactly is kept as one (`ValueType.NUMBER`), a larger whole one as itself. The key of a string is
-given by whoever keeps strings.
+Owns the comparison of values. A value compares only with values of its family: null, bool, number
+or string. Numbers compare exactly, integers with floats, too: a number that float64 holds exactly
+is stored as float64 (`ValueType.NUMBER`), a larger integer as itself. Leaves out the keys of
+strings, which the dictionary of strings assigns.
 """
 
 import math
@@ -20,12 +20,12 @@ KeyRange: TypeAlias = tuple["ValueType", int, int]
 
 
 class ValueType(IntEnum):
-    """How a key is to be read. On disk: never renumber, and stay below 8."""
+    """The interpretation of a key. On disk: never renumber, and stay below 8."""
 
     NULL = 0
     BOOL = 1
     NUMBER = 2
-    """A number that float64 holds exactly; the key is its bits, made to ascend."""
+    """A number that float64 holds exactly; the key is its bits, transformed to ascend."""
     LARGE = 3
     """A whole number above 2^53 that no float64 holds; the key is the number."""
     LARGE_NEGATIVE = 4
@@ -34,11 +34,11 @@ class ValueType(IntEnum):
     TIME = 6
     """Microseconds since 1970 UTC; the key is the number + 2^63."""
     OTHER = 7
-    """A list or a map, which compares with nothing."""
+    """A list or a map, which no comparison matches."""
 
 
 def number_key(value: float) -> tuple[ValueType, int]:
-    """Return type and key of a number, bools left out."""
+    """Return the type and key of a number that is no bool."""
     try:
         number = float(value)
     except OverflowError:
@@ -49,7 +49,7 @@ def number_key(value: float) -> tuple[ValueType, int]:
         return ValueType.LARGE, value
     if isinstance(value, int) and -_BIAS <= value < 0:
         return ValueType.LARGE_NEGATIVE, value + _BIAS
-    # Only a faulty writer's: JSON has neither infinity nor numbers as large.
+    # Only from a faulty writer: JSON has neither infinity nor numbers as large.
     return ValueType.OTHER, 0
 
 
@@ -59,14 +59,14 @@ def time_key(time_us: int) -> int:
 
 
 def key_time(key: int) -> int:
-    """Return the time behind a key, in microseconds since 1970 UTC."""
+    """Return the time of a key, in microseconds since 1970 UTC."""
     return key - _BIAS
 
 
 def number_ranges(operator: str, bound: float) -> list[KeyRange]:
-    """Return the keys of the numbers that compare so with a finite bound, exactly.
+    """Return the keys of the numbers that satisfy an exact comparison with a finite bound.
 
-    ``operator`` is one of ``=``, ``<``, ``<=``, ``>``, ``>=``.
+    ``operator``: ``=``, ``<``, ``<=``, ``>`` or ``>=``.
     """
     if operator == "=":
         kind, key = number_key(bound)
@@ -90,7 +90,7 @@ def number_ranges(operator: str, bound: float) -> list[KeyRange]:
 
 
 def _edge(operator: str, bound: float) -> int:
-    """Return the key of the float64 nearest to a bound that still compares so with it."""
+    """Return the key of the float64 nearest to a bound that satisfies the comparison."""
     toward = math.inf if operator[0] == ">" else -math.inf
     try:
         number = float(bound)
@@ -106,6 +106,6 @@ def _edge(operator: str, bound: float) -> int:
 
 
 def _ascending(number: float) -> int:
-    """Return the bits of a float64, made to ascend with it; −0 counts as 0."""
+    """Return the bits of a float64, transformed to ascend with the number; −0 counts as 0."""
     bits = int.from_bytes(_pack(number + 0.0), "little")
     return KEY_MAX - bits if bits & _BIAS else bits | _BIAS

@@ -1,13 +1,13 @@
-"""Writes `unicode_tables.py`: the characters of words and their folds, for one Unicode version.
+"""Writes `unicode_tables.py`: the characters of words and their folds, of a fixed Unicode version.
 
-A tokeniser that asks the running Python what a letter is gives other terms after an upgrade of
-Python, and then other digests. So the tables are made once, by a Python whose `unicodedata` has
-the version below, and committed. Run it as::
+A tokenizer that uses the Unicode tables of the running Python returns other terms after an upgrade
+of Python, which changes digests. So the tables are generated once, by a Python whose `unicodedata`
+has the version below, and committed. Run::
 
     python -m cerata.projections.unicode_generator > projections/unicode_tables.py
 
-Sources: UnicodeData.txt, CaseFolding.txt and DerivedNormalizationProps.txt as Python's
-`unicodedata` module and `str.casefold` hold them.
+Sources: UnicodeData.txt, CaseFolding.txt and DerivedNormalizationProps.txt, as contained in
+Python's `unicodedata` module and `str.casefold`.
 """
 
 import sys
@@ -19,7 +19,7 @@ UNICODE_VERSION = "14.0.0"
 _LINE_WIDTH = 96
 
 # Scripts written without spaces between words, and Hangul, whose words carry long endings.
-# `unicodedata` has no script property, but the standard never changes a character's name.
+# `unicodedata` has no script property; the standard never changes a character's name.
 _UNSPACED_NAMES = (
     "CJK UNIFIED IDEOGRAPH",
     "CJK COMPATIBILITY IDEOGRAPH",
@@ -34,8 +34,8 @@ _UNSPACED_NAMES = (
     "MYANMAR",
 )
 
-# Marks that a reader leaves out when typing: dropped. Marks of other scripts (the vowel signs of
-# India, for one) spell the word and stay.
+# Marks that are dropped, since people omit them when typing. Marks of other scripts (such as the
+# vowel signs of India) are part of the spelling and stay.
 _DROPPED_MARKS = (
     (0x00AD, 0x00AD),  # soft hyphen
     (0x0300, 0x036F),  # combining diacritical marks
@@ -59,19 +59,19 @@ _DROPPED_MARKS = (
 
 
 def is_word(character: str) -> bool:
-    """Tell whether a character belongs to a word: a letter, a mark or a number."""
+    """Return whether a character belongs to a word: a letter, a mark or a number."""
     return unicodedata.category(character)[0] in "LMN" and not is_unspaced(character)
 
 
 def is_unspaced(character: str) -> bool:
-    """Tell whether a character is of a script that is cut into overlapping pairs."""
+    """Return whether a character is of a script that is cut into overlapping pairs."""
     if unicodedata.category(character)[0] not in "LMN":
         return False
     return unicodedata.name(character, "").startswith(_UNSPACED_NAMES)
 
 
 def is_dropped(character: str) -> bool:
-    """Tell whether a character vanishes before words are cut."""
+    """Return whether a character is removed before words are cut."""
     code = ord(character)
     if not any(first <= code <= last for first, last in _DROPPED_MARKS):
         return False
@@ -79,7 +79,7 @@ def is_dropped(character: str) -> bool:
 
 
 def fold(character: str) -> str:
-    """Return what a character counts as: compatibility form, no case, no dropped marks."""
+    """Return the fold of a character: compatibility form, no case, no dropped marks."""
     text = character
     while True:
         parts = unicodedata.normalize("NFKD", text).casefold()
@@ -98,9 +98,9 @@ def folds() -> Iterator[tuple[int, str]]:
             yield code, ""
             continue
         folded = fold(character)
-        # What stands between words is a space: "½" is "1 2", and "⒜" is " a ".
+        # A separator becomes a space: "½" is "1 2", and "⒜" is " a ".
         folded = "".join(c if is_word(c) or is_unspaced(c) else " " for c in folded)
-        # One without letters (a spacing accent, say) separates words as it is.
+        # A fold without letters (such as a spacing accent) already separates words.
         if folded != character and folded.strip():
             yield code, folded
 
@@ -129,7 +129,7 @@ def _ranges(test: Callable[[str], bool]) -> Iterator[tuple[int, int]]:
 def _literal(name: str, doc: str, items: Iterable[str]) -> str:
     lines = [""]
     for item in items:
-        # Each line ends in a space, which the adjacent literals need between items.
+        # Each line ends in a space, which separates items across adjacent literals.
         if len(lines[-1]) + len(item) > _LINE_WIDTH - 8:
             lines.append("")
         lines[-1] += item + " "
@@ -145,8 +145,8 @@ def tables() -> str:
     """
     if unicodedata.unidata_version != UNICODE_VERSION:
         raise SystemExit(
-            f"needs Unicode {UNICODE_VERSION} (Python 3.11); "
-            f"this Python has {unicodedata.unidata_version}"
+            f"this Python has Unicode {unicodedata.unidata_version}, expected {UNICODE_VERSION}; "
+            "run Python 3.11"
         )
     spans = {
         "WORD": ("Ranges of letters, marks and numbers of scripts with spaces, in hex.", is_word),

@@ -1,4 +1,4 @@
-"""Vectors as of any event: the reader over the columns that `vectors` folds."""
+"""Vectors as of any event: the reader of the columns that `vectors` folds."""
 
 from typing import NamedTuple
 
@@ -9,10 +9,10 @@ from .vector_columns import Key, SpaceRows, VectorColumns
 
 
 class Space(NamedTuple):
-    """The vectors of one space by an event, a row each; they stay as they are.
+    """The vectors of a space up to an event, a row each; immutable.
 
-    ``seqs`` ascend; ``until`` is as `SpaceRows` has it; ``words`` are the signs, a word of each
-    row after the other.
+    - ``seqs`` ascend; ``until`` is that of `SpaceRows`.
+    - ``words``: the signs, a column for each word of 64 bits.
     """
 
     key: Key
@@ -24,7 +24,7 @@ class Space(NamedTuple):
     rows: SpaceRows
 
     def by(self, n: int) -> "Space":
-        """Return the space with its rows by event n alone."""
+        """Return the space with its rows up to event n."""
         count = rows_up_to(self.seqs, n)
         if count == len(self.seqs):
             return self
@@ -37,34 +37,34 @@ class Space(NamedTuple):
         )
 
     def held(self, n: int) -> Mask:
-        """Return which of the rows, all by event n, are their frame's vector then."""
-        found: Mask = self.until > n
-        return found
+        """Return the mask of the rows that are their frame's vector at n; all rows are up to n."""
+        mask: Mask = self.until > n
+        return mask
 
     def row_of(self, frame: int, n: int) -> int | None:
         """Return the row of a frame's vector at n, or None."""
-        found = [
+        rows = [
             row
             for row in self.rows.by_frame.find(self.frames, frame)
             if self.seqs[row] <= n < self.until[row]
         ]
-        return found[0] if found else None
+        return rows[0] if rows else None
 
 
 class Vectors:
-    """Reads vectors at any n up to ``seq``. Immutable: any thread may use it meanwhile."""
+    """Reads vectors at any n up to ``seq``. Immutable; safe for threads during a fold."""
 
     def __init__(self, columns: VectorColumns, seq: int) -> None:
         self.seq = seq
         self._spaces = [_space(rows) for rows in columns.spaces]
 
     def spaces(self, n: int) -> list[Space]:
-        """Return the spaces that have a vector by n, in the order in which they came."""
-        return [one for one in self._spaces if len(one.seqs) and one.seqs[0] <= n]
+        """Return the spaces with a vector up to n, in order of first occurrence."""
+        return [space for space in self._spaces if len(space.seqs) and space.seqs[0] <= n]
 
     def find(self, key: Key, n: int) -> Space | None:
-        """Return a space by its name and shape, with its rows by event n."""
-        return next((one.by(n) for one in self.spaces(n) if one.key == key), None)
+        """Return the space with a key, with its rows up to event n, or None."""
+        return next((space.by(n) for space in self.spaces(n) if space.key == key), None)
 
 
 def _space(rows: SpaceRows) -> Space:
@@ -80,12 +80,12 @@ def _space(rows: SpaceRows) -> Space:
 
 
 def distances(space: Space, rows: I64 | slice, query: U64) -> U16 | U32:
-    """Return in how many signs rows differ from a query's, whose words are given."""
+    """Return the number of signs in which each row differs from a query's sign words."""
     words = zip(space.words, query, strict=True)
-    first, *others = (np.bitwise_count(column[rows] ^ word) for column, word in words)
-    # All of 65,536 signs may differ, one more than 16 bits hold.
+    first, *rest = (np.bitwise_count(column[rows] ^ word) for column, word in words)
+    # All of 65,536 signs may differ: 16 bits can count up to 65,535.
     is_short = space.key[2] <= np.iinfo(np.uint16).max
-    found: U16 | U32 = first.astype(np.uint16 if is_short else np.uint32)
-    for count in others:
-        found += count
-    return found
+    total: U16 | U32 = first.astype(np.uint16 if is_short else np.uint32)
+    for count in rest:
+        total += count
+    return total

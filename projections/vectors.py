@@ -1,11 +1,11 @@
-"""The fold that knows vectors: which frames have one, in which space, and the signs of it.
+"""The fold of vectors: the frames of each space, and the signs of their vectors.
 
-Owns which events it handles. A vector comes with its frame or later; a later one in the same space
-takes its place. The vectors of a text's tokens are one row together. Whether its frame is current
-is `frames`' to say; ranking is `nearest`'s, and by tokens `maxsim`'s.
+Owns the handled events. A vector is in the event of its frame or a later event; a later vector in
+the same space replaces it. The vectors of a text's tokens are a single row. Leaves out the mask of
+current frames (`frames`) and ranking (`nearest`; `maxsim` for token vectors).
 
-Rules of the fold, which never fails on a valid log: what was erased, names a frame that comes after
-it, or whose vector is not there or no vector at all, has no row.
+Rules of the fold, which never fails on a valid log: no row for an erased event, a reference to a
+later frame, a missing attachment, or bytes that are no finite vector.
 """
 
 from collections.abc import Sequence
@@ -42,7 +42,7 @@ class VectorsProjection(ColumnFold[VectorColumns]):
         return self._vectors
 
     def apply(self, events: Sequence[FoldedEvent]) -> None:
-        """Fold events; where a vector cannot be read, those before it.
+        """Fold events; if a vector cannot be read, fold the events before it.
 
         Raises:
             Corrupt: the bytes of a vector are damaged.
@@ -50,12 +50,12 @@ class VectorsProjection(ColumnFold[VectorColumns]):
         try:
             super().apply(events)
         except _Unreadable as error:
-            # The steps before the one that met it are folded already.
-            super().apply([one for one in events if self._seq < one.seq < error.seq])
+            # Earlier steps are folded already.
+            super().apply([event for event in events if self._seq < event.seq < error.seq])
             raise error.corrupt from None
 
     def _fold(self, events: Sequence[FoldedEvent]) -> None:
-        found: list[NewVector] = []
+        vectors: list[NewVector] = []
         for event in events:
             if event.type not in _TYPES:
                 continue
@@ -69,30 +69,32 @@ class VectorsProjection(ColumnFold[VectorColumns]):
                 if isinstance(body, PutFrame) and _is_misplaced(embedding, body):
                     continue
                 try:
-                    data = _held(event, embedding)
+                    data = _attached(event, embedding)
                 except Corrupt as error:
                     raise _Unreadable(event.seq, error) from error
                 if data is not None:
                     check = int.from_bytes(embedding.data.hash[:8], "little")
-                    found.append(NewVector(event.seq, frame, key_of(embedding), check, data))
-        if found := [
-            one for one, is_whole in zip(found, _are_whole(found), strict=True) if is_whole
+                    vectors.append(NewVector(event.seq, frame, key_of(embedding), check, data))
+        if vectors := [
+            vector
+            for vector, is_finite in zip(vectors, _are_finite(vectors), strict=True)
+            if is_finite
         ]:
-            self._columns.append(found)
+            self._columns.append(vectors)
 
 
 def _is_misplaced(embedding: Embedding, body: PutFrame) -> bool:
-    """Tell whether one is where the other belongs, so that a frame has one row in a space."""
+    """Return whether an embedding is in the wrong field; so a frame has a single row in a space."""
     return is_token_space(embedding.space) != (embedding is body.token_embedding)
 
 
-def _held(event: FoldedEvent, embedding: Embedding) -> bytes | None:
-    """Return the bytes of a vector, or of a text's, one a token; None where it is none.
+def _attached(event: FoldedEvent, embedding: Embedding) -> bytes | None:
+    """Return the bytes of a vector, or of a text's token vectors; None if missing or invalid.
 
-    Only events of the log have any.
+    Only events of the log have attachments.
 
     Raises:
-        Corrupt: they are damaged.
+        Corrupt: the bytes are damaged.
     """
     if not isinstance(event, Event):
         raise TypeError(f"{type(event).__name__} {event.seq} has no attachments to fold")
@@ -105,20 +107,20 @@ def _held(event: FoldedEvent, embedding: Embedding) -> bytes | None:
     return data if embedding.space else None
 
 
-def _are_whole(vectors: Sequence[NewVector]) -> list[bool]:
-    """Return for each vector whether all of its numbers are finite, as every whole number is."""
-    whole = [True] * len(vectors)
+def _are_finite(vectors: Sequence[NewVector]) -> list[bool]:
+    """Return for each vector whether all of its numbers are finite; int8 numbers always are."""
+    results = [True] * len(vectors)
     by_key = dict[Key, list[int]]()
-    for place, one in enumerate(vectors):
-        by_key.setdefault(one.key, []).append(place)
+    for place, vector in enumerate(vectors):
+        by_key.setdefault(vector.key, []).append(place)
     for key, places in by_key.items():
         if key[1] == "i1":
             continue
         rows = matrix_of(b"".join(vectors[place].data for place in places), key)
         finite = np.isfinite(rows).all(axis=1)
         for place in np.flatnonzero(~finite).tolist():
-            whole[places[place]] = False
-    return whole
+            results[places[place]] = False
+    return results
 
 
 class _Unreadable(Exception):
@@ -131,5 +133,5 @@ class _Unreadable(Exception):
 
 
 def key_of(embedding: Embedding) -> Key:
-    """Return what an embedding has in common with the others of its space."""
+    """Return the key of an embedding's space."""
     return embedding.space, embedding.dtype, embedding.dimension

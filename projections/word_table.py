@@ -1,13 +1,13 @@
-"""Words in a batch of text, and the term of each known one, a column at a time.
+"""Words of a batch of text, and the terms of known words, a column at a time.
 
-Owns the cutting of a folded buffer at its spaces, and a table from words to numbers that is asked
-for a whole batch at once: forty lookups in a Python dict cost as much as the rest of folding a
-document. A word of up to 16 bytes is its own key, two u64, so nothing is ever mistaken for
-another; longer ones are not in the table.
+Owns the splitting of a folded buffer at its spaces, and a table from words to numbers with batched
+look-ups: forty look-ups in a Python dict cost as much as the rest of folding a document. The bytes
+of a word of up to 16 bytes are its key, two u64, so keys are exact; the table holds no longer
+words.
 
-Open addressing with linear probing (Knuth, *The Art of Computer Programming* 6.4). A probe goes
-16 slots at most: a word that finds no place is left to the caller, which costs time and nothing
-else, whatever words an enemy chooses.
+Open addressing with linear probing (Knuth, *The Art of Computer Programming* 6.4). A probe visits
+at most 16 slots; `WordTable.add` returns words without a free slot to the caller. So words that an
+attacker chooses cost time only.
 """
 
 from dataclasses import dataclass
@@ -18,16 +18,16 @@ import numpy as np
 from .columns import I32, I64, U64
 
 KEY_SIZE: Final = 16
-"""Bytes of the longest word that the table holds: of English text, 1 word in 300 is longer."""
+"""Bytes of the longest word in the table: in English text, 1 word in 300 is longer."""
 
 UNKNOWN: Final = -2
-"""What `WordTable.find` gives for a word that is not there."""
+"""`WordTable.find` returns this for a missing word."""
 
 _SPACE: Final = 0x20
 _SLOTS_MIN: Final = 1 << 12
 _PROBES_MAX: Final = 16
 _PROBES_NEAR: Final = 3
-"""Probes of every word still looked for, one after the other: 1 word in 20 needs more."""
+"""Sequential probes for every word that is not found yet: 1 word in 20 needs more."""
 _FACTOR_LOW: Final = np.uint64(0x9E37_79B9_7F4A_7C15)
 _FACTOR_HIGH: Final = np.uint64(0xC2B2_AE3D_27D4_EB4F)
 _MASKS: Final = np.array([(1 << 8 * size) - 1 for size in range(9)], np.uint64)
@@ -35,7 +35,7 @@ _MASKS: Final = np.array([(1 << 8 * size) - 1 for size in range(9)], np.uint64)
 
 @dataclass(frozen=True, slots=True)
 class Words:
-    """The words of a buffer in order: bytes [starts, ends), and their keys up to 16 bytes."""
+    """The words of a buffer in order: bytes [starts, ends), and keys of their first 16 bytes."""
 
     starts: I64
     ends: I64
@@ -44,13 +44,14 @@ class Words:
 
 
 def cut(data: bytes) -> Words:
-    """Return the words of a folded buffer: its runs of other bytes than space."""
+    """Return the words of a folded buffer: its runs of bytes other than space."""
     padded = np.frombuffer(b" " + data + b" " * KEY_SIZE, np.uint8)
-    # A word starts and ends where the one byte is a space and the next is not, or the other way.
+    # A word starts after a space before another byte, and ends at the next space.
     turns = np.flatnonzero(np.diff(padded[: len(data) + 2] == _SPACE))
-    starts, ends = turns[::2], turns[1::2]
+    starts = turns[::2]
+    ends = turns[1::2]
     sizes = np.minimum(ends - starts, KEY_SIZE)
-    # Eight bytes from every place on, without a copy.
+    # The eight bytes from each place on, without a copy.
     eights = np.ndarray(len(padded) - 7, np.dtype("<u8"), padded, strides=(1,))
     low = eights[starts + 1] & _MASKS[np.minimum(sizes, 8)]
     high = eights[starts + 9 - 8 * (sizes <= 8)] & _MASKS[np.maximum(sizes - 8, 0)]
@@ -60,8 +61,8 @@ def cut(data: bytes) -> Words:
 class WordTable:
     """Numbers by words of up to 16 bytes.
 
-    - ``_keys`` are (slots, 2): both halves of a key stand together, so a probe waits for memory
-      once. The lower half is 0 exactly in free slots: no word starts with a zero byte.
+    - ``_keys`` is (slots, 2): the halves of a key are adjacent, so a probe waits for memory once.
+      The lower half is 0 exactly in free slots: no word starts with a zero byte.
     - At most half of the slots are taken.
     """
 
@@ -78,7 +79,7 @@ class WordTable:
         self._count = 0
 
     def clear(self) -> None:
-        """Forget every word."""
+        """Remove every word."""
         if self._count:
             self._resize(_SLOTS_MIN)
 
@@ -89,55 +90,60 @@ class WordTable:
 
     def find(self, low: U64, high: U64) -> I32:
         """Return the number of each word, or `UNKNOWN`; about 25 ns a word of 60,000."""
-        found = np.full(len(low), UNKNOWN, np.int32)
-        slots, asked = self._slots(low, high), np.arange(len(low))
+        values = np.full(len(low), UNKNOWN, np.int32)
+        slots = self._slots(low, high)
+        places = np.arange(len(low))
         last = len(self._keys) - 1
         for _ in range(_PROBES_NEAR):
             here = self._keys.take(slots, axis=0)
             is_here = (here[:, 0] == low) & (here[:, 1] == high)
-            found[asked] = np.where(is_here, self._values.take(slots), UNKNOWN)
+            values[places] = np.where(is_here, self._values.take(slots), UNKNOWN)
             on = np.flatnonzero(~is_here)
             on = on[here[on, 0] != 0]
             if not len(on):
-                return found
-            low, high, asked = low[on], high[on], asked[on]
+                return values
+            low = low[on]
+            high = high[on]
+            places = places[on]
             slots = (slots[on] + 1) & last
-        # Few are left: all further slots at once. No slot was ever freed, so a word that is there
-        # stands before the first free one.
+        # Few words remain: read all further slots at once. No slot is ever freed, so a stored word
+        # precedes the first free slot of its probe.
         further = (slots[:, np.newaxis] + np.arange(_PROBES_MAX - _PROBES_NEAR)) & last
         here = self._keys.take(further, axis=0)
         is_here = (here[:, :, 0] == low[:, np.newaxis]) & (here[:, :, 1] == high[:, np.newaxis])
-        rows, places = np.nonzero(is_here)
-        found[asked[rows]] = self._values.take(further[rows, places])
-        return found
+        rows, probes = np.nonzero(is_here)
+        values[places[rows]] = self._values.take(further[rows, probes])
+        return values
 
     def add(self, low: U64, high: U64, values: I32) -> dict[bytes, int]:
-        """Enter words that are not there, each once; return those that find no place.
+        """Add distinct new words; return the words without a free slot.
 
-        Among them may be words that had one, until the table grew.
+        If the table grew, the result may contain words that were in the table before.
         """
         left: dict[bytes, int] = {}
         needed = 2 * (self._count + len(low))
         if needed > len(self._keys):
             taken = np.flatnonzero(self._keys[:, 0])
-            keys, numbers = self._keys[taken], self._values[taken]
+            keys = self._keys[taken]
+            numbers = self._values[taken]
             self._resize(1 << needed.bit_length())
             left = self._enter(keys, numbers)
         return {**left, **self._enter(np.stack([low, high], axis=1), values)}
 
     def _enter(self, keys: U64, values: I32) -> dict[bytes, int]:
-        """Enter words, and return those that find no place."""
+        """Add words; return the words without a free slot."""
         slots = self._slots(keys[:, 0], keys[:, 1])
         last = len(self._keys) - 1
         for _ in range(_PROBES_MAX):
             free = np.flatnonzero(self._keys[slots, 0] == 0)
-            # Where two want one slot, the last one written has it, in every column.
+            # If several words share a slot, the last write wins, in every column.
             self._keys[slots[free]] = keys[free]
             placed = np.zeros(len(keys), np.bool_)
             placed[free] = (self._keys[slots[free]] == keys[free]).all(axis=1)
             self._values[slots[placed]] = values[placed]
             self._count += int(np.count_nonzero(placed))
-            keys, values = keys[~placed], values[~placed]
+            keys = keys[~placed]
+            values = values[~placed]
             if not len(keys):
                 break
             slots = (slots[~placed] + 1) & last
@@ -147,5 +153,5 @@ class WordTable:
 
     @property
     def size_bytes(self) -> int:
-        """Memory held."""
+        """Memory of keys and values."""
         return self._keys.nbytes + self._values.nbytes

@@ -57,8 +57,8 @@ REFUSED: list[tuple[str, Callable[[cerata.Store], object], str]] = [
     ("a filter and a number", lambda _: cerata.Filter() & ODD, "combined with a int"),
     ("a filter or a word", lambda _: cerata.Filter() | WORD, "combined with a str"),
     ("a filter in 4,000 levels", lambda _: nested(2_000), "more than 100 levels"),
-    ("a query in 4,000 levels", lambda store: store.search(built(4_000)), "100 are the limit"),
-    ("levels in a filter", lambda _: built(50, FilterLeaf(nested(30))), "100 are the limit"),
+    ("a query in 4,000 levels", lambda store: store.search(built(4_000)), "the limit is 100"),
+    ("levels in a filter", lambda _: built(50, FilterLeaf(nested(30))), "the limit is 100"),
     ("a scope of lists", lambda store: store.put_frame("a", scope={"x": lists()}), "many levels"),
     ("a tag of lists", lambda store: store.put_frame("a", tags=[lists()]), "many levels"),
     ("a test of lists", lambda _: cerata.Filter(metadata={"n": ("in", [lists()])}), "many levels"),
@@ -152,7 +152,7 @@ def test_the_deepest_query_works_everywhere(
 def test_a_written_query_of_too_many_levels_names_its_place() -> None:
     """Brackets are counted, and a bracket may hold several levels."""
     text = "(a b OR c NOT (d e OR f NOT " * 32 + "x" + "))" * 32
-    with pytest.raises(cerata.QuerySyntaxError, match="100 are the limit"):
+    with pytest.raises(cerata.QuerySyntaxError, match="the limit is 100"):
         cerata.query(text)
 
 

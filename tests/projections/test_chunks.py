@@ -249,9 +249,9 @@ def test_a_chunk_of_another_projection_or_place_is_refused() -> None:
     frames, fulltext = fold(EVENTS)
     with pytest.raises(Corrupt, match="another projection"):
         FramesProjection().load(fulltext.chunk(0))
-    with pytest.raises(Corrupt, match="after 0"):
+    with pytest.raises(Corrupt, match="follow seq 0"):
         FramesProjection().load(frames.chunk(2))
-    with pytest.raises(Corrupt, match="after 6"):
+    with pytest.raises(Corrupt, match="follow seq 6"):
         frames.load(frames.chunk(0))
 
 
@@ -259,7 +259,7 @@ def test_events_that_do_not_follow_are_refused() -> None:
     frames, _ = fold(EVENTS[:3])
     with pytest.raises(ValueError, match="do not follow"):
         frames.apply(EVENTS[4:])
-    with pytest.raises(ValueError, match="no chunk"):
+    with pytest.raises(ValueError, match="are no range"):
         frames.chunk(2, 9)
 
 

@@ -188,7 +188,7 @@ def test_an_event_that_nobody_here_knows_may_be_handled() -> None:
 @pytest.mark.parametrize("given", [None, Spending, "spending", 5, {"spending": Spending}])
 def test_projections_are_a_list(given: object) -> None:
     """A class alone, or nothing, was a TypeError."""
-    with pytest.raises(InvalidInput, match="no list"):
+    with pytest.raises(InvalidInput, match="must be a list"):
         cerata.open(":memory:", projections=given)  # type: ignore[arg-type]
 
 
