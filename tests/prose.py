@@ -21,13 +21,17 @@ ROOMS = (
 
 PATTERNS = {
     "clause as subject": (
-        r"(?:^|(?<=[.!;:]\s)|(?<=\n\n))\s*"
-        r"(?:what|whatever|who|whoever|whose|whether|nor|of an?\b|of the)\b[^.?]*(?![^.]*\?)",
+        (
+            r"(?:^|(?<=[.!;:]\s)|(?<=\n\n))\s*"
+            r"(?:what|whatever|who|whoever|whose|whether|nor|of an?\b|of the)\b[^.?]*(?![^.]*\?)"
+        ),
         0.0,
     ),
     "dialect": (
-        r"\b(?:whoever|whatever|nobody|somebody|everybody|anybody|others|business"
-        r"|mends?|mended|mending|anew|dear|meanwhile)\b",
+        (
+            r"\b(?:whoever|whatever|nobody|somebody|everybody|anybody|others|business"
+            r"|mends?|mended|mending|anew|dear|meanwhile)\b"
+        ),
         0.0,
     ),
     "empty passive": (
@@ -35,7 +39,7 @@ PATTERNS = {
         0.5,
     ),
     "say and tell": (r"\b(?:say|says|said|tell|tells|told|telling)\b", 1.0),
-    "what as a clause": (r"\bwhat\b", 2.0),
+    "what as a clause": (r"\bwhat\b(?![^.]*\?)", 2.0),
     "who": (r"\b(?:who|whom|one another|nowhere)\b", 0.5),
     "where for if": (
         r"\bwhere (?:it|they|that|there|one|nothing|none|no|some|several|not|a|an|the)\b",
@@ -44,9 +48,11 @@ PATTERNS = {
     "own": (r"\bown\b", 0.5),
     "stands for is": (r"\bstands?\b", 0.3),
     "one as a pronoun": (
-        r"\b(?:the|this|that|each|which|no|any|every|another|old|new|other|newer|older|first|last"
-        r"|second) one\b|\bone of (?:it|them|these|those)\b|\bones\b"
-        r"|\bone (?:is|was|has|may|can|must)\b",
+        (
+            r"\b(?:the|this|that|each|which|no|any|every|another|old|new|other|newer|older|first"
+            r"|last|second) one\b|\bone of (?:it|them|these|those)\b|\bones\b"
+            r"|\bone (?:is|was|has|may|can|must)\b"
+        ),
         1.5,
     ),
     "it": (r"\bit\b", 12.0),
@@ -176,15 +182,15 @@ def vague_names(source: str) -> tuple[list[tuple[int, str]], int]:
     vague: list[tuple[int, str]] = []
     count = 0
     for node in ast.walk(ast.parse(source)):
-        name = None
         if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store):
-            name = node.id
+            name, line = node.id, node.lineno
         elif isinstance(node, ast.arg):
-            name = node.arg
-        if name is not None:
-            count += 1
-            if name.strip("_") in VAGUE:
-                vague.append((node.lineno, name))
+            name, line = node.arg, node.lineno
+        else:
+            continue
+        count += 1
+        if name.strip("_") in VAGUE:
+            vague.append((line, name))
     return vague, count
 
 
