@@ -632,7 +632,7 @@ class Log(Handle):
 
         Raises:
             Corrupt: acknowledged events are unreadable; nothing was written.
-            Unsupported: a newer Cerata left data that this one would undo; nothing was written.
+            Unsupported: a newer Cerata left data that this version would undo; nothing was written.
         """
         self._writer.settle(found, alone=alone)
         self._publish()
