@@ -85,8 +85,8 @@ class SegmentIndex(msgspec.Struct, frozen=True, array_like=True, forbid_unknown_
     """All data of a segment's events except their payloads.
 
     "Own" events are those not in spills, numbered from 0. Columns are little-endian: type codes u32
-    and payload sizes u32 per event of these; per attachment its event's number u32, its ordinal
-    u32, its offset u64 in the body and its size u64. ``erased`` pairs numbers with commitments. A
+    and payload sizes u32 of these events; per attachment its event's number u32, its ordinal u32,
+    its offset u64 in the body and its size u64. ``erased`` pairs numbers with commitments. A
     block's check covers its compressed bytes and its events' salts.
     """
 
