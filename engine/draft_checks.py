@@ -198,7 +198,7 @@ def _check_embedding(embedding: object) -> None:
         or not (isinstance(embedding.dimension, int) and isinstance(embedding.data.size, int))
     ):
         raise InvalidInput(
-            f"An embedding cannot be {embedding!r:.60}",
+            f"An embedding must be an Embedding with an Attachment, not {embedding!r:.60}",
             remedy="Pass an Embedding(space, dtype, dimension, Attachment(hash, size)).",
         )
     if not embedding.space:
@@ -246,7 +246,8 @@ def vector_count(embedding: Embedding) -> int:
 
     Outside spaces of token vectors the number is 1.
     """
-    dimension, size = embedding.dimension, embedding.data.size
+    dimension = embedding.dimension
+    size = embedding.data.size
     if is_token_space(embedding.space):
         if embedding.dtype != "i1" or not 0 < dimension <= TOKEN_DIMENSION_MAX:
             return 0

@@ -729,7 +729,7 @@ def chosen(
 
 
 UNDECODABLE = (msgspec.DecodeError, UnicodeDecodeError, RecursionError)
-"""Errors that msgspec raises for bytes that are not a value of the type; text has its own error."""
+"""Errors of msgspec for bytes that are not a value of the type; invalid UTF-8 differs."""
 
 _PAYLOAD = msgspec.msgpack.Decoder(Payload[msgspec.Raw])
 _encode = msgspec.msgpack.Encoder().encode
@@ -744,7 +744,7 @@ def lift(reference: int | None, header: EventHeader) -> int | None:
 
 
 class Decoders(NamedTuple):
-    """The decoders of one kind of body: of the body alone, and of a payload with it."""
+    """The decoders of one kind of body: for the body alone, and for a payload with it."""
 
     body: "msgspec.msgpack.Decoder[EventBody]"
     payload: "msgspec.msgpack.Decoder[Payload[EventBody]]"

@@ -84,7 +84,8 @@ class Tree(msgspec.Struct, frozen=True):
         """Return the tree with leaves appended; O(1) hashes a leaf on average."""
         size = self.size
         peaks = list(self.peaks)
-        pop, push = peaks.pop, peaks.append
+        pop = peaks.pop
+        push = peaks.append
         for leaf in leaves:
             node = leaf
             carry = size

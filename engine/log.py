@@ -201,7 +201,7 @@ class Log(Handle):
 
     @property
     def stored_page(self) -> HeaderPage:
-        """The header page as stored; `page` of a salvaged handle ends at the readable prefix."""
+        """The header page as stored; that of a salvaged handle names more than its `page`."""
         return self._stored_page if self._salvaging else self.page
 
     @property
@@ -248,11 +248,11 @@ class Log(Handle):
         """Seq of the newest `erase` event that the file reflects, 0 for none.
 
         State that was computed under another value may hold content that is erased now. Cost: a
-        read of the TOC if the file has a new one.
+        read of the TOC if the file has a new TOC.
 
         Raises:
             Corrupt: TOC and segments are damaged.
-            Unsupported: the TOC belongs to an older file.
+            Unsupported: the TOC is of an older version.
         """
         page, erased = self._erased
         if page is not self._snapshot.page:
@@ -317,7 +317,7 @@ class Log(Handle):
         snapshot = self.snapshot
         if not 1 <= seq <= snapshot.head_seq:
             raise NotFound(
-                f"There is no event {seq:,}", remedy=f"The log ends at {snapshot.head_seq:,}."
+                f"There is no event {seq:,}", remedy=f"Pass a seq of at most {snapshot.head_seq:,}."
             )
         return next(self._position.reader.events(snapshot, seq, seq))
 
@@ -366,7 +366,8 @@ class Log(Handle):
                 chain, tree = self.reader.chain_and_tree(snapshot, seq)
             elif seq > at:
                 leaves = [event.leaf for event in self.reader.events(snapshot, at + 1, seq)]
-                chain, tree = chain_through(chain, leaves), tree.extend(leaves)
+                chain = chain_through(chain, leaves)
+                tree = tree.extend(leaves)
             self._hashes = seq, chain, tree
             return chain, tree
 
@@ -375,7 +376,7 @@ class Log(Handle):
         snapshot = self.snapshot
         if not 0 <= seq <= snapshot.head_seq:
             raise NotFound(
-                f"There is no event {seq:,}", remedy=f"The log ends at {snapshot.head_seq:,}."
+                f"There is no event {seq:,}", remedy=f"Pass a seq of at most {snapshot.head_seq:,}."
             )
         return snapshot
 
@@ -425,7 +426,7 @@ class Log(Handle):
                 spill = self._write_spill(prepared)
             with self._hold.mutex, self._hold.writing():
                 if spill is not None and spill.log_file is not self._position.log_file:
-                    # Compaction replaced the file: write the batch into the new one.
+                    # Compaction replaced the file: write the batch into the new file.
                     continue
                 if key is not None:
                     earlier = self._replayed(prepared, key, sees)
@@ -521,7 +522,8 @@ class Log(Handle):
 
     def _next_place(self) -> tuple[LogFile, int]:
         """Return the file and the offset of its next extent; stable under the writer lock."""
-        page, log_file = self._position.page, self._position.log_file
+        page = self._position.page
+        log_file = self._position.log_file
         return log_file, sectors(max(log_file.file.size(), page.data_end))
 
     def find_key(

@@ -107,7 +107,9 @@ class Position:
     def enter(self, log_file: LogFile, page: HeaderPage) -> None:
         """Switch to the file that replaced this file; the log is the same."""
         # Calls that can fail come first: a partial switch would leave a mix of two files.
-        reader, keys, identity = Reader(log_file), KeyIndex(log_file), log_file.file.identity()
+        reader = Reader(log_file)
+        keys = KeyIndex(log_file)
+        identity = log_file.file.identity()
         cursor = Cursor.at_start(page)
         self.log_file, self.reader, self.keys, self.identity = log_file, reader, keys, identity
         self.page, self.cursor, self.tail, self.pages = page, cursor, [], b""
@@ -124,7 +126,8 @@ class Position:
 
         An older copy of the file lacks that record, or has another record in its place.
         """
-        read, size = self.log_file.file.read_at, cursor.offset - cursor.last
+        read = self.log_file.file.read_at
+        size = cursor.offset - cursor.last
         if not cursor.last:
             return read(cursor.offset, SECTOR_SIZE), True
         if 0 < size <= _LOOK_BACK_MAX:
@@ -153,7 +156,8 @@ class Position:
 
     def check_size(self) -> None:
         """Refuse a file that is shorter than the structures that this handle has read."""
-        file, end = self.log_file.file, max(self.page.data_end, self._spills_end)
+        file = self.log_file.file
+        end = max(self.page.data_end, self._spills_end)
         # Not by `size`: on Linux, a status call makes the next write update the file's times, which
         # cost a durable append 100 us.
         if not file.read_at(end - 1, 1):
@@ -161,13 +165,17 @@ class Position:
 
     def look_on(self, pages: bytes) -> "Seen":
         """Read on from this position without changing it. Raises the errors of `choose_page`."""
-        page, cursor, tail, follows = self.page, self.cursor, self.tail, True
+        page = self.page
+        cursor = self.cursor
+        tail = self.tail
+        follows = True
         if pages != self.pages:
             page, bad = self.choose_page(pages)
             # The page beside a bad page is an older page; each new page has a higher flip.
             follows = bool(bad) or page.flip > self.page.flip or page == self.page
             if _ring_state(page) != _ring_state(self.page):
-                cursor, tail = Cursor.at_start(page), []
+                cursor = Cursor.at_start(page)
+                tail = []
         sector, is_unchanged = self._look(cursor)
         follows &= is_unchanged
         if sector == EMPTY_SECTOR:
@@ -209,7 +217,7 @@ class Position:
         return Corrupt(
             f"The file was cut short, overwritten or restored while it was open. {how}",
             where=self.log_file.path,
-            remedy="Open it again, and compare its head with what was acknowledged.",
+            remedy="Open it again, and compare its head with the acknowledged events.",
         )
 
 

@@ -223,16 +223,21 @@ class Reader:
         page = snapshot.page
         toc = self.toc(page)
         if seq >= page.sealed_seq:
-            at, chain, tree = page.sealed_seq, toc.chain, toc.tree
+            at = page.sealed_seq
+            chain = toc.chain
+            tree = toc.tree
         else:
-            at, chain, tree = 0, chain_start(page.log_id), Tree()
+            at = 0
+            chain = chain_start(page.log_id)
+            tree = Tree()
             if seq > 0:
                 ref = self._segment_ref(toc, seq)
                 if ref.first_seq > 1:
                     before = self._segment_ref(toc, ref.first_seq - 1)
                     index = self._log_file.segment(before.offset, before.length).index
                     at = before.last_seq
-                    chain, tree = index.chain, Tree(at, tuple(index.peaks))
+                    chain = index.chain
+                    tree = Tree(at, tuple(index.peaks))
         leaves = [event.leaf for event in self.events(snapshot, at + 1, seq)]
         return chain_through(chain, leaves), tree.extend(leaves)
 
@@ -299,7 +304,8 @@ class Reader:
         yield from _events_in(source, base, batch, low, stop)
 
     def _batch_events(self, batch: Batch, first: int, last: int) -> Iterator[Event]:
-        low, stop = first - batch.first_seq, last - batch.first_seq + 1
+        low = first - batch.first_seq
+        stop = last - batch.first_seq + 1
         if batch.spill is None:
             for index, event in enumerate(batch.events[low:stop], start=low):
                 yield wire_event(batch, index, event)
@@ -326,7 +332,10 @@ _encode = msgspec.msgpack.Encoder().encode
 
 def leaves_of(batch: Batch, events: Sequence[WireEvent]) -> list[bytes]:
     """Return the leaves of a batch; sealing needs nothing else of its events."""
-    first, recorded, clock, count = batch.first_seq, batch.recorded, batch.clock, batch.count
+    first = batch.first_seq
+    recorded = batch.recorded
+    clock = batch.clock
+    count = batch.count
     leaves: list[bytes] = []
     for index, wire in enumerate(events):
         header = EventHeader(

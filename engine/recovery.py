@@ -102,7 +102,9 @@ def examine(
     if search:
         newer = _newest_footer(log_file, page, size)
         if newer is not None:
-            page, toc, adopted = newer[0], newer[1], True
+            page = newer[0]
+            toc = newer[1]
+            adopted = True
     if size < page.data_end:
         raise Corrupt(
             f"The file is {size:,} bytes; its header names {page.data_end:,}",
@@ -224,7 +226,9 @@ def _cut_size(
 
 def read_cut(log_file: LogFile, found: Found) -> bytes:
     """Return the ring bytes that recovery will cut; wraps from the ring's end to its start."""
-    page, offset, size = found.page, found.cursor.offset, found.report.cut_bytes
+    page = found.page
+    offset = found.cursor.offset
+    size = found.report.cut_bytes
     first = min(size, page.ring_end - offset)
     read = log_file.file.read_at
     return read(offset, first) + read(page.ring_offset, size - first)
@@ -318,7 +322,8 @@ def rebuild_toc(log_file: LogFile, page: HeaderPage) -> Toc:
     """
     segments = find_segments(log_file, page.data_end)
     chosen: list[Ref] = []
-    expected, limit = page.sealed_seq, page.data_end
+    expected = page.sealed_seq
+    limit = page.data_end
     while expected > 0:
         # Backwards, each time the last match before the previous segment: a crashed flip can leave
         # an unreferenced segment, which lies before its successors.
@@ -339,11 +344,13 @@ def rebuild_toc(log_file: LogFile, page: HeaderPage) -> Toc:
                 remedy="Restore a backup, or open it with salvage=True to read the intact events.",
             )
         chosen.append(Ref(best.offset, best.length, best.first_seq, best.last_seq))
-        expected, limit = best.first_seq - 1, best.offset
+        expected = best.first_seq - 1
+        limit = best.offset
     chosen.reverse()
     chain = chain_start(page.log_id)
     tree = Tree()
     if chosen:
         last = log_file.segment(chosen[-1].offset, chosen[-1].length)
-        chain, tree = last.index.chain, Tree(page.sealed_seq, tuple(last.index.peaks))
+        chain = last.index.chain
+        tree = Tree(page.sealed_seq, tuple(last.index.peaks))
     return replace(Toc.of_page(page, chain, tree, chosen), erased=newest_erasure(log_file, chosen))

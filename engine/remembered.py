@@ -114,7 +114,7 @@ class HeadComparison:
         """Return the comparison for a file whose log ends at ``head_seq``."""
         head = self._head
         if head.log_id is not None and head.log_id != log_id:
-            fault = f"The file is of the log {log_id.hex()}, and the head of {head.log_id.hex()}"
+            fault = f"The file belongs to log {log_id.hex()}, the head to log {head.log_id.hex()}"
             return self._diverged("foreign", fault, path, head_seq, log_id)
         if head_seq < head.seq:
             fault = f"The file ends at event {head_seq:,}, before the head at event {head.seq:,}"

@@ -89,7 +89,8 @@ def walk(read: Read, key: bytes, page: HeaderPage, cursor: Cursor) -> Walk:
             return Walk(batches, cursor, End.FULL)
         at = cursor.offset - base
         if not 0 <= at < len(data):
-            base, at = cursor.offset, 0
+            base = cursor.offset
+            at = 0
             data = read(base, min(_STEP, page.ring_end - base))
         header = decode_record_header(key, cursor.offset, data, at)
         if header is None:
@@ -112,7 +113,8 @@ def walk(read: Read, key: bytes, page: HeaderPage, cursor: Cursor) -> Walk:
             return Walk(batches, cursor, End.BAD)
         stop = at + RECORD_HEADER_SIZE + header.length
         if stop > len(data):
-            base, at = cursor.offset, 0
+            base = cursor.offset
+            at = 0
             stop = RECORD_HEADER_SIZE + header.length
             data = read(base, max(header.size, min(_STEP, page.ring_end - base)))
         body = memoryview(data)[at + RECORD_HEADER_SIZE : stop]

@@ -129,10 +129,12 @@ def _longest_prefix(
             break
         chosen.append(ref)
     sealed = chosen[-1].last_seq if chosen else 0
-    chain, tree = chain_start(page.log_id), Tree()
+    chain = chain_start(page.log_id)
+    tree = Tree()
     if chosen:
         index = log_file.segment(chosen[-1].offset, chosen[-1].length).index
-        chain, tree = index.chain, Tree(sealed, tuple(index.peaks))
+        chain = index.chain
+        tree = Tree(sealed, tuple(index.peaks))
     left = replace(page, sealed_seq=sealed)
     toc = replace(Toc.of_page(left, chain, tree, chosen), erased=newest_erasure(log_file, chosen))
     # The ring continues the sealed events: after a hole it does not connect.
@@ -167,7 +169,8 @@ def _segments_by_scan(log_file: LogFile, page: HeaderPage) -> list[Ref]:
 
 def salvaged_events(log: "Log") -> Iterator[Event]:
     """Yield every event of the file that is still readable, in seq order, past any hole."""
-    log_file, page = log.file, log.page
+    log_file = log.file
+    page = log.page
     last = 0
     # The page of a salvaged handle ends at its prefix; the stored page names the rest.
     stored = log.stored_page

@@ -125,7 +125,8 @@ class Segment:
 
     def locate(self, events: I64) -> tuple[I64, I64]:
         """Return the events' batches, and their `event` numbers, undefined in spills."""
-        firsts, own_firsts = np.array(self._batch_firsts), np.array(self._own_firsts)
+        firsts = np.array(self._batch_firsts)
+        own_firsts = np.array(self._own_firsts)
         batches = firsts.searchsorted(events, "right") - 1
         return batches, own_firsts[batches] + events - firsts[batches]
 
@@ -172,7 +173,8 @@ class Segment:
             if block + 1 < len(self._block_firsts) and own_event >= self._block_firsts[block + 1]:
                 block += 1
                 block_first = own_event
-                (data, salts), at = self._block(block), 0
+                data, salts = self._block(block)
+                at = 0
             name, version = types[codes[own_event - first]]
             causation = self._causations.get(own_event)
             if own_event in self._erased:
@@ -211,7 +213,8 @@ class Segment:
 
         Built on demand: reading the texts of frames with vectors needs no attachments.
         """
-        index, events = self.index, _column(self.index.attachment_events, "<u4")
+        index = self.index
+        events = _column(self.index.attachment_events, "<u4")
         _ = self.columns
         order = np.lexsort((np.frombuffer(index.attachment_ordinals, "<u4"), events))
         offsets = np.frombuffer(index.attachment_offsets, "<u8")[order].tolist()
@@ -224,7 +227,8 @@ class Segment:
         if not start <= at <= at + size <= start + len(data):
             if size > _AHEAD_SIZE:
                 return self._read(at, size)
-            start, data = at, self._read(at, min(_AHEAD_SIZE, self._length - at))
+            start = at
+            data = self._read(at, min(_AHEAD_SIZE, self._length - at))
             self._ahead = start, data
         return data[at - start : at - start + size]
 
@@ -235,7 +239,9 @@ class Segment:
         requested, else one per row.
         """
         column, places = self._rows_of(key, own_events)
-        size, first, last = column.row_size, int(places[0]), int(places[-1]) + 1
+        size = column.row_size
+        first = int(places[0])
+        last = int(places[-1]) + 1
         if 2 * len(places) >= last - first:
             data = self._read(column.offset + first * size, (last - first) * size)
             stretch = np.frombuffer(data, np.uint8).reshape(-1, size)

@@ -126,7 +126,7 @@ class _Verifier:
         self._problems: list[Problem] = []
         self._extents = 0
         self._named_bytes = 0
-        # Both are None from an unreadable event to the next segment, which stores them.
+        # Unknown (None) from an unreadable event to the next segment, which stores them.
         self._chain: bytes | None = None
         self._tree: Tree | None = None
         self._recorded = 0
@@ -302,7 +302,8 @@ class _Verifier:
             self._add(state.page.toc_offset, "The events do not give the TOC's chain hash")
         if self._tree is not None and self._tree.peaks != toc.tree.peaks:
             self._add(state.page.toc_offset, "The events do not give the TOC's Merkle tree")
-        self._chain, self._tree = self._chain and toc.chain, self._tree and toc.tree
+        self._chain = self._chain and toc.chain
+        self._tree = self._tree and toc.tree
         self._check_keys(log_file, toc)
 
     def _check_projection(self, log_file: LogFile, saved: SavedProjection) -> None:
@@ -334,12 +335,14 @@ class _Verifier:
             self._add(ref.offset, "A segment's events do not give its chain hash")
         if self._tree is not None and self._tree.peaks != tuple(index.peaks):
             self._add(ref.offset, "A segment's events do not give its Merkle tree")
-        # Continue from the stored values, so that one problem is reported once.
-        self._chain, self._tree = index.chain, Tree(ref.last_seq, tuple(index.peaks))
+        # Continue from the stored values, so that each problem is reported once.
+        self._chain = index.chain
+        self._tree = Tree(ref.last_seq, tuple(index.peaks))
 
     def _take_in(self, batches: Iterable[Batch]) -> None:
         """Extend chain and tree over batches that hold their events."""
-        chain, tree = self._chain, self._tree
+        chain = self._chain
+        tree = self._tree
         leaves: list[bytes] = []
         for batch in batches:
             if batch.recorded <= self._recorded:

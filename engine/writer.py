@@ -97,13 +97,15 @@ class Writer:
         The sync after the mark may have failed: then the system shows the mark but the disk lacks
         it, and no later record would connect. The mark holds no events.
         """
-        mark, self._mark = self._mark, None
+        mark = self._mark
+        self._mark = None
         if mark is not None and mark[0] == self._position.cursor:
             self._position.log_file.file.write_at(mark[1], mark[2])
 
     def _last_mark(self) -> tuple[Cursor, int, bytes] | None:
         """Return the cursor after the mark that ends the ring, its offset and its sector."""
-        page, cursor = self._position.page, self._position.cursor
+        page = self._position.page
+        cursor = self._position.cursor
         if not cursor.used:
             return None
         log_file = self._position.log_file
@@ -126,16 +128,21 @@ class Writer:
         self._repeat_mark()
         self._witness(write_both=count == 0)
         position = self._position
-        page, cursor, key = position.page, position.cursor, position.log_file.key
+        page = position.page
+        cursor = position.cursor
+        key = position.log_file.key
         file = position.log_file.file
-        offset, used, ring_end = cursor.offset, cursor.used, page.ring_end
+        offset = cursor.offset
+        used = cursor.used
+        ring_end = page.ring_end
         if offset + size > ring_end:
             padding = ring_end - offset
             # Padding first: without padding, the record could connect to a later record.
             file.write_at(
                 offset, encode_padding(key, offset, cursor.incarnation, padding, cursor.link)
             )
-            offset, used = page.ring_offset, used + padding
+            offset = page.ring_offset
+            used += padding
         prefix = RecordPrefix(position.durable, flags, count, cursor.link)
         record, link = encode_record(key, offset, first_seq, page.incarnation, prefix, content)
         following = offset + size
@@ -169,8 +176,10 @@ class Writer:
         one spares the other. A mark writes both, since it may be the last record.
         """
         position = self._position
-        log_file, page = position.log_file, position.page
-        durable, number = position.durable, position.next_witness
+        log_file = position.log_file
+        page = position.page
+        durable = position.durable
+        number = position.next_witness
         if durable <= page.sealed_seq:
             return  # The header pages name this seq.
         if number is None or write_both:
@@ -194,7 +203,8 @@ class Writer:
 
     def _make_room(self, size: int) -> None:
         """Seal first if a record of ``size`` and the empty sector after it do not fit."""
-        page, cursor = self._position.page, self._position.cursor
+        page = self._position.page
+        cursor = self._position.cursor
         padding = page.ring_end - cursor.offset if cursor.offset + size > page.ring_end else 0
         if cursor.used + padding + size + SECTOR_SIZE > page.ring_size:
             self.flip()
@@ -213,7 +223,9 @@ class Writer:
         With ``cut``, an extent receives the bytes that recovery cut, and a new incarnation begins.
         """
         position = self._position
-        reader, cursor, tail = position.reader, position.cursor, position.tail
+        reader = position.reader
+        cursor = position.cursor
+        tail = position.tail
         toc = reader.toc(position.page)
         rebuilt = reader.rebuilt
         flip = Flip(position.log_file, position.page)
@@ -277,7 +289,8 @@ class Writer:
     def _add_segment(self, flip: Flip, toc: Toc, tail: list[Batch]) -> Toc:
         """Add the tail to the flip as a segment, with its keys."""
         position = self._position
-        first, last = tail[0].first_seq, tail[-1].last_seq
+        first = tail[0].first_seq
+        last = tail[-1].last_seq
         leaves: list[bytes] = []
         entries: list[tuple[int, int]] = []
         for batch in tail:
@@ -350,7 +363,8 @@ class Writer:
             Unsupported: a newer Cerata left data that this version would undo; nothing was written.
         """
         position = self._position
-        log_file, reader = position.log_file, position.reader
+        log_file = position.log_file
+        reader = position.reader
         check_writable(found.page, log_file.path)
         if found.damage is not None:
             raise found.damage
@@ -369,7 +383,8 @@ class Writer:
         rebuilt = reader.rebuilt
         report = replace(report, rebuilt_toc=rebuilt)
         reader.remember_toc(found.page, toc)
-        position.cursor, position.tail = found.cursor, found.batches
+        position.cursor = found.cursor
+        position.tail = found.batches
         position.durable = found.proven
         position.page = replace(found.page, moved=False)
         unproven = found.head_seq > found.proven
