@@ -27,13 +27,13 @@ class Clock(Protocol):
         """Return seconds that never go back."""
         ...
 
+    def sleep(self, seconds: float) -> None:
         """Wait.
 
         Args:
             seconds: duration of the wait.
         """
-
-    def sleep(self, seconds: float) -> None: ...
+        ...
 
 
 class SystemClock:
