@@ -1,8 +1,8 @@
 """The engine: one append-only log of immutable events in one file.
 
-Here are the events and their bytes, the ring and the segments, header pages and TOC, recovery,
-locks, and the hashes that bind it all. It knows no projection and no meaning of an event. Start
-with `log` (what the log does), then `format/` (how it lies in the file), `recovery`, `opening`.
+Owns the events and their bytes, the ring and the segments, header pages and TOC, recovery, locks,
+and the hashes that bind the log. Leaves out projections and the meaning of events. Start with `log`
+(the operations), then `format/` (the layout of the file), `recovery`, `opening`.
 """
 
 from .environment import Clock, Environment, SystemClock

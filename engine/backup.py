@@ -1,10 +1,10 @@
-"""Backup: the log as one moment saw it, copied into a new file while others write.
+"""Backup: the log at one moment, copied into a new file while other processes write.
 
-The copy is made of the events, not of the bytes: each batch is read with every check, encoded
-anew in a file with an id of its own, and the copy's chain and tree must come out as the
-original's. So damage is never copied silently, and dead space not at all. Projections'
-checkpoints are left out; they are made again from the log. Published like a new file: written
-whole under a temporary name, synced, and linked.
+The copy is built from the events, not the bytes: each batch is read with every check and encoded
+again in a file with a new id, and the copy's chain and tree must equal the original's. So damage is
+never copied silently, and dead space not at all. Projections' checkpoints are left out; they are
+rebuilt from the log. Published like a new file: written whole under a temporary name, synced, and
+linked.
 """
 
 from typing import TYPE_CHECKING
@@ -33,13 +33,13 @@ _SEGMENT_EVENTS_MAX = 65_536
 
 
 def back_up(log: "Log", path: str, through: int | None) -> None:
-    """Copy a log into a new file; `Log.backup` says how."""
+    """Copy a log into a new file, as `Log.backup` describes."""
     path = path_name(path)
     snapshot = log.snapshot
-    # The copy is this version's work, and would claim features that it does not have.
+    # This version writes the copy, which would otherwise claim features that it lacks.
     check_writable(snapshot.page, log.path)
     last = log.head.seq if through is None else min(through, log.head.seq)
-    # A store in memory has no folder to put a copy in: the disk has.
+    # A store in memory has no folder for a copy: write it to disk.
     environment = Environment() if log.path == MEMORY_PATH else log.environment
     storage = environment.storage
     if storage.identity(path) is not None:
@@ -49,7 +49,7 @@ def back_up(log: "Log", path: str, through: int | None) -> None:
     file = storage.create(temporary, known_as=path)
     named = False
     try:
-        # A sweeper of dead creators' leavings sees by this lock that it is in use.
+        # This lock shows a sweeper of dead creators' temporaries that the file is in use.
         file.try_lock(LockName.PRESENCE, exclusive=True)
         write_empty(file, temporary, page, erased=log.reader.toc(snapshot.page).erased)
         copied = _copy(log, snapshot, file, temporary, last)
@@ -57,13 +57,13 @@ def back_up(log: "Log", path: str, through: int | None) -> None:
         expected = (copied, log.chain_at(copied), log.root_at(copied))
         if (head.seq, head.chain, head.root) != expected:
             raise Corrupt(
-                "The copy's hashes are not the log's",
+                "The copy's hashes differ from the log's",
                 where=log.path,
-                remedy="Run 'cerata verify' to see which events are damaged.",
+                remedy="Run 'cerata verify' to list the damage.",
             )
         if not storage.link(temporary, path):
             raise _taken(path)
-        # Until the copy's name is durable the other one stays, as at creation.
+        # The temporary name stays until the copy's name is durable, as at creation.
         named = True
         storage.sync_dir(path)
         named = False
@@ -75,16 +75,16 @@ def back_up(log: "Log", path: str, through: int | None) -> None:
 
 def _taken(path: str) -> CerataError:
     return Conflict(
-        "There is a file already", where=path, remedy="Name another path; none is overwritten."
+        "There is a file already", where=path, remedy="Name another path; no file is overwritten."
     )
 
 
 def _page_for(log: "Log", snapshot: "Snapshot") -> HeaderPage:
-    """Return the first page of the copy: the log's own id and ring size, a file id of its own."""
-    own = snapshot.page
-    data_offset = RING_OFFSET + own.ring_size + WITNESS_SPACE
+    """Return the first page of the copy: the log's id and ring size, and a new file id."""
+    page = snapshot.page
+    data_offset = RING_OFFSET + page.ring_size + WITNESS_SPACE
     return replace(
-        own,
+        page,
         number=1,
         file_id=log.environment.random_bytes(16),
         flip=0,
@@ -103,11 +103,11 @@ def _page_for(log: "Log", snapshot: "Snapshot") -> HeaderPage:
 
 
 def _opened(log: "Log", file: StorageFile, path: str) -> "Log":
-    """Return a handle on the copy as it lies in the file, by the same steps as any opener."""
+    """Return a handle on the stored copy, by the same steps as any opener."""
     pages = file.read_at(0, PAGES_SIZE)
     page, bad = choose_page(pages, path)
     log_file = LogFile(file, path, page.file_id)
-    found = examine(log_file, page, bad, search=False, alone=False)
+    state = examine(log_file, page, bad, search=False, alone=False)
     return type(log)(
         log_file,
         log.environment,
@@ -115,13 +115,13 @@ def _opened(log: "Log", file: StorageFile, path: str) -> "Log":
         sync="commit",
         lock_timeout=0,
         pages=pages,
-        found=found,
+        found=state,
         stored_page=page,
     )
 
 
 def _copy(log: "Log", snapshot: "Snapshot", file: StorageFile, path: str, last: int) -> int:
-    """Copy the batches that end by event ``last``, and return the last event that was copied."""
+    """Copy the batches that end by event ``last``, and return the last copied event."""
     copied = 0
     copy = _opened(log, file, path)
     group: list[Batch] = []
@@ -138,12 +138,13 @@ def _copy(log: "Log", snapshot: "Snapshot", file: StorageFile, path: str, last: 
             full = size + batch_size > _SEGMENT_SIZE_TARGET
             if group and (full or events + batch.count > _SEGMENT_EVENTS_MAX):
                 copy.take_sealed(group)
-                group, size, events = [], 0, 0
+                group = []
+                size = events = 0
             group.append(batch)
             size += batch_size
             events += batch.count
             if copied == last:
-                # The next one may be what cannot be read.
+                # The next batch may be unreadable.
                 break
         if group:
             copy.take_sealed(group)

@@ -1,8 +1,8 @@
-"""From drafts to bytes: everything about an event that can be done before the lock is taken.
+"""From drafts to bytes: all work on an event that precedes the lock.
 
 Owns the deterministic MessagePack of payloads, and `Prepared`, a batch that is encoded, salted and
-committed to, lacking only its seqs and time. Leaves out what may be stored (`draft_checks`),
-decoding of single events (`events`) and where batches are stored.
+committed to, and lacks only its seqs and time. Leaves out the checks of values (`draft_checks`),
+the decoding of single events (`events`) and the storage of batches.
 """
 
 from collections.abc import Callable, Sequence
@@ -43,9 +43,9 @@ from .storage import Buffer
 
 
 class WireEvent(msgspec.Struct, frozen=True, gc=False, array_like=True, forbid_unknown_fields=True):
-    """An event as a ring record holds it; seq, time and place in the batch are the record's.
+    """An event in a ring record, which holds its seq, time and index in the batch.
 
-    ``salt`` is None where the payload was erased: ``payload`` is then the commitment.
+    ``salt`` is None if the payload was erased: ``payload`` is then the commitment.
     """
 
     type: str
@@ -57,7 +57,7 @@ class WireEvent(msgspec.Struct, frozen=True, gc=False, array_like=True, forbid_u
 
 
 class Prepared(msgspec.Struct, frozen=True):
-    """A batch ready to be written: its events and about how many bytes they take."""
+    """A batch ready to be written: its events and an upper bound of their bytes."""
 
     events: tuple[WireEvent, ...]
     size: int
@@ -70,7 +70,7 @@ _encode = msgspec.msgpack.Encoder(order="deterministic").encode
 
 _EVENT_OVERHEAD = 48
 _ATTACHMENT_OVERHEAD = 5
-"""What MessagePack adds at most around an event's type, payload and salt, and an attachment."""
+"""Upper bounds of MessagePack's overhead per event (type, payload, salt) and per attachment."""
 
 
 def prepare(
@@ -81,16 +81,16 @@ def prepare(
     key: str | None = None,
     arguments: bytes | None = None,
 ) -> Prepared:
-    """Encode and salt a batch; one random draw of 16 bytes for each draft without a salt.
+    """Encode and salt a batch; one random draw gives all missing salts.
 
-    ``size`` of the result is at least what the batch takes in a ring record. ``payloads`` are
-    those of the drafts where `encode_payloads` gave them already.
+    The ``size`` of the result is an upper bound of the batch's bytes in a ring record. ``payloads``
+    are those of the drafts, if `encode_payloads` has encoded them already.
 
-    ``key`` is the batch's idempotency key and ``arguments`` the hash of what the caller asked
-    for; both sit on the first event, the hash bound to the salts of the batch.
+    ``key`` is the batch's idempotency key and ``arguments`` the hash of the call's arguments; the
+    first event stores both, the hash bound to the salts of the batch.
 
     Raises:
-        InvalidInput: a value that cannot be stored; the message names the event and the field.
+        InvalidInput: a value cannot be stored; the message names the event and the field.
     """
     if not drafts:
         raise InvalidInput("A batch needs at least one event", remedy="Pass one draft or more.")
@@ -118,7 +118,7 @@ def prepare(
         name, version = kind_of(draft.body)
         attachments = draft.attachments
         events.append(WireEvent(name, version, draft.causation, salt, payload, attachments))
-        # An upper bound, never a guess: a record that does not fit its ring must be a spill.
+        # An upper bound, never an estimate: a record that does not fit its ring must be a spill.
         size += _EVENT_OVERHEAD + 4 * len(name) + len(payload)
         if attachments:
             size += sum(map(len, attachments)) + _ATTACHMENT_OVERHEAD * len(attachments)
@@ -126,7 +126,7 @@ def prepare(
 
 
 def salts_of(drafts: Sequence[Draft], random_bytes: Callable[[int], bytes]) -> list[bytes]:
-    """Return the salts of drafts; one draw gives all that are missing.
+    """Return the salts of drafts; one draw gives all missing salts.
 
     Raises:
         InvalidInput: a draft has a salt that is not 16 bytes.
@@ -140,7 +140,7 @@ def salts_of(drafts: Sequence[Draft], random_bytes: Callable[[int], bytes]) -> l
         if salt is not None and (not isinstance(salt, bytes) or len(salt) != SALT_SIZE):
             raise InvalidInput(
                 f"A draft's salt must be {SALT_SIZE} bytes, not {salt!r:.60}",
-                remedy="Leave it None, and one is drawn.",
+                remedy="Pass None, and the store draws a salt.",
             )
     rest = iter(fresh)
     return [next(rest) if salt is None else salt for salt in salts]
@@ -153,10 +153,10 @@ def encode_payloads(
     key: str | None = None,
     arguments: bytes | None = None,
 ) -> list[bytes]:
-    """Encode what drafts say; ``first`` is the place in the batch that the first of them has.
+    """Encode the payloads of drafts; ``first`` is the place of the first draft in the batch.
 
     Raises:
-        InvalidInput: a value that cannot be stored; the message names the event and the field.
+        InvalidInput: a value cannot be stored; the message names the event and the field.
     """
     payloads: list[bytes] = []
     try:
@@ -178,7 +178,7 @@ def tenant_of(scope: Scope) -> ScopeValue:
 
 
 def kind_of(body: EventBody) -> tuple[str, int]:
-    """Return the wire name and version of a body. Raises `InvalidInput` where it has none."""
+    """Return the wire name and version of a body. Raises `InvalidInput` if it has none."""
     if isinstance(body, UnknownBody):
         check_string(body.kind, "the event's type", NAME_SIZE_MAX)
         if not body.kind:
@@ -203,7 +203,7 @@ def _encode_payload(draft: Draft, key: str | None, arguments: bytes | None) -> b
             msgspec.msgpack.decode(data)
         else:
             data = _encode(body)
-            # A struct takes any value when it is made; what cannot be read back is refused here.
+            # A struct accepts any value; refuse a value here that cannot be read back.
             check_widths(decoders(type(body)).body.decode(data))
         payload = _encode(
             Payload(draft.scope, draft.actor, draft.correlation, key, arguments, msgspec.Raw(data))
@@ -231,14 +231,14 @@ def _encode_payload(draft: Draft, key: str | None, arguments: bytes | None) -> b
 
 
 class SpillRef(msgspec.Struct, frozen=True, gc=False, array_like=True, forbid_unknown_fields=True):
-    """Names the extent that holds a large batch's events: file offset and body bytes."""
+    """A reference to the extent of a large batch's events: file offset and body bytes."""
 
     offset: int
     length: int
 
 
 class WireBatch(msgspec.Struct, frozen=True, gc=False, array_like=True, forbid_unknown_fields=True):
-    """The MessagePack value in a record's body: time, and the events or where they stand."""
+    """The MessagePack value in a record's body: time, and the events or their spill."""
 
     recorded: int
     clock: int | None
@@ -249,7 +249,7 @@ class WireBatch(msgspec.Struct, frozen=True, gc=False, array_like=True, forbid_u
 class Batch(msgspec.Struct, frozen=True, gc=False):
     """A batch read back or just written: its place in the log and its events.
 
-    ``events`` is empty where a spill holds them.
+    ``events`` is empty if a spill holds them.
     """
 
     first_seq: int
@@ -275,10 +275,13 @@ def decode_content(first_seq: int, count: int, content: Buffer, offset: int) -> 
     except UNDECODABLE as error:
         raise Corrupt(f"A ring record cannot be decoded: {error}", offset=offset) from error
     if (wire.events is None) == (wire.spill is None):
-        raise Corrupt("A ring record has no events or has them twice", offset=offset)
+        raise Corrupt("A ring record must have either events or a spill", offset=offset)
     if wire.events is not None and len(wire.events) != count:
-        raise Corrupt("A ring record has another number of events than it says", offset=offset)
-    # An earlier version wrote the time of a faulty clock that no header page and no column holds.
+        raise Corrupt(
+            f"A ring record has {len(wire.events):,} events; its prefix names {count:,}",
+            offset=offset,
+        )
+    # An earlier version wrote times of faulty clocks that exceed 64 bits.
     recorded = min(wire.recorded, RECORDED_MAX)
     return Batch(first_seq, count, recorded, wire.clock, wire.events or (), wire.spill)
 

@@ -1,8 +1,8 @@
-"""Creating a file so that exactly one creator wins and no crash leaves half of one.
+"""Creating a file so that exactly one creator wins and no crash leaves a partial file.
 
-A new file is made whole under a temporary name in the same folder, synced, and published with
-link(), which fails if the name exists: the loser opens the winner's file. The creator holds
-presence on it from before it has a name, so nobody recovers it meanwhile.
+A new file is written whole under a temporary name in the same folder, synced, and published with
+link(), which fails if the name exists: the loser opens the winner's file. The creator locks
+presence before the file has its name, so no process recovers the file before that.
 """
 
 from contextlib import suppress
@@ -26,7 +26,7 @@ TEMPORARY_SUFFIX = ".cerata-new"
 def new_page(
     environment: Environment, ring_size: int, *, log_id: bytes | None = None
 ) -> HeaderPage:
-    """Return the page of an empty file; ``log_id`` where an existing log moves into it."""
+    """Return the page of an empty file; ``log_id`` is that of an existing log that moves there."""
     data_offset = RING_OFFSET + ring_size + WITNESS_SPACE
     return HeaderPage(
         number=1,
@@ -56,9 +56,9 @@ def first_toc(page: HeaderPage) -> Toc:
 def write_empty(file: StorageFile, path: str, page: HeaderPage, *, erased: int = 0) -> None:
     """Write a whole empty store into a new file and sync it.
 
-    ``erased`` is the newest erasure that its events, which follow, reflect.
+    ``erased`` is the newest erasure that the events to be written reflect.
     """
-    # The ring is written, not left sparse: its space is there before anything is acknowledged.
+    # The ring is written, not left sparse: its space is allocated before any acknowledgement.
     file.write_at(0, bytes(page.data_offset))
     log_file = LogFile(file, path, page.file_id)
     log_file.write_witnesses(page, 0)
@@ -70,12 +70,12 @@ def write_empty(file: StorageFile, path: str, page: HeaderPage, *, erased: int =
 
 
 def temporary_of(path: str, environment: Environment) -> str:
-    """Return a name beside ``path`` for a file that is being made."""
+    """Return a name beside ``path`` for a file under construction."""
     return f"{path}.{environment.random_bytes(6).hex()}{TEMPORARY_SUFFIX}"
 
 
 def create(path: str, environment: Environment, ring_size: int) -> StorageFile | None:
-    """Create and publish a file; None if somebody else was first.
+    """Create and publish a file; None if another process was first.
 
     The returned file holds presence exclusively.
     """
@@ -87,21 +87,21 @@ def create(path: str, environment: Environment, ring_size: int) -> StorageFile |
         raise NotFound("There is no such folder", where=path, remedy="Create it first.") from error
     named = False
     try:
-        # Taken before the file has its name; a sweeper of old temporaries sees it is in use. One
-        # that came in the instant before has it, and removes the file: as if somebody was first.
+        # Locked before the file has its name, so that a sweeper of old temporaries skips the file.
+        # A sweeper that was faster has the lock and removes the file: treat that as a lost race.
         if file.try_lock(LockName.PRESENCE, exclusive=True):
             write_empty(file, path, new_page(environment, ring_size))
             named = True
             try:
                 named = storage.link(temporary, path)
             except NotFound:
-                # It was removed before it was locked.
+                # A sweeper removed the file before it was locked.
                 named = False
             except StorageFailed:
                 named = False
                 raise
         if named:
-            # Until its name is durable the other one stays: it says so to whoever opens the file.
+            # The temporary name stays until the final name is durable: openers see it and sync.
             storage.sync_dir(path)
     except BaseException:
         file.close()
@@ -116,18 +116,18 @@ def create(path: str, environment: Environment, ring_size: int) -> StorageFile |
 
 
 def discard(storage: Storage, temporary: str) -> None:
-    """Remove a temporary name; where that fails, it is left to the next opener."""
+    """Remove a temporary name; after a failure the next opener removes it."""
     with suppress(StorageFailed):
         storage.unlink(temporary)
 
 
 def sweep_temporaries(path: str, environment: Environment) -> None:
-    """Remove what dead creators left beside ``path``; a live one's is locked and stays.
+    """Remove temporaries of dead creators beside ``path``; a live creator's is locked and stays.
 
-    One that died between giving the file its name and removing the temporary one left a second
-    name of the same file, which whoever opened it keeps locked. That name goes, too, after the
-    folder was synced: the first one may not be durable yet, and what is in the file is about to
-    be acknowledged.
+    A creator that died between linking the final name and removing the temporary name left two
+    names of one file, which its openers keep locked. The temporary name goes too, but after a sync
+    of the folder: the final name may not be durable yet, and the file is about to receive
+    acknowledged events.
     """
     storage = environment.storage
     for name in storage.siblings(path):
@@ -136,14 +136,14 @@ def sweep_temporaries(path: str, environment: Environment) -> None:
         try:
             file = storage.open(name, mode="rw")
         except CerataError:
-            # Gone already, or nothing of ours: it only looks like a temporary.
+            # Removed already, or a foreign file with such a name.
             continue
         try:
             is_named = file.identity() == storage.identity(path)
             if not is_named:
                 if not file.try_lock(LockName.PRESENCE, exclusive=True):
                     continue
-                # Its creator is dead; it may have named it, and died, since the look before.
+                # The creator is dead; it may have linked the final name since the first check.
                 is_named = file.identity() == storage.identity(path)
             if is_named:
                 storage.sync_dir(path)

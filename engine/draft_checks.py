@@ -1,8 +1,7 @@
-"""What may be stored: the checks that every draft passes before it is encoded.
+"""The checks that every draft passes before it is encoded.
 
-Owns limits of values, of what an envelope says, and of what comes with a body; what msgspec tells
-by a field's type is left to it. Reading takes anything: a fold passes over what another writer let
-through.
+Owns the limits of values, of envelopes, and of attachments; msgspec checks the types of fields.
+Reading accepts any value: a fold skips values that another writer let through.
 """
 
 import math
@@ -51,7 +50,7 @@ DTYPE_SIZES = {"f4": 4, "i1": 1}
 
 
 class _Scalars(NamedTuple):
-    """What a field that takes any value may hold besides floats, lists and maps."""
+    """The scalar types that a field of any type may hold besides floats, lists and maps."""
 
     types: tuple[type, ...]
     name: str
@@ -63,7 +62,7 @@ _PLAIN = _Scalars((str, bytes, int, NoneType), "a fact", "strings, bytes")
 
 _INTEGER_MAX = 2**63 - 1
 _TIME_MIN = -_INTEGER_MAX
-"""Of times and references; the least value of 64 bits stands for none in a column."""
+"""Of times and references; the least 64-bit value means None in a column."""
 
 _CHUNKS_MAX = 2**31 - 1
 
@@ -76,7 +75,7 @@ def check_key(key: str) -> None:
 
 
 def check_body(body: EventBody) -> None:
-    """Check what msgspec does not: nesting, finite numbers, dimensions."""
+    """Check the rules that msgspec does not: nesting, finite numbers, dimensions."""
     if isinstance(body, PutFrame):
         if body.metadata:
             _check_nested(body.metadata, "metadata", 1, _JSON)
@@ -85,18 +84,18 @@ def check_body(body: EventBody) -> None:
             if is_token_space(body.embedding.space):
                 raise InvalidInput(
                     f"{body.embedding.space!r} is a space of token vectors",
-                    remedy="Put them as the token_embedding.",
+                    remedy="Pass them as the token_embedding.",
                 )
         if body.token_embedding is not None:
             _check_embedding(body.token_embedding)
             if not is_token_space(body.token_embedding.space):
                 raise InvalidInput(
-                    f"{body.token_embedding.space!r} is no space of token vectors",
-                    remedy=f"The names of these end with {TOKENS_SUFFIX}.",
+                    f"{body.token_embedding.space!r} is not a space of token vectors",
+                    remedy=f"Pass a space whose name ends with {TOKENS_SUFFIX}.",
                 )
         return
     if isinstance(body, AssertFact):
-        # Its other fields are flat, and decoding them tells their types.
+        # The other fields are flat, and decoding checks their types.
         _check_nested(body.object, "object", 1, _PLAIN)
         _check_nested(body.confidence, "confidence", 1, None)
         return
@@ -112,23 +111,23 @@ def check_body(body: EventBody) -> None:
 
 @cache
 def _is_flat(kind: type[EventBody]) -> bool:
-    """Tell whether the fields of a kind are whole numbers, bools, strings, bytes, tuples of them.
+    """Return whether a kind's fields are integers, bools, strings, bytes, and tuples of them.
 
-    What its bytes cannot be decoded to is refused; nothing else can be wrong with one.
+    Decoding checks the types of such a body, and no other check applies.
     """
     fields = msgspec.inspect.type_info(kind)
     assert isinstance(fields, msgspec.inspect.StructType)
-    return all(_is_plain_type(one.type) for one in fields.fields)
+    return all(_is_plain_type(field.type) for field in fields.fields)
 
 
-def _is_plain_type(found: msgspec.inspect.Type) -> bool:
-    match found:
+def _is_plain_type(kind: msgspec.inspect.Type) -> bool:
+    match kind:
         case msgspec.inspect.UnionType():
-            return all(map(_is_plain_type, found.types))
+            return all(map(_is_plain_type, kind.types))
         case msgspec.inspect.VarTupleType():
-            return _is_plain_type(found.item_type)
+            return _is_plain_type(kind.item_type)
         case _:
-            return isinstance(found, _PLAIN_TYPES)
+            return isinstance(kind, _PLAIN_TYPES)
 
 
 _PLAIN_TYPES: Final = (
@@ -138,9 +137,9 @@ _PLAIN_TYPES: Final = (
 
 
 def check_widths(body: EventBody) -> None:
-    """Check that the numbers of a body, which has the right types, fit the columns of the folds.
+    """Check that the numbers of a body with valid types fit the columns of the folds.
 
-    Reading takes any: a fold passes over what another writer let through.
+    Reading accepts any number: a fold skips values that another writer let through.
     """
     for name, _, value in named_by(body):
         _check_within(value, name, _TIME_MIN)
@@ -161,15 +160,15 @@ def check_widths(body: EventBody) -> None:
 
 
 def _check_nested(value: object, name: str, depth: int, scalars: _Scalars | None) -> None:
-    """Check depth, finite numbers and string keys, and where given what else may occur."""
+    """Check depth, finite numbers, string keys, and with ``scalars`` the other types."""
     if isinstance(value, float):
         if not math.isfinite(value):
-            raise InvalidInput(f"{name} holds {value}, which JSON cannot", remedy="Use None.")
+            raise InvalidInput(f"{name} holds {value}, which JSON cannot hold", remedy="Use None.")
         return
     if not isinstance(value, dict | list | tuple):
         if scalars is not None and not isinstance(value, scalars.types):
             raise InvalidInput(
-                f"{name} holds a {type(value).__name__}, which {scalars.name} cannot",
+                f"{name} holds a {type(value).__name__}, which {scalars.name} cannot hold",
                 remedy=f"Use {scalars.remedy}, numbers, bools, None, lists and maps of them.",
             )
         return
@@ -199,7 +198,7 @@ def _check_embedding(embedding: object) -> None:
         or not (isinstance(embedding.dimension, int) and isinstance(embedding.data.size, int))
     ):
         raise InvalidInput(
-            f"An embedding cannot be {embedding!r:.60}",
+            f"An embedding must be an Embedding with an Attachment, not {embedding!r:.60}",
             remedy="Pass an Embedding(space, dtype, dimension, Attachment(hash, size)).",
         )
     if not embedding.space:
@@ -213,7 +212,7 @@ def _check_embedding(embedding: object) -> None:
         )
     if not 0 < embedding.dimension <= EMBEDDING_DIMENSION_MAX:
         raise InvalidInput(
-            f"An embedding of {embedding.dimension:,} dimensions; "
+            f"An embedding has {embedding.dimension:,} dimensions; "
             f"1 to {EMBEDDING_DIMENSION_MAX:,} can be stored",
             remedy="Reduce the dimension of the vector.",
         )
@@ -230,7 +229,7 @@ def _check_embedding(embedding: object) -> None:
 def _check_tokens(embedding: Embedding) -> None:
     if embedding.dtype != "i1" or embedding.dimension > TOKEN_DIMENSION_MAX:
         raise InvalidInput(
-            f"Token vectors of {embedding.dimension:,} dimensions ({embedding.dtype}); "
+            f"Token vectors have {embedding.dimension:,} dimensions ({embedding.dtype}); "
             f"1 to {TOKEN_DIMENSION_MAX:,} (i1) can be stored",
             remedy="Store them as i1, and reduce their dimension.",
         )
@@ -243,11 +242,12 @@ def _check_tokens(embedding: Embedding) -> None:
 
 
 def vector_count(embedding: Embedding) -> int:
-    """Return how many vectors an embedding is; 0 for one of a size, type or dimension that is none.
+    """Return the number of vectors in an embedding; 0 for an invalid size, type or dimension.
 
-    It is 1, but in a space of token vectors.
+    Outside spaces of token vectors the number is 1.
     """
-    dimension, size = embedding.dimension, embedding.data.size
+    dimension = embedding.dimension
+    size = embedding.data.size
     if is_token_space(embedding.space):
         if embedding.dtype != "i1" or not 0 < dimension <= TOKEN_DIMENSION_MAX:
             return 0
@@ -258,20 +258,21 @@ def vector_count(embedding: Embedding) -> int:
 
 
 def check_attachments(draft: Draft) -> None:
-    """Check that what the body names by hash is what comes with it, no more and no less."""
-    given, body = draft.attachments, draft.body
-    if not given and (
+    """Check that the attachments equal the set that the body names by hash."""
+    attachments = draft.attachments
+    body = draft.body
+    if not attachments and (
         isinstance(body, AssertFact)
         or (isinstance(body, PutFrame) and body.blob is None and not body.embeddings)
         or _is_flat(type(body))
     ):
         return
-    if len(given) > EVENT_ATTACHMENTS_MAX:
+    if len(attachments) > EVENT_ATTACHMENTS_MAX:
         raise InvalidInput(
-            f"An event with {len(given)} attachments; the limit is {EVENT_ATTACHMENTS_MAX}",
+            f"An event has {len(attachments)} attachments; the limit is {EVENT_ATTACHMENTS_MAX}",
             remedy="Split it into several events.",
         )
-    for data in given:
+    for data in attachments:
         if not isinstance(data, bytes):
             raise InvalidInput(
                 f"An attachment must be bytes, not {type(data).__name__}", remedy="Pass bytes."
@@ -283,49 +284,49 @@ def check_attachments(draft: Draft) -> None:
             )
     if isinstance(body, UnknownBody):
         return
-    there = {(hash_bytes(data), len(data)): data for data in given}
+    by_hash = {(hash_bytes(data), len(data)): data for data in attachments}
     embeddings = _embeddings_of(body)
-    named = {(one.hash, one.size) for one in _attachments_in(_naming(body, embeddings))}
-    if missing := len(named - there.keys()):
+    named = {(item.hash, item.size) for item in _attachments_in(_naming(body, embeddings))}
+    if missing := len(named - by_hash.keys()):
         raise InvalidInput(
-            f"{missing} of the {len(named)} attachments that the body names by hash and size "
-            f"did not come with it",
+            f"The draft lacks {missing} of the {len(named)} attachments that the body names by "
+            f"hash and size",
             remedy="Pass their bytes in Draft(attachments=…).",
         )
-    if unnamed := len(there.keys() - named):
+    if unnamed := len(by_hash.keys() - named):
         raise InvalidInput(
-            f"{unnamed} of the {len(there)} attachments are named by nothing in the body",
+            f"The body does not name {unnamed} of the draft's {len(by_hash)} attachments",
             remedy="Put Attachment(BLAKE3-256 of the bytes, their size) into the body.",
         )
     for value in embeddings:
         if value.dtype == "f4":
-            numbers = np.frombuffer(there[value.data.hash, value.data.size], "<f4")
+            numbers = np.frombuffer(by_hash[value.data.hash, value.data.size], "<f4")
             if not np.isfinite(numbers).all():
                 raise InvalidInput(
                     "An embedding has a number that is not finite",
-                    remedy="Give what its embedder returned, without NaN and infinity.",
+                    remedy="Pass the embedder's vectors without NaN and infinity.",
                 )
 
 
 def _embeddings_of(body: EventBody) -> Sequence[Embedding]:
-    """Return what a body has of vectors."""
+    """Return the embeddings of a body."""
     if isinstance(body, PutFrame | PutEmbedding):
-        # What is none is told when it is encoded.
+        # The encoder rejects values of another type.
         return [value for value in body.embeddings if isinstance(value, Embedding)]
     values = (getattr(body, name) for name in body.__struct_fields__)
     return [value for value in values if isinstance(value, Embedding)]
 
 
 def _naming(body: EventBody, embeddings: Sequence[Embedding]) -> list[object]:
-    """Return what of a body can name attachments; of a frame it is known."""
+    """Return the values of a body that can name attachments."""
     if isinstance(body, PutFrame | PutEmbedding):
         blob = body.blob if isinstance(body, PutFrame) else None
-        return [blob, *(one.data for one in embeddings)]
+        return [blob, *(embedding.data for embedding in embeddings)]
     return [getattr(body, name) for name in body.__struct_fields__]
 
 
 def _attachments_in(value: object) -> Iterator[Attachment]:
-    """Yield what a body names by hash, wherever in it."""
+    """Yield the attachments that a value names, at any depth."""
     if isinstance(value, Attachment):
         if not isinstance(value.hash, bytes) or not isinstance(value.size, int):
             raise InvalidInput(
@@ -345,7 +346,7 @@ def _attachments_in(value: object) -> Iterator[Attachment]:
 
 
 def check_envelope(draft: Draft) -> None:
-    """Check what stands around the body: scope, actor, correlation id, causation."""
+    """Check the fields around the body: scope, actor, correlation id, causation."""
     if draft.scope is not DEFAULT_SCOPE:
         check_scope(draft.scope)
     if draft.actor is not None:
@@ -356,13 +357,13 @@ def check_envelope(draft: Draft) -> None:
         check_integer(draft.causation, "the causation", -BATCH_EVENTS_MAX)
         if draft.causation == 0:
             raise InvalidInput(
-                "The causation is 0; the first event is 1, or -1 in its own batch",
+                "The causation is 0; the first event is 1, or -1 in the same batch",
                 remedy="Pass the seq of an event, −k for the k-th of the batch, or None.",
             )
 
 
 def check_integer(value: object, name: str, lowest: int) -> None:
-    """Refuse what is no whole number from ``lowest`` on: `InvalidInput` with its name."""
+    """Refuse a value unless it is an integer from ``lowest`` on: `InvalidInput`."""
     if not isinstance(value, int) or isinstance(value, bool):
         raise InvalidInput(
             f"{name} must be a number, not {type(value).__name__}", remedy="Pass a whole number."
@@ -379,26 +380,26 @@ def _check_within(value: int | None, name: str, lowest: int, highest: int = _INT
 
 
 def check_pairs(pairs: object) -> None:
-    """Refuse what is no tuple of pairs: `InvalidInput`."""
-    given = pairs
+    """Refuse a value that is not a tuple of pairs: `InvalidInput`."""
+    untyped = pairs
     if not isinstance(pairs, tuple) or not all(
         isinstance(pair, tuple) and len(cast("tuple[object, ...]", pair)) == 2
         for pair in cast("tuple[object, ...]", pairs)
     ):
         raise InvalidInput(
-            f"The scope {shown(given)} is no tuple of pairs",
+            f"The scope must be a tuple of pairs, not {shown(untyped)}",
             remedy="Write (('tenant', 'name'), …).",
         )
 
 
 def check_scope(scope: Scope) -> None:
-    """Refuse a scope that cannot be stored: `InvalidInput` with what is wrong."""
+    """Refuse a scope that cannot be stored: `InvalidInput` with the fault."""
     check_pairs(scope)
     if not scope or scope[0][0] != "tenant":
         raise InvalidInput("A scope must start with 'tenant'", remedy="Put ('tenant', name) first.")
     if len(scope) > SCOPE_NAMES_MAX:
         raise InvalidInput(
-            f"A scope of {len(scope)} names; the limit is {SCOPE_NAMES_MAX}",
+            f"A scope has {len(scope)} names; the limit is {SCOPE_NAMES_MAX}",
             remedy="Leave names out, or store them as metadata.",
         )
     names = [name for name, _ in scope]
@@ -416,7 +417,7 @@ def check_scope(scope: Scope) -> None:
 
 
 def check_string(value: object, name: str, limit: int) -> None:
-    """Refuse what is no string of at most ``limit`` bytes: `InvalidInput` with its name."""
+    """Refuse a value unless it is a string of at most ``limit`` bytes: `InvalidInput`."""
     if not isinstance(value, str):
         raise InvalidInput(
             f"{name} must be a string, not {type(value).__name__}", remedy="Pass a str."
@@ -435,7 +436,7 @@ def check_string(value: object, name: str, limit: int) -> None:
 
 
 def check_long_strings(value: object) -> None:
-    """Refuse a string over the limit, wherever in a value."""
+    """Refuse a string over the limit, at any depth of a value."""
     if isinstance(value, str):
         if len(value) > STRING_SIZE_MAX or len(value.encode()) > STRING_SIZE_MAX:
             raise InvalidInput(

@@ -1,7 +1,7 @@
-"""The environment object: storage, clock and randomness, the only doors to the outside.
+"""The environment object: storage, clock and randomness, the only access to the outside.
 
-Everything that a store does to or learns from the world passes through one `Environment`, so a
-simulator can stand in for all of it, and a run with the same environment is the same run.
+Every effect of a store on the world, and every input from it, passes through one `Environment`. So
+a simulator can replace all of it, and a run with the same environment is the same run.
 """
 
 import os
@@ -17,7 +17,7 @@ from .storage import OsStorage, Storage
 
 
 class Clock(Protocol):
-    """Wall time for what is recorded, monotonic time for waiting."""
+    """Wall time for records, monotonic time for waits."""
 
     def now_us(self) -> int:
         """Return microseconds since 1970 UTC."""
@@ -27,7 +27,13 @@ class Clock(Protocol):
         """Return seconds that never go back."""
         ...
 
-    def sleep(self, seconds: float) -> None: ...
+    def sleep(self, seconds: float) -> None:
+        """Wait.
+
+        Args:
+            seconds: duration of the wait.
+        """
+        ...
 
 
 class SystemClock:
@@ -46,19 +52,22 @@ class SystemClock:
 _DRAWN_SIZE = 16
 _DRAWN_COUNT = 64
 _drawn: list[bytes] = []
-# A child must never use what its parent will use too.
+# A child must never use random bytes that its parent will use too.
 os.register_at_fork(after_in_child=_drawn.clear)
 
 
 def system_random_bytes(size: int) -> bytes:
-    """Return random bytes of the system; those of a salt's size (16) are drawn for 64 at a time.
+    """Return the system's random bytes; salts (16 bytes) are drawn 64 at a time.
 
-    Else each append would make a system call for its salt.
+    Otherwise each append would make a system call for its salt.
+
+    Args:
+        size: number of bytes.
     """
     if size != _DRAWN_SIZE:
         return os.urandom(size)
     try:
-        # One step, so that two threads never get the same.
+        # One step, so that two threads never get the same bytes.
         return _drawn.pop()
     except IndexError:
         data = os.urandom(_DRAWN_SIZE * _DRAWN_COUNT)
@@ -68,7 +77,11 @@ def system_random_bytes(size: int) -> bytes:
 
 @dataclass(frozen=True, slots=True)
 class Environment:
-    """Where a store's side effects go; the default is the machine itself."""
+    """The target of a store's side effects; the default is the machine.
+
+    ``storage`` holds the files, ``clock`` gives the time, ``random_bytes`` returns a number of
+    random bytes.
+    """
 
     storage: Storage = field(default_factory=OsStorage)
     clock: Clock = field(default_factory=SystemClock)
@@ -78,7 +91,7 @@ class Environment:
         """Return the clock's time, in microseconds since 1970 UTC.
 
         Raises:
-            InvalidInput: the clock gives no whole number, or none of the years 1 to 9999.
+            InvalidInput: the clock returns no integer, or a time outside the years 1 to 9999.
         """
         now = self.clock.now_us()
         if type(now) is not int or not TIME_MIN <= now <= TIME_MAX:
@@ -91,5 +104,5 @@ class Environment:
 
     @classmethod
     def in_memory(cls) -> "Environment":
-        """Return an environment whose files live in memory; clock and randomness stay real."""
+        """Return an environment with files in memory and the machine's clock and randomness."""
         return cls(storage=MemoryStorage())

@@ -1,7 +1,7 @@
-"""Erasures: what a file says of the newest one, and how that is found again.
+"""Erasures: the newest erasure that a file reflects, and the search for it.
 
-Owns the search for the newest `erase` event where the TOC is lost. Nothing in this version writes
-such an event; a file that reflects one is read, and what was computed before it is dropped.
+Owns the search for the newest `erase` event after the loss of the TOC. This version writes no such
+event; it reads a file that reflects one, and drops state that was computed before it.
 """
 
 from collections.abc import Sequence
@@ -17,15 +17,15 @@ ERASE: Final = "erase"
 
 
 def newest_erasure(log_file: LogFile, segments: Sequence[Ref]) -> int:
-    """Return the seq of the newest `erase` event in segments, which are in seq order; 0 for none.
+    """Return the seq of the newest `erase` event in segments, which are in seq order; or 0.
 
-    Cost: a read of each segment's index. Damaged segments are passed over.
+    Cost: a read of each segment's index. Damaged segments are skipped.
     """
     for ref in reversed(segments):
         with suppress(Corrupt):
-            found = _newest_in(log_file, ref)
-            if found:
-                return found
+            seq = _newest_in(log_file, ref)
+            if seq:
+                return seq
     return 0
 
 
@@ -33,9 +33,11 @@ def _newest_in(log_file: LogFile, ref: Ref) -> int:
     segment = log_file.segment(ref.offset, ref.length)
     for number in reversed(range(len(segment.index.batches))):
         row = segment.index.batches[number]
-        source, first = segment, segment.own_first(number)
+        source = segment
+        first = segment.own_first(number)
         if row.spill is not None:
-            source, first = log_file.segment(row.spill.offset, row.spill.length), 0
+            source = log_file.segment(row.spill.offset, row.spill.length)
+            first = 0
         types = source.types(first, first + row.count)
         if ERASE in types:
             place = row.count - 1 - types[::-1].index(ERASE)

@@ -1,12 +1,12 @@
 """The error tree: every exception that Cerata raises on purpose.
 
-Classes are kinds that a caller acts on, and each is also the built-in that it specialises::
+Classes are kinds that a caller acts on; each is also the built-in that it specialises::
 
     CerataError(Exception)
     ├── Corrupt(ValueError)              damage inside acknowledged data; carries its place
-    │   └── Diverged                     the file contradicts a head that was kept elsewhere
+    │   └── Diverged                     the file contradicts a head stored elsewhere
     ├── Locked(TimeoutError)             another process or thread holds the file
-    ├── Conflict(ValueError)             the log moved on, or the thing is already closed
+    ├── Conflict(ValueError)             the log moved on, or the target is already closed
     │   └── IdempotencyConflict          the same key came with other arguments
     ├── NotFound(LookupError)            no such file, event, frame or name
     ├── InvalidInput(ValueError)         a value that cannot be stored; nothing was written
@@ -14,15 +14,15 @@ Classes are kinds that a caller acts on, and each is also the built-in that it s
     ├── ReadOnly(PermissionError)        a write on a handle or view that only reads
     ├── Closed(ValueError)               the handle was closed, poisoned, or inherited by fork
     ├── Unsupported(NotImplementedError) a newer format, or a part that is not installed
-    ├── HistoryPruned(LookupError)       the asked-for state was retired on purpose
-    ├── ProjectionFailed(RuntimeError)   the code of a user's own projection raised
-    ├── ExtractorFailed(RuntimeError)    an extractor raised, or gave what is no fact
-    ├── EmbedderFailed(RuntimeError)     an embedder raised, or gave what are no vectors
+    ├── HistoryPruned(LookupError)       the requested state was retired on purpose
+    ├── ProjectionFailed(RuntimeError)   the code of a user's projection raised
+    ├── ExtractorFailed(RuntimeError)    an extractor raised, or returned an invalid fact
+    ├── EmbedderFailed(RuntimeError)     an embedder raised, or returned invalid vectors
     ├── StorageFailed(OSError)           the disk refused; nothing of this call was acknowledged
     └── OutcomeUnknown(OSError)          the disk failed late: the batch may or may not survive
 
-A message says what is wrong, where, and what to do. ``exit_code`` is what the command line
-returns for the class; docs/errors.md lists them.
+A message gives the fault, its place and a remedy. ``exit_code`` is the exit code of the command
+line for the class; docs/errors.md lists them.
 """
 
 from typing import ClassVar, Literal
@@ -31,12 +31,12 @@ from typing import ClassVar, Literal
 class CerataError(Exception):
     """Root of every error that Cerata raises on purpose.
 
-    ``what`` is the fault, ``where`` its place, ``remedy`` what the caller can do about it.
+    ``what`` is the fault, ``where`` its place, ``remedy`` the caller's next step.
     """
 
     exit_code: ClassVar[int] = 1
     usual_remedy: ClassVar[str | None] = None
-    """What to do about an error of the class that names no remedy of its own."""
+    """The remedy of an error of the class that is raised without a remedy."""
 
     def __init__(self, what: str, *, where: str | None = None, remedy: str | None = None) -> None:
         remedy = remedy or self.usual_remedy
@@ -62,7 +62,7 @@ class CerataError(Exception):
 
 
 def shown(value: object) -> str:
-    """Return a value as an error names it: one that is nested too deeply to be printed, by type."""
+    """Return a value's text for an error message, or only its type if too deeply nested."""
     try:
         return repr(value)
     except RecursionError:
@@ -79,7 +79,7 @@ def _rebuild(
 class Corrupt(CerataError, ValueError):
     """Acknowledged data is damaged.
 
-    ``offset`` is the file offset of the damaged structure, or None where only a seq is known.
+    ``offset`` is the file offset of the damaged structure, or None if only a seq is known.
     """
 
     exit_code = 3
@@ -100,11 +100,11 @@ class Corrupt(CerataError, ValueError):
 
 
 class Diverged(Corrupt):
-    """The file contradicts a head that was kept elsewhere.
+    """The file contradicts a head that was stored elsewhere.
 
-    ``kind`` is "rollback" if the file ends before the head, "fork" if its events up to the head
-    are other ones, "foreign" if it is of another log. ``remembered`` and ``found`` are the texts of
-    both heads, that of the file at the same event, or where it ends.
+    ``kind`` is "rollback" if the file ends before the head, "fork" if its events up to the head are
+    different, "foreign" if it is of another log. ``remembered`` and ``found`` are the texts of both
+    heads; ``found`` is the file's head at the same event, or at its end.
     """
 
     def __init__(
@@ -131,7 +131,7 @@ class Locked(CerataError, TimeoutError):
 
 
 class Conflict(CerataError, ValueError):
-    """The log is not where the caller expected it, or the target is already closed."""
+    """The log is not at the expected head, or the target is already closed."""
 
     exit_code = 5
 
@@ -157,7 +157,7 @@ class QuerySyntaxError(InvalidInput):
 
 
 class ReadOnly(CerataError, PermissionError):
-    """A write was asked of a handle or view that only reads."""
+    """A write was requested of a handle or view that only reads."""
 
     exit_code = 7
 
@@ -175,13 +175,13 @@ class Unsupported(CerataError, NotImplementedError):
 
 
 class HistoryPruned(CerataError, LookupError):
-    """The asked-for state was retired on purpose and cannot be rebuilt."""
+    """The requested state was retired on purpose and cannot be rebuilt."""
 
     exit_code = 10
 
 
 class ProjectionFailed(CerataError, RuntimeError):
-    """The code of a user's own projection raised; the store and its other reads go on.
+    """The code of a user's projection raised; the store and its other reads continue to work.
 
     ``projection`` is its name, ``seq`` the event that it could not fold.
     """
@@ -203,9 +203,9 @@ class ProjectionFailed(CerataError, RuntimeError):
 
 
 class ExtractorFailed(CerataError, RuntimeError):
-    """An extractor of facts raised, or gave what is no fact; of its frame nothing was written.
+    """An extractor raised, or returned an invalid fact; nothing of its frame was written.
 
-    ``extractor`` is its name, ``frame`` what it was given.
+    ``extractor`` is its name, ``frame`` the id of the frame.
     """
 
     exit_code = 14
@@ -225,7 +225,7 @@ class ExtractorFailed(CerataError, RuntimeError):
 
 
 class EmbedderFailed(CerataError, RuntimeError):
-    """An embedder raised, or gave what are no vectors; of the call nothing more was written.
+    """An embedder raised, or returned invalid vectors; the call wrote nothing more.
 
     ``embedder`` is the name of its space.
     """
@@ -251,7 +251,7 @@ class StorageFailed(CerataError, OSError):
 
 
 class OutcomeUnknown(CerataError, OSError):
-    """The disk failed when the batch was written already: it may or may not survive.
+    """The disk failed after the batch was written: it may or may not survive.
 
     The handle is poisoned. Reopen the file and look for the batch before writing it again.
     """

@@ -1,8 +1,8 @@
-"""Events: what can be said in the log, and the envelope around it.
+"""Events: the typed bodies of the log, and the envelope around them.
 
-Owns the typed bodies (one frozen Struct per kind of event), the registry from wire names to them,
-`Draft` (an event about to be appended) and `Event` (one read back). Leaves out bytes: `codec`
-turns these into deterministic MessagePack and back.
+Owns the bodies (a frozen Struct per kind of event), the registry from wire names to them, `Draft`
+(an event about to be appended) and `Event` (an event read back). Leaves out bytes: `codec` converts
+these to deterministic MessagePack and back.
 
 A new kind of event is a subclass of `EventBody` with a wire name::
 
@@ -11,7 +11,7 @@ A new kind of event is a subclass of `EventBody` with a wire name::
         cents: int
 
 Unknown kinds are carried unchanged and read back as `UnknownBody`. When a body's fields change, its
-version goes up, and an `upcaster` lifts what is stored in the old one as it is read::
+version is raised, and an `upcaster` lifts stored bodies of the old version when they are read::
 
     @event("spending", version=2)
     class Spending(EventBody, frozen=True):
@@ -36,17 +36,17 @@ from .integrity import commitment_of, hash_bytes, leaf_of
 JsonValue: TypeAlias = (
     "None | bool | int | float | str | Sequence[JsonValue] | Mapping[str, JsonValue]"
 )
-"""What metadata may hold: JSON's values; maps are stored with their names in order."""
+"""The values that metadata may hold: JSON's. Maps are stored with sorted names."""
 
 ScopeValue: TypeAlias = str | int | bool
 Scope: TypeAlias = tuple[tuple[str, ScopeValue], ...]
-"""An open, ordered map of names to values; ``tenant`` comes first and is never absent."""
+"""An open, ordered map of names to values; ``tenant`` comes first and is always present."""
 
 DEFAULT_SCOPE: Scope = (("tenant", "default"),)
 
 
 class Attachment(msgspec.Struct, frozen=True, gc=False, array_like=True):
-    """Large bytes that stand beside a payload and enter it by hash.
+    """Large bytes beside a payload, which holds their hash.
 
     ``hash`` is BLAKE3-256 of the bytes, ``size`` their count.
     """
@@ -56,18 +56,18 @@ class Attachment(msgspec.Struct, frozen=True, gc=False, array_like=True):
 
 
 TOKENS_SUFFIX: Final = "/maxsim/i1"
-"""How the name of a space of token vectors ends, and of no other. On disk: never change it."""
+"""The suffix that marks a space of token vectors. On disk: never change it."""
 
 
 def is_token_space(space: str) -> bool:
-    """Tell whether an embedding in a space is a matrix: a vector for each token of a text."""
+    """Return whether an embedding in a space is a matrix: a vector for each token of a text."""
     return space.endswith(TOKENS_SUFFIX)
 
 
 class Embedding(msgspec.Struct, frozen=True, gc=False, array_like=True):
     """A vector in a space: ``dtype`` is ``f4`` or ``i1``, little-endian, ``dimension`` values.
 
-    In a space of token vectors it is as many of them, end to end, as its bytes hold.
+    In a space of token vectors the data is a sequence of such vectors, end to end.
     """
 
     space: str
@@ -79,9 +79,9 @@ class Embedding(msgspec.Struct, frozen=True, gc=False, array_like=True):
 class EventBody(msgspec.Struct, frozen=True, gc=False, kw_only=True, omit_defaults=True):
     """Base of every typed event body; `event` gives a subclass its wire name.
 
-    ``references`` lists the fields that hold the seq of another event, or a tuple of such or of
-    `Evidence`, with the wire name of the kind it must have. A negative reference −k means the k-th
-    event of the same batch.
+    ``references`` maps each field that holds a reference to the wire name of the kind that the
+    reference must have. Such a field holds the seq of another event, a tuple of seqs, or a tuple of
+    `Evidence`. A negative reference −k means the k-th event of the same batch.
     """
 
     wire_name: ClassVar[str] = ""
@@ -99,14 +99,19 @@ def event(
 ) -> Callable[[BodyType], BodyType]:
     """Register the decorated `EventBody` under a wire name.
 
+    Args:
+        name: the wire name of the kind.
+        version: the version of the body's fields, from 1.
+        references: the kind of event that each reference field must name, by field.
+
     Raises:
         TypeError: another class already has the name.
     """
 
     def register(body: BodyType) -> BodyType:
-        known = _REGISTRY.get(name)
-        if known is not None and known.__qualname__ != body.__qualname__:
-            raise TypeError(f"the event name {name!r} is taken by {known.__qualname__}")
+        earlier = _REGISTRY.get(name)
+        if earlier is not None and earlier.__qualname__ != body.__qualname__:
+            raise TypeError(f"the event name {name!r} is taken by {earlier.__qualname__}")
         body.wire_name = name
         body.wire_version = version
         body.references = dict(references or {})
@@ -117,7 +122,7 @@ def event(
 
 
 Fields: TypeAlias = dict[str, Any]
-"""A body's fields by name, as they are stored."""
+"""A body's fields by name, as stored."""
 
 Upcast: TypeAlias = Callable[[Fields], Fields]
 UpcastType = TypeVar("UpcastType", bound=Upcast)
@@ -126,20 +131,25 @@ _UPCASTERS: dict[tuple[str, int], Upcast] = {}
 
 
 def upcaster(name: str, version: int) -> Callable[[UpcastType], UpcastType]:
-    """Register the decorated function: it lifts a body of ``version`` to the next one.
+    """Register the decorated function: it lifts a body of ``version`` to the next version.
 
-    It is given the fields as they are stored and returns those of the next version; it must be
-    pure, since what it returns is folded. Stored bytes never change. A version without one is
-    read as it is. Who changes one raises the versions of the projections that it feeds.
+    The function gets the stored fields and returns those of the next version. It must be pure,
+    since its result is folded. Stored bytes never change. A version without an upcaster is read
+    unchanged. After changing an upcaster, raise the versions of the projections that read the
+    event.
+
+    Args:
+        name: the wire name of the kind.
+        version: the version that the function lifts.
 
     Raises:
         TypeError: another function already lifts this version.
     """
 
     def register(lift_fields: UpcastType) -> UpcastType:
-        known = _UPCASTERS.get((name, version))
-        if known is not None and known.__qualname__ != lift_fields.__qualname__:
-            raise TypeError(f"version {version} of {name!r} is lifted by {known.__qualname__}")
+        earlier = _UPCASTERS.get((name, version))
+        if earlier is not None and earlier.__qualname__ != lift_fields.__qualname__:
+            raise TypeError(f"version {version} of {name!r} is lifted by {earlier.__qualname__}")
         _UPCASTERS[name, version] = lift_fields
         return lift_fields
 
@@ -147,7 +157,7 @@ def upcaster(name: str, version: int) -> Callable[[UpcastType], UpcastType]:
 
 
 def _lifted(header: "EventHeader", data: bytes, version: int) -> bytes:
-    """Return a stored body as one of ``version``.
+    """Return a stored body lifted to ``version``.
 
     Raises:
         Unsupported: an upcaster raised.
@@ -169,13 +179,13 @@ def _lifted(header: "EventHeader", data: bytes, version: int) -> bytes:
             raise Unsupported(
                 f"Event {header.seq:,} ({header.type}) cannot be lifted from version {step}: "
                 f"{type(error).__name__}: {error}",
-                remedy="Mend the upcaster; it must take every body of its version.",
+                remedy="Fix the upcaster; it must accept every body of its version.",
             ) from error
     return msgspec.msgpack.encode(fields)
 
 
 class UnknownBody(EventBody, frozen=True, kw_only=True):
-    """The body of a kind of event that this process does not know, carried unchanged."""
+    """The body of an event whose kind this process does not know, carried unchanged."""
 
     kind: str
     kind_version: int
@@ -195,11 +205,11 @@ def is_known(kind: str, version: int) -> bool:
 
 @event("putFrame", references={"parent": "putFrame"})
 class PutFrame(EventBody, frozen=True, kw_only=True):
-    """A frame comes into being; its id is the seq of this event.
+    """A new frame; its id is the seq of this event.
 
-    Exactly one of ``text`` and ``blob`` is the content; a document that was split has an empty
-    text and ``chunk_count`` chunks, whose texts in order are its own. ``content_hash`` is 16
-    bytes of BLAKE3 over the whole content. Times are microseconds since 1970 UTC.
+    Exactly one of ``text`` and ``blob`` is the content. A document that was split has an empty text
+    and ``chunk_count`` chunks, whose texts in order are its content. ``content_hash`` is 16 bytes
+    of BLAKE3 over the whole content. Times are microseconds since 1970 UTC.
     """
 
     text: str | None = None
@@ -224,9 +234,9 @@ class PutFrame(EventBody, frozen=True, kw_only=True):
 
     @property
     def embeddings(self) -> tuple[Embedding, ...]:
-        """What there is of a vector, and of a vector for each token."""
-        both = self.embedding, self.token_embedding
-        return tuple(one for one in both if one is not None)
+        """The frame's vector and its token vectors, as far as present."""
+        fields = self.embedding, self.token_embedding
+        return tuple(embedding for embedding in fields if embedding is not None)
 
 
 @event("deleteFrame", references={"frame": "putFrame"})
@@ -238,7 +248,7 @@ class DeleteFrame(EventBody, frozen=True, kw_only=True):
 
 @event("supersedeFrame", references={"old": "putFrame", "new": "putFrame"})
 class SupersedeFrame(EventBody, frozen=True, kw_only=True):
-    """``new`` takes the place of ``old``; the old one stays readable in the past."""
+    """``new`` replaces ``old``, which stays readable in the past."""
 
     old: int
     new: int
@@ -246,30 +256,30 @@ class SupersedeFrame(EventBody, frozen=True, kw_only=True):
 
 @event("putEmbedding", references={"frame": "putFrame"})
 class PutEmbedding(EventBody, frozen=True, kw_only=True):
-    """A vector for a frame that is already there, as re-embedding makes them, or its tokens'."""
+    """A vector, or token vectors, for an existing frame, for example after re-embedding."""
 
     frame: int
     embedding: Embedding
 
     @property
     def embeddings(self) -> tuple[Embedding, ...]:
-        """As of a `PutFrame`: what it has of them."""
+        """The embedding, in a tuple as in `PutFrame.embeddings`."""
         return (self.embedding,)
 
 
 @event("putTag")
 class PutTag(EventBody, frozen=True, kw_only=True):
-    """A name for the end of a batch; a name starts with a letter and is never used again."""
+    """A name for the end of a batch; a name starts with a letter and is never reused."""
 
     tag: str
     at: int
 
 
 class Evidence(msgspec.Struct, frozen=True, gc=False, array_like=True):
-    """Where a fact is said: a frame, and of its text the UTF-8 bytes [start, end).
+    """The source of a fact: a frame, and the range [start, end) of its text in UTF-8 bytes.
 
-    ``quote`` is 16 bytes of BLAKE3 over these bytes, keyed by the salt of the frame's event: they
-    show whether the text there is the text that was read, until the frame is erased.
+    ``quote`` is 16 bytes of BLAKE3 over this range, keyed by the salt of the frame's event: it
+    shows whether the text has changed since it was read, until the frame is erased.
     """
 
     frame: int
@@ -280,11 +290,11 @@ class Evidence(msgspec.Struct, frozen=True, gc=False, array_like=True):
 
 @event("assertFact", references={"evidence": "putFrame"})
 class AssertFact(EventBody, frozen=True, kw_only=True):
-    """A fact is held true for [valid_from, valid_to), from when it is recorded.
+    """A fact is held true for [valid_from, valid_to), from the time it is recorded.
 
     The object is one typed value: ``object_kind`` is its type's name, ``object`` the value. Without
-    ``valid_from`` it is true from when it is recorded, without ``valid_to`` until further notice.
-    ``assumptions`` name what a model took for granted.
+    ``valid_from`` the fact is true from the time it is recorded, without ``valid_to`` until further
+    notice. ``assumptions`` name the premises that a model took for granted.
     """
 
     subject: str
@@ -308,7 +318,7 @@ class RetractFact(EventBody, frozen=True, kw_only=True):
 
 @event("putPredicate")
 class PutPredicate(EventBody, frozen=True, kw_only=True):
-    """Whether a predicate has one value at a time, from here on."""
+    """From here on a predicate has one value at a time, or any number."""
 
     predicate: str
     functional: bool
@@ -316,7 +326,7 @@ class PutPredicate(EventBody, frozen=True, kw_only=True):
 
 @event("putEntity")
 class PutEntity(EventBody, frozen=True, kw_only=True):
-    """An entity has this kind, and these names besides those that it has already."""
+    """An entity has this kind, and these names in addition to its earlier names."""
 
     entity: str
     kind: str | None = None
@@ -325,7 +335,7 @@ class PutEntity(EventBody, frozen=True, kw_only=True):
 
 @event("mergeEntities")
 class MergeEntities(EventBody, frozen=True, kw_only=True):
-    """``entity`` is the same as ``into``, under whose name both are read from here on."""
+    """``entity`` is the same as ``into``; from here on both are read under the name of ``into``."""
 
     entity: str
     into: str
@@ -333,14 +343,14 @@ class MergeEntities(EventBody, frozen=True, kw_only=True):
 
 @event("unmergeEntities", references={"merge": "mergeEntities"})
 class UnmergeEntities(EventBody, frozen=True, kw_only=True):
-    """A merge does not hold from here on."""
+    """A merge ends here."""
 
     merge: int
 
 
 @event("splitEntity", references={"facts": "assertFact"})
 class SplitEntity(EventBody, frozen=True, kw_only=True):
-    """Where these facts name ``entity`` they mean ``into``, from here on."""
+    """From here on ``entity`` means ``into`` in these facts."""
 
     entity: str
     into: str
@@ -349,16 +359,16 @@ class SplitEntity(EventBody, frozen=True, kw_only=True):
 
 @event("unsplitEntity", references={"split": "splitEntity"})
 class UnsplitEntity(EventBody, frozen=True, kw_only=True):
-    """A split does not hold from here on."""
+    """A split ends here."""
 
     split: int
 
 
 @event("extractFacts", references={"frame": "putFrame"})
 class ExtractFacts(EventBody, frozen=True, kw_only=True):
-    """An extractor was run on a frame's text, and found so many facts: the events it is cause of.
+    """An extractor was run on a frame's text and found ``count`` facts, whose cause is this event.
 
-    What it found is recorded, so nobody ever runs it again to read them.
+    The facts are recorded, so reading them never runs the extractor again.
     """
 
     frame: int
@@ -369,7 +379,7 @@ class ExtractFacts(EventBody, frozen=True, kw_only=True):
 
 @event("linkFacts", references={"fact": "assertFact", "target": "assertFact", "frame": "putFrame"})
 class LinkFacts(EventBody, frozen=True, kw_only=True):
-    """A fact stands in a relation to another fact, ``target``, or to a frame: one of the two.
+    """A relation of a fact to another fact, ``target``, or to a ``frame``: exactly one of the two.
 
     ``kind`` is assumes, contradicts, depends_on, derived_from, generated_from, invalidates,
     supersedes, supports or validated_by.
@@ -383,7 +393,7 @@ class LinkFacts(EventBody, frozen=True, kw_only=True):
 
 @event("unlinkFacts", references={"link": "linkFacts"})
 class UnlinkFacts(EventBody, frozen=True, kw_only=True):
-    """A link does not hold from here on."""
+    """A link ends here."""
 
     link: int
 
@@ -398,17 +408,17 @@ class UnlinkFacts(EventBody, frozen=True, kw_only=True):
     },
 )
 class RecallContext(EventBody, frozen=True, kw_only=True):
-    """A context was shown to a model: what was asked as of which event, and what it had.
+    """A context was shown to a model: the question, its basis, and the content of the answer.
 
-    ``query`` is as asked; of the full language the tree, written out. ``tokenizer``, ``profile``
-    and ``profile_version`` say by what it was made; ``where``, the filter as JSON, ``form`` and the
-    two budgets how. ``frames`` and ``facts`` were shown; what was ``omitted`` was found and did not
-    fit. ``context`` is H of the salts of ``frames``, of those of ``facts``, and of the text in
-    UTF-8; it is 32 zero bytes if a salt was gone. ``policy``, ``policy_version``, ``order`` and
-    ``framing`` say how it was told; None where it was before there were policies. ``mode`` and
-    ``space`` are those of a search by vectors, and ``vector`` the question's: float32,
-    little-endian. ``tokens`` are its token vectors in ``tokens_space``, int8, by which with
-    ``rerank`` the best were put in order.
+    ``query`` is the question; in the full language, its tree in text form. ``tokenizer``,
+    ``profile`` and ``profile_version`` name the code that built the context; ``where`` (the filter
+    as JSON), ``form`` and the two budgets are its parameters. ``frames`` and ``facts`` were shown;
+    ``omitted`` matched and did not fit. ``context`` is H of the salts of ``frames``, of those of
+    ``facts``, and of the text in UTF-8; or 32 zero bytes if a salt was erased. ``policy``,
+    ``policy_version``, ``order`` and ``framing`` describe the layout; ``policy`` is None in events
+    older than policies. ``mode`` and ``space`` are those of a search by vectors, and ``vector`` is
+    the question's: float32, little-endian. ``tokens`` are the question's token vectors in
+    ``tokens_space``, int8; with ``rerank`` they ordered the best results.
     """
 
     query: str
@@ -440,18 +450,18 @@ class RecallContext(EventBody, frozen=True, kw_only=True):
 
 @event("access", references={"frames": "putFrame"})
 class AccessFrames(EventBody, frozen=True, kw_only=True):
-    """Frames were used: opened, cited, or whatever the caller counts as that."""
+    """Frames were used: opened, cited, or used in any way that the caller counts."""
 
     frames: tuple[int, ...]
 
 
 @event("importBatch", references={"after": "importBatch"})
 class ImportBatch(EventBody, frozen=True, kw_only=True):
-    """The events after this one in the batch were imported; it alone has their idempotency key.
+    """The events after this event in the batch were imported; it alone has their idempotency key.
 
-    ``dialect`` names what was imported, and ``count`` how many lines of it. The key is a hash of
-    these lines and of those of the importBatch ``after``. So this event is erased with any event
-    of its batch, and with that importBatch.
+    ``dialect`` names the format of the imported lines, and ``count`` their number. The key is a
+    hash of these lines and of those of the importBatch ``after``. So this event is erased with any
+    event of its batch, and with that importBatch.
     """
 
     dialect: str
@@ -461,17 +471,17 @@ class ImportBatch(EventBody, frozen=True, kw_only=True):
 
 @event("gap")
 class Gap(EventBody, frozen=True, kw_only=True):
-    """Stands for an event that was lost, so that later ids stay; ``repair`` writes it."""
+    """Replaces a lost event, so that later ids stay; ``repair`` writes it."""
 
     reason: str
 
 
 class Draft(msgspec.Struct, frozen=True, gc=False):
-    """An event about to be appended: a body and what its envelope adds.
+    """An event about to be appended: a body and the rest of its envelope.
 
-    ``causation`` is the seq of the event that led to this one, or −k within the batch.
+    ``causation`` is the seq of the event that led to this event, or −k within the batch.
     ``attachments`` are the bytes that the body's `Attachment` fields name by hash, in order.
-    ``salt`` is 16 random bytes; leave it None, and the store draws one.
+    ``salt`` is 16 random bytes; None lets the store draw them.
     """
 
     body: EventBody
@@ -484,10 +494,10 @@ class Draft(msgspec.Struct, frozen=True, gc=False):
 
 
 class EventHeader(msgspec.Struct, frozen=True, gc=False, array_like=True):
-    """What is never erased of an event: it is part of the leaf, and holds no personal data.
+    """The part of an event that is never erased: it enters the leaf, and holds no personal data.
 
     ``recorded`` is microseconds since 1970 UTC, equal within a batch, strictly increasing from
-    batch to batch; ``clock`` is the raw clock where it differed. ``index`` is from 0.
+    batch to batch; ``clock`` is the raw clock if it differed. ``index`` is from 0.
     """
 
     seq: int
@@ -514,7 +524,7 @@ StoredType = TypeVar("StoredType")
 
 
 class Payload(msgspec.Struct, Generic[StoredType], frozen=True, gc=False, array_like=True):
-    """What can be erased of an event; ``body`` is the body's own MessagePack, or what it says."""
+    """The part of an event that can be erased; ``body`` is MessagePack or the decoded body."""
 
     scope: Scope
     actor: str | None
@@ -525,7 +535,7 @@ class Payload(msgspec.Struct, Generic[StoredType], frozen=True, gc=False, array_
 
 
 class Erased(msgspec.Struct, frozen=True, gc=False):
-    """Stands where a payload was erased; ``commitment`` still binds what it was (32 bytes)."""
+    """Replaces an erased payload, which ``commitment`` (32 bytes) still binds."""
 
     commitment: bytes
 
@@ -536,7 +546,7 @@ ValueType = TypeVar("ValueType")
 class once(Generic[ValueType]):  # noqa: N801
     """`functools.cached_property` without the lock that Python 3.11 takes for each value.
 
-    Two threads may compute the same value at once; it is a pure function of the instance.
+    Two threads may compute the same value at once; the value is a pure function of the instance.
     """
 
     def __init__(self, compute: Callable[[Any], ValueType]) -> None:
@@ -548,20 +558,20 @@ class once(Generic[ValueType]):  # noqa: N801
 
     def __get__(self, instance: Any, owner: type | None = None) -> ValueType:
         value = self._compute(instance)
-        # From here on the instance's own value is found first.
+        # Later look-ups find the value in the instance first.
         instance.__dict__[self._name] = value
         return value
 
 
 Held: TypeAlias = Callable[[int], Sequence[bytes]]
-"""Returns the attachments of an event that have a size, in their order."""
+"""Returns the attachments of an event that have the given size, in order."""
 
 
 class Event(msgspec.Struct, frozen=True, dict=True):
-    """One event read back from the log.
+    """An event read back from the log.
 
-    Holds the header, and either (salt, payload bytes) or, after an erasure, the commitment alone.
-    Decoding waits until ``body`` or another part of the payload is asked for.
+    Holds the header, and either (salt, payload bytes) or, after an erasure, only the commitment.
+    The payload is decoded on the first access to ``body`` or another part of it.
     """
 
     header: EventHeader
@@ -573,23 +583,29 @@ class Event(msgspec.Struct, frozen=True, dict=True):
         return f"Event({self.header!r})"
 
     def __reduce__(self) -> tuple[object, ...]:
-        # The log stays with its process: a copy has the attachments that the body names.
-        held: Held | None = vars(self).get("held")
-        sizes = set[int]() if held is None else set(_attached_sizes(self.body))
-        attachments = tuple(data for size in sorted(sizes) for data in held(size)) if held else ()
+        # The log stays in its process: a copy holds the attachments that the body names.
+        of_size: Held | None = vars(self).get("held")
+        sizes = set[int]() if of_size is None else set(_attached_sizes(self.body))
+        attachments = (
+            tuple(data for size in sorted(sizes) for data in of_size(size)) if of_size else ()
+        )
         parts = (self.header, self.salt, self.payload_bytes, self.erased)
         return _copied_event, (parts, attachments)
 
     def attached(self, attachment: Attachment) -> bytes:
-        """Return the bytes that the body names, verified against their hash.
+        """Return the bytes of an attachment that the body names, verified against their hash.
 
-        Cost: a read, where the event is sealed.
+        Cost: a read, if the event is sealed.
+
+        Args:
+            attachment: a value of the body.
 
         Raises:
-            NotFound: the event has no such attachment. Corrupt: its bytes are damaged.
+            NotFound: the event has no such attachment.
+            Corrupt: its bytes are damaged.
         """
-        held: Held | None = vars(self).get("held")
-        candidates = () if held is None else held(attachment.size)
+        of_size: Held | None = vars(self).get("held")
+        candidates = () if of_size is None else of_size(attachment.size)
         return chosen(candidates, attachment, self.seq)
 
     @property
@@ -606,7 +622,7 @@ class Event(msgspec.Struct, frozen=True, dict=True):
 
     @once
     def commitment(self) -> bytes:
-        """H(salt ‖ payload), recomputed from the payload wherever it is still there."""
+        """H(salt ‖ payload), recomputed from the payload unless that was erased."""
         if self.salt is None or self.payload_bytes is None:
             return self.erased or b""
         return commitment_of(self.salt, self.payload_bytes)
@@ -618,7 +634,7 @@ class Event(msgspec.Struct, frozen=True, dict=True):
 
     @once
     def payload(self) -> Payload[msgspec.Raw] | None:
-        """The decoded envelope, or None where the payload was erased."""
+        """The decoded envelope, or None if the payload was erased."""
         if self.payload_bytes is None:
             return None
         try:
@@ -631,7 +647,7 @@ class Event(msgspec.Struct, frozen=True, dict=True):
 
     @once
     def scope(self) -> Scope | None:
-        """Where the event was written; None, which lies within no scope, if it was erased."""
+        """The event's scope; None, which lies within no scope, if the payload was erased."""
         payload = self.payload
         return None if payload is None else payload.scope
 
@@ -639,7 +655,7 @@ class Event(msgspec.Struct, frozen=True, dict=True):
     def body(self) -> "EventBody | Erased":
         """The typed body, with batch-local references lifted to seqs.
 
-        A kind or version that this process does not know comes back as `UnknownBody`.
+        The body of a kind or version that this process does not know is an `UnknownBody`.
         """
         header = self.header
         kind = _REGISTRY.get(header.type)
@@ -647,10 +663,10 @@ class Event(msgspec.Struct, frozen=True, dict=True):
             try:
                 whole = decoders(kind).payload.decode(self.payload_bytes)
             except UNDECODABLE:
-                # What is wrong with it is told below.
+                # The decoding below reports the fault.
                 pass
             else:
-                # Both in one pass: who asks for a body mostly asks for the scope too.
+                # Both in one pass: callers that read a body mostly read the scope too.
                 vars(self)["scope"] = whole.scope
                 return lifted_by(whole.body, header.first_seq - 1)
         payload = self.payload
@@ -660,12 +676,12 @@ class Event(msgspec.Struct, frozen=True, dict=True):
 
     @property
     def causation(self) -> int | None:
-        """Seq of the event that led to this one."""
+        """Seq of the event that led to this event."""
         return lift(self.header.causation, self.header)
 
 
 def _attached_sizes(value: object) -> Iterator[int]:
-    """Yield the sizes of the attachments that a body names, wherever in it."""
+    """Yield the sizes of the attachments that a body names, at any depth."""
     if isinstance(value, Attachment):
         yield value.size
     elif isinstance(value, msgspec.Struct):
@@ -677,7 +693,7 @@ def _attached_sizes(value: object) -> Iterator[int]:
 
 
 def _copied_event(parts: "tuple[Any, ...]", attachments: Sequence[bytes]) -> Event:
-    """Make an event of what its copy was given."""
+    """Rebuild an event from the state of its copy."""
     copied = Event(*parts)
     if attachments:
         vars(copied)["held"] = partial(_of_size, attachments)
@@ -691,10 +707,11 @@ def _of_size(attachments: Sequence[bytes], size: int) -> Sequence[bytes]:
 def chosen(
     candidates: Sequence[bytes], attachment: Attachment, seq: int, where: str | None = None
 ) -> bytes:
-    """Return that of an event's attachments which a body names; ``where`` is its file.
+    """Return the candidate that matches a body's attachment; ``where`` is the file of the event.
 
     Raises:
-        NotFound: it is not among them. Corrupt: its bytes are damaged.
+        NotFound: no candidate has the size.
+        Corrupt: candidates have the size, but not the hash.
     """
     for data in candidates:
         if len(data) == attachment.size and hash_bytes(data) == attachment.hash:
@@ -707,12 +724,12 @@ def chosen(
         )
     raise NotFound(
         f"Event {seq:,} has no such attachment",
-        remedy="Pass an Attachment that the event's own body has.",
+        remedy="Pass an Attachment from the body of this event.",
     )
 
 
 UNDECODABLE = (msgspec.DecodeError, UnicodeDecodeError, RecursionError)
-"""What msgspec raises on bytes that are no value of the wanted type: for text, its own error."""
+"""Errors of msgspec for bytes that are not a value of the type; invalid UTF-8 differs."""
 
 _PAYLOAD = msgspec.msgpack.Decoder(Payload[msgspec.Raw])
 _encode = msgspec.msgpack.Encoder().encode
@@ -720,27 +737,27 @@ _DECODERS: "dict[type[EventBody], Decoders]" = {}
 
 
 def lift(reference: int | None, header: EventHeader) -> int | None:
-    """Turn a stored reference into a seq: −k is the k-th event of the header's own batch."""
+    """Convert a stored reference to a seq: −k is the k-th event of the header's batch."""
     if reference is None or reference > 0:
         return reference
     return header.first_seq - 1 - reference
 
 
 class Decoders(NamedTuple):
-    """The decoders of one kind of body: of the body alone, and of a payload with it."""
+    """The decoders of one kind of body: for the body alone, and for a payload with it."""
 
     body: "msgspec.msgpack.Decoder[EventBody]"
     payload: "msgspec.msgpack.Decoder[Payload[EventBody]]"
 
 
 def decoders(kind: type[EventBody]) -> Decoders:
-    """Return the decoders of one kind of body; made once, both when the first is asked for."""
-    found = _DECODERS.get(kind)
-    if found is None:
+    """Return the decoders of a kind of body; both are built and cached on first use."""
+    pair = _DECODERS.get(kind)
+    if pair is None:
         whole = GenericAlias(Payload, kind)
-        made = msgspec.msgpack.Decoder(kind), msgspec.msgpack.Decoder(whole)
-        found = _DECODERS[kind] = Decoders(*made)
-    return found
+        built = msgspec.msgpack.Decoder(kind), msgspec.msgpack.Decoder(whole)
+        pair = _DECODERS[kind] = Decoders(*built)
+    return pair
 
 
 def _decode_body(header: EventHeader, data: bytes) -> EventBody:
@@ -787,9 +804,9 @@ def _lifted_item(item: "int | Evidence", base: int) -> "int | Evidence":
 
 
 def names_unread(header: EventHeader, body: UnknownBody) -> list[int]:
-    """Return the seqs that a body of a later version names in the fields that this process knows.
+    """Return the seqs that a body of a later version names in fields known to this process.
 
-    A guess, for warnings alone: a later version may name others elsewhere.
+    A guess, for warnings only: a later version may name further events in other fields.
     """
     kind = _REGISTRY.get(body.kind)
     try:
@@ -809,15 +826,15 @@ def names_unread(header: EventHeader, body: UnknownBody) -> list[int]:
 
 
 def named_by(body: EventBody) -> list[tuple[str, str, int]]:
-    """Return what a body names of other events: the field, the kind it must have, and the seq."""
-    found: list[tuple[str, str, int]] = []
+    """Return a body's references: the field, the kind that it must name, and the seq."""
+    named: list[tuple[str, str, int]] = []
     for name, kind in body.references.items():
         value = getattr(body, name)
         if value is None:
             continue
         if isinstance(value, tuple):
             items = cast("tuple[int | Evidence, ...]", value)
-            found += [(name, kind, reference_in(item)) for item in items]
+            named += [(name, kind, reference_in(item)) for item in items]
         else:
-            found.append((name, kind, value))
-    return found
+            named.append((name, kind, value))
+    return named

@@ -1,7 +1,7 @@
-"""The open file: its header pages, TOC and extents, and the flip that publishes new ones.
+"""The open file: its header pages, TOC and extents, and the flip that publishes new extents.
 
-Owns reading the structures with their checks, and `Flip`, the one way anything but a ring record
-is written. Leaves out what recovery decides (`recovery`) and the log itself (`log`).
+Owns the verified reads of these structures, and `Flip`, which writes everything except ring
+records. Leaves out the decisions of recovery (`recovery`) and the log itself (`log`).
 """
 
 from collections.abc import Sequence
@@ -52,15 +52,15 @@ _TURN_STOP = PAGE_SIZE + PAGE_FIELDS_SIZE
 _TURN_SIZE = _TURN_STOP - _TURN_OFFSET
 _STRUCTURES_KEPT_MAX = 256
 _JOIN_SIZE_MAX = 8 << 20
-"""Pieces up to this many bytes are copied together and written by one call."""
+"""Pieces up to this many bytes are joined and written by one call."""
 
 
 def choose_page(pages: bytes, path: str) -> tuple[HeaderPage, tuple[int, ...]]:
-    """Return the newest valid header page and the numbers of the bad ones.
+    """Return the newest valid header page and the numbers of the bad pages.
 
     Raises:
-        Unsupported: a page that verifies, or both that do not, name a newer format; a page that
-            verifies has flags or bytes that are not known; or the file is not Cerata's at all.
+        Unsupported: a valid page, or two invalid pages alike, name a newer format; a valid page has
+            unknown flags or bytes; or the file is not a Cerata file at all.
         Corrupt: neither page verifies, and they do not agree on a newer format.
     """
     found: list[HeaderPage] = []
@@ -99,22 +99,22 @@ def choose_page(pages: bytes, path: str) -> tuple[HeaderPage, tuple[int, ...]]:
             raise Unsupported(
                 "The file is empty, not a Cerata file",
                 where=path,
-                remedy="Remove it, and it will be created; or name another path.",
+                remedy="Remove it and open the path again, or name another path.",
             )
         raise Unsupported(
-            "Not a Cerata file: it does not start with its magic bytes",
+            "The file is not a Cerata file: it does not start with the magic bytes",
             where=path,
             remedy="Check the path; nothing was changed.",
         )
-    # Neither verifies in any version, so a field that says 2 may be one flipped bit. Two pages that
-    # say the same are a file of that version: the newer Cerata knows what can be read of it.
+    # Neither page verifies in any version, so a version field of 2 may be one flipped bit. Two
+    # pages that agree are a damaged file of that version, which only a newer Cerata can read.
     first, second = versions
     if first is not None and first > VERSION and first == second:
         raise _newer(path, first)
     raise Corrupt(
         "Both header pages are damaged",
         where=f"{path}, offsets 0 and {PAGE_SIZE:,}",
-        remedy="Restore a backup, or open it with salvage=True to read what is left.",
+        remedy="Restore a backup, or open it with salvage=True to read the intact events.",
         offset=0,
     )
 
@@ -128,7 +128,7 @@ def _newer(path: str, version: int) -> Unsupported:
 
 
 def is_whole(pages: bytes) -> bool:
-    """Tell whether either header page verifies, be it of this version or of a newer one."""
+    """Return whether either header page verifies, in this version or a newer version."""
     return any(
         decode_page(data, number) is not None or newer_version(data, number) is not None
         for number, data in enumerate((pages[:PAGE_SIZE], pages[PAGE_SIZE:]))
@@ -136,7 +136,7 @@ def is_whole(pages: bytes) -> bool:
 
 
 def check_readable(read_features: int, path: str) -> None:
-    """Refuse to read what this Cerata would misread. Raises `Unsupported`."""
+    """Refuse to read a file that this Cerata would misread. Raises `Unsupported`."""
     unknown = read_features & ~READ_FEATURES
     if unknown:
         raise Unsupported(
@@ -147,10 +147,10 @@ def check_readable(read_features: int, path: str) -> None:
 
 
 def check_writable(page: HeaderPage, path: str) -> None:
-    """Refuse to write where a newer Cerata left what this one would undo.
+    """Refuse to write to a file whose newer features this Cerata would undo.
 
     Raises:
-        Unsupported: the page names a feature that a writer must know, and this one does not.
+        Unsupported: the page names a feature that a writer must know, and this Cerata does not.
     """
     unknown = page.write_features & ~WRITE_FEATURES
     if unknown:
@@ -162,7 +162,7 @@ def check_writable(page: HeaderPage, path: str) -> None:
 
 
 class LogFile:
-    """Typed access to one open file.
+    """Typed access to an open file.
 
     Positional and stateless except for caches of immutable structures, so threads may share it.
     """
@@ -175,34 +175,34 @@ class LogFile:
         self._manifests: dict[Ref, tuple[Ref, ...]] = {}
 
     def read_pages(self) -> bytes:
-        """Return both header pages' bytes; fewer than 8,192 where the file is shorter."""
+        """Return both header pages' bytes; fewer than 8,192 if the file is shorter."""
         return self.file.read_at(0, PAGES_SIZE)
 
     def read_turned(self, known: bytes) -> bytes:
-        """Return both header pages' bytes: ``known``, unless somebody turned a page since.
+        """Return both header pages' bytes: ``known``, unless a page changed since.
 
-        A page that is turned has another flip, which page 0 shows in its check and page 1 in its
-        fields. They are neighbours. Without the writer lock a page may be half written: then its
-        flip is not finished, and either answer is right.
+        A new page has another flip number, which changes the check of page 0 and the fields of page
+        1; the two are adjacent. Without the writer lock a page may be half written: then its flip
+        is unfinished, and either answer is right.
         """
         if known and self.file.read_at(_TURN_OFFSET, _TURN_SIZE) == known[_TURN_OFFSET:_TURN_STOP]:
             return known
         return self.read_pages()
 
     def read_witnesses(self, page: HeaderPage) -> tuple[int | None, int | None]:
-        """Return the seqs that the two witnesses name; None for one that is damaged."""
+        """Return the seqs that the two witnesses name; None for a damaged witness."""
         first, second = page.witness_offsets
         return self._read_witness(first), self._read_witness(second)
 
     def older_witness(self, page: HeaderPage) -> int:
-        """Return the number of the witness that names less, or is damaged."""
+        """Return the number of the witness that names the lower seq, or is damaged."""
         first, second = self.read_witnesses(page)
         return 0 if first is None or (second is not None and first < second) else 1
 
     def _read_witness(self, offset: int) -> int | None:
         seq = decode_witness(self.key, offset, self.file.read_at(offset, WITNESS_SIZE))
         if seq is None:
-            # A reader takes no lock, and may have met half of a write.
+            # A reader takes no lock, and may see half of a write.
             seq = decode_witness(self.key, offset, self.file.read_at(offset, WITNESS_SIZE))
         return seq
 
@@ -217,8 +217,7 @@ class LogFile:
     def write_again(self, start: int, stop: int) -> None:
         """Write bytes over themselves, so that the next sync covers them.
 
-        Where an earlier sync failed, the system may show them and hold them for clean, while the
-        disk never got them.
+        After a failed sync the system may show bytes as clean that never reached the disk.
         """
         for at in range(start, stop, _JOIN_SIZE_MAX):
             self.file.write_at(at, self.file.read_at(at, min(_JOIN_SIZE_MAX, stop - at)))
@@ -262,7 +261,7 @@ class LogFile:
         return header
 
     def read_extent(self, ref: Ref, kind: ExtentKind) -> bytes:
-        """Return an extent's verified body, read whole. Raises `Corrupt`."""
+        """Return an extent's verified body as bytes. Raises `Corrupt`."""
         header = self.extent_header(ref, kind)
         body = self.file.read_at(header.body_offset, header.length)
         own = check(self.key, TAG_EXTENT_BODY, ref.offset, header.own_check, body)
@@ -275,22 +274,22 @@ class LogFile:
         return body
 
     def segment(self, offset: int, length: int) -> Segment:
-        """Return a segment or spill, its index decoded; the last 256 are kept."""
-        found = self._segments.get((offset, length))
-        if found is None:
-            found = Segment(self.file, self.key, offset, length)
-            self._segments[offset, length] = found
+        """Return a segment or spill with its decoded index; the last 256 are cached."""
+        segment = self._segments.get((offset, length))
+        if segment is None:
+            segment = Segment(self.file, self.key, offset, length)
+            self._segments[offset, length] = segment
             forget_oldest(self._segments, _STRUCTURES_KEPT_MAX)
-        return found
+        return segment
 
     def manifest(self, ref: Ref) -> tuple[Ref, ...]:
-        """Return a manifest page's references; the last 256 pages are kept."""
-        found = self._manifests.get(ref)
-        if found is None:
+        """Return a manifest page's references; the last 256 pages are cached."""
+        refs = self._manifests.get(ref)
+        if refs is None:
             body = self.read_extent(ref, ExtentKind.MANIFEST)
-            found = self._manifests[ref] = tuple(decode_manifest(body, ref.offset))
+            refs = self._manifests[ref] = tuple(decode_manifest(body, ref.offset))
             forget_oldest(self._manifests, _STRUCTURES_KEPT_MAX)
-        return found
+        return refs
 
     def ledger(self, ref: Ref) -> list[LedgerEntry]:
         """Return the entries of a projection's ledger, oldest first."""
@@ -298,16 +297,16 @@ class LogFile:
 
 
 def turned(page: HeaderPage) -> HeaderPage:
-    """Return the page as it is written next: over the older of the two."""
+    """Return the page for the next write, which replaces the older of the two."""
     return replace(page, number=1 - page.number, flip=page.flip + 1)
 
 
 class Flip:
     """New extents, a TOC and a header page: add, `write`, `publish`. Needs the writer lock.
 
-    Invariant: nothing that is written before `publish` is named by anything on disk, and the
-    header page is written only after all of it is durable. So a crash at any instant leaves the
-    older state or the newer one.
+    Invariant: before `publish`, nothing on disk references the new bytes, and the header page is
+    written only after all of them are durable. So a crash at any instant leaves the older state or
+    the newer state.
     """
 
     def __init__(self, log_file: LogFile, page: HeaderPage) -> None:
@@ -320,7 +319,7 @@ class Flip:
 
     @property
     def offset(self) -> int:
-        """Where the next extent will stand."""
+        """Offset of the next extent."""
         return self._at
 
     def add(self, kind: ExtentKind, body: Buffer, first_seq: int = 0, last_seq: int = 0) -> Ref:
@@ -340,20 +339,20 @@ class Flip:
         return ref
 
     def append(self, refs: RefList, ref: Ref) -> RefList:
-        """Append to a list of references, adding manifest pages where one is full."""
+        """Append to a list of references, moving a full list into a manifest page."""
         return refs.append(ref, self.add_manifest)
 
     def add_manifest(self, refs: Sequence[Ref]) -> Ref:
-        """Add a page of at most 256 references and return the reference to it."""
+        """Add a page of at most 256 references and return its reference."""
         return self.add(
             ExtentKind.MANIFEST, encode_manifest(refs), refs[0].first_seq, refs[-1].last_seq
         )
 
     def write(self, toc: Toc) -> None:
-        """Write the extents, the TOC and its footer; until `publish` nothing names them.
+        """Write the extents, the TOC and its footer; nothing references them until `publish`.
 
         Raises:
-            StorageFailed: the disk refused; the file means what it meant before.
+            StorageFailed: the disk refused; the file's state is unchanged.
         """
         toc_bytes = toc.encode()
         toc_offset = self._at
@@ -378,10 +377,10 @@ class Flip:
         )
 
     def publish(self, *, incarnation: int | None = None, clear: int | None = None) -> HeaderPage:
-        """Sync what was written, then write the other header page and sync again.
+        """Sync the written bytes, then write the other header page and sync again.
 
-        ``clear`` is the offset of a ring sector to zero: what was cut there is in the extents.
-        Durable on return; after an error nobody knows which state the disk holds.
+        ``clear`` is the offset of a ring sector to zero: recovery cut it, and an extent has a copy.
+        Durable on return; after an error either state may be on disk.
         """
         file = self._log_file.file
         file.sync()

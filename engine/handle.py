@@ -6,7 +6,7 @@ from .errors import Unsupported
 
 
 class Handle:
-    """An object that is neither pickled nor copied; ``_instead`` is the remedy."""
+    """An object that cannot be pickled or copied; ``_instead`` is the remedy."""
 
     _instead: ClassVar[str] = "Pass the file's path, and open it there."
 

@@ -1,4 +1,4 @@
-"""Heads: points of the log that a caller can keep, and what an append gives back."""
+"""Heads: points of the log that a caller can store, and the result of an append."""
 
 from typing import Protocol
 
@@ -8,7 +8,7 @@ from .errors import CerataError, Closed
 
 
 class Hashes(Protocol):
-    """What computes the hashes of a log's points."""
+    """Computes the hashes of a log's points."""
 
     @property
     def log_id(self) -> bytes: ...
@@ -19,10 +19,10 @@ class Hashes(Protocol):
 
 
 class Head(msgspec.Struct, frozen=True, eq=False):
-    """A point of the log: what a reader can keep, and later hold the file against.
+    """A point of the log, which a reader can store and later compare with the file.
 
-    ``chain`` and ``root`` are computed when asked for; ``recorded`` is microseconds since 1970.
-    A struct, since every append makes one.
+    ``chain`` and ``root`` are computed on access; ``recorded`` is microseconds since 1970. A
+    struct, since every append creates one.
     """
 
     seq: int
@@ -41,12 +41,12 @@ class Head(msgspec.Struct, frozen=True, eq=False):
         return hash((self.seq, self.recorded))
 
     def __reduce__(self) -> tuple[object, ...]:
-        # The log stays with its process: a copy has the hashes, or why they cannot be had.
+        # The log stays in its process: a copy holds the hashes, or None if they are unavailable.
         try:
-            kept = KeptHashes(self.log_id, self.chain, self.root)
+            hashes = KeptHashes(self.log_id, self.chain, self.root)
         except CerataError:
-            kept = KeptHashes(self.log_id, None, None)
-        return Head, (self.seq, self.recorded, kept)
+            hashes = KeptHashes(self.log_id, None, None)
+        return Head, (self.seq, self.recorded, hashes)
 
     @property
     def log_id(self) -> bytes:
@@ -65,12 +65,12 @@ class Head(msgspec.Struct, frozen=True, eq=False):
 
     @property
     def text(self) -> str:
-        """The head as a text to keep elsewhere, ``SEQ:ROOT:LOG``; `Store.verify` takes it."""
+        """The head as text, ``SEQ:ROOT:LOG``, to store elsewhere and to pass to `Store.verify`."""
         return f"{self.seq}:{self.root.hex()}:{self.log_id.hex()}"
 
 
 class KeptHashes(msgspec.Struct, frozen=True):
-    """The hashes of a head that was copied or pickled; None where its log was closed by then."""
+    """The hashes of a copied or pickled head; None if its log was closed at the time."""
 
     log_id: bytes
     chain: bytes | None
@@ -92,7 +92,7 @@ class KeptHashes(msgspec.Struct, frozen=True):
 
 
 class Appended(msgspec.Struct, frozen=True):
-    """What an append did. ``replayed``: its idempotency key was there; nothing was written."""
+    """The result of an append. ``replayed``: the idempotency key existed; nothing was written."""
 
     first_seq: int
     last_seq: int

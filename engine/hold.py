@@ -1,8 +1,8 @@
-"""A handle's hold on its file: whether it may be used, and by whom just now.
+"""A handle's hold on its file: its state, and exclusion among threads and processes.
 
 Owns `Hold`: the mutex between a handle's threads, the writer lock between processes, catching up
-with the file under both, going over to the file that took its place, and what an interrupt or a
-failed disk leaves behind. Leaves out what is written (`writer`) and when it is durable (`log`).
+with the file under both, the switch to a compacted successor, and recovery from an interrupt or a
+failed disk. Leaves out the writes (`writer`) and their durability (`log`).
 """
 
 import threading
@@ -23,12 +23,12 @@ from .writer import Writer
 
 
 class Hold:
-    """One handle's hold on its file.
+    """A handle's hold on its file.
 
     Invariants:
-    - the position is read and changed under ``mutex`` only, and written from inside `writing`;
-    - an interrupt between two steps of a change is noticed by whoever comes next, who forgets
-      the position's state and takes it in from the file again.
+    - the position is read and changed only under ``mutex``, and written only inside `writing`;
+    - after an interrupt between two steps of a change, the next user forgets the position's state
+      and reads it from the file again.
     """
 
     def __init__(
@@ -53,16 +53,16 @@ class Hold:
         self._changing = False
         self._left_files: list[StorageFile] = []
 
-    # --- whether it may be used ------------------------------------------------------------------
+    # --- state -----------------------------------------------------------------------------------
 
     @property
     def is_open(self) -> bool:
-        """Whether calls can succeed: not closed, not poisoned, not inherited by fork."""
+        """True if calls can succeed: not closed, not poisoned, not inherited by fork."""
         return not self.closed and self._poison.failure is None
 
     @property
     def may_write(self) -> bool:
-        """Whether it is open for writing, and no failure forbids it."""
+        """True if the handle is open for writing and not poisoned."""
         return self.writable and self._poison.failure is None
 
     def check_open(self) -> None:
@@ -73,7 +73,7 @@ class Hold:
             raise Closed("The log is closed", where=self._path, remedy="Open it again.")
 
     def check_writable(self) -> None:
-        """Raise what `check_open` does, or `ReadOnly`."""
+        """Raise the errors of `check_open`, or `ReadOnly`."""
         self.check_open()
         if not self.writable:
             raise ReadOnly(
@@ -83,7 +83,7 @@ class Hold:
             )
 
     def abandon(self) -> None:
-        """Drop it without a word to the file: for a child after fork."""
+        """Drop the hold without writing to the file: for a child after fork."""
         self._poison.failure = Closed(
             "This handle was inherited by fork",
             where=self._path,
@@ -93,34 +93,34 @@ class Hold:
         self.release()
 
     def give_up(self, file: StorageFile, error: StorageFailed) -> CerataError:
-        """Close a file whose lock cannot be released, and return what to raise.
+        """Close a file whose lock cannot be released, and return the error to raise.
 
-        Closing releases it; otherwise nobody else would ever write again.
+        Closing releases the lock, which would otherwise block every other writer for ever.
         """
         file.close()
         return self._poison.take(error)
 
     def release(self) -> None:
-        """Give the files back, and with them their locks; nothing may be used afterwards."""
+        """Close the files, which releases their locks; no call is allowed afterwards."""
         self.closed = True
         for file in (self.file, *self._left_files):
             file.close()
 
-    # --- changing what it holds ------------------------------------------------------------------
+    # --- changes ---------------------------------------------------------------------------------
 
     def writing(self, *, wait: bool = True) -> "Writing":
-        """Hold the writer lock over the file that the path names, caught up with it.
+        """Hold the writer lock on the file that the path names, caught up with it.
 
-        Under the mutex: ``with hold.mutex, hold.writing(): …``. Without ``wait`` the lock is
-        tried once.
+        Under the mutex: ``with hold.mutex, hold.writing(): …``. Without ``wait`` the lock is tried
+        once.
 
-        Raises, at the with: what `check_writable` does; `Locked`; `Unsupported` where a newer
-        Cerata left what this one would undo.
+        Raises, at the with: the errors of `check_writable`; `Locked`; `Unsupported` if a newer
+        Cerata left data that this version would undo.
         """
         return Writing(self, wait=wait)
 
     def standing_still(self) -> held:
-        """Hold the writer lock shared, so that nobody writes meanwhile."""
+        """Hold the writer lock shared, so that no process writes."""
         return held(
             self.file,
             LockName.WRITER,
@@ -142,16 +142,16 @@ class Hold:
         self.end_change()
 
     def begin_change(self) -> None:
-        """Mark that the position is being changed, and mend what a break-off left."""
+        """Mark that the position is being changed; reset it first if the last change broke off."""
         if self._changing:
             page, _ = choose_page(self._position.log_file.read_pages(), self._path)
             self._position.forget(page)
         self._changing = True
 
     def end_change(self, error: BaseException | None = None) -> None:
-        """Take the mark away, unless an error may have struck between two steps.
+        """Remove the mark, unless an error may have struck between two steps.
 
-        A refusal comes between two steps and leaves the state whole; a failed disk may not.
+        A refusal leaves the state whole; a failed disk may not.
         """
         if error is None or (
             isinstance(error, CerataError) and not isinstance(error, StorageFailed)
@@ -170,19 +170,19 @@ class Hold:
         )
 
     def catch_up(self) -> bool:
-        """Under the writer lock: take in what others did; False if the log is in another file."""
+        """Under the writer lock: read appended events; False if the log moved to another file."""
         position = self._position
         position.check_size()
         pages = position.log_file.read_turned(position.pages)
         if self.follow_move(pages, locked=True):
             return False
         self._writer.catch_up(pages)
-        # A newer Cerata may have begun what this one would undo.
+        # A newer Cerata may have enabled a feature since.
         check_writable(position.page, self._path)
         return True
 
     def follow_move(self, pages: bytes, *, locked: bool) -> bool:
-        """Go over to the file that took this one's place; return whether it did."""
+        """Switch to the file that replaced the current file, if any; return whether it did."""
         position = self._position
         before = self.file
         moved = follow_move(
@@ -194,7 +194,7 @@ class Hold:
             clear=self._clear_moved if locked else None,
         )
         if moved:
-            # Views and running reads keep the file that they began with.
+            # Views and running reads continue to use the file that they began with.
             self._left_files.append(before)
         return moved
 
@@ -206,12 +206,12 @@ class Hold:
 
     @property
     def file(self) -> StorageFile:
-        """The file that the handle goes by now."""
+        """The file that the handle currently uses."""
         return self._position.log_file.file
 
 
 class Writing:
-    """What `Hold.writing` holds; a class, since every append takes one."""
+    """The context manager of `Hold.writing`; a class, since every append takes one."""
 
     __slots__ = ("_file", "_hold", "_wait")
 
@@ -223,12 +223,12 @@ class Writing:
         hold = self._hold
         hold.check_writable()
         while True:
-            # Where the log moved, the lock that was taken is the old file's.
+            # If the log moved, the lock taken is that of the old file: try again.
             file = self._file = hold.file
             try:
                 hold.wait_for_writer(file, wait=self._wait)
             except BaseException:
-                # Harmless where it was not got; an interrupt right after getting it cannot leak it.
+                # Harmless without the lock; and an interrupt right after taking it cannot leak it.
                 self._unlock()
                 raise
             try:

@@ -1,8 +1,8 @@
 """The index of idempotency keys: sorted runs of (hash, seq), 12 bytes an entry.
 
 A run covers a range of seqs and is one KEYS extent: the u64 hashes in order, then as many u32
-offsets from the run's first seq. Runs merge like a binary counter, so n keys stand in O(log n)
-runs and a look-up costs one bisection each. A hit is only a candidate: the event itself decides.
+offsets from the run's first seq. Runs merge like a binary counter, so n keys take O(log n) runs and
+a look-up costs one bisection each. A match is only a candidate: the event decides.
 """
 
 from collections.abc import Iterable, Iterator, Sequence
@@ -31,7 +31,7 @@ def encode_run(entries: Sequence[tuple[int, int]], first_seq: int) -> bytes:
 
 
 class KeyIndex:
-    """Looks keys up in the runs of a TOC, each read once, and in a tail."""
+    """Looks up keys in the runs of a TOC, each read once, and in a tail."""
 
     def __init__(self, log_file: LogFile) -> None:
         self._log_file = log_file
@@ -49,7 +49,7 @@ class KeyIndex:
     def in_tail(self, tail: list[Batch], reader: Reader, key: int) -> list[int]:
         """Return the first seqs of the tail's batches whose key has this hash.
 
-        Cost: each batch is looked at once, however often it is asked.
+        Cost: each batch is indexed once, at the first call after it was added.
         """
         keyed = self._tail
         if keyed.tail is not tail:
@@ -72,17 +72,17 @@ class KeyIndex:
         """Return the runs with new entries added through ``flip``; smaller runs are merged in."""
         if not entries:
             return tuple(refs)
-        kept = list(refs)
+        runs = list(refs)
         rows = list(entries)
-        while kept and kept[-1].length <= 2 * _ENTRY_SIZE * len(rows):
-            ref = kept.pop()
+        while runs and runs[-1].length <= 2 * _ENTRY_SIZE * len(rows):
+            ref = runs.pop()
             hashes, offsets = self._run(ref)
             rows += zip(
                 hashes.tolist(), (ref.first_seq + offsets.astype(int)).tolist(), strict=True
             )
             first_seq = ref.first_seq
         body = encode_run(rows, first_seq)
-        return (*kept, flip.add(ExtentKind.KEYS, body, first_seq, last_seq))
+        return (*runs, flip.add(ExtentKind.KEYS, body, first_seq, last_seq))
 
     def _run(self, ref: Ref) -> tuple[npt.NDArray[np.uint64], npt.NDArray[np.uint32]]:
         run = self._runs.get(ref.offset)
@@ -97,7 +97,7 @@ class KeyIndex:
 
 
 def key_entries(events: Iterable[Event]) -> list[tuple[int, int]]:
-    """Return (hash, seq) of the events that bear an idempotency key: the first of a batch may."""
+    """Return (hash, seq) of the events with an idempotency key: only first events of batches."""
     return [
         (key_hash(tenant_of(payload.scope), payload.key), event.seq)
         for event in events

@@ -24,23 +24,23 @@ SALT_SIZE = 16
 HASH_SIZE = 32
 
 _THREADS_PAY_SIZE = 1 << 20
-"""Measured; below, starting them costs more than they save."""
+"""Measured; below this size, starting threads costs more than they save."""
 
 _forked: list[bool] = []
-"""Filled in a forked child: the threads that hash stayed in the parent, and the child would wait
+"""Not empty in a forked child: the hashing threads stayed in the parent, and the child would wait
 for them for ever."""
 os.register_at_fork(after_in_child=partial(_forked.append, True))
 
 
 def hash_bytes(data: Buffer) -> bytes:
-    """Return BLAKE3-256 of ``data``, on several cores where it is large."""
+    """Return BLAKE3-256 of ``data``, on several cores if it is large."""
     if len(data) >= _THREADS_PAY_SIZE and not _forked:
         return blake3(data, max_threads=blake3.AUTO).digest()
     return blake3(data).digest()
 
 
 def commitment_of(salt: bytes, payload: bytes) -> bytes:
-    """Return H(salt ‖ payload): binds the payload without giving it away after erasure."""
+    """Return H(salt ‖ payload), which binds the payload without revealing it after erasure."""
     return blake3(salt + payload).digest()
 
 
@@ -84,7 +84,8 @@ class Tree(msgspec.Struct, frozen=True):
         """Return the tree with leaves appended; O(1) hashes a leaf on average."""
         size = self.size
         peaks = list(self.peaks)
-        pop, push = peaks.pop, peaks.append
+        pop = peaks.pop
+        push = peaks.append
         for leaf in leaves:
             node = leaf
             carry = size
@@ -109,7 +110,7 @@ class Tree(msgspec.Struct, frozen=True):
 def inclusion_proof(leaves: Sequence[bytes], index: int) -> list[bytes]:
     """Return the audit path of leaf ``index`` (RFC 6962 section 2.1.1), leaf's sibling first.
 
-    Cost: O(n) hashes over the leaves given.
+    Cost: O(n) hashes over the leaves.
     """
     if len(leaves) <= 1:
         return []
@@ -127,13 +128,15 @@ def root_of(leaves: Sequence[bytes]) -> bytes:
 def verify_inclusion(
     leaf: bytes, index: int, size: int, proof: Sequence[bytes], root: bytes
 ) -> bool:
-    """Tell whether ``proof`` shows that ``leaf`` stands at ``index`` of the tree with ``root``.
+    """Return whether ``proof`` shows that ``leaf`` is at ``index`` of the tree with ``root``.
 
     The algorithm of RFC 9162 section 2.1.3.2.
     """
     if not 0 <= index < size:
         return False
-    place, last, node = index, size - 1, leaf
+    place = index
+    last = size - 1
+    node = leaf
     for sibling in proof:
         if last == 0:
             return False

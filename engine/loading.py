@@ -1,8 +1,8 @@
-"""Loading modules late: an import that the system refuses is `StorageFailed`.
+"""Late imports: an import that the system refuses raises `StorageFailed`.
 
-Owns `loading`, in which every import inside a function stands (tests/test_layout.py). Without it a
-process at its limit of open files gets a raw `OSError`, or an `ImportError` that looks as if the
-package were not installed.
+Owns `loading`, which wraps every import inside a function (tests/test_layout.py). Otherwise a
+process at its limit of open files would get a raw `OSError`, or an `ImportError` that looks like a
+missing package.
 """
 
 import errno
@@ -34,7 +34,7 @@ def loading(part: str) -> Generator[None]:
     except ModuleNotFoundError:
         raise
     except ImportError as error:
-        # The loader of shared libraries gives the system's reason as text alone.
+        # The loader of shared libraries gives the system's reason only as text.
         for code in _REFUSALS:
             if os.strerror(code) in str(error):
                 raise refused(OSError(code, str(error)), "load", part) from error

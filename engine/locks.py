@@ -1,7 +1,7 @@
 """Waiting for the file's locks: poll at 50 us, doubling to 1 ms, until a time limit.
 
-The kernel owns the locks, so a dead holder's are gone at once; polling costs a waiter at most a
-millisecond and needs no signal or thread.
+The kernel owns the locks, so those of a dead holder disappear at once; polling costs a waiter at
+most a millisecond and needs no signal or thread.
 """
 
 from .environment import Clock
@@ -30,7 +30,7 @@ def wait_for(
     """Take a lock, waiting up to ``timeout`` seconds; None waits for ever, 0 fails at once.
 
     Raises:
-        Locked: somebody else held it all that time.
+        Locked: another process or handle held the lock for the whole time.
     """
     if file.try_lock(name, exclusive=exclusive):
         return
@@ -49,7 +49,7 @@ def wait_for(
 
 
 class held:  # noqa: N801
-    """Hold a lock for the length of a with block; a class, since every append takes one."""
+    """Holds a lock for the length of a with block; a class, since every append takes one."""
 
     __slots__ = ("_clock", "_exclusive", "_file", "_name", "_path", "_timeout")
 
@@ -81,7 +81,7 @@ class held:  # noqa: N801
                 path=self._path,
             )
         except BaseException:
-            # Harmless where it was not got; so an interrupt right after getting it cannot leak it.
+            # Harmless without the lock; and an interrupt right after taking it cannot leak it.
             self._release()
             raise
 
@@ -92,6 +92,6 @@ class held:  # noqa: N801
         try:
             self._file.unlock(self._name)
         except StorageFailed:
-            # Closing releases what unlocking could not; else nobody would ever write again.
+            # Closing releases the lock, which would otherwise block every writer for ever.
             self._file.close()
             raise

@@ -1,10 +1,10 @@
-"""The log: append, follow, seal, read. The one door through which anything becomes true.
+"""The log: append, follow, seal and read.
 
 Owns `Log`, a handle on one file: the append protocol (prepare outside the lock; then under the
-writer lock: catch up, validate, write; then unlock, sync, acknowledge), sync policies, what
-readers are shown, and closing. Leaves out what is written and how (`writer`), locks and catching
-up (`hold`), following others (`position`), what recovery believes (`recovery`) and reading
-(`reader`).
+writer lock catch up, validate, write; then unlock, sync, acknowledge), the sync policies, the
+snapshot that readers use, and closing. Leaves out the content of writes (`writer`), locks and
+catching up (`hold`), following other writers (`position`), the judgement of a file at opening
+(`recovery`) and reading (`reader`).
 
 Start with `Log.append`.
 """
@@ -53,16 +53,16 @@ from .writer import Build, Writer
 SyncPolicy: TypeAlias = Literal["commit", "always"] | int
 Validate: TypeAlias = Callable[[Sequence[Event]], None]
 Sees: TypeAlias = Callable[[Scope], bool]
-"""Tells whether a caller may see an event of a scope."""
+"""Returns whether a caller may see an event of a scope."""
 
 _READ_TRIES = 8
 
 
 @dataclass(frozen=True, slots=True)
 class KeyUse:
-    """What an idempotency key was first used for: the result, and the hash of the arguments.
+    """The first use of an idempotency key: its result, and the hash of its arguments.
 
-    The hash is bound to ``salts``, those of the batch's events; an erased event has None.
+    The hash is bound to ``salts``, the salts of the batch's events; None marks an erased event.
     """
 
     appended: Appended
@@ -70,12 +70,12 @@ class KeyUse:
     salts: tuple[bytes | None, ...]
 
     def check(self, key: str, arguments: bytes | None) -> None:
-        """Refuse other arguments than the first ones: `IdempotencyConflict`.
+        """Raise `IdempotencyConflict` unless the arguments equal those of the first use.
 
-        After an erasure in the batch nothing can be compared, so every use is refused.
+        After an erasure in the batch no comparison is possible, so every use is refused.
         """
-        known = [salt for salt in self.salts if salt is not None]
-        if len(known) < len(self.salts):
+        salts = [salt for salt in self.salts if salt is not None]
+        if len(salts) < len(self.salts):
             erased = self.appended.first_seq + self.salts.index(None)
             raise IdempotencyConflict(
                 f"The idempotency key {key!r} was used for a batch that has lost event "
@@ -84,7 +84,7 @@ class KeyUse:
                 remedy="Use a new key for a new request.",
             )
         if arguments is not None:
-            arguments = salted_arguments(arguments, known)
+            arguments = salted_arguments(arguments, salts)
         if arguments != self.arguments:
             raise IdempotencyConflict(
                 f"The idempotency key {key!r} was used for other arguments "
@@ -94,12 +94,12 @@ class KeyUse:
 
 
 class Log(Handle):
-    """A handle on the log in one file. Any thread may call it; `open` makes one.
+    """A handle on the log in one file, opened by `open`. Threads may share it.
 
     Invariants:
-    - ``_position`` is read and changed under the hold's mutex only, and written from under the
-      writer lock too;
-    - ``_snapshot``, which readers see, holds only durable events, save under an integer policy.
+    - ``_position`` is read and changed only under the hold's mutex, and written only under the
+      writer lock as well;
+    - ``_snapshot``, which readers see, holds only durable events, except under an integer policy.
     """
 
     def __init__(
@@ -152,13 +152,21 @@ class Log(Handle):
     ) -> "Log":
         """Open the log in a file; ``mode="rw"`` creates a missing one.
 
-        ``sync``: "commit" syncs every batch, "always" also proves it with a second sync, a number
-        syncs each time that many bytes were written. ``lock_timeout``: seconds; 0 fails at once,
-        None waits. ``salvage`` reads what a damaged file still holds and never writes.
+        Args:
+            path: the file.
+            mode: "r" only reads; "rw", the default, reads and writes.
+            environment: storage, clock and randomness; by default the operating system's.
+            sync: "commit" syncs every batch, "always" also proves it with a second sync, a number
+                syncs after that many written bytes.
+            lock_timeout: seconds to wait for a lock; 0 fails at once, None waits for ever.
+            ring_bytes: size of the ring of a new file.
+            salvage: read the intact events of a damaged file, and never write.
 
         Raises:
-            NotFound: no such file (mode "r"). Corrupt: acknowledged data is damaged.
-            Locked: another process held it too long. Unsupported: not ours, or newer.
+            NotFound: the file does not exist (mode "r").
+            Corrupt: acknowledged data is damaged.
+            Locked: another process held a lock for longer than ``lock_timeout``.
+            Unsupported: the file is not a Cerata file, or its format is newer.
         """
         with loading("the part that opens files"):
             from .opening import open_log
@@ -173,27 +181,27 @@ class Log(Handle):
             salvage=salvage,
         )
 
-    # --- what is there ---------------------------------------------------------------------------
+    # --- state -----------------------------------------------------------------------------------
 
     @property
     def head(self) -> Head:
-        """The newest point that this handle has taken in; `refresh` looks for more."""
+        """The newest point that this handle has read; `refresh` reads further."""
         snapshot = self._snapshot
         return Head(snapshot.head_seq, snapshot.recorded, self)
 
     @property
     def report(self) -> RecoveryReport:
-        """What opening found and did, or what was mended since under the writer lock."""
+        """The result of recovery: at opening, or of the last repair under the writer lock."""
         return self._writer.report
 
     @property
     def page(self) -> HeaderPage:
-        """The header page that the handle goes by."""
+        """The header page of the current snapshot."""
         return self._snapshot.page
 
     @property
     def stored_page(self) -> HeaderPage:
-        """The page as the file has it; that of a salvaged handle ends where its prefix does."""
+        """The header page as stored; that of a salvaged handle names more than its `page`."""
         return self._stored_page if self._salvaging else self.page
 
     @property
@@ -203,7 +211,7 @@ class Log(Handle):
 
     @property
     def is_open(self) -> bool:
-        """Whether calls can succeed: not closed, not poisoned, not inherited by fork."""
+        """True if calls can succeed: not closed, not poisoned, not inherited by fork."""
         return self._hold.is_open
 
     @property
@@ -217,33 +225,34 @@ class Log(Handle):
 
     @property
     def file(self) -> LogFile:
-        """The open file, for those who read its structures."""
+        """The open file, for readers of its structures."""
         return self._position.log_file
 
     @property
     def snapshot(self) -> Snapshot:
-        """The immutable picture that reads go by."""
+        """The immutable snapshot that reads use."""
         self._hold.check_open()
         return self._snapshot
 
     @property
     def reader(self) -> Reader:
-        """Reads over snapshots, for those who hold one."""
+        """Reads over snapshots."""
         return self._position.reader
 
     def toc(self) -> Toc:
-        """Return the TOC that the handle goes by."""
+        """Return the TOC of the current snapshot."""
         return self._position.reader.toc(self.snapshot.page)
 
     @property
     def erased(self) -> int:
         """Seq of the newest `erase` event that the file reflects, 0 for none.
 
-        State that was computed under another value may hold content that is erased now.
-        Cost: a read of the TOC where the file has a new one.
+        State that was computed under another value may hold content that is erased now. Cost: a
+        read of the TOC if the file has a new TOC.
 
         Raises:
-            Corrupt: TOC and segments are damaged. Unsupported: it is of an older file.
+            Corrupt: TOC and segments are damaged.
+            Unsupported: the TOC is of an older version.
         """
         page, erased = self._erased
         if page is not self._snapshot.page:
@@ -254,7 +263,7 @@ class Log(Handle):
         return erased
 
     def forget(self) -> None:
-        """Drop what is held of events: decoded blocks and indexes, and the ring's tail."""
+        """Drop cached events: decoded blocks and indexes, and the ring's tail."""
         position = self._position
         with self._hold.mutex, self._hold.changing():
             if not self._salvaging:
@@ -268,7 +277,7 @@ class Log(Handle):
         """Yield events in seq order, from ``first`` to ``last`` or the head.
 
         Raises:
-            Corrupt: when it meets damage; everything before it was yielded.
+            Corrupt: at the first damage; all events before it have been yielded.
         """
         snapshot = self.snapshot
         stop = snapshot.head_seq if last is None else min(last, snapshot.head_seq)
@@ -277,7 +286,7 @@ class Log(Handle):
     def salvaged(self) -> Iterator[Event]:
         """Yield every event that is still readable, also past damage; lost seqs are left out.
 
-        With ``salvage=True`` at opening, `read` raises at the first hole; this goes on.
+        With ``salvage=True`` at opening, `read` raises at the first hole; this method skips holes.
         """
         with loading("the part that salvages"):
             from .salvage import salvaged_events
@@ -286,14 +295,15 @@ class Log(Handle):
         return salvaged_events(self)
 
     def backup(self, path: str, *, through: int | None = None) -> None:
-        """Copy the log as it stands now into a new file at ``path``, while others write.
+        """Copy the log at its head into a new file at ``path``, while other processes write.
 
-        The copy has the same log id, events, chain and root; with ``through``, those of the
-        batches that end by this event. It appears whole or not at all, and nothing that is there
-        is overwritten. Durable on return.
+        The copy has the same log id, events, chain and root; with ``through``, those of the batches
+        that end by this event. The new file appears whole or not at all, and never replaces
+        another. Durable on return.
 
         Raises:
-            InvalidInput: the path is none. Conflict: something is at it.
+            InvalidInput: the path is not valid.
+            Conflict: a file exists at the path.
             Corrupt: an event cannot be read.
         """
         with loading("the part that backs up"):
@@ -303,11 +313,11 @@ class Log(Handle):
         back_up(self, path, through)
 
     def event(self, seq: int) -> Event:
-        """Return one event. Raises `NotFound` where the log has no such seq."""
+        """Return one event. Raises `NotFound` if the log has no such seq."""
         snapshot = self.snapshot
         if not 1 <= seq <= snapshot.head_seq:
             raise NotFound(
-                f"There is no event {seq:,}", remedy=f"The log ends at {snapshot.head_seq:,}."
+                f"There is no event {seq:,}", remedy=f"Pass a seq of at most {snapshot.head_seq:,}."
             )
         return next(self._position.reader.events(snapshot, seq, seq))
 
@@ -321,11 +331,11 @@ class Log(Handle):
         return chosen(candidates, attachment, seq, self.path)
 
     def embeddings(self, key: ColumnKey, seqs: I64) -> U8:
-        """Return the vectors that events put, a row of bytes for each; (len(seqs), bytes a row).
+        """Return the vectors of events, a row of bytes each, shape (len(seqs), bytes per row).
 
-        ``key`` says of which space, dtype and dimension; ``seqs`` ascend. They are not verified:
-        the caller has their hashes. Cost: one read for each column that is asked for half of its
-        rows or more, else one for each row.
+        ``key`` gives space, dtype and dimension; ``seqs`` ascend. The vectors are not verified: the
+        caller has their hashes. Cost: one read for each column of which half of the rows or more
+        are requested, else one for each row.
 
         Raises:
             Corrupt: an event has no such vector, or its place cannot be read.
@@ -333,22 +343,22 @@ class Log(Handle):
         return self._position.reader.embeddings(self.snapshot, key, seqs)
 
     def embedding_offsets(self, key: ColumnKey, seqs: I64) -> I64:
-        """Return where in `file` the same stand, for good; −1 where they are not sealed yet.
+        """Return the offsets of the same vectors in `file`; −1 if a vector is not sealed yet.
 
-        Cost: a look at each large batch and segment. Raises: Corrupt.
+        The offsets never change. Cost: a look-up in each large batch and segment. Raises: Corrupt.
         """
         return self._position.reader.embedding_offsets(self.snapshot, key, seqs)
 
     def chain_at(self, seq: int) -> bytes:
-        """Return the chain hash after event ``seq``; cost: the events since its segment began."""
+        """Return the chain hash after event ``seq``. Cost: the events since its segment began."""
         return self._hashes_at(seq)[0]
 
     def root_at(self, seq: int) -> bytes:
-        """Return the Merkle root after event ``seq``; cost: the events since its segment began."""
+        """Return the Merkle root after event ``seq``. Cost: the events since its segment began."""
         return self._hashes_at(seq)[1].root()
 
     def _hashes_at(self, seq: int) -> tuple[bytes, Tree]:
-        """Return chain hash and tree after event ``seq``, going on from the last that was asked."""
+        """Return chain hash and tree after event ``seq``; extends the last result if possible."""
         with self._hold.mutex:
             at, chain, tree = self._hashes
             snapshot = self._holding(seq)
@@ -356,16 +366,17 @@ class Log(Handle):
                 chain, tree = self.reader.chain_and_tree(snapshot, seq)
             elif seq > at:
                 leaves = [event.leaf for event in self.reader.events(snapshot, at + 1, seq)]
-                chain, tree = chain_through(chain, leaves), tree.extend(leaves)
+                chain = chain_through(chain, leaves)
+                tree = tree.extend(leaves)
             self._hashes = seq, chain, tree
             return chain, tree
 
     def _holding(self, seq: int) -> Snapshot:
-        """Return the snapshot if it holds events 1 to ``seq``."""
+        """Return the snapshot. Raises `NotFound` if event ``seq`` lies past its head."""
         snapshot = self.snapshot
         if not 0 <= seq <= snapshot.head_seq:
             raise NotFound(
-                f"There is no event {seq:,}", remedy=f"The log ends at {snapshot.head_seq:,}."
+                f"There is no event {seq:,}", remedy=f"Pass a seq of at most {snapshot.head_seq:,}."
             )
         return snapshot
 
@@ -385,17 +396,21 @@ class Log(Handle):
     ) -> Appended:
         """Append a batch: all of its events or none, durable on return under the default policy.
 
-        ``expect`` is the head's seq that the caller saw. ``key`` makes the call idempotent:
-        again with equal ``arguments`` (a hash) it returns the first result. ``validate`` is
-        called under the lock with the events after ``known``, and refuses by raising.
-        ``payloads`` are those of the drafts where `encode_payloads` gave them already.
-        ``sees`` is as in `find_key`.
+        Args:
+            drafts: the events, in order.
+            expect: the head's seq that the caller saw, or None.
+            key: idempotency key: a repeated call with equal ``arguments`` returns the first result.
+            arguments: hash of the caller's arguments.
+            validate: called under the lock with the events after ``known``; refuses by raising.
+            known: seq of the last event that the caller has validated against.
+            payloads: the drafts' payloads, if `encode_payloads` has encoded them already.
+            sees: as in `find_key`.
 
         Raises:
-            InvalidInput, Conflict, IdempotencyConflict: refused; nothing was written.
-            Locked: another writer held the file too long; nothing was written.
+            InvalidInput, Conflict, IdempotencyConflict: the batch is refused; nothing was written.
+            Locked: another writer held the lock for too long; nothing was written.
             StorageFailed: the disk refused; nothing was acknowledged.
-            OutcomeUnknown: the sync failed; reopen the file and look.
+            OutcomeUnknown: the sync failed; reopen the file and look for the batch.
         """
         prepared = prepare(
             drafts,
@@ -411,7 +426,7 @@ class Log(Handle):
                 spill = self._write_spill(prepared)
             with self._hold.mutex, self._hold.writing():
                 if spill is not None and spill.log_file is not self._position.log_file:
-                    # It was compacted away meanwhile: write the batch into the new file.
+                    # Compaction replaced the file: write the batch into the new file.
                     continue
                 if key is not None:
                     earlier = self._replayed(prepared, key, sees)
@@ -436,11 +451,11 @@ class Log(Handle):
             raise Conflict(
                 f"The log is at event {head:,}, not at {expect:,}",
                 where=self.path,
-                remedy="Read what was appended since, and decide again.",
+                remedy="Read the events appended since, and decide again.",
             )
 
     def _acknowledged(self, batch: Batch) -> Appended:
-        """Sync a batch that was just written, as the policy says, and acknowledge it."""
+        """Sync a batch that was just written as the policy demands, and return its result."""
         policy = self._sync
         last_seq = batch.last_seq
         due = not isinstance(policy, int) or self._writer.unsynced_bytes >= policy
@@ -456,30 +471,33 @@ class Log(Handle):
         return Appended(batch.first_seq, last_seq, durable, head)
 
     def _prove_appended(self, batch: Batch) -> None:
-        """Prove a durable batch; it stands whatever comes of that, so nothing says it does not."""
+        """Prove a durable batch.
+
+        A failure here does not undo the batch, so the error must not claim that it failed.
+        """
         try:
             self._prove()
         except OutcomeUnknown:
             raise
         except CerataError as error:
             raise OutcomeUnknown(
-                f"Events {batch.first_seq:,} to {batch.last_seq:,} are durable, and nothing "
-                f"proves it yet: {error.what}",
+                f"Events {batch.first_seq:,} to {batch.last_seq:,} are durable but not proven "
+                f"yet: {error.what}",
                 where=self.path,
-                remedy="They are there; the next batch or a clean close proves them.",
+                remedy="Do not append them again; the next batch or a clean close proves them.",
             ) from error
 
     def _write_spill(self, prepared: Prepared) -> "_Spill":
-        """Write a large batch's events into an extent of their own; durable on return.
+        """Write a large batch's events into a separate extent; durable on return.
 
-        The place is taken under the writer lock and written outside it, so other writers wait
-        only for the allocation: the body is made for where the file ends now, and made anew under
-        the lock only if it ends elsewhere by then. An orphan, if we die here, is trimmed or
-        compacted later.
+        The place is allocated under the writer lock and written outside it, so other writers wait
+        only for the allocation: the body is encoded for the current end of the file, and encoded
+        again under the lock only if the end has moved. A crash here leaves an orphan, which is
+        trimmed or compacted later.
         """
         self._hold.check_writable()
         draft = SegmentDraft([Batch(0, len(prepared.events), 0, None, prepared.events)])
-        # The mutex keeps `close` from giving the descriptor away while it is written to.
+        # The mutex keeps `close` from releasing the descriptor during the write.
         with self._spill_mutex:
             log_file, offset = self._next_place()
             body = draft.encode(log_file.key, offset)
@@ -503,57 +521,60 @@ class Log(Handle):
         return _Spill(log_file, SpillRef(offset, len(body)))
 
     def _next_place(self) -> tuple[LogFile, int]:
-        """Return the file, and where its next extent begins; that holds under the writer lock."""
-        page, log_file = self._position.page, self._position.log_file
+        """Return the file and the offset of its next extent; stable under the writer lock."""
+        page = self._position.page
+        log_file = self._position.log_file
         return log_file, sectors(max(log_file.file.size(), page.data_end))
 
     def find_key(
         self, key: str, tenant: ScopeValue, *, sees: Sees | None = None
     ) -> "KeyUse | None":
-        """Return what an idempotency key was first used for in a tenant; it is durable then.
+        """Return the first use of an idempotency key in a tenant, once it is durable.
 
-        With ``sees`` the look-up passes over events of scopes that it refuses.
-        Takes the writer lock for the look-up, as an append does.
+        With ``sees``, the look-up skips events of scopes that it refuses. Takes the writer lock for
+        the look-up, as an append does.
 
         Raises:
-            InvalidInput: the key is none. ReadOnly, Locked.
+            InvalidInput: the key or the tenant is not valid.
+            ReadOnly: the log was opened for reading.
+            Locked: another writer held the lock for too long.
         """
         check_key(key)
         check_scope((("tenant", tenant),))
         with self._hold.mutex, self._hold.writing():
-            found = self._key_use(key, tenant, sees)
-        return None if found is None else replace(found, appended=self._shown(found.appended))
+            use = self._key_use(key, tenant, sees)
+        return None if use is None else replace(use, appended=self._shown(use.appended))
 
     def _shown(self, earlier: Appended) -> Appended:
-        """Return an earlier result as one that can be told: shown, durable as the policy says."""
-        # Under an integer policy our own unsynced events are shown as they are.
+        """Return an earlier result, made as durable as the policy demands."""
+        # An integer policy shows this handle's unsynced events.
         if earlier.durable or not isinstance(self._sync, int) or self._position.shows_foreign:
-            # Somebody else may have written it and not synced yet; we say that it is there.
+            # Another process may have written the batch without a sync: sync before reporting.
             self._sync_through(earlier.last_seq)
             earlier = msgspec.structs.replace(earlier, durable=True)
         return earlier
 
     def _replayed(self, prepared: Prepared, key: str, sees: Sees | None) -> Appended | None:
-        """Return the first result of this idempotency key, if it was used before."""
-        found = self._key_use(key, prepared.tenant, sees)
-        if found is None:
+        """Return the first result of this idempotency key, if the key was used before."""
+        first_use = self._key_use(key, prepared.tenant, sees)
+        if first_use is None:
             return None
-        found.check(key, prepared.arguments)
-        return found.appended
+        first_use.check(key, prepared.arguments)
+        return first_use.appended
 
     def _key_use(self, key: str, tenant: ScopeValue, sees: Sees | None) -> "KeyUse | None":
         """Under the writer lock: return the first use of a key."""
-        wanted = key_hash(tenant, key)
+        hash_of_key = key_hash(tenant, key)
         position = self._position
-        in_tail = position.keys.in_tail(position.tail, position.reader, wanted)
-        for seq in (*self._keyed_in_segments(wanted), *in_tail):
+        in_tail = position.keys.in_tail(position.tail, position.reader, hash_of_key)
+        for seq in (*self._keyed_in_segments(hash_of_key), *in_tail):
             event = next(position.events(seq))
             payload = event.payload
             if payload is None or payload.key != key:
                 continue
-            found = tenant_of(payload.scope)
-            # 1 equals True in Python, and they are two tenants.
-            if type(found) is not type(tenant) or found != tenant:
+            key_tenant = tenant_of(payload.scope)
+            # 1 equals True in Python, but they are two tenants.
+            if type(key_tenant) is not type(tenant) or key_tenant != tenant:
                 continue
             if sees is not None and not sees(payload.scope):
                 continue
@@ -562,20 +583,20 @@ class Log(Handle):
             head = Head(last_seq, event.recorded, self)
             appended = Appended(seq, last_seq, durable, head, replayed=True)
             batch = position.reader.events(position.snapshot(), seq, last_seq)
-            return KeyUse(appended, payload.arguments, tuple(one.salt for one in batch))
+            return KeyUse(appended, payload.arguments, tuple(member.salt for member in batch))
         return None
 
-    def _keyed_in_segments(self, wanted: int) -> list[int]:
+    def _keyed_in_segments(self, hash_of_key: int) -> list[int]:
         position = self._position
         toc = position.reader.toc(position.page)
         if not position.reader.rebuilt:
             try:
-                return list(position.keys.candidates(toc.keys, wanted))
+                return list(position.keys.candidates(toc.keys, hash_of_key))
             except Corrupt:
                 position.reader.rebuilt = True
-        # TOC or run is damaged; the events know their keys, and a flip writes them anew.
+        # The TOC or a run is damaged: a flip rewrites the keys from the events.
         self._writer.flip()
-        return list(position.keys.candidates(position.reader.toc(position.page).keys, wanted))
+        return list(position.keys.candidates(position.reader.toc(position.page).keys, hash_of_key))
 
     # --- sealing and following -------------------------------------------------------------------
 
@@ -589,36 +610,37 @@ class Log(Handle):
     def publish_projections(self, build: Build, *, wait: bool = True) -> None:
         """Seal, and save projections' entries in the TOC. Durable on return.
 
-        ``build`` adds chunks to the flip, and returns the entries by projection key; those of
-        other projections stay as they are. Without ``wait`` the writer lock is tried once.
+        ``build`` adds chunks to the flip, and returns the entries by projection key; entries of
+        other projections stay. Without ``wait`` the writer lock is tried once.
 
         Raises:
-            Locked: another writer held the file too long, or at all; nothing was written.
+            Locked: another writer held the lock for too long, or at all without ``wait``; nothing
+                was written.
         """
         with self._hold.mutex, self._hold.writing(wait=wait):
             self._writer.flip(build=build)
             self._publish()
 
     def take_sealed(self, batches: list[Batch]) -> None:
-        """Under the writer lock: take batches of the same log from another file, into a segment.
+        """Under the writer lock: move batches of the same log in another file into a segment.
 
-        They go on from the head, and the ring is empty. Durable on return.
+        They continue the head, and the ring is empty. Durable on return.
         """
         self._writer.take_sealed(batches)
         self._publish()
 
     def settle(self, found: Found, *, alone: bool) -> None:
-        """Under the writer lock: make what opening found durable, and mend the rest.
+        """Under the writer lock: make the state found at opening durable, and repair the rest.
 
         Raises:
             Corrupt: acknowledged events are unreadable; nothing was written.
-            Unsupported: a newer Cerata left what this one would undo; nothing was written.
+            Unsupported: a newer Cerata left data that this version would undo; nothing was written.
         """
         self._writer.settle(found, alone=alone)
         self._publish()
 
     def refresh(self) -> Head:
-        """Take in what other processes appended; takes no lock, and never goes backwards."""
+        """Read the events that other processes appended; takes no lock, never goes back."""
         self._hold.check_open()
         position = self._position
         with self._hold.mutex, self._hold.changing():
@@ -630,45 +652,45 @@ class Log(Handle):
             if position.page.moved or not position.is_current(pages):
                 self._take_in()
             if position.head_seq > position.durable:
-                # Somebody wrote it and may not have synced it yet: what we show must stay.
+                # The writer may not have synced yet, and shown events must stay.
                 self._file_sync()
                 position.durable = position.head_seq
             self._publish()
         return self.head
 
     def _take_in(self) -> None:
-        """Read on from where this handle is, until no page is turned meanwhile."""
+        """Read on from the current position until no header page changes during the read."""
         position = self._position
         for _ in range(_READ_TRIES):
             pages = position.log_file.read_pages()
             if self._hold.follow_move(pages, locked=False):
                 continue
-            seen = position.look_on(pages)
+            news = position.look_on(pages)
             if position.log_file.read_pages() == pages:
                 break
         else:
             with self._hold.standing_still():
                 pages = position.log_file.read_pages()
-                seen = position.look_on(pages)
-        position.take_in(pages, seen)
+                news = position.look_on(pages)
+        position.take_in(pages, news)
 
     def _check_in_place(self) -> None:
-        """Refuse to go on where the path names another file, or none: the log moved by no rule.
+        """Refuse to continue if the path names another file, or none, and the log did not move.
 
-        A compacted file says so in its header, and is followed.
+        The header of a compacted file names its successor, which the handle follows.
         """
         position = self._position
-        there = self._environment.storage.identity(self.path)
-        if there == position.identity:
+        identity = self._environment.storage.identity(self.path)
+        if identity == position.identity:
             return
         page, _ = choose_page(position.log_file.read_pages(), self.path)
         if page.moved:
             return
-        what = "removed" if there is None else "replaced by another"
+        change = "removed" if identity is None else "replaced by another"
         raise Corrupt(
-            f"The file was {what} while it was open",
+            f"The file was {change} while it was open",
             where=self.path,
-            remedy="What was written since is in no file that has a name: open the path again.",
+            remedy="Open the path again; later writes went to a file without a name.",
         )
 
     # --- durability ------------------------------------------------------------------------------
@@ -684,7 +706,7 @@ class Log(Handle):
         with self._sync_mutex:
             if position.durable < seq:
                 with self._hold.mutex:
-                    # Before the sync: what runs after it finds the processor's caches cold.
+                    # Before the sync: code that runs after it finds the processor's caches cold.
                     snapshot = position.snapshot()
                     self._writer.unsynced_bytes = 0
                 self._file_sync()
@@ -704,7 +726,7 @@ class Log(Handle):
             if max(position.page.sealed_seq, position.cursor.durable_through) >= head:
                 return
             if position.durable < head:
-                # Another process's batch came in meanwhile and is not ours to vouch for.
+                # Includes another process's batch, which this handle has not synced.
                 self._file_sync()
                 position.durable = head
             self._writer.write_mark()
@@ -719,9 +741,9 @@ class Log(Handle):
     # --- the handle ------------------------------------------------------------------------------
 
     def close(self) -> None:
-        """Make everything durable, prove it, and release the file; twice is harmless.
+        """Make everything durable, prove it, and release the file; a second call does nothing.
 
-        After a failure it writes nothing.
+        After a failure nothing is written.
         """
         if self._hold.closed:
             return
@@ -732,7 +754,7 @@ class Log(Handle):
         finally:
             with self._spill_mutex, self._sync_mutex, self._hold.mutex:
                 try:
-                    # Other threads may have appended since; they wait for a sync, and get one.
+                    # Other threads may have appended since, and wait for a sync.
                     head = self._position.head_seq
                     if self._hold.may_write and head > self._position.durable:
                         self._file_sync()
@@ -747,29 +769,29 @@ class Log(Handle):
         self.close()
 
     def abandon(self) -> None:
-        """Drop the handle without a word to the file: for a child after fork."""
+        """Drop the handle without writing to the file: for a child after fork."""
         self._hold.abandon()
-        # A thread that the child does not have may hold it; those who take the others look first.
+        # A thread that the child lacks may hold this mutex; the other two are taken after a check.
         self._spill_mutex = threading.Lock()
 
     def _publish(self) -> None:
-        """Show readers everything that this handle has taken in."""
+        """Show readers everything that this handle has read."""
         self._show(self._position.snapshot())
 
     def _show_later(self, snapshot: Snapshot) -> None:
-        """Show readers a picture, unless they have seen a later one."""
+        """Show readers a snapshot, unless they have seen a later one."""
         if snapshot.head_seq > self._snapshot.head_seq:
             self._show(snapshot)
 
     def _show(self, snapshot: Snapshot) -> None:
-        """Give readers a new picture; one assignment."""
+        """Replace the readers' snapshot, by one assignment."""
         self._position.shown = snapshot.head_seq
         self._snapshot = snapshot
 
 
 @dataclass(frozen=True, slots=True)
 class _Spill:
-    """A large batch's extent, and the file that it was written into."""
+    """A large batch's extent, and the file that holds it."""
 
     log_file: LogFile
     ref: SpillRef

@@ -1,6 +1,6 @@
-"""Storage in memory: for ``:memory:`` stores, and for tests that look at the bytes.
+"""Storage in memory: for ``:memory:`` stores, and for tests that inspect the bytes.
 
-Owns an implementation of the protocols of `storage` in which a sync has nothing to do.
+Owns an implementation of the protocols of `storage` in which a sync does nothing.
 """
 
 import errno
@@ -13,7 +13,7 @@ from .storage import Buffer, Identity, LockName, StorageFile, refused, search_se
 
 
 class MemoryNode:
-    """The bytes of one file in memory and who holds its locks."""
+    """The bytes of a file in memory and the holders of its locks."""
 
     def __init__(self, number: int) -> None:
         self.number = number
@@ -22,7 +22,7 @@ class MemoryNode:
 
 
 class MemoryFile:
-    """An open file of `MemoryStorage`; a sync has nothing to do."""
+    """An open file of `MemoryStorage`; a sync does nothing."""
 
     def __init__(self, node: MemoryNode, guard: threading.RLock) -> None:
         self._node = node
@@ -37,9 +37,9 @@ class MemoryFile:
 
     def write_at(self, offset: int, data: Buffer) -> None:
         with self._guard:
-            held = self._node.data
-            held.extend(bytes(max(0, offset - len(held))))
-            held[offset : offset + len(data)] = data
+            stored = self._node.data
+            stored.extend(bytes(max(0, offset - len(stored))))
+            stored[offset : offset + len(data)] = data
 
     def sync(self) -> None:
         return
@@ -49,9 +49,9 @@ class MemoryFile:
 
     def set_size(self, size: int) -> None:
         with self._guard:
-            held = self._node.data
-            del held[size:]
-            held.extend(bytes(size - len(held)))
+            stored = self._node.data
+            del stored[size:]
+            stored.extend(bytes(size - len(stored)))
 
     def try_lock(self, name: LockName, *, exclusive: bool) -> bool:
         with self._guard:

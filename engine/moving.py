@@ -1,4 +1,4 @@
-"""Moving: what a handle does when compaction has put another file in its own one's place."""
+"""Moving: how a handle follows its log into the file that compaction put in its place."""
 
 from collections.abc import Callable
 
@@ -23,31 +23,33 @@ def follow_move(
     lock_timeout: float | None,
     clear: Callable[[HeaderPage], None] | None,
 ) -> bool:
-    """Go over to the file that the path names now, if the log moved there.
+    """Switch to the file that the path names now, if the log moved there.
 
-    ``pages`` are the header pages as they are now. Returns whether it did. ``clear``, given
-    under the writer lock, takes back the flag of a compactor that died.
+    ``pages`` are the current header pages. Returns True after a switch. ``clear``, passed under the
+    writer lock, removes the flag of a dead compactor.
 
     Raises:
-        NotFound: the file is gone. Corrupt: another log stands in its place.
+        NotFound: the file is gone.
+        Corrupt: another log is at the path.
     """
-    path, file = position.log_file.path, position.log_file.file
+    path = position.log_file.path
+    file = position.log_file.file
     if pages == position.pages and not position.page.moved:
         return False
     page, _ = position.choose_page(pages)
     if not page.moved:
         return False
-    there = environment.storage.identity(path)
-    if there == file.identity():
+    identity = environment.storage.identity(path)
+    if identity == file.identity():
         if clear is not None:
-            # No compactor holds the lock now, so the one that set the flag is dead.
+            # No compactor holds the lock now, so the compactor that set the flag is dead.
             clear(page)
         return False
-    if there is None:
+    if identity is None:
         raise NotFound(
             "The log was moved, and its file is gone",
             where=path,
-            remedy="Open it where it is now.",
+            remedy="Open the log at its new path.",
         )
     newer = environment.storage.open(path, mode="rw" if writable else "r")
     try:
@@ -63,9 +65,9 @@ def follow_move(
         page, _ = choose_page(newer.read_at(0, PAGES_SIZE), path)
         if page.log_id != position.page.log_id:
             raise Corrupt(
-                "Another log was put in this one's place",
+                "The path names another log now",
                 where=path,
-                remedy="Open it again, if that is the one you mean.",
+                remedy="Open the path again to use the other log.",
             )
         position.enter(LogFile(newer, path, page.file_id), page)
     except BaseException:
@@ -75,7 +77,7 @@ def follow_move(
 
 
 def clear_moved(log_file: LogFile, page: HeaderPage) -> None:
-    """Take back the flag of a compactor that died; the writer lock is held. Durable on return."""
+    """Remove the flag of a dead compactor, under the writer lock. Durable on return."""
     check_writable(page, log_file.path)
     cleared = replace(turned(page), moved=False)
     log_file.file.write_at(cleared.number * PAGE_SIZE, cleared.encode())

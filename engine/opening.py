@@ -1,7 +1,7 @@
-"""Opening: who is alone recovers, who is not joins, who only reads touches nothing.
+"""Opening: the only opener recovers; later openers join; readers never write.
 
-Owns the choice between the three, the creation of a missing file, and the handles' fate in a
-forked child.
+Owns the choice between the three, the creation of a missing file, and the abandonment of handles in
+a forked child.
 """
 
 import difflib
@@ -50,7 +50,7 @@ def open_log(
     ring_bytes: int | None,
     salvage: bool,
 ) -> Log:
-    """Open or create the log in a file; `Log.open` says how."""
+    """Open or create the log in a file, as `Log.open` describes."""
     path = path_name(path)
     ring_size = _checked_options(mode, sync, lock_timeout, ring_bytes)
     if path == MEMORY_PATH and isinstance(environment.storage, OsStorage):
@@ -64,7 +64,7 @@ def open_log(
 
 
 def path_name(path: str | os.PathLike[str]) -> str:
-    """Return a string or path object as a string. Raises `InvalidInput` where it names no file."""
+    """Return a string or path object as a string. Raises `InvalidInput` for an invalid path."""
     name = os.fspath(path) if isinstance(path, os.PathLike) else path
     if not isinstance(name, str):
         raise InvalidInput(
@@ -98,12 +98,14 @@ def _checked_options(
             remedy="Use 'commit', 'always', or a number of bytes.",
         )
     if lock_timeout is not None and lock_timeout < 0:
-        raise InvalidInput(f"A lock_timeout of {lock_timeout} s", remedy="Use 0, more, or None.")
+        raise InvalidInput(
+            f"lock_timeout must be 0 or more, not {lock_timeout} s", remedy="Use 0, more, or None."
+        )
     if ring_bytes is None:
         return RING_SIZE_DEFAULT
     if not RING_SIZE_MIN <= ring_bytes <= RING_SIZE_MAX:
         raise InvalidInput(
-            f"A ring of {ring_bytes:,} bytes; {RING_SIZE_MIN:,} to {RING_SIZE_MAX:,} are possible",
+            f"ring_bytes must be from {RING_SIZE_MIN:,} to {RING_SIZE_MAX:,}, not {ring_bytes:,}",
             remedy="Pass ring_bytes within these bounds, or leave it out.",
         )
     return sectors(ring_bytes)
@@ -138,18 +140,18 @@ def _read_only(
     *,
     salvage: bool,
 ) -> Log:
-    """Open without writing a byte; a writer may flip pages meanwhile, so look again until still."""
+    """Open without writing a byte; repeat while a writer changes the header pages."""
     tries = _READ_TRIES
     while True:
         tries -= 1
         pages = file.read_at(0, PAGES_SIZE)
         page, bad = _page(file, pages, path, salvage=salvage)
         log_file = LogFile(file, path, page.file_id)
-        found = _examined(log_file, page, bad, salvage=salvage)
+        result = _examined(log_file, page, bad, salvage=salvage)
         if not tries or file.read_at(0, PAGES_SIZE) == pages:
             break
-    if isinstance(found, Corrupt):
-        raise found
+    if isinstance(result, Corrupt):
+        raise result
     log = Log(
         log_file,
         environment,
@@ -157,11 +159,11 @@ def _read_only(
         sync="commit",
         lock_timeout=lock_timeout,
         pages=pages,
-        found=found,
+        found=result,
         stored_page=page,
     )
-    if found.head_seq > found.proven or found.report.adopted_footer:
-        # Written, perhaps not yet durable: what a reader shows must survive a power loss.
+    if result.head_seq > result.proven or result.report.adopted_footer:
+        # Written, perhaps not yet durable: events shown to a reader must survive a power loss.
         file.sync()
     return log
 
@@ -169,14 +171,14 @@ def _read_only(
 def _examined(
     log_file: LogFile, page: HeaderPage, bad: tuple[int, ...], *, salvage: bool
 ) -> Found | Corrupt:
-    """Return the state that the file proves, or the damage that a reader must be told."""
+    """Return the state that the file proves, or the damage that a reader must report."""
     try:
         if salvage:
             return examine_damaged(log_file, page, bad)
-        found = examine(log_file, page, bad, search=bool(bad), alone=False)
+        state = examine(log_file, page, bad, search=bool(bad), alone=False)
     except Corrupt as damage:
         return damage
-    return found.damage or found
+    return state.damage or state
 
 
 def _page(
@@ -185,7 +187,7 @@ def _page(
     try:
         return choose_page(pages, path)
     except (Corrupt, Unsupported) as error:
-        # A whole page that is refused is not damaged: it says that its file is not for us.
+        # A valid page with unknown content is not damaged: its file needs a newer Cerata.
         refused = isinstance(error, Unsupported) and is_whole(pages)
         page = page_from_footer(file, path) if salvage and not refused else None
         if page is None:
@@ -212,16 +214,16 @@ def _open_for_writing(
         if log is not None:
             return log
         file.close()
-    # Its name is taken, and yet nothing is there: a link to nowhere.
+    # The name exists, but no file: a dangling symbolic link.
     raise StorageFailed(
         "The path can neither be opened nor created",
         where=path,
-        remedy="If it is a symbolic link, see where it leads.",
+        remedy="If it is a symbolic link, check its target.",
     )
 
 
 def _opened(path: str, environment: Environment, ring_size: int) -> StorageFile | None:
-    """Open the file, or create it; None if somebody else was first."""
+    """Open the file, or create it; None if another process created it first."""
     try:
         return environment.storage.open(path, mode="rw")
     except NotFound:
@@ -236,7 +238,7 @@ def _join(
     sync: SyncPolicy,
     lock_timeout: float | None,
 ) -> Log | None:
-    """Recover if alone, else join those who are there; None if the path now names another file."""
+    """Recover if this is the only opener, else join; None if the path now names another file."""
     clock = environment.clock
     alone = file.try_lock(LockName.PRESENCE, exclusive=True)
     if not alone:
@@ -252,7 +254,7 @@ def _join(
         pages = file.read_at(0, PAGES_SIZE)
         page, bad = choose_page(pages, path)
         if page.moved and environment.storage.identity(path) != file.identity():
-            # A compactor put another file in this one's place while we waited.
+            # A compactor replaced the file during the wait.
             return None
         log_file = LogFile(file, path, page.file_id)
         found = examine(log_file, page, bad, search=alone or bool(bad), alone=alone)
@@ -268,7 +270,7 @@ def _join(
         )
         log.settle(found, alone=alone)
     if alone:
-        # First: it makes the file's name durable where a dead creator did not; then others join.
+        # Before other processes join: this makes the file's name durable if a dead creator did not.
         sweep_temporaries(path, environment)
         file.try_lock(LockName.PRESENCE, exclusive=False)
     return log

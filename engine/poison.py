@@ -1,14 +1,14 @@
-"""Poison: what makes a handle refuse every later call once nobody knows what the disk holds.
+"""Poison: the failure after which a handle refuses calls, since the disk's state is unknown.
 
-Owned by one `Log` and shared with its `Writer`, so that neither holds the other: a handle that is
-dropped without `close` frees its file at once, not when a collector finds the cycle.
+Owned by one `Log` and shared with its `Writer`, so that neither references the other: a handle that
+is dropped without `close` frees its file at once, not at the next run of the cycle collector.
 """
 
 from .errors import CerataError, OutcomeUnknown, StorageFailed
 
 
 class Poison:
-    """Why a handle refuses its calls; ``failure`` is None while it does not."""
+    """The reason why a handle refuses its calls; ``failure`` is None until then."""
 
     __slots__ = ("_path", "failure")
 
@@ -17,11 +17,11 @@ class Poison:
         self.failure: CerataError | None = None
 
     def take(self, error: StorageFailed) -> OutcomeUnknown:
-        """Refuse every later call, and return what to raise: nobody knows what the disk holds."""
+        """Refuse every later call, and return the error to raise."""
         failure = OutcomeUnknown(
-            f"It is not known what the disk holds: {error.what}",
+            f"The state of the disk is unknown: {error.what}",
             where=self._path,
-            remedy="Open the file again; it recovers, and shows which events survived.",
+            remedy="Open the file again; recovery shows which events survived.",
         )
         self.failure = failure
         return failure

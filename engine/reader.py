@@ -1,8 +1,8 @@
-"""Reading events back: from the sealed segments, then from the ring's tail.
+"""Reading events: from the sealed segments, then from the ring's tail.
 
-Owns `Snapshot`, an immutable picture of the log, and the reads over it. A snapshot holds events
-by seq, never by ring offset, and segments are never overwritten: so it can be held for ever while
-others write.
+Owns `Snapshot`, an immutable state of the log, and the reads over it. A snapshot holds events by
+seq, never by ring offset, and segments are never overwritten, so a snapshot stays valid for ever
+while other processes write.
 """
 
 from bisect import bisect_left
@@ -28,15 +28,15 @@ from .segment import I64, U8, Segment
 from .segment_draft import columns_of
 from .segment_index import BatchRow, ColumnKey
 
-# np.unique looks for masked arrays and loads their part of numpy at its first call: a process that
-# has no free descriptor by then could not.
+# np.unique imports numpy.ma at its first call, which would fail in a process that has run out of
+# descriptors by then.
 import_module("numpy.ma")
 
 
 class Snapshot(msgspec.Struct, frozen=True):
-    """The log as one moment saw it: the sealed part by its page, the tail by its batches.
+    """The log at one moment: the sealed part by its page, the tail by its batches.
 
-    ``tail`` may grow behind ``tail_count``; nothing before it changes.
+    ``tail`` may grow beyond ``tail_count``; its earlier entries never change.
     """
 
     page: HeaderPage
@@ -46,7 +46,7 @@ class Snapshot(msgspec.Struct, frozen=True):
     recorded: int
 
     def tail_from(self, seq: int) -> Iterator[Batch]:
-        """Yield the tail's batches from the one that holds ``seq``, or the first after it."""
+        """Yield the tail's batches from the batch that holds ``seq``, or the first after it."""
         start = bisect_left(self.tail, seq, 0, self.tail_count, key=lambda batch: batch.last_seq)
         return (self.tail[index] for index in range(start, self.tail_count))
 
@@ -60,9 +60,9 @@ class Reader:
         self.rebuilt = False
 
     def toc(self, page: HeaderPage) -> Toc:
-        """Return the TOC behind a page, reading it at most once.
+        """Return the TOC that a page names, reading it at most once.
 
-        A damaged one is rebuilt from the segments, and ``rebuilt`` says so.
+        A damaged TOC is rebuilt from the segments, which sets ``rebuilt``.
         """
         toc = self._tocs.get(page.toc_offset)
         if toc is None:
@@ -75,7 +75,7 @@ class Reader:
         return toc
 
     def remember_toc(self, page: HeaderPage, toc: Toc) -> None:
-        """Keep a TOC that was just written or rebuilt."""
+        """Cache a TOC that was just written or rebuilt."""
         self._tocs[page.toc_offset] = toc
         while len(self._tocs) > 8:
             self._tocs.popitem(last=False)
@@ -101,7 +101,7 @@ class Reader:
             )
 
     def batches(self, snapshot: Snapshot) -> Iterator[Batch]:
-        """Yield every batch whole, attachments and all, with none left in a spill."""
+        """Yield every batch with its events and attachments; events in spills are included."""
         for ref in self.segment_refs(snapshot):
             yield from self.segment_batches(ref)
         for batch in snapshot.tail_from(1):
@@ -113,33 +113,35 @@ class Reader:
                 yield msgspec.structs.replace(batch, events=events, spill=None)
 
     def segment_batches(self, ref: Ref, *, attachments: bool = True) -> Iterator[Batch]:
-        """Yield a segment's batches with their events, wherever those stand.
+        """Yield a segment's batches with their events, in the segment or in spills.
 
-        Attachments are left out on request.
+        ``attachments=False`` leaves out the attachments.
         """
         segment = self._segment(ref)
         for number, row in enumerate(segment.index.batches):
-            source, base = segment, segment.own_first(number)
+            source = segment
+            base = segment.own_first(number)
             if row.spill is not None:
-                source, base = self._spill(row.spill.offset, row.spill.length), 0
+                source = self._spill(row.spill.offset, row.spill.length)
+                base = 0
             events = tuple(source.events(base, base + row.count, attachments=attachments))
             first_seq = ref.first_seq + segment.batch_first(number)
             yield Batch(first_seq, row.count, row.recorded, row.clock, events)
 
     def wire_events(self, batch: Batch) -> tuple[WireEvent, ...]:
-        """Return a batch's events; where they stand in a spill, without their attachments."""
+        """Return a batch's events; those in a spill without their attachments."""
         if batch.spill is None:
             return batch.events
         source = self._spill(batch.spill.offset, batch.spill.length)
         return tuple(source.events(0, batch.count, attachments=False))
 
     def attachments(self, snapshot: Snapshot, seq: int) -> tuple[bytes, ...]:
-        """Return the attachments of one event in their order."""
+        """Return the attachments of one event, in order."""
         if seq > snapshot.page.sealed_seq:
             batch = next(snapshot.tail_from(seq), None)
             if batch is None:
                 raise NotFound(
-                    f"There is no event {seq:,}", remedy="Ask for a seq from 1 to the head."
+                    f"There is no event {seq:,}", remedy="Pass a seq from 1 to the head's."
                 )
             index = seq - batch.first_seq
             if batch.spill is None:
@@ -156,51 +158,54 @@ class Reader:
         return tuple(self._spill(row.spill.offset, row.spill.length).attachments(index))
 
     def embeddings(self, snapshot: Snapshot, key: ColumnKey, seqs: I64) -> U8:
-        """Return the vectors that events put, which ascend, a row of bytes for each."""
-        found = np.empty((len(seqs), DTYPE_SIZES[key[1]] * key[2]), np.uint8)
-        for rows, source, own in self._holding(snapshot, seqs):
+        """Return the vectors of events in ascending order, a row of bytes each."""
+        vectors = np.empty((len(seqs), DTYPE_SIZES[key[1]] * key[2]), np.uint8)
+        for rows, source, numbers in self._holding(snapshot, seqs):
             if isinstance(source, Segment):
-                found[rows] = source.embeddings(key, own)
+                vectors[rows] = source.embeddings(key, numbers)
             else:
-                for row, event in zip(rows, own, strict=True):
-                    found[row] = _vector_of(source.events[int(event)], key)
-        return found
+                for row, number in zip(rows, numbers, strict=True):
+                    vectors[row] = _vector_of(source.events[int(number)], key)
+        return vectors
 
     def embedding_offsets(self, snapshot: Snapshot, key: ColumnKey, seqs: I64) -> I64:
-        """Return where in the file the vectors of events stand, which ascend; −1 in the ring."""
-        found = np.full(len(seqs), -1, np.int64)
-        for rows, source, own in self._holding(snapshot, seqs):
+        """Return the file offsets of the vectors of ascending events; −1 for events in the ring."""
+        offsets = np.full(len(seqs), -1, np.int64)
+        for rows, source, numbers in self._holding(snapshot, seqs):
             if isinstance(source, Segment):
-                found[rows] = source.embedding_offsets(key, own)
-        return found
+                offsets[rows] = source.embedding_offsets(key, numbers)
+        return offsets
 
     def _holding(
         self, snapshot: Snapshot, seqs: I64
     ) -> Iterator[tuple[I64, "Segment | Batch", I64]]:
-        """Yield what holds some of the events, which ascend, and the numbers that they have there.
+        """Yield (rows, source, numbers) of the segments and batches that hold some of the events.
 
-        With each the places of these among ``seqs``.
+        ``rows`` are indexes into ``seqs``, which ascend; ``numbers`` are the events' numbers in the
+        source.
         """
-        sealed, at, every = snapshot.page.sealed_seq, 0, np.arange(len(seqs))
+        sealed = snapshot.page.sealed_seq
+        at = 0
+        rows = np.arange(len(seqs))
         while at < len(seqs):
             seq = int(seqs[at])
             if seq <= sealed:
                 ref = self._segment_ref(self.toc(snapshot.page), seq)
                 stop = int(seqs.searchsorted(ref.last_seq, "right"))
-                yield from self._holding_in(ref, seqs[at:stop], every[at:stop])
+                yield from self._holding_in(ref, seqs[at:stop], rows[at:stop])
             else:
                 batch = next(snapshot.tail_from(seq))
                 stop = int(seqs.searchsorted(batch.last_seq, "right"))
                 spill = batch.spill
                 source = batch if spill is None else self._spill(spill.offset, spill.length)
-                yield every[at:stop], source, seqs[at:stop] - batch.first_seq
+                yield rows[at:stop], source, seqs[at:stop] - batch.first_seq
             at = stop
 
-    def _holding_in(self, ref: Ref, seqs: I64, every: I64) -> Iterator[tuple[I64, Segment, I64]]:
+    def _holding_in(self, ref: Ref, seqs: I64, places: I64) -> Iterator[tuple[I64, Segment, I64]]:
         """Yield the same for events of one segment and of the spills that it names."""
         segment = self._segment(ref)
         events = seqs - ref.first_seq
-        batches, own = segment.locate(events)
+        batches, numbers = segment.locate(events)
         rows = segment.index.batches
         is_own = np.ones(len(seqs), np.bool_)
         for number in cast("list[int]", np.unique(batches).tolist()):
@@ -209,25 +214,30 @@ class Reader:
                 low, high = batches.searchsorted([number, number + 1])
                 is_own[low:high] = False
                 source = self._spill(spill.offset, spill.length)
-                yield every[low:high], source, events[low:high] - segment.batch_first(number)
+                yield places[low:high], source, events[low:high] - segment.batch_first(number)
         if bool(is_own.any()):
-            yield every[is_own], segment, own[is_own]
+            yield places[is_own], segment, numbers[is_own]
 
     def chain_and_tree(self, snapshot: Snapshot, seq: int) -> tuple[bytes, Tree]:
         """Return chain hash and Merkle tree after event ``seq``; reads from its segment's start."""
         page = snapshot.page
         toc = self.toc(page)
         if seq >= page.sealed_seq:
-            at, chain, tree = page.sealed_seq, toc.chain, toc.tree
+            at = page.sealed_seq
+            chain = toc.chain
+            tree = toc.tree
         else:
-            at, chain, tree = 0, chain_start(page.log_id), Tree()
+            at = 0
+            chain = chain_start(page.log_id)
+            tree = Tree()
             if seq > 0:
                 ref = self._segment_ref(toc, seq)
                 if ref.first_seq > 1:
                     before = self._segment_ref(toc, ref.first_seq - 1)
                     index = self._log_file.segment(before.offset, before.length).index
                     at = before.last_seq
-                    chain, tree = index.chain, Tree(at, tuple(index.peaks))
+                    chain = index.chain
+                    tree = Tree(at, tuple(index.peaks))
         leaves = [event.leaf for event in self.events(snapshot, at + 1, seq)]
         return chain_through(chain, leaves), tree.extend(leaves)
 
@@ -236,7 +246,7 @@ class Reader:
         return self.toc(snapshot.page).segments.walk(self._log_file.manifest)
 
     def kinds(self, snapshot: Snapshot) -> Counter[tuple[str, int]]:
-        """Return how many events there are of each type and version.
+        """Return the number of events of each type and version.
 
         Cost: a read of each segment's index. Raises: Corrupt.
         """
@@ -285,14 +295,17 @@ class Reader:
         low: int,
         stop: int,
     ) -> Iterator[Event]:
-        source, base = segment, segment.own_first(number)
+        source = segment
+        base = segment.own_first(number)
         if row.spill is not None:
-            source, base = self._spill(row.spill.offset, row.spill.length), 0
+            source = self._spill(row.spill.offset, row.spill.length)
+            base = 0
         batch = Batch(batch_first, row.count, row.recorded, row.clock, (), row.spill)
         yield from _events_in(source, base, batch, low, stop)
 
     def _batch_events(self, batch: Batch, first: int, last: int) -> Iterator[Event]:
-        low, stop = first - batch.first_seq, last - batch.first_seq + 1
+        low = first - batch.first_seq
+        stop = last - batch.first_seq + 1
         if batch.spill is None:
             for index, event in enumerate(batch.events[low:stop], start=low):
                 yield wire_event(batch, index, event)
@@ -301,10 +314,13 @@ class Reader:
         yield from _events_in(spill, 0, batch, low, stop)
 
     def _segment(self, ref: Ref) -> Segment:
-        """Return a segment that holds as many events as its reference says."""
+        """Return a segment, whose event count must match its reference."""
         segment = self._log_file.segment(ref.offset, ref.length)
         if segment.count != ref.last_seq - ref.first_seq + 1:
-            raise Corrupt("A segment has another number of events than it says", offset=ref.offset)
+            raise Corrupt(
+                f"A segment has {segment.count:,} events, not the number in its reference",
+                offset=ref.offset,
+            )
         return segment
 
     def _spill(self, offset: int, length: int) -> Segment:
@@ -316,7 +332,10 @@ _encode = msgspec.msgpack.Encoder().encode
 
 def leaves_of(batch: Batch, events: Sequence[WireEvent]) -> list[bytes]:
     """Return the leaves of a batch; sealing needs nothing else of its events."""
-    first, recorded, clock, count = batch.first_seq, batch.recorded, batch.clock, batch.count
+    first = batch.first_seq
+    recorded = batch.recorded
+    clock = batch.clock
+    count = batch.count
     leaves: list[bytes] = []
     for index, wire in enumerate(events):
         header = EventHeader(
@@ -329,21 +348,21 @@ def leaves_of(batch: Batch, events: Sequence[WireEvent]) -> list[bytes]:
 
 
 def _events_in(source: Segment, base: int, batch: Batch, low: int, stop: int) -> Iterator[Event]:
-    """Yield events ``low`` to before ``stop`` of a batch whose first is own event ``base``.
+    """Yield events ``low`` to before ``stop`` of a batch whose first event is number ``base``.
 
-    Their attachments are read when they are asked for.
+    Their attachments are read on demand.
     """
     events = source.events(base + low, base + stop, attachments=False)
     for index, event in enumerate(events, start=low):
-        # Most events have none, and a way to them is an object more for each.
-        held = partial(source.attachments_of, base + index) if source.has_attachments else None
-        yield wire_event(batch, index, event, held)
+        # Most events have no attachments, and a partial would be an extra object for each.
+        of_size = partial(source.attachments_of, base + index) if source.has_attachments else None
+        yield wire_event(batch, index, event, of_size)
 
 
 def _vector_of(event: WireEvent, key: ColumnKey) -> U8:
-    """Return the vector that an event of the ring brought. Raises `Corrupt`."""
-    for own, data in columns_of(event):
-        if own == key:
+    """Return the vector of an event in the ring. Raises `Corrupt`."""
+    for column, data in columns_of(event):
+        if column == key:
             return np.frombuffer(data, np.uint8)
     raise Corrupt(f"An event has no vector of {key[0]!r}", remedy="Run 'cerata verify'.")
 
@@ -353,7 +372,7 @@ def _of_size(attachments: Sequence[bytes], size: int) -> list[bytes]:
 
 
 def wire_event(batch: Batch, index: int, wire: WireEvent, held: Held | None = None) -> Event:
-    """Return the event that stands at ``index`` of a batch; ``held`` gives its attachments."""
+    """Return the event at ``index`` of a batch; ``held`` returns its attachments."""
     header = EventHeader(
         batch.first_seq + index,
         batch.recorded,

@@ -1,9 +1,9 @@
-"""Recovery: from the bytes of a file to the state that it proves, and what to do about the rest.
+"""Recovery: from the bytes of a file to the state that they prove, and the treatment of the rest.
 
-Owns the decision table (docs/reliability.md): which header page or footer is believed, which ring
-records are the log, whether an unreadable rest is a torn tail (cut, kept aside, reported) or
-damage to acknowledged data (`Corrupt`). `examine` only reads; `settle` makes what it found
-durable and needs the writer lock.
+Owns the decision table (docs/reliability.md): the choice of header page or footer, the ring records
+that belong to the log, and the verdict on an unreadable rest: a torn tail (cut, quarantined,
+reported) or damage to acknowledged data (`Corrupt`). `examine` only reads; `Writer.settle` makes
+its result durable under the writer lock.
 """
 
 import msgspec
@@ -33,12 +33,12 @@ from .storage import StorageFile
 
 
 class RecoveryReport(msgspec.Struct, frozen=True):
-    """What opening found and did; all zero after a clean close, save ``trimmed_bytes``.
+    """The findings and repairs of opening; all zero after a clean close, except ``trimmed_bytes``.
 
-    ``ambiguous_tail``: what was cut may hold the last group that was acknowledged but not yet
-    proven, since a torn write and later damage to it look the same. ``cut_offset`` is where.
-    ``bad_witnesses``: those of the two that did not hold. A crash can tear them; damage that
-    reached from the newest batches to one of them looks the same.
+    ``ambiguous_tail``: the cut bytes may hold the last acknowledged but unproven group, since a
+    torn write and later damage to such a group look the same. ``cut_offset`` is their place.
+    ``bad_witnesses``: the numbers of the witnesses that do not verify. A crash can tear a witness;
+    damage that extends from the newest batches to a witness looks the same.
     """
 
     alone: bool = False
@@ -55,15 +55,15 @@ class RecoveryReport(msgspec.Struct, frozen=True):
 
     @property
     def is_clean(self) -> bool:
-        """Whether nothing had to be recovered; bytes that nothing named are only tidied away."""
+        """True if nothing was recovered; trimming unreferenced bytes does not count."""
         return self == RecoveryReport(alone=self.alone, trimmed_bytes=self.trimmed_bytes)
 
 
 class Found(msgspec.Struct, frozen=True):
-    """The state that a file proves, before anything is written.
+    """The state that a file proves, before any write.
 
-    ``damage`` is set where acknowledged events are unreadable: the state then ends before them.
-    ``named_end`` is where that ends which a header page names: past it a footer was adopted.
+    ``damage`` is set if acknowledged events are unreadable: the state then ends before them.
+    ``named_end`` is the data end that a header page names: beyond it a footer was adopted.
     ``witnessed`` is the lowest seq that a whole witness names.
     """
 
@@ -89,11 +89,11 @@ def examine(
 ) -> Found:
     """Read the state that the file proves; writes nothing.
 
-    ``search``: look for a footer newer than the header page, as one that is alone must, or
-    anyone who met a bad page.
+    ``search``: look for a footer newer than the header page; required of the only opener, and after
+    a bad page.
 
     Raises:
-        Corrupt: the file is shorter than its header says, or no TOC and ring fit together.
+        Corrupt: the file is shorter than its header names, or no TOC and ring fit together.
     """
     size = log_file.file.size()
     toc: Toc | None = None
@@ -102,33 +102,36 @@ def examine(
     if search:
         newer = _newest_footer(log_file, page, size)
         if newer is not None:
-            page, toc, adopted = newer[0], newer[1], True
+            page = newer[0]
+            toc = newer[1]
+            adopted = True
     if size < page.data_end:
         raise Corrupt(
             f"The file is {size:,} bytes; its header names {page.data_end:,}",
             offset=size,
-            remedy="It was truncated: restore a backup, or open it with salvage=True.",
+            remedy="Restore a backup of the truncated file, or open it with salvage=True.",
         )
-    # Before the ring: each event that they name was in it by then, whoever writes meanwhile.
+    # Before the ring: each event that a witness names is in the ring by now, even if writers
+    # append during the walk.
     witnesses = log_file.read_witnesses(page)
     named = [seq for seq in witnesses if seq is not None]
     read = log_file.file.read_at
-    found = walk(read, log_file.key, page, Cursor.at_start(page))
-    cursor = found.cursor
+    result = walk(read, log_file.key, page, Cursor.at_start(page))
+    cursor = result.cursor
     head = cursor.next_seq - 1
     beyond, proven = _beyond(log_file, page, cursor, named)
     while head < proven:
-        # What is proven was written before the proof: without the lock, the walk may have passed
-        # just before it was. Only a hole that stays where it is, is one.
-        again = walk(read, log_file.key, page, cursor)
-        if again.cursor.next_seq == cursor.next_seq:
+        # A proven record precedes its proof on disk, but without the lock the walk may have passed
+        # its place before the write. Only a hole that persists is damage.
+        rest = walk(read, log_file.key, page, cursor)
+        if rest.cursor.next_seq == cursor.next_seq:
             break
-        found.batches.extend(again.batches)
-        found = replace(again, batches=found.batches)
-        cursor = found.cursor
+        result.batches.extend(rest.batches)
+        result = replace(rest, batches=result.batches)
+        cursor = result.cursor
         head = cursor.next_seq - 1
         beyond, proven = _beyond(log_file, page, cursor, named)
-    damage = _lost_spill(found.batches, log_file.file)
+    damage = _lost_spill(result.batches, log_file.file)
     report = RecoveryReport(
         alone=alone,
         bad_pages=bad_pages,
@@ -140,26 +143,26 @@ def examine(
     elif head < proven:
         damage = Corrupt(
             f"Events {head + 1:,} to {proven:,} were acknowledged and cannot be read: "
-            f"where event {head + 1:,} should start stands {found.end.value}",
+            f"event {head + 1:,} should start here, but the ring has {result.end.value}",
             offset=cursor.offset,
-            remedy="Open it with salvage=True to read what is left, or restore a backup.",
+            remedy="Open it with salvage=True to read the intact events, or restore a backup.",
         )
     else:
-        cut = _cut_size(read, log_file.key, page, cursor, found.end, beyond)
+        cut = _cut_size(read, log_file.key, page, cursor, result.end, beyond)
         if cut:
             report = replace(
                 report,
                 cut_bytes=cut,
-                cut_records=len(beyond) + (found.end is End.TORN),
+                cut_records=len(beyond) + (result.end is End.TORN),
                 cut_offset=cursor.offset,
                 ambiguous_tail=True,
             )
     return Found(
         page,
         toc,
-        found.batches,
+        result.batches,
         cursor,
-        found.end,
+        result.end,
         beyond,
         proven,
         damage,
@@ -172,12 +175,11 @@ def examine(
 def _beyond(
     log_file: LogFile, page: HeaderPage, cursor: Cursor, named: list[int]
 ) -> tuple[list[Beyond], int]:
-    """Return what lies beyond a cursor, and the last event that the file says is durable.
+    """Return the records beyond a cursor, and the last event that the file proves.
 
-    ``named`` are the seqs that the witnesses name: they stand outside the ring.
-
-    Looked for even where an empty sector ends the log: a lost or zeroed record looks the same,
-    and only what lies beyond tells.
+    ``named`` are the seqs that the witnesses, outside the ring, name. The search is needed even if
+    an empty sector ends the log: a lost or zeroed record looks the same, and only later records
+    reveal it.
     """
     beyond = look_beyond(log_file.file, log_file.key, page, cursor)
     claims = [cursor.durable_through, *(record.durable_through for record in beyond)]
@@ -185,17 +187,18 @@ def _beyond(
 
 
 def _lost_spill(batches: list[Batch], file: StorageFile) -> Corrupt | None:
-    """Say which large batch lies past the file's end, if one does.
+    """Return an error if a large batch lies past the file's end.
 
-    Asked after the ring was read: others may write, and a large batch is there before its record.
+    Must run after the ring was read: another process may write, and puts a large batch into the
+    file before its record.
     """
     for batch in batches:
         if batch.spill is not None and spill_end(batch.spill) > (size := file.size()):
             return Corrupt(
                 f"The file is {size:,} bytes; events {batch.first_seq:,} to {batch.last_seq:,} "
-                f"stand at offset {batch.spill.offset:,}",
+                f"start at offset {batch.spill.offset:,}",
                 offset=size,
-                remedy="It was truncated: restore a backup, or open it with salvage=True.",
+                remedy="Restore a backup of the truncated file, or open it with salvage=True.",
             )
     return None
 
@@ -208,7 +211,7 @@ def spill_end(spill: SpillRef) -> int:
 def _cut_size(
     read: Read, key: bytes, page: HeaderPage, cursor: Cursor, end: End, beyond: list[Beyond]
 ) -> int:
-    """Return how many bytes from the cursor on are the rest of an unsynced group."""
+    """Return the number of bytes after the cursor that belong to an unsynced group."""
     reach = 0
     if end in (End.TORN, End.BAD, End.UNLINKED):
         reach = SECTOR_SIZE
@@ -222,8 +225,10 @@ def _cut_size(
 
 
 def read_cut(log_file: LogFile, found: Found) -> bytes:
-    """Return the ring bytes that are to be cut, on past the ring's end to its start."""
-    page, offset, size = found.page, found.cursor.offset, found.report.cut_bytes
+    """Return the ring bytes that recovery will cut; wraps from the ring's end to its start."""
+    page = found.page
+    offset = found.cursor.offset
+    size = found.report.cut_bytes
     first = min(size, page.ring_end - offset)
     read = log_file.file.read_at
     return read(offset, first) + read(page.ring_offset, size - first)
@@ -239,7 +244,7 @@ def sectors_with(file: StorageFile, magic: bytes, start: int, stop: int) -> list
 
 
 def _newest_footer(log_file: LogFile, page: HeaderPage, size: int) -> tuple[HeaderPage, Toc] | None:
-    """Return the page and TOC of the last footer past the page's end that is wholly there."""
+    """Return the page and TOC of the last whole footer past the page's end."""
     footers = sectors_with(log_file.file, FOOTER_MAGIC, page.data_end, size)
     for offset in reversed(footers):
         footer = decode_footer(log_file.key, offset, log_file.file.read_at(offset, FOOTER_SIZE))
@@ -286,7 +291,7 @@ def _whole_toc(log_file: LogFile, footer: Footer, older_end: int) -> Toc | None:
         if not extent_is_whole(log_file.key, log_file.file, header):
             return None
         if header.kind == ExtentKind.MANIFEST:
-            # A full list moved out in this very flip: what it names is as new as it is.
+            # The same flip moved a full list out; its references are equally new.
             wanted += log_file.manifest(ref)
     return toc
 
@@ -297,7 +302,7 @@ def _extent_at(log_file: LogFile, offset: int) -> ExtentHeader | None:
 
 
 def find_segments(log_file: LogFile, stop: int) -> list[ExtentHeader]:
-    """Return the headers of all segments before ``stop`` in file order, named or not."""
+    """Return the headers of all segments before ``stop`` in file order, referenced or not."""
     return [
         header
         for offset in sectors_with(log_file.file, EXTENT_MAGIC, PAGES_SIZE, stop)
@@ -309,18 +314,19 @@ def find_segments(log_file: LogFile, stop: int) -> list[ExtentHeader]:
 def rebuild_toc(log_file: LogFile, page: HeaderPage) -> Toc:
     """Rebuild a lost TOC from the segments, which describe themselves.
 
-    Projections' checkpoints and the runs of idempotency keys are dropped: both are made again
-    from the events.
+    Projections' checkpoints and the runs of idempotency keys are dropped: both are rebuilt from the
+    events.
 
     Raises:
-        Corrupt: the segments that are there do not cover every sealed event.
+        Corrupt: the remaining segments do not cover every sealed event.
     """
     segments = find_segments(log_file, page.data_end)
     chosen: list[Ref] = []
-    expected, limit = page.sealed_seq, page.data_end
+    expected = page.sealed_seq
+    limit = page.data_end
     while expected > 0:
-        # Backwards, each time the last one before the last: a flip that died can have left
-        # a segment that was never named, and it lies before those that came after it.
+        # Backwards, each time the last match before the previous segment: a crashed flip can leave
+        # an unreferenced segment, which lies before its successors.
         best = next(
             (
                 header
@@ -335,14 +341,16 @@ def rebuild_toc(log_file: LogFile, page: HeaderPage) -> Toc:
             raise Corrupt(
                 f"The TOC is lost, and no whole segment ends with event {expected:,}",
                 offset=page.toc_offset,
-                remedy="Restore a backup, or open it with salvage=True to read what is left.",
+                remedy="Restore a backup, or open it with salvage=True to read the intact events.",
             )
         chosen.append(Ref(best.offset, best.length, best.first_seq, best.last_seq))
-        expected, limit = best.first_seq - 1, best.offset
+        expected = best.first_seq - 1
+        limit = best.offset
     chosen.reverse()
     chain = chain_start(page.log_id)
     tree = Tree()
     if chosen:
         last = log_file.segment(chosen[-1].offset, chosen[-1].length)
-        chain, tree = last.index.chain, Tree(page.sealed_seq, tuple(last.index.peaks))
+        chain = last.index.chain
+        tree = Tree(page.sealed_seq, tuple(last.index.peaks))
     return replace(Toc.of_page(page, chain, tree, chosen), erased=newest_erasure(log_file, chosen))

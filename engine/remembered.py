@@ -1,6 +1,6 @@
-"""Remembered heads: points of a log that were kept elsewhere, and a file compared with them.
+"""Remembered heads: points of a log that were stored elsewhere, and their comparison with a file.
 
-Owns their text and the comparison, which believes no stored hash: it takes the leaves of events.
+Owns their text and the comparison, which trusts no stored hash: it uses the leaves of events.
 Leaves out reading the events (`verify`), and signatures.
 """
 
@@ -18,17 +18,16 @@ if TYPE_CHECKING:
 
 _TEXT: Final = re.compile(r"(0|[1-9][0-9]{0,18}):([0-9a-f]{64})(?::([0-9a-f]{32}))?")
 _REMEDY: Final = (
-    "Write nothing to the file. Compare your backups with 'cerata verify --head', and go on with "
-    "one that agrees."
+    "Write nothing to the file. Compare your backups with 'cerata verify --head', and continue "
+    "with a backup that agrees."
 )
 
 
 @dataclass(frozen=True, slots=True)
 class RememberedHead:
-    """A head as it was kept: the root over events 1 to ``seq``, and the log's id if it is known.
+    """A stored head: the root over events 1 to ``seq``, and the log's id if known.
 
-    >>> RememberedHead.parse("0:" + 32 * "0a").seq
-    0
+    >>> RememberedHead.parse("0:" + 32 * "0a").seq 0
     """
 
     seq: int
@@ -48,7 +47,7 @@ class RememberedHead:
             return cls.parse(head)
         raise InvalidInput(
             f"A head must be a Head or its text, not {type(head).__name__}",
-            remedy="Give store.head, or the text that 'cerata head' prints.",
+            remedy="Pass store.head, or the text that 'cerata head' prints.",
         )
 
     @classmethod
@@ -62,7 +61,7 @@ class RememberedHead:
         if match is None:
             raise InvalidInput(
                 f"The head {text!r} is not of the form SEQ:ROOT or SEQ:ROOT:LOG",
-                remedy="Give the whole text that 'cerata head' prints.",
+                remedy="Pass the whole text that 'cerata head' prints.",
             )
         seq, root, log_id = match.groups()
         return cls(int(seq), bytes.fromhex(root), None if log_id is None else bytes.fromhex(log_id))
@@ -74,11 +73,11 @@ class RememberedHead:
 
 @dataclass(frozen=True, slots=True)
 class HeadCheck:
-    """How a file compares with a remembered head.
+    """The comparison of a file with a remembered head.
 
     ``outcome`` is "agrees", "unreadable" if an event up to the head cannot be read, or the kind of
-    ``diverged``: "rollback" if the file ends before the head, "fork" if the events up to it are
-    other ones, "foreign" if the file is of another log.
+    ``diverged``: "rollback" if the file ends before the head, "fork" if the events up to the head
+    are different, "foreign" if the file is of another log.
     """
 
     head: RememberedHead
@@ -99,23 +98,23 @@ class HeadCheck:
 
 
 class HeadComparison:
-    """A head, and the tree over the events that were read so far, from the first on."""
+    """A head, and the tree over the events read so far, from the first on."""
 
     def __init__(self, head: RememberedHead) -> None:
         self._head = head
         self._tree = Tree()
 
     def take_in(self, first_seq: int, leaves: Sequence[bytes]) -> None:
-        """Go on with the leaves of events; after a gap nothing more is taken in."""
+        """Add the leaves of events; after a gap no more leaves are added."""
         tree = self._tree
         if first_seq == tree.size + 1:
             self._tree = tree.extend(leaves[: max(0, self._head.seq - tree.size)])
 
     def result(self, head_seq: int, log_id: bytes, path: str) -> HeadCheck:
-        """Return how the file compares whose log ends at ``head_seq``."""
+        """Return the comparison for a file whose log ends at ``head_seq``."""
         head = self._head
         if head.log_id is not None and head.log_id != log_id:
-            fault = f"The file is of the log {log_id.hex()}, and the head of {head.log_id.hex()}"
+            fault = f"The file belongs to log {log_id.hex()}, the head to log {head.log_id.hex()}"
             return self._diverged("foreign", fault, path, head_seq, log_id)
         if head_seq < head.seq:
             fault = f"The file ends at event {head_seq:,}, before the head at event {head.seq:,}"

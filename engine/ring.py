@@ -1,8 +1,8 @@
-"""Reading the ring: which records connect, where the log ends, and what lies beyond.
+"""Reading the ring: the records that connect, the log's end, and the records beyond.
 
-Owns the walk over connected records from a cursor, and the look-ahead for valid records that do
-not connect. It only reads, and decides nothing: `recovery` judges what it found, `log` follows it
-while others write.
+Owns the walk over connected records from a cursor, and the search for valid records that do not
+connect. Only reads and decides nothing: `recovery` judges the result, `position` follows the ring
+while other processes write.
 """
 
 from collections.abc import Callable
@@ -27,16 +27,16 @@ from .storage import StorageFile
 _STEP = 64 << 10
 
 Read = Callable[[int, int], bytes]
-"""Reads (file offset, size); shorter only where the file ends."""
+"""Reads (file offset, size); shorter only at the end of the file."""
 
 
 class Cursor(msgspec.Struct, frozen=True, gc=False):
     """A place in the ring between two records.
 
     ``offset`` is a file offset inside the ring, ``used`` the bytes from the ring's start to it,
-    ``next_seq`` the seq expected there, ``link`` the body check of the record before.
-    ``durable_through`` is the highest seq that a record before claims to be durable.
-    ``last`` is where the record before stands, 0 if there is none since the ring's start.
+    ``next_seq`` the seq expected there, ``link`` the body check of the previous record.
+    ``durable_through`` is the highest seq that an earlier record claims to be durable. ``last`` is
+    the offset of the previous record, 0 at the ring's start.
     """
 
     offset: int
@@ -61,7 +61,7 @@ class Cursor(msgspec.Struct, frozen=True, gc=False):
 
 
 class End(Enum):
-    """What stands where the connected records end."""
+    """The content of the ring at the end of the connected records."""
 
     EMPTY = "an empty sector"
     TORN = "a record whose body does not verify"
@@ -72,7 +72,7 @@ class End(Enum):
 
 
 class Walk(msgspec.Struct, frozen=True):
-    """Connected records: their batches in order, the cursor after them, and what ended them."""
+    """Connected records: their batches, the cursor after them, and the cause of the end."""
 
     batches: list[Batch]
     cursor: Cursor
@@ -89,7 +89,8 @@ def walk(read: Read, key: bytes, page: HeaderPage, cursor: Cursor) -> Walk:
             return Walk(batches, cursor, End.FULL)
         at = cursor.offset - base
         if not 0 <= at < len(data):
-            base, at = cursor.offset, 0
+            base = cursor.offset
+            at = 0
             data = read(base, min(_STEP, page.ring_end - base))
         header = decode_record_header(key, cursor.offset, data, at)
         if header is None:
@@ -112,7 +113,8 @@ def walk(read: Read, key: bytes, page: HeaderPage, cursor: Cursor) -> Walk:
             return Walk(batches, cursor, End.BAD)
         stop = at + RECORD_HEADER_SIZE + header.length
         if stop > len(data):
-            base, at = cursor.offset, 0
+            base = cursor.offset
+            at = 0
             stop = RECORD_HEADER_SIZE + header.length
             data = read(base, max(header.size, min(_STEP, page.ring_end - base)))
         body = memoryview(data)[at + RECORD_HEADER_SIZE : stop]
@@ -133,7 +135,8 @@ def _advance(
     """Return the cursor after a record, or after padding, which has no prefix."""
     size = header.size
     offset = cursor.offset + size
-    # Built outright: it runs once a record at every open, and `replace` takes three times as long.
+    # Built directly: this runs once per record at every open, and `replace` takes three times as
+    # long.
     return Cursor(
         page.ring_offset if offset >= page.ring_end else offset,
         cursor.used + size,
@@ -148,7 +151,7 @@ def _advance(
 
 
 class Beyond(msgspec.Struct, frozen=True, gc=False):
-    """A valid record that does not connect to what is before it."""
+    """A valid record that does not connect to the previous record."""
 
     offset: int
     first_seq: int
@@ -160,13 +163,13 @@ class Beyond(msgspec.Struct, frozen=True, gc=False):
 def look_beyond(file: StorageFile, key: bytes, page: HeaderPage, cursor: Cursor) -> list[Beyond]:
     """Find valid records after ``cursor`` of its incarnation or later, in ring order.
 
-    Records of earlier laps (lower seqs), those cut before (lower incarnations) and the connected
-    ones are passed over. Cost: a search of the whole ring, then a read and two checks for each
-    sector that could begin one.
+    Skips records of earlier laps (lower seqs), records that were cut (lower incarnations) and
+    connected records. Cost: a search of the whole ring, then a read and two checks for each sector
+    that may begin a record.
     """
-    # A seq this far ahead would need more records than the ring has sectors.
+    # A higher seq would need more records than the ring has sectors.
     furthest = cursor.next_seq + BATCH_EVENTS_MAX * (page.ring_size // SECTOR_SIZE)
-    found: list[Beyond] = []
+    records: list[Beyond] = []
     for offset in file.search(page.ring_offset, page.ring_end, cursor.next_seq, furthest):
         header = decode_record_header(key, offset, file.read_at(offset, SECTOR_SIZE))
         if header is None or header.incarnation < cursor.incarnation:
@@ -176,10 +179,10 @@ def look_beyond(file: StorageFile, key: bytes, page: HeaderPage, cursor: Cursor)
         prefix = decode_record_body(key, offset, header, body)
         if prefix is None:
             continue
-        # A connected mark bears the next event's seq, and so does one from before the last seal.
-        # Neither says anything new.
+        # A connected mark has the next event's seq, and so has a mark from before the last seal.
+        # Neither adds information.
         if not (prefix.is_mark and header.first_seq == cursor.next_seq):
-            found.append(
+            records.append(
                 Beyond(
                     offset,
                     header.first_seq,
@@ -188,4 +191,4 @@ def look_beyond(file: StorageFile, key: bytes, page: HeaderPage, cursor: Cursor)
                     header.incarnation,
                 )
             )
-    return sorted(found, key=lambda record: (record.offset - cursor.offset) % page.ring_size)
+    return sorted(records, key=lambda record: (record.offset - cursor.offset) % page.ring_size)

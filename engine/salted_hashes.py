@@ -1,7 +1,7 @@
-"""Salted hashes of content: stored where a plain hash would let a reader test guesses.
+"""Salted hashes of content, stored if a plain hash would let a reader test guesses.
 
-Owns the three formulas. An erasure removes the salt of an event with its content, so a value
-that needs that salt can no longer be computed. docs/format.md lists the fields.
+Owns the three formulas. An erasure removes the salt of an event with its content, so a value that
+needs that salt can no longer be computed. docs/format.md lists the fields.
 
     quote     = keyed BLAKE3 over the quoted bytes, key = salt of the frame's event ‖ 16 zero bytes
     arguments = H(hash of the arguments ‖ salts of the batch's events)
@@ -18,7 +18,7 @@ from .integrity import HASH_SIZE, SALT_SIZE, hash_bytes
 QUOTE_SIZE: Final = 16
 
 NOT_COMPARABLE: Final = bytes(HASH_SIZE)
-"""In place of a context's hash: the salt of an event that the context shows is gone."""
+"""Replaces a context's hash if the salt of an event in the context was erased."""
 
 
 def quote_hash(salt: bytes, quoted: bytes) -> bytes:
@@ -27,13 +27,13 @@ def quote_hash(salt: bytes, quoted: bytes) -> bytes:
 
 
 def salted_arguments(arguments: bytes, salts: Sequence[bytes]) -> bytes:
-    """Return what a batch stores of the hash of a call's arguments; ``salts`` in event order."""
+    """Return a batch's stored hash of a call's arguments; ``salts`` in event order."""
     return hash_bytes(arguments + b"".join(salts))
 
 
 def context_hash(salts: Sequence[bytes | None], text: str) -> bytes:
-    """Return what a recall stores of its text; without one of the salts, 32 zero bytes."""
-    known = [salt for salt in salts if salt is not None]
-    if len(known) < len(salts):
+    """Return a recall's stored hash of its text; 32 zero bytes if a salt is missing."""
+    present = [salt for salt in salts if salt is not None]
+    if len(present) < len(salts):
         return NOT_COMPARABLE
-    return hash_bytes(b"".join(known) + text.encode())
+    return hash_bytes(b"".join(present) + text.encode())

@@ -1,8 +1,8 @@
-"""Salvage: what a damaged file still holds, read without a byte written.
+"""Salvage: reading the intact events of a damaged file, without writing.
 
-Owns the state that a damaged file opens with under ``salvage=True`` (the longest readable prefix;
-lost header pages and a lost TOC are found again by their magic), and the walk over every event
-that is still readable, on past the holes. A lost event shows as a seq that is missing.
+Owns the state of a damaged file opened with ``salvage=True`` (the longest readable prefix; lost
+header pages and a lost TOC are searched by their magic), and the walk over every event that is
+still readable, past the holes. A lost event shows as a missing seq.
 """
 
 from collections.abc import Iterator
@@ -46,9 +46,9 @@ if TYPE_CHECKING:
 
 
 def page_from_footer(file: StorageFile, path: str) -> HeaderPage | None:
-    """Find the newest footer whose TOC is whole, and make a header page of them.
+    """Find the newest footer whose TOC is whole, and build a header page from the two.
 
-    The TOC bears the file id that every check is keyed by, so no header page is needed.
+    The TOC has the file id that keys every check, so no header page is needed.
 
     Raises:
         Unsupported: the TOC names a feature that this Cerata does not know.
@@ -62,7 +62,7 @@ def page_from_footer(file: StorageFile, path: str) -> HeaderPage | None:
         try:
             toc = decode_toc(stored, offset)
         except (Corrupt, Unsupported):
-            # Bytes that look like a footer: only a whole one says what the file is.
+            # These bytes only look like a footer; a whole footer would identify the file.
             continue
         key = file_key(toc.file_id)
         footer = decode_footer(key, offset, data)
@@ -94,26 +94,26 @@ def page_from_footer(file: StorageFile, path: str) -> HeaderPage | None:
 
 
 def examine_damaged(log_file: LogFile, page: HeaderPage, bad_pages: tuple[int, ...]) -> Found:
-    """Return the longest prefix that the file still proves; ``damage`` says what ended it."""
+    """Return the longest prefix that the file still proves; ``damage`` is the damage after it."""
     try:
-        found = examine(log_file, page, bad_pages, search=bool(bad_pages), alone=False)
-        if found.toc is None:
-            log_file.read_toc(found.page)
+        state = examine(log_file, page, bad_pages, search=bool(bad_pages), alone=False)
+        if state.toc is None:
+            log_file.read_toc(state.page)
     except Corrupt as damage:
         return _longest_prefix(log_file, page, bad_pages, damage)
-    return _before_lost_spill(log_file, found)
+    return _before_lost_spill(log_file, state)
 
 
-def _before_lost_spill(log_file: LogFile, found: Found) -> Found:
+def _before_lost_spill(log_file: LogFile, state: Found) -> Found:
     """End the tail before the first large batch whose extent is past the file's end."""
     size = log_file.file.size()
-    for number, batch in enumerate(found.batches):
+    for number, batch in enumerate(state.batches):
         if batch.spill is not None and spill_end(batch.spill) > size:
-            cursor = msgspec.structs.replace(found.cursor, next_seq=batch.first_seq)
+            cursor = msgspec.structs.replace(state.cursor, next_seq=batch.first_seq)
             return replace(
-                found, batches=found.batches[:number], cursor=cursor, proven=batch.first_seq - 1
+                state, batches=state.batches[:number], cursor=cursor, proven=batch.first_seq - 1
             )
-    return found
+    return state
 
 
 def _longest_prefix(
@@ -129,35 +129,37 @@ def _longest_prefix(
             break
         chosen.append(ref)
     sealed = chosen[-1].last_seq if chosen else 0
-    chain, tree = chain_start(page.log_id), Tree()
+    chain = chain_start(page.log_id)
+    tree = Tree()
     if chosen:
         index = log_file.segment(chosen[-1].offset, chosen[-1].length).index
-        chain, tree = index.chain, Tree(sealed, tuple(index.peaks))
+        chain = index.chain
+        tree = Tree(sealed, tuple(index.peaks))
     left = replace(page, sealed_seq=sealed)
     toc = replace(Toc.of_page(left, chain, tree, chosen), erased=newest_erasure(log_file, chosen))
-    # The ring goes on from the sealed events: with a hole before them it stands apart.
+    # The ring continues the sealed events: after a hole it does not connect.
     at_start = Cursor.at_start(left if sealed == page.sealed_seq else page)
-    found = walk(log_file.file.read_at, log_file.key, page, at_start)
+    result = walk(log_file.file.read_at, log_file.key, page, at_start)
     joined = sealed == page.sealed_seq
-    cursor = found.cursor if joined else Cursor.at_start(left)
-    batches = found.batches if joined else []
+    cursor = result.cursor if joined else Cursor.at_start(left)
+    batches = result.batches if joined else []
     report = RecoveryReport(bad_pages=bad_pages, rebuilt_toc=True)
     proven = cursor.next_seq - 1
-    left_over = Found(left, toc, batches, cursor, found.end, [], proven, damage, report)
+    left_over = Found(left, toc, batches, cursor, result.end, [], proven, damage, report)
     return _before_lost_spill(log_file, left_over)
 
 
 def _segments_by_scan(log_file: LogFile, page: HeaderPage) -> list[Ref]:
     """Find the segments without a TOC, in seq order.
 
-    Of two that overlap the later in the file counts: a flip that died leaves one that was never
-    named, and those of the flips after it lie behind it.
+    Of two that overlap, the later in the file counts: a crashed flip leaves an unreferenced
+    segment, which lies before the segments of later flips.
     """
     chosen: list[ExtentHeader] = []
     for header in reversed(find_segments(log_file, log_file.file.size())):
         overlaps = any(
-            header.first_seq <= other.last_seq and other.first_seq <= header.last_seq
-            for other in chosen
+            header.first_seq <= newer.last_seq and newer.first_seq <= header.last_seq
+            for newer in chosen
         )
         if header.last_seq <= page.sealed_seq and not overlaps:
             chosen.append(header)
@@ -167,9 +169,10 @@ def _segments_by_scan(log_file: LogFile, page: HeaderPage) -> list[Ref]:
 
 def salvaged_events(log: "Log") -> Iterator[Event]:
     """Yield every event of the file that is still readable, in seq order, past any hole."""
-    log_file, page = log.file, log.page
+    log_file = log.file
+    page = log.page
     last = 0
-    # The page of a salvaged handle ends at its prefix; the rest is in the one that is stored.
+    # The page of a salvaged handle ends at its prefix; the stored page names the rest.
     stored = log.stored_page
     for ref in _segments(log, stored):
         if ref.first_seq > last:
@@ -198,12 +201,14 @@ def _readable(log_file: LogFile, ref: Ref) -> Iterator[Event]:
         return
     for number, row in enumerate(segment.index.batches):
         first_seq = ref.first_seq + segment.batch_first(number)
-        source, base = segment, segment.own_first(number)
+        source = segment
+        base = segment.own_first(number)
         if row.spill is not None:
             try:
-                source, base = log_file.segment(row.spill.offset, row.spill.length), 0
+                source = log_file.segment(row.spill.offset, row.spill.length)
             except Corrupt:
                 continue
+            base = 0
         batch = Batch(first_seq, row.count, row.recorded, row.clock, (), row.spill)
         yield from _each(source, base, batch)
 
@@ -218,11 +223,12 @@ def _each(source: Segment, base: int, batch: Batch) -> Iterator[Event]:
 
 
 def _ring_batches(log_file: LogFile, page: HeaderPage) -> Iterator[Batch]:
-    """Yield the ring's batches: the connected ones, then every valid one beyond."""
-    read, key = log_file.file.read_at, log_file.key
-    found = walk(read, key, page, Cursor.at_start(page))
-    yield from found.batches
-    for record in look_beyond(log_file.file, key, page, found.cursor):
+    """Yield the ring's batches: the connected batches, then every valid batch beyond."""
+    read = log_file.file.read_at
+    key = log_file.key
+    result = walk(read, key, page, Cursor.at_start(page))
+    yield from result.batches
+    for record in look_beyond(log_file.file, key, page, result.cursor):
         header = decode_record_header(key, record.offset, read(record.offset, SECTOR_SIZE))
         if header is None or record.count == 0:
             continue

@@ -1,8 +1,8 @@
 """Reading segments: random access to one event, by its block.
 
 Owns `Segment`, over the bodies of SEGMENT and SPILL extents. A segment covers a range of seqs; a
-spill is one large batch written before its seqs are known, and a segment then names it instead of
-copying it. Leaves out writing them (`segment_draft`); the layout is in `segment_index`.
+spill is a large batch that is written before its seqs are known, and that a segment references
+instead of copying. Leaves out writing (`segment_draft`); the layout is in `segment_index`.
 """
 
 import bisect
@@ -43,7 +43,7 @@ U8: TypeAlias = "np.ndarray[Any, np.dtype[np.uint8]]"
 
 
 def forget_oldest(kept: "dict[Any, Any]", count_max: int) -> None:
-    """Drop the entries of a cache that were added first, so that ``count_max`` stay."""
+    """Drop the oldest entries of a cache, so that ``count_max`` remain."""
     if len(kept) > count_max:
         for oldest in list(kept)[:-count_max]:
             # Another thread may have dropped it already.
@@ -55,26 +55,27 @@ def _salt(salts: bytes, index: int) -> bytes:
 
 
 def _decompressed(stored: bytes, raw_size: int) -> bytes:
-    """Decompress a frame that must give ``raw_size`` bytes: the frame's own claim is not trusted.
+    """Decompress a frame of ``raw_size`` bytes; the size in the frame is not trusted.
 
     Raises:
-        ZstdError: it is damaged, or of another size.
+        ZstdError: the frame is damaged, or of another size.
     """
     if zstandard.get_frame_parameters(stored).content_size != raw_size:
-        raise zstandard.ZstdError("it is of another size than the index says")
+        raise zstandard.ZstdError("its size differs from the index")
     return codecs.decompressor.decompress(stored, max_output_size=raw_size)
 
 
 def _column(data: bytes, dtype: str) -> "np.ndarray[tuple[int], np.dtype[np.unsignedinteger[Any]]]":
-    """Return a column of little-endian numbers; one that is cut short is left empty."""
+    """Return a column of little-endian numbers; empty if the data is truncated."""
     whole = len(data) % np.dtype(dtype).itemsize == 0
     return np.frombuffer(data if whole else b"", dtype)
 
 
 class Segment:
-    """Reads one segment or spill in place; the index is decoded once, blocks on demand.
+    """Reads a segment or spill in place; the index is decoded once, blocks on demand.
 
-    Cost: two reads and about 21 us a block; at most 16 decoded blocks are kept.
+    "Own" events are those not in spills, numbered from 0: ``own_event`` is such a number. Cost: two
+    reads and about 21 us per block; at most 16 decoded blocks are cached.
     """
 
     def __init__(self, file: StorageFile, key: bytes, offset: int, length: int) -> None:
@@ -100,22 +101,22 @@ class Segment:
         self._erased = dict(index.erased)
         self._check_shape()
         self._blocks: dict[int, tuple[bytes, bytes]] = {}
-        # Where bytes start that were read last for attachments, and these.
+        # The start of the last read for attachments, and its bytes.
         self._ahead: tuple[int, bytes] = (0, b"")
 
     @property
     def count(self) -> int:
-        """Number of events, those in spills included."""
+        """Number of events, including those in spills."""
         return self._batch_firsts[-1]
 
     def kinds(self) -> Counter[tuple[str, int]]:
-        """Return how many events of each type and version there are, without those in spills."""
+        """Return the number of events of each type and version, without those in spills."""
         counts: list[int] = np.bincount(self._codes, minlength=len(self.index.types)).tolist()
         return Counter(dict(zip(self.index.types, counts, strict=True)))
 
     @property
     def tree(self) -> Tree:
-        """The tree's peaks after the last event; its size is the caller's to know."""
+        """The tree's peaks after the last event; the caller knows the size."""
         return Tree(0, tuple(self.index.peaks))
 
     def batch_of(self, event: int) -> int:
@@ -123,40 +124,41 @@ class Segment:
         return bisect.bisect_right(self._batch_firsts, event) - 1
 
     def locate(self, events: I64) -> tuple[I64, I64]:
-        """Return the batches of the segment's events, and their own numbers, if not in a spill."""
-        firsts, own = np.array(self._batch_firsts), np.array(self._own_firsts)
+        """Return the events' batches, and their `event` numbers, undefined in spills."""
+        firsts = np.array(self._batch_firsts)
+        own_firsts = np.array(self._own_firsts)
         batches = firsts.searchsorted(events, "right") - 1
-        return batches, own[batches] + events - firsts[batches]
+        return batches, own_firsts[batches] + events - firsts[batches]
 
     def batch_first(self, batch: int) -> int:
         """Return the segment's number of the batch's first event."""
         return self._batch_firsts[batch]
 
     def own_first(self, batch: int) -> int:
-        """Return the own number of the batch's first event; meaningless for a spilled batch."""
+        """Return the ``own_event`` of the batch's first event; undefined for a spilled batch."""
         return self._own_firsts[batch]
 
     def types(self, first: int, stop: int) -> list[str]:
-        """Return the types of own events from ``first`` to before ``stop``."""
+        """Return the types of events ``first`` to before ``stop``, numbered as in `event`."""
         return [self.index.types[int(code)][0] for code in self._codes[first:stop]]
 
-    def event(self, own: int, *, attachments: bool = True) -> WireEvent:
-        """Return own event ``own``; its attachments are left out on request."""
-        name, version = self.index.types[int(self._codes[own])]
-        causation = self._causations.get(own)
-        erased = self._erased.get(own)
+    def event(self, own_event: int, *, attachments: bool = True) -> WireEvent:
+        """Return event ``own_event``; ``attachments=False`` leaves out its attachments."""
+        name, version = self.index.types[int(self._codes[own_event])]
+        causation = self._causations.get(own_event)
+        erased = self._erased.get(own_event)
         if erased is not None:
             return WireEvent(name, version, causation, None, erased)
-        block = bisect.bisect_right(self._block_firsts, own) - 1
-        start = int(self._starts[own] - self._starts[self._block_firsts[block]])
+        block = bisect.bisect_right(self._block_firsts, own_event) - 1
+        start = int(self._starts[own_event] - self._starts[self._block_firsts[block]])
         data, salts = self._block(block)
-        payload = data[start : start + int(self._sizes[own])]
-        salt = _salt(salts, own - self._block_firsts[block])
-        held = tuple(self.attachments(own)) if attachments else ()
-        return WireEvent(name, version, causation, salt, payload, held)
+        payload = data[start : start + int(self._sizes[own_event])]
+        salt = _salt(salts, own_event - self._block_firsts[block])
+        attached = tuple(self.attachments(own_event)) if attachments else ()
+        return WireEvent(name, version, causation, salt, payload, attached)
 
     def events(self, first: int, stop: int, *, attachments: bool = True) -> Iterator[WireEvent]:
-        """Yield own events from ``first`` to before ``stop``."""
+        """Yield events ``first`` to before ``stop``, numbered as in `event`."""
         if first >= stop:
             return
         types = self.index.types
@@ -167,50 +169,52 @@ class Segment:
         block_first = self._block_firsts[block]
         data, salts = self._block(block)
         at = int(self._starts[first] - self._starts[block_first])
-        for own in range(first, stop):
-            if block + 1 < len(self._block_firsts) and own >= self._block_firsts[block + 1]:
+        for own_event in range(first, stop):
+            if block + 1 < len(self._block_firsts) and own_event >= self._block_firsts[block + 1]:
                 block += 1
-                block_first = own
-                (data, salts), at = self._block(block), 0
-            name, version = types[codes[own - first]]
-            causation = self._causations.get(own)
-            if own in self._erased:
-                yield WireEvent(name, version, causation, None, self._erased[own])
+                block_first = own_event
+                data, salts = self._block(block)
+                at = 0
+            name, version = types[codes[own_event - first]]
+            causation = self._causations.get(own_event)
+            if own_event in self._erased:
+                yield WireEvent(name, version, causation, None, self._erased[own_event])
                 continue
-            size = sizes[own - first]
-            salt = _salt(salts, own - block_first)
-            held = tuple(self.attachments(own)) if with_attachments else ()
-            yield WireEvent(name, version, causation, salt, data[at : at + size], held)
+            size = sizes[own_event - first]
+            salt = _salt(salts, own_event - block_first)
+            attached = tuple(self.attachments(own_event)) if with_attachments else ()
+            yield WireEvent(name, version, causation, salt, data[at : at + size], attached)
             at += size
 
     @property
     def has_attachments(self) -> bool:
-        """Whether any event has one."""
+        """True if any event has an attachment."""
         return len(self.index.attachment_events) > 0
 
-    def attachments(self, own: int) -> list[bytes]:
-        """Return the attachments of own event ``own`` in their order."""
-        return [self._read_ahead(at, size) for at, size in self._places_of(own)]
+    def attachments(self, own_event: int) -> list[bytes]:
+        """Return the attachments of event ``own_event``, in order."""
+        return [self._read_ahead(at, size) for at, size in self._places_of(own_event)]
 
-    def attachments_of(self, own: int, wanted: int) -> list[bytes]:
-        """Return those that have ``wanted`` bytes: a vector is read without the blob beside it."""
-        places = self._places_of(own)
-        return [self._read_ahead(at, size) for at, size in places if size == wanted]
+    def attachments_of(self, own_event: int, exact_size: int) -> list[bytes]:
+        """Return only the attachments of a size: reading a vector skips the blob beside it."""
+        places = self._places_of(own_event)
+        return [self._read_ahead(at, size) for at, size in places if size == exact_size]
 
-    def _places_of(self, own: int) -> list[tuple[int, int]]:
-        """Return where the attachments of an own event stand, and their sizes."""
+    def _places_of(self, own_event: int) -> list[tuple[int, int]]:
+        """Return the offsets and sizes of an event's attachments."""
         events, places = self._attached
-        low = bisect.bisect_left(events, own)
-        high = bisect.bisect_right(events, own, low)
+        low = bisect.bisect_left(events, own_event)
+        high = bisect.bisect_right(events, own_event, low)
         return places[low:high]
 
     @once
     def _attached(self) -> tuple[list[int], list[tuple[int, int]]]:
-        """The own events that have attachments, ascending, and where each of these stands.
+        """The events that have attachments, ascending, and the offset and size of each attachment.
 
-        Who reads a text of a batch whose frames have vectors needs none of them.
+        Built on demand: reading the texts of frames with vectors needs no attachments.
         """
-        index, events = self.index, _column(self.index.attachment_events, "<u4")
+        index = self.index
+        events = _column(self.index.attachment_events, "<u4")
         _ = self.columns
         order = np.lexsort((np.frombuffer(index.attachment_ordinals, "<u4"), events))
         offsets = np.frombuffer(index.attachment_offsets, "<u8")[order].tolist()
@@ -218,49 +222,52 @@ class Segment:
         return events[order].tolist(), list(zip(offsets, sizes, strict=True))
 
     def _read_ahead(self, at: int, size: int) -> bytes:
-        """Read an attachment; with small ones those after it, mostly asked for next."""
+        """Read an attachment; a small read includes the next attachments, mostly read next."""
         start, data = self._ahead
         if not start <= at <= at + size <= start + len(data):
             if size > _AHEAD_SIZE:
                 return self._read(at, size)
-            start, data = at, self._read(at, min(_AHEAD_SIZE, self._length - at))
+            start = at
+            data = self._read(at, min(_AHEAD_SIZE, self._length - at))
             self._ahead = start, data
         return data[at - start : at - start + size]
 
-    def embeddings(self, key: ColumnKey, own: I64) -> U8:
-        """Return rows of a column, those of own events ``own``, ascending; not verified.
+    def embeddings(self, key: ColumnKey, own_events: I64) -> U8:
+        """Return the rows of a column that belong to events, ascending; not verified.
 
-        Shape: (len(own), bytes a row). Cost: one read where half of a stretch is asked for or more,
-        else one a row.
+        Shape: (len(own_events), bytes per row). Cost: one read if half of a stretch or more is
+        requested, else one per row.
         """
-        column, places = self._rows_of(key, own)
-        size, first, last = column.row_size, int(places[0]), int(places[-1]) + 1
+        column, places = self._rows_of(key, own_events)
+        size = column.row_size
+        first = int(places[0])
+        last = int(places[-1]) + 1
         if 2 * len(places) >= last - first:
             data = self._read(column.offset + first * size, (last - first) * size)
             stretch = np.frombuffer(data, np.uint8).reshape(-1, size)
             return stretch if len(places) == len(stretch) else stretch[places - first]
-        held = [self._read(column.offset + row * size, size) for row in places.tolist()]
-        return np.frombuffer(b"".join(held), np.uint8).reshape(-1, size)
+        parts = [self._read(column.offset + row * size, size) for row in places.tolist()]
+        return np.frombuffer(b"".join(parts), np.uint8).reshape(-1, size)
 
-    def embedding_offsets(self, key: ColumnKey, own: I64) -> I64:
-        """Return the file offsets of rows of a column, those of own events ``own``, ascending."""
-        column, places = self._rows_of(key, own)
+    def embedding_offsets(self, key: ColumnKey, own_events: I64) -> I64:
+        """Return the file offsets of the rows of a column that belong to events, ascending."""
+        column, places = self._rows_of(key, own_events)
         return self._base + column.offset + places * column.row_size
 
-    def _rows_of(self, key: ColumnKey, own: I64) -> tuple[ColumnRow, I64]:
-        """Return the column with a key, and its rows that own events have. Raises `Corrupt`."""
-        column = next((one for one in self.columns if one.key == key), None)
+    def _rows_of(self, key: ColumnKey, own_events: I64) -> tuple[ColumnRow, I64]:
+        """Return the column with a key, and the rows of events in it. Raises `Corrupt`."""
+        column = next((row for row in self.columns if row.key == key), None)
         if column is None:
             raise self._corrupt(f"it has no vectors of {key[0]!r}")
         rows = slice(column.first, column.first + column.count)
         events = np.frombuffer(self.index.attachment_events, "<u4")[rows].astype(np.int64)
-        places = events.searchsorted(own)
-        if int(places.max()) >= len(events) or not bool((events[places] == own).all()):
+        places = events.searchsorted(own_events)
+        if int(places.max()) >= len(events) or not bool((events[places] == own_events).all()):
             raise self._corrupt(f"an event has no vector of {key[0]!r}")
         return column, places
 
     def _read(self, at: int, size: int) -> bytes:
-        """Read ``size`` bytes at ``at`` of the body; damage to the file's length is Corrupt."""
+        """Read ``size`` bytes at ``at`` of the body. Raises `Corrupt` if the file is shorter."""
         if at < 0 or size < 0 or at + size > self._length:
             raise self._corrupt("a part lies outside the segment")
         data = self._file.read_at(self._base + at, size)
@@ -269,10 +276,10 @@ class Segment:
         return data
 
     def _read_index(self) -> SegmentIndex:
-        stored_size, raw_size, own = SEGMENT_PREFIX.unpack(self._read(0, SEGMENT_PREFIX.size))
+        stored_size, raw_size, digest = SEGMENT_PREFIX.unpack(self._read(0, SEGMENT_PREFIX.size))
         at = self._length - stored_size
         stored = self._read(at, stored_size)
-        if check(self._key, TAG_INDEX, self._base + at, stored) != own:
+        if check(self._key, TAG_INDEX, self._base + at, stored) != digest:
             raise self._corrupt("its index does not verify")
         if raw_size > SEGMENT_INDEX_SIZE_MAX:
             raise self._corrupt("its index is over the limit")
@@ -282,12 +289,12 @@ class Segment:
             raise self._corrupt(f"its index cannot be decoded: {error}") from error
 
     def _block(self, number: int) -> tuple[bytes, bytes]:
-        """Return a block's payloads and salts; the last few that were read are kept."""
-        found = self._blocks.get(number)
-        if found is None:
-            found = self._blocks[number] = self._read_block(number)
+        """Return a block's payloads and salts; the blocks read last are cached."""
+        block = self._blocks.get(number)
+        if block is None:
+            block = self._blocks[number] = self._read_block(number)
             forget_oldest(self._blocks, _BLOCKS_KEPT_MAX)
-        return found
+        return block
 
     def _read_block(self, number: int) -> tuple[bytes, bytes]:
         """Return a block's payloads and its events' salts, verified together."""
@@ -308,7 +315,7 @@ class Segment:
             raise self._corrupt(f"block {number} cannot be decoded: {error}") from error
 
     def _check_shape(self) -> None:
-        """Refuse an index whose parts do not fit together, before any is used."""
+        """Refuse an index whose parts are inconsistent, before any part is used."""
         index = self.index
         attachments = len(_column(index.attachment_events, "<u4"))
         count = self.own_count
@@ -338,7 +345,7 @@ class Segment:
 
     @once
     def columns(self) -> list[ColumnRow]:
-        """The columns; one that is not its attachments, in seq order, without a gap, is refused."""
+        """The columns; each must be a contiguous run of its attachments in seq order."""
         events = _column(self.index.attachment_events, "<u4")
         offsets = np.frombuffer(self.index.attachment_offsets, "<u8")
         sizes = np.frombuffer(self.index.attachment_sizes, "<u8")
@@ -355,19 +362,19 @@ class Segment:
             )
             if fits:
                 places = np.arange(column.count, dtype="<u8") * np.uint64(column.row_size)
-                held = events[rows]
+                owners = events[rows]
                 fits = (
                     bool((sizes[rows] == column.row_size).all())
                     and bool((offsets[rows] == places + np.uint64(column.offset)).all())
-                    and bool((held[1:] > held[:-1]).all())
+                    and bool((owners[1:] > owners[:-1]).all())
                 )
             if not fits:
                 raise self._corrupt("a column does not fit")
         return self.index.columns
 
-    def _corrupt(self, what: str, offset: int | None = None) -> Corrupt:
+    def _corrupt(self, fault: str, offset: int | None = None) -> Corrupt:
         return Corrupt(
-            f"A segment is damaged: {what}",
+            f"A segment is damaged: {fault}",
             offset=self.offset if offset is None else offset,
             remedy="Run 'cerata verify' to see what is affected.",
         )

@@ -1,7 +1,7 @@
 """Writing segments: events into compressed blocks, attachments into columns, and the index.
 
-Owns the bodies of SEGMENT and SPILL extents as they are made. Leaves out where extents stand and
-when sealing happens (`file`, `writer`); the layout is in `segment_index`.
+Owns the encoding of SEGMENT and SPILL bodies. Leaves out the place of extents and the time of
+sealing (`file`, `writer`); the layout is in `segment_index`.
 """
 
 from collections.abc import Iterator, Sequence
@@ -31,7 +31,7 @@ from .segment_index import (
 
 
 class SegmentDraft:
-    """A segment or spill encoded except for its place: blocks are compressed already.
+    """A segment or spill encoded except for its place: blocks are already compressed.
 
     ``chain`` and ``tree`` are those after the last event; a spill has none.
     """
@@ -64,11 +64,11 @@ class SegmentDraft:
         raw = msgspec.msgpack.encode(index)
         stored = codecs.compressor.compress(raw)
         at = SEGMENT_PREFIX.size + sum(map(len, pieces))
-        own = check(key, TAG_INDEX, base + at, stored)
-        return b"".join([SEGMENT_PREFIX.pack(len(stored), len(raw), own), *pieces, stored])
+        digest = check(key, TAG_INDEX, base + at, stored)
+        return b"".join([SEGMENT_PREFIX.pack(len(stored), len(raw), digest), *pieces, stored])
 
     def _laid_out(self, key: bytes, base: int) -> tuple[SegmentIndex, list[bytes]]:
-        """Return the index, and what stands between prefix and index.
+        """Return the index, and the pieces between prefix and index.
 
         ``base`` is the file offset of the body's first byte.
         """
@@ -77,23 +77,23 @@ class SegmentDraft:
         rows: list[BlockRow] = []
         for block in self._blocks:
             salts = self._salts[SALT_SIZE * block.first : SALT_SIZE * block.stop]
-            own = check(key, TAG_BLOCK, base + at, block.data, salts, size=CHECK_SIZE_BLOCK)
-            rows.append(BlockRow(block.first, at, len(block.data), block.raw_size, own))
+            digest = check(key, TAG_BLOCK, base + at, block.data, salts, size=CHECK_SIZE_BLOCK)
+            rows.append(BlockRow(block.first, at, len(block.data), block.raw_size, digest))
             pieces.append(block.data)
             at += len(block.data)
         columns: list[ColumnRow] = []
         offsets: list[int] = []
         for (space, dtype, dimension), group in groupby(self._attachments, key=_column_key):
-            held = list(group)
+            column_rows = list(group)
             if dtype:
                 padding = -(base + at) % COLUMN_ALIGNMENT
                 pieces.append(bytes(padding))
                 at += padding
-                row_size = len(held[0].data)
+                row_size = len(column_rows[0].data)
                 columns.append(
-                    ColumnRow(space, dtype, dimension, at, row_size, len(offsets), len(held))
+                    ColumnRow(space, dtype, dimension, at, row_size, len(offsets), len(column_rows))
                 )
-            for row in held:
+            for row in column_rows:
                 offsets.append(at)
                 pieces.append(row.data)
                 at += len(row.data)
@@ -127,7 +127,7 @@ class SegmentDraft:
 
 
 class _Attached(NamedTuple):
-    """An attachment on its way into a segment; ``dtype`` is empty outside a column."""
+    """An attachment of a segment being encoded; ``dtype`` is empty outside a column."""
 
     space: str
     dtype: str
@@ -138,7 +138,7 @@ class _Attached(NamedTuple):
 
 
 class _Vectors(msgspec.Struct, frozen=True, gc=False):
-    """The one field of a body that says which column an attachment belongs to."""
+    """The field of a body that determines an attachment's column."""
 
     embedding: Embedding | None = None
 
@@ -153,7 +153,7 @@ def _column_key(row: _Attached) -> tuple[str, str, int]:
 
 
 def columns_of(event: WireEvent) -> Iterator[tuple[tuple[str, str, int], bytes]]:
-    """Pair an event's attachments with the column that each belongs to."""
+    """Pair an event's attachments with their columns."""
     embedding = _embedding_of(event) if event.attachments else None
     place = None if embedding is None else _place_of(embedding.data, event.attachments)
     for ordinal, data in enumerate(event.attachments):
@@ -163,22 +163,22 @@ def columns_of(event: WireEvent) -> Iterator[tuple[tuple[str, str, int], bytes]]
             yield _NO_COLUMN, data
 
 
-def _place_of(named: Attachment, given: Sequence[bytes]) -> int | None:
-    """Return which attachment a body names; the first, as a blob may have the same bytes.
+def _place_of(named: Attachment, attachments: Sequence[bytes]) -> int | None:
+    """Return the index of a named attachment; the first match, as a blob may have the same bytes.
 
-    All that it names came with it, so of one alone that has the size no hash is taken.
+    The body names only attachments that are present, so a single match by size needs no hash.
     """
-    sized = [place for place, data in enumerate(given) if len(data) == named.size]
+    sized = [place for place, data in enumerate(attachments) if len(data) == named.size]
     if len(sized) < 2:
         return sized[0] if sized else None
-    return next((place for place in sized if hash_bytes(given[place]) == named.hash), None)
+    return next((place for place in sized if hash_bytes(attachments[place]) == named.hash), None)
 
 
 def _embedding_of(event: WireEvent) -> Embedding | None:
-    """Return an event's embedding where its values fill a row of a column."""
+    """Return an event's embedding if its values fill a row of a column."""
     if event.salt is None:
         return None
-    # A body of another kind, or of a later version, may have anything under this name.
+    # A body of another kind, or of a later version, may hold any value under this name.
     with suppress(*UNDECODABLE):
         embedding = _VECTORS.decode(_PAYLOAD.decode(event.payload).body).embedding
         if embedding is not None:
@@ -192,7 +192,7 @@ def _packed(numbers: Sequence[int], dtype: str) -> bytes:
 
 
 class _Block(msgspec.Struct, frozen=True, gc=False):
-    """Compressed payloads of own events ``first`` to before ``stop``."""
+    """Compressed payloads of events ``first`` to before ``stop``, those in spills not counted."""
 
     first: int
     stop: int

@@ -1,14 +1,14 @@
-"""The layout of a segment or spill: what stands where in its body, and the index that says so.
+"""The layout of a segment or spill: its body and the index of it.
 
-Owns the rows of the index and its limits, shared by the one who writes segments
-(`segment_draft`) and the one who reads them (`segment`).
+Owns the rows of the index and its limits, shared by the writer of segments (`segment_draft`) and
+their reader (`segment`).
 
 Body::
 
     index size u32 │ index raw size u32 │ index check 24 │ salts 16·n │ blocks │ attachments │ index
 
-The index is one MessagePack value, compressed; blocks are payloads joined to about 16 KiB and
-compressed, each with a check of its own, so one event costs one block. Attachments stand raw; the
+The index is one MessagePack value, compressed. Blocks are payloads joined to about 16 KiB and
+compressed, each with its check, so reading one event costs one block. Attachments are raw; the
 embeddings of one space form a contiguous column in seq order, aligned to 64 bytes in the file.
 """
 
@@ -24,11 +24,11 @@ from .codec import SpillRef
 SEGMENT_PREFIX = struct.Struct("<II24s")
 _COMPRESSION_LEVEL = 3
 COLUMN_ALIGNMENT = 64
-"""Where a column starts in the file, so that it can be read into aligned memory as it is."""
+"""Alignment of a column in the file, so that its bytes can be read into aligned memory."""
 
 
 class _Codecs(threading.local):
-    """One compressor and decompressor a thread: making one costs more than a small block."""
+    """A compressor and decompressor per thread: building one costs more than a small block."""
 
     def __init__(self) -> None:
         self.compressor = zstandard.ZstdCompressor(level=_COMPRESSION_LEVEL)
@@ -39,7 +39,7 @@ codecs = _Codecs()
 
 
 class BatchRow(msgspec.Struct, frozen=True, gc=False, array_like=True, forbid_unknown_fields=True):
-    """One batch of a segment; ``spill`` where its events stand elsewhere."""
+    """A batch of a segment; ``spill`` is set if its events are in a spill."""
 
     count: int
     recorded: int
@@ -48,7 +48,7 @@ class BatchRow(msgspec.Struct, frozen=True, gc=False, array_like=True, forbid_un
 
 
 class BlockRow(msgspec.Struct, frozen=True, gc=False, array_like=True, forbid_unknown_fields=True):
-    """One compressed block: ``first`` is the index of its first own event."""
+    """A compressed block: ``first`` is the number of its first event."""
 
     first: int
     offset: int
@@ -58,14 +58,14 @@ class BlockRow(msgspec.Struct, frozen=True, gc=False, array_like=True, forbid_un
 
 
 ColumnKey: TypeAlias = tuple[str, str, int]
-"""What makes a column: space, dtype and dimension."""
+"""The identity of a column: space, dtype and dimension."""
 
 
 class ColumnRow(msgspec.Struct, frozen=True, gc=False, array_like=True, forbid_unknown_fields=True):
     """A contiguous column of embeddings: ``count`` rows of ``row_size`` bytes at ``offset``.
 
-    Rows are in seq order, ``first`` is the number of the first one's attachment. The column's
-    place in the file is a multiple of 64 bytes.
+    Rows are in seq order; ``first`` is the number of the first row's attachment. The column's
+    offset in the file is a multiple of 64 bytes.
     """
 
     space: str
@@ -82,12 +82,12 @@ class ColumnRow(msgspec.Struct, frozen=True, gc=False, array_like=True, forbid_u
 
 
 class SegmentIndex(msgspec.Struct, frozen=True, array_like=True, forbid_unknown_fields=True):
-    """Everything about a segment's events except their payloads.
+    """All data of a segment's events except their payloads.
 
-    "Own" events are those not in spills, numbered from 0. Columns are little-endian: type codes
-    u32 and payload sizes u32 per own event; per attachment its own event u32, its ordinal u32,
-    its offset u64 in the body and its size u64. ``erased`` pairs own events with commitments.
-    A block's check covers its compressed bytes and its events' salts.
+    "Own" events are those not in spills, numbered from 0. Columns are little-endian: type codes u32
+    and payload sizes u32 of these events; per attachment its event's number u32, its ordinal u32,
+    its offset u64 in the body and its size u64. ``erased`` pairs numbers with commitments. A
+    block's check covers its compressed bytes and its events' salts.
     """
 
     batches: list[BatchRow]

@@ -1,8 +1,8 @@
 """The storage interface: every byte that reaches or leaves a disk passes through here.
 
-Owns the two protocols (`Storage`, a folder's namespace, and `StorageFile`, one open file) and the
-real implementation over the operating system. Leaves out any knowledge of the format. `memory` and
-the simulator in `cerata.fault_injection` implement the same protocols.
+Owns the two protocols (`Storage`, a folder's namespace, and `StorageFile`, an open file) and the
+implementation over the operating system. Leaves out any knowledge of the format. `memory` and the
+simulator in `cerata.fault_injection` implement the same protocols.
 """
 
 import errno
@@ -32,46 +32,71 @@ class LockName(IntEnum):
     """The three locks of a file. On disk: never renumber (processes of all versions share them)."""
 
     WRITER = 0
-    """Held while a group is written or a flip is made."""
+    """Held during the write of a group or a flip."""
 
     PRESENCE = 1
-    """Shared by every opener for writing; got exclusively, it proves that one is alone."""
+    """Shared by every opener for writing; an exclusive lock proves that no other has the file."""
 
     MAINTENANCE = 2
-    """Held, without waiting, by merges and compaction."""
+    """Taken without waiting, by merges and compaction."""
 
 
 class StorageFile(Protocol):
-    """One open file. Calls are positional, so threads may share it."""
+    """An open file. Calls are positional, so threads may share it."""
 
     def read_at(self, offset: int, size: int) -> bytes:
-        """Return up to ``size`` bytes; fewer only where the file ends."""
+        """Return ``size`` bytes, or fewer at the end of the file.
+
+        Args:
+            offset: bytes from the start of the file.
+            size: bytes to read.
+        """
         ...
 
     def search(self, offset: int, stop: int, low: int, high: int) -> list[int]:
-        """Return where sectors begin with a number from ``low`` to ``high``, as file offsets.
+        """Return the offsets of sectors that begin with a number from ``low`` to ``high``.
 
-        The number is a sector's first 8 bytes, little-endian. Whole sectors from ``offset``, a
-        multiple of 512, to before ``stop``. Reads all of it, 1 MiB at a time.
+        The number is a sector's first 8 bytes, little-endian. Only whole sectors before ``stop``
+        count. Reads the whole range, 1 MiB at a time.
+
+        Args:
+            offset: start of the range, a multiple of 512.
+            stop: end of the range, exclusive.
+            low: least number that matches.
+            high: greatest number that matches.
         """
         ...
 
     def write_at(self, offset: int, data: Buffer) -> None:
-        """Write all of ``data`` or raise; after an error any part of it may be there."""
+        """Write all of ``data`` or raise; after an error the file may hold any part of the data.
+
+        Args:
+            offset: bytes from the start of the file.
+            data: the bytes to write.
+        """
         ...
 
     def sync(self) -> None:
-        """Return once everything written to the file before is durable, its size included."""
+        """Return once all earlier writes to the file are durable, its size included."""
         ...
 
     def size(self) -> int: ...
 
     def set_size(self, size: int) -> None:
-        """Grow (with zeros) or cut the file."""
+        """Grow (with zeros) or cut the file.
+
+        Args:
+            size: the new size in bytes.
+        """
         ...
 
     def try_lock(self, name: LockName, *, exclusive: bool) -> bool:
-        """Take or convert a lock without waiting; False if another open file holds it."""
+        """Take or convert a lock without waiting; return False if another open file holds the lock.
+
+        Args:
+            name: which lock.
+            exclusive: True for an exclusive lock, False for a shared lock.
+        """
         ...
 
     def unlock(self, name: LockName) -> None: ...
@@ -79,65 +104,99 @@ class StorageFile(Protocol):
     def identity(self) -> Identity: ...
 
     def close(self) -> None:
-        """Release the file and its locks; calling it twice is harmless."""
+        """Release the file and its locks; a second call does nothing."""
         ...
 
 
 class Storage(Protocol):
-    """A namespace of files. Paths are strings; relative ones mean what the system says."""
+    """A namespace of files. Paths are strings; the system resolves relative paths."""
 
     def open(self, path: str, *, mode: Literal["r", "rw"]) -> StorageFile:
-        """Open an existing file. Raises `NotFound` or `StorageFailed`."""
+        """Open an existing file. Raises `NotFound` or `StorageFailed`.
+
+        Args:
+            path: the file.
+            mode: "r" for reading, "rw" for reading and writing.
+        """
         ...
 
     def create(self, path: str, *, known_as: str | None = None) -> StorageFile:
         """Create a file that must not exist, readable and writable by its owner only.
 
-        Its errors name it by ``known_as``: the path that a temporary one is made for.
+        Args:
+            path: the new file.
+            known_as: the path in error messages: the final name of a temporary file; default
+                ``path``.
         """
         ...
 
     def link(self, source: str, target: str) -> bool:
-        """Give ``source`` a second name; False if ``target`` exists."""
+        """Give ``source`` a second name; return False if ``target`` exists.
+
+        Args:
+            source: an existing file.
+            target: the new name.
+        """
         ...
 
     def rename(self, source: str, target: str) -> None:
-        """Move ``source`` over ``target`` in one step."""
+        """Move ``source`` over ``target`` in one step.
+
+        Args:
+            source: an existing file.
+            target: its new name; a file there is replaced.
+        """
         ...
 
     def unlink(self, path: str) -> None:
-        """Remove a name; a missing one is not an error."""
+        """Remove a name; a missing name is not an error.
+
+        Args:
+            path: the name.
+        """
         ...
 
     def sync_dir(self, path: str) -> None:
-        """Make the names in the folder that holds ``path`` durable."""
+        """Make the names in the folder that holds ``path`` durable.
+
+        Args:
+            path: any file in the folder.
+        """
         ...
 
     def identity(self, path: str) -> Identity | None:
-        """Return the identity behind a path, or None where nothing is there."""
+        """Return the identity of the file at a path, or None if the path names no file.
+
+        Args:
+            path: the file.
+        """
         ...
 
     def siblings(self, path: str) -> list[str]:
-        """Return the sorted paths of the files beside ``path``."""
+        """Return the sorted paths of the files in the folder of ``path``.
+
+        Args:
+            path: a file in the folder.
+        """
         ...
 
 
 def search_sectors(
     read_at: Callable[[int, int], bytes], offset: int, stop: int, low: int, high: int
 ) -> list[int]:
-    """Search as `StorageFile.search` says, by reading."""
-    found: list[int] = []
+    """Implement `StorageFile.search` by reads."""
+    offsets: list[int] = []
     for base in range(offset, stop, _SEARCH_STEP):
         data = read_at(base, min(_SEARCH_STEP, stop - base))
         whole = len(data) // SECTOR_SIZE * SECTOR_SIZE
         words = np.frombuffer(data[:whole], "<u8")[:: SECTOR_SIZE // 8]
         hits = np.flatnonzero((words >= low) & (words <= high))
-        found += (base + SECTOR_SIZE * hits).tolist()
-    return found
+        offsets += (base + SECTOR_SIZE * hits).tolist()
+    return offsets
 
 
 def refused(error: OSError, doing: str, path: str) -> StorageFailed:
-    """Turn the system's error into ours, with what to do about the common ones."""
+    """Convert the system's error to a `StorageFailed` with a remedy for the common codes."""
     remedies = {
         errno.ENOSPC: "Free space on the disk and call again.",
         errno.EDQUOT: "Raise the quota and call again.",
@@ -164,8 +223,8 @@ def refused(error: OSError, doing: str, path: str) -> StorageFailed:
 
 # --- the real disk -------------------------------------------------------------------------------
 
-# OFD locks belong to the open file, not the process: an unrelated close does not drop them, and a
-# second open in the same process is excluded. The numbers are Linux's fcntl.h.
+# OFD locks belong to the open file, not the process: an unrelated close does not drop them, and
+# they exclude a second open in the same process. The numbers are those of Linux's fcntl.h.
 _F_OFD_SETLK = 37
 _LOCK_BASE = 1 << 62
 _HAVE_OFD = sys.platform == "linux"
@@ -174,24 +233,24 @@ _OFD_REQUESTS = {
     for name in LockName
     for kind in (fcntl.F_RDLCK, fcntl.F_WRLCK, fcntl.F_UNLCK)
 }
-"""The kernel's ``struct flock``; taking and releasing the writer lock is on every append's path."""
+"""The kernel's ``struct flock``, encoded once: every append takes and releases the writer lock."""
 
 _NOTHING_PENDING = frozenset({errno.EROFS, errno.EINVAL})
-"""What a reader's sync may give where nothing can be written. To a writer, ext4 says EROFS when it
-gave up after an error and dropped what was pending."""
+"""Errors that a reader's sync may raise on a read-only file. For a writer EROFS is real: ext4
+raises it after an error that made it drop pending writes."""
 
 
 _CLOSED = (1 << 31) - 1
-"""In place of a closed descriptor: no system gives it out, and calls on it fail with EBADF."""
+"""Replaces a closed descriptor: no system assigns this number, and calls on it fail with EBADF."""
 
 
 class OsFile:
     """A file of the operating system, through positional reads and writes; never mmap.
 
-    - ``_descriptor`` is `_CLOSED` from before the system closes it, so that a thread that was
-      reading meanwhile knows: by then the number may be another file's.
-    - ``_owned`` hands the descriptor out once. What takes it also closes it, in one call that no
-      interrupt can divide: it is neither kept for ever nor closed twice.
+    - ``_descriptor`` becomes `_CLOSED` before the system closes the descriptor, so that a thread in
+      the middle of a read notices: the number may already belong to another file.
+    - ``_owned`` yields the descriptor once. The call that takes it also closes it and cannot be
+      interrupted, so the descriptor neither leaks nor is closed twice.
     """
 
     _owned: Iterator[int] = iter(())
@@ -224,7 +283,8 @@ class OsFile:
             written = os.pwrite(self._descriptor, data, offset)
             if written == len(data):
                 return
-            # A short write is legal on a full disk or at a size limit: the next call says why.
+            # A short write is legal on a full disk or at a size limit; the next call gives the
+            # reason.
             rest = memoryview(data)
             while written < len(rest):
                 step = os.pwrite(self._descriptor, rest[written:], offset + written)
@@ -272,7 +332,10 @@ class OsFile:
         return True
 
     def _try_flock(self, name: LockName) -> bool:
-        """Where OFD locks are missing one process has the file: presence stands for all three."""
+        """Lock the whole file for one process if the system lacks OFD locks.
+
+        The presence lock then replaces all three.
+        """
         if name is not LockName.PRESENCE:
             return True
         try:
@@ -289,17 +352,17 @@ class OsFile:
 
     def close(self) -> None:
         self._descriptor = _CLOSED
-        # The system gives it back whatever it says, and what mattered was synced before.
+        # The system releases the descriptor even if it reports an error, and the data is synced.
         with suppress(OSError):
             any(map(os.close, self._owned))
 
     def __del__(self) -> None:
-        # An interrupt may have left nobody to close it, and with it go the locks.
+        # An interrupt may have skipped `close`; closing the descriptor releases its locks.
         self.close()
 
     @property
     def number(self) -> int:
-        """The descriptor, as the system knows it."""
+        """The descriptor's number in the system."""
         return self._descriptor
 
     def _status(self) -> os.stat_result:
@@ -312,11 +375,11 @@ class OsFile:
         return self._closed() if self._descriptor == _CLOSED else refused(error, doing, self._path)
 
     def _closed(self) -> Closed:
-        return Closed("The file was closed meanwhile", where=self._path, remedy="Open it again.")
+        return Closed("The file is closed", where=self._path, remedy="Open it again.")
 
 
 def _full_sync(descriptor: int) -> None:
-    """On macOS plain fsync stops at the drive's cache; F_FULLFSYNC goes through it."""
+    """Flush through the drive's cache: on macOS plain fsync stops there, F_FULLFSYNC does not."""
     try:
         fcntl.fcntl(descriptor, fcntl.F_FULLFSYNC)  # type: ignore[attr-defined,unused-ignore]
     except OSError as error:
@@ -341,9 +404,9 @@ class OsStorage:
         return self._open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL, known_as or path)
 
     def _open(self, path: str, flags: int, name: str) -> OsFile:
-        """Open above the standard streams: a stray print must never write into a store."""
+        """Open with a descriptor above 2: a stray print must never write into a store."""
         try:
-            # Without O_NONBLOCK a pipe of that name would wait for its other end.
+            # Without O_NONBLOCK, opening a named pipe would wait for its other end.
             file = self._opened(path, flags | os.O_NONBLOCK, name)
             descriptor = file.number
             try:
@@ -405,7 +468,7 @@ class OsStorage:
             finally:
                 folder.close()
         except OSError as error:
-            # Some file systems have no sync of folders.
+            # Some file systems cannot sync folders.
             if error.errno != errno.EINVAL:
                 raise refused(error, "sync the folder of", path) from error
 
@@ -421,7 +484,7 @@ class OsStorage:
     def siblings(self, path: str) -> list[str]:
         folder = os.path.dirname(path)
         try:
-            # Joined as the caller wrote it, so that "./a" finds "./a.b".
+            # Joined with the caller's spelling, so that "./a" finds "./a.b".
             return sorted(os.path.join(folder, name) for name in os.listdir(folder or "."))
         except OSError:
             return []

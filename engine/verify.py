@@ -1,10 +1,10 @@
-"""Verification of the log: recompute everything that can be, and compare it with what is stored.
+"""Verification of the log: recompute every hash and compare it with the stored value.
 
-Reads the file afresh, past every cache of the handle: both header pages, the TOC, each extent
-that it names with its body, each event; recomputes chain and tree, and holds them against those
-of every segment and of the TOC; holds the runs of idempotency keys against the events. Never
-writes; memory does not grow with the log, save by 12 bytes an idempotency key. Projections are
-not its business: `cerata.replay` compares those.
+Reads the file past every cache of the handle: both header pages, the TOC, each extent that the TOC
+names with its body, each event. Recomputes chain and tree, and compares them with those of every
+segment and of the TOC; compares the runs of idempotency keys with the events. Never writes; memory
+does not grow with the log, except by 12 bytes per idempotency key. Leaves out projections:
+`cerata.replay` compares those.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -33,19 +33,19 @@ if TYPE_CHECKING:
     from .log import Log
 
 Progress = Callable[[str, int, int], None]
-"""Called with what is being done, how many events are done, and how many there are."""
+"""Called with the current step, the number of finished events, and their total."""
 
 _TRIES = 8
 _PROBLEMS_MAX = 1_000
 _LEAVES_MAX = 4_096
-"""Leaves that are gathered before chain and tree take them in."""
+"""Leaves that are collected before they are added to chain and tree."""
 
 _PAYLOAD = msgspec.msgpack.Decoder(Payload)
 
 
 @dataclass(frozen=True, slots=True)
 class Problem:
-    """One thing that is wrong, and the file offset of the structure that it is wrong with."""
+    """A fault, and the file offset of the faulty structure."""
 
     offset: int | None
     text: str
@@ -60,11 +60,11 @@ class Problem:
 
 @dataclass(frozen=True, slots=True)
 class LogVerification:
-    """What a verification of the log found.
+    """The result of a verification of the log.
 
-    ``chain`` and ``root`` are recomputed from the events; empty where events are unreadable.
-    ``torn_bytes`` follow the log in its ring, as a killed writer leaves them: the next opener
-    for writing cuts them. ``dead_bytes`` are named by nothing, until the file is compacted.
+    ``chain`` and ``root`` are recomputed from the events; empty if events are unreadable. The
+    ``torn_bytes`` follow the log in its ring, as a killed writer leaves them: the next opener for
+    writing cuts them. ``dead_bytes`` are unreferenced until the file is compacted.
     """
 
     head_seq: int
@@ -75,16 +75,16 @@ class LogVerification:
     dead_bytes: int
     problems: tuple[Problem, ...]
     against: HeadCheck | None = None
-    """How the log compares with a remembered head; None if none was given."""
+    """The comparison with a remembered head; None if no head was passed."""
 
     @property
     def events(self) -> int:
-        """How many events there are."""
+        """Number of events."""
         return self.head_seq
 
     @property
     def ok(self) -> bool:
-        """Whether nothing is wrong, and a remembered head agrees."""
+        """True if there are no problems, and a remembered head agrees."""
         check = self.against
         return not self.problems and (check is None or check.outcome == "agrees")
 
@@ -105,14 +105,14 @@ class LogVerification:
 def verify_log(
     log: "Log", progress: Progress | None = None, against: RememberedHead | None = None
 ) -> LogVerification:
-    """Verify the file behind a handle as it stands now; others may go on writing to it.
+    """Verify the file behind a handle in its current state; other processes may write to it.
 
-    With ``against`` it is also compared with a head that was kept elsewhere.
+    With ``against`` the file is also compared with a head that was stored elsewhere.
     """
     return _Verifier(log, progress or _silent, against).run()
 
 
-def _silent(doing: str, done: int, total: int) -> None:
+def _silent(doing: str, finished: int, total: int) -> None:
     """Report nothing."""
 
 
@@ -126,7 +126,7 @@ class _Verifier:
         self._problems: list[Problem] = []
         self._extents = 0
         self._named_bytes = 0
-        # None from where it cannot be known until the next segment that says what it is.
+        # Unknown (None) from an unreadable event to the next segment, which stores them.
         self._chain: bytes | None = None
         self._tree: Tree | None = None
         self._recorded = 0
@@ -135,45 +135,46 @@ class _Verifier:
     def run(self) -> LogVerification:
         self._progress("header and ring", 0, self._log.head.seq)
         try:
-            found, log_file = self._found()
+            state, log_file = self._found()
         except CerataError as error:
             self._add_error(error)
             return self._result(0, None, None)
-        self._chain, self._tree = chain_start(found.page.log_id), Tree()
-        toc = self._toc(found.page, log_file)
+        self._chain = chain_start(state.page.log_id)
+        self._tree = Tree()
+        toc = self._toc(state.page, log_file)
         if toc is not None:
-            self._check_sealed(found, log_file, toc)
-        self._check_tail(found, log_file, toc)
-        return self._result(found.head_seq, found, log_file)
+            self._check_sealed(state, log_file, toc)
+        self._check_tail(state, log_file, toc)
+        return self._result(state.head_seq, state, log_file)
 
     def _result(
-        self, head_seq: int, found: Found | None, log_file: LogFile | None
+        self, head_seq: int, state: Found | None, log_file: LogFile | None
     ) -> LogVerification:
         dead = 0
-        if found is not None and log_file is not None:
-            page = found.page
-            spills = [batch.spill for batch in found.batches if batch.spill is not None]
+        if state is not None and log_file is not None:
+            page = state.page
+            spills = [batch.spill for batch in state.batches if batch.spill is not None]
             end = max([page.data_end, *map(spill_end, spills)])
             used = page.data_offset + self._named_bytes + page.data_end - page.toc_offset
             dead = max(0, max(end, self._file.size()) - used)
-        known = self._chain is not None and self._tree is not None
+        is_known = self._chain is not None and self._tree is not None
         return LogVerification(
             head_seq=head_seq,
-            chain=self._chain if known and self._chain else b"",
-            root=self._tree.root() if known and self._tree else b"",
+            chain=self._chain if is_known and self._chain else b"",
+            root=self._tree.root() if is_known and self._tree else b"",
             extents=self._extents,
-            torn_bytes=0 if found is None else found.report.cut_bytes,
+            torn_bytes=0 if state is None else state.report.cut_bytes,
             dead_bytes=dead,
             problems=tuple(self._problems),
-            against=self._checked(found),
+            against=self._checked(state),
         )
 
-    def _checked(self, found: Found | None) -> HeadCheck | None:
+    def _checked(self, state: Found | None) -> HeadCheck | None:
         if self._comparison is None or self._against is None:
             return None
-        if found is None or (found.damage is not None and found.head_seq < self._against.seq):
+        if state is None or (state.damage is not None and state.head_seq < self._against.seq):
             return HeadCheck(self._against, "unreadable")
-        return self._comparison.result(found.head_seq, found.page.log_id, self._log.path)
+        return self._comparison.result(state.head_seq, state.page.log_id, self._log.path)
 
     def _add(self, offset: int | None, text: str) -> None:
         if len(self._problems) < _PROBLEMS_MAX:
@@ -185,13 +186,13 @@ class _Verifier:
     # --- header, TOC, ring ---
 
     def _found(self) -> tuple[Found, LogFile]:
-        """Read pages and ring until they stand still; a writer may be at work."""
+        """Read pages and ring until they are stable; a writer may be active."""
         for left in reversed(range(_TRIES)):
             pages = self._log.file.read_pages()
             page, bad = choose_page(pages, self._log.path)
             log_file = LogFile(self._file, self._log.path, page.file_id)
             try:
-                found = examine(log_file, page, bad, search=bool(bad), alone=False)
+                state = examine(log_file, page, bad, search=bool(bad), alone=False)
             except Corrupt:
                 if left and self._log.file.read_pages() != pages:
                     continue
@@ -202,17 +203,17 @@ class _Verifier:
             raise AssertionError("the last try always ends the loop")
         for number in bad:
             self._add(number * PAGE_SIZE, f"Header page {number} is damaged")
-        for number in found.report.bad_witnesses:
-            self._add(found.page.witness_offsets[number], f"Witness {number} is damaged")
-        if found.damage is not None:
-            self._add_error(found.damage)
-        elif found.head_seq < self._log.head.seq:
+        for number in state.report.bad_witnesses:
+            self._add(state.page.witness_offsets[number], f"Witness {number} is damaged")
+        if state.damage is not None:
+            self._add_error(state.damage)
+        elif state.head_seq < self._log.head.seq:
             self._add(
-                found.cursor.offset,
-                f"The file ends at event {found.head_seq:,}; "
+                state.cursor.offset,
+                f"The file ends at event {state.head_seq:,}; "
                 f"this handle read up to {self._log.head.seq:,}",
             )
-        return found, log_file
+        return state, log_file
 
     def _toc(self, page: HeaderPage, log_file: LogFile) -> Toc | None:
         try:
@@ -243,7 +244,9 @@ class _Verifier:
             return False
         self._named_bytes += header.end - header.offset
         if (header.first_seq, header.last_seq) != (ref.first_seq, ref.last_seq):
-            self._add(ref.offset, f"A {kind.name.lower()} extent covers other events")
+            self._add(
+                ref.offset, f"The seqs of a {kind.name.lower()} extent differ from its reference"
+            )
             return False
         if not extent_is_whole(log_file.key, self._file, header):
             self._add(ref.offset, f"The body of a {kind.name.lower()} extent is damaged")
@@ -255,7 +258,7 @@ class _Verifier:
             self._check_columns(log_file, spill.offset, spill.length)
 
     def _check_columns(self, log_file: LogFile, offset: int, length: int) -> None:
-        """Hold the columns of a segment or large batch against its attachments."""
+        """Check the columns of a segment or large batch against its attachments."""
         try:
             _ = log_file.segment(offset, length).columns
         except Corrupt as error:
@@ -266,13 +269,13 @@ class _Verifier:
 
         def read_page(ref: Ref) -> tuple[Ref, ...]:
             if not self._check_extent(log_file, ref, ExtentKind.MANIFEST):
-                # What it lists shows as a gap between segments.
+                # The lost references appear as a gap between segments.
                 return ()
             return log_file.manifest(ref)
 
         return toc.segments.walk(read_page)
 
-    def _check_sealed(self, found: Found, log_file: LogFile, toc: Toc) -> None:
+    def _check_sealed(self, state: Found, log_file: LogFile, toc: Toc) -> None:
         for ref in (*toc.keys,):
             self._check_extent(log_file, ref, ExtentKind.KEYS)
         for ref in toc.quarantine:
@@ -291,15 +294,16 @@ class _Verifier:
             expected = ref.last_seq + 1
             self._check_extent(log_file, ref, ExtentKind.SEGMENT)
             self._check_segment(log_file, reader, ref)
-            self._progress("segments", ref.last_seq, found.head_seq)
+            self._progress("segments", ref.last_seq, state.head_seq)
         if expected != toc.sealed_seq + 1:
             self._add(None, f"Events {expected:,} to {toc.sealed_seq:,} are in no segment")
             self._chain = self._tree = None
         if self._chain is not None and self._chain != toc.chain:
-            self._add(found.page.toc_offset, "The events do not give the TOC's chain hash")
+            self._add(state.page.toc_offset, "The events do not give the TOC's chain hash")
         if self._tree is not None and self._tree.peaks != toc.tree.peaks:
-            self._add(found.page.toc_offset, "The events do not give the TOC's Merkle tree")
-        self._chain, self._tree = self._chain and toc.chain, self._tree and toc.tree
+            self._add(state.page.toc_offset, "The events do not give the TOC's Merkle tree")
+        self._chain = self._chain and toc.chain
+        self._tree = self._tree and toc.tree
         self._check_keys(log_file, toc)
 
     def _check_projection(self, log_file: LogFile, saved: SavedProjection) -> None:
@@ -311,7 +315,7 @@ class _Verifier:
             self._check_extent(log_file, saved.ledger, ExtentKind.LEDGER)
 
     def _check_segment(self, log_file: LogFile, reader: Reader, ref: Ref) -> None:
-        """Recompute chain and tree over one segment, and compare them with its own."""
+        """Recompute chain and tree over a segment, and compare them with the stored values."""
         try:
             index = log_file.segment(ref.offset, ref.length).index
         except Corrupt as error:
@@ -331,16 +335,18 @@ class _Verifier:
             self._add(ref.offset, "A segment's events do not give its chain hash")
         if self._tree is not None and self._tree.peaks != tuple(index.peaks):
             self._add(ref.offset, "A segment's events do not give its Merkle tree")
-        # What follows is held against what this segment says: one problem is told once.
-        self._chain, self._tree = index.chain, Tree(ref.last_seq, tuple(index.peaks))
+        # Continue from the stored values, so that each problem is reported once.
+        self._chain = index.chain
+        self._tree = Tree(ref.last_seq, tuple(index.peaks))
 
     def _take_in(self, batches: Iterable[Batch]) -> None:
-        """Go on with chain and tree over batches that hold their events."""
-        chain, tree = self._chain, self._tree
+        """Extend chain and tree over batches that hold their events."""
+        chain = self._chain
+        tree = self._tree
         leaves: list[bytes] = []
         for batch in batches:
             if batch.recorded <= self._recorded:
-                self._add(None, f"Event {batch.first_seq:,} was recorded before the one before it")
+                self._add(None, f"Event {batch.first_seq:,} was recorded before its predecessor")
             self._recorded = batch.recorded
             _check_payloads(batch)
             payload = wire_event(batch, 0, batch.events[0]).payload
@@ -357,7 +363,7 @@ class _Verifier:
         self._chain, self._tree = _bound(chain, tree, leaves)
 
     def _check_keys(self, log_file: LogFile, toc: Toc) -> None:
-        """Hold the runs against the sealed events' keys, both ways."""
+        """Compare the runs with the sealed events' keys, in both directions."""
         runs = KeyIndex(log_file)
         try:
             for hashed, seq in self._keyed:
@@ -370,26 +376,26 @@ class _Verifier:
         if stored > len(self._keyed) and not self._problems:
             self._add(None, f"{stored:,} idempotency keys are indexed, {len(self._keyed):,} exist")
 
-    def _check_tail(self, found: Found, log_file: LogFile, toc: Toc | None) -> None:
-        for batch in found.batches:
+    def _check_tail(self, state: Found, log_file: LogFile, toc: Toc | None) -> None:
+        for batch in state.batches:
             if batch.spill is not None and spill_end(batch.spill) <= self._file.size():
                 self._check_spill(log_file, batch.spill)
-        page = found.page
+        page = state.page
         if toc is None:
             self._chain = self._tree = None
         self._recorded = page.recorded
         reader = Reader(log_file)
-        held = (replace(one, events=reader.wire_events(one)) for one in found.batches)
+        batches = (replace(batch, events=reader.wire_events(batch)) for batch in state.batches)
         try:
-            self._take_in(held)
+            self._take_in(batches)
         except Corrupt as error:
             self._add_error(error)
             self._chain = self._tree = None
-        self._progress("done", found.head_seq, found.head_seq)
+        self._progress("done", state.head_seq, state.head_seq)
 
 
 def _check_payloads(batch: Batch) -> None:
-    """Decode every payload that is still there. Raises `Corrupt` for the first that cannot be."""
+    """Decode every payload that was not erased. Raises `Corrupt` for the first invalid payload."""
     decode = _PAYLOAD.decode
     for index, wire in enumerate(batch.events):
         if wire.salt is not None:
@@ -402,5 +408,5 @@ def _check_payloads(batch: Batch) -> None:
 def _bound(
     chain: bytes | None, tree: Tree | None, leaves: Sequence[bytes]
 ) -> tuple[bytes | None, Tree | None]:
-    """Return chain and tree after more leaves; None where they were not known before."""
+    """Return chain and tree after more leaves; None if unknown before."""
     return chain and chain_through(chain, leaves), tree and tree.extend(leaves)

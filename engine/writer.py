@@ -1,7 +1,7 @@
-"""The writer: everything that a handle puts into the file, under the writer lock.
+"""The writer: every write of a handle to its file, under the writer lock.
 
-Owns the record of a batch, the flip that seals and publishes, and the settling of what recovery
-found. Leaves out following others (`position`), and locks, syncs and policies (`log`).
+Owns the record of a batch, the flip that seals and publishes, and the settling of a recovered
+state. Leaves out following other writers (`position`), and locks, syncs and policies (`log`).
 """
 
 from collections.abc import Callable, Mapping
@@ -37,16 +37,16 @@ from .ring import Cursor, End
 from .segment_draft import SegmentDraft
 
 Build = Callable[[Flip, Toc], Mapping[str, Mapping[str, Any] | None]]
-"""Adds projections' chunks to a flip and returns their entries for the TOC; None drops one."""
+"""Adds projections' chunks to a flip and returns their TOC entries; None drops an entry."""
 
 _QUARANTINE_REFS_MAX = 16
-"""Cuts that the TOC remembers; older ones stay in the file until compaction."""
+"""Cuts that the TOC references; older cuts stay in the file until compaction."""
 
 
 class Writer:
     """Writes from one position. Every call needs the mutex and the writer lock.
 
-    ``poison`` is taken where a flip failed at a sync. ``report`` says what was last mended.
+    A flip that fails at a sync sets ``poison``. ``report`` describes the last repair.
     """
 
     def __init__(
@@ -62,19 +62,19 @@ class Writer:
         self.unsynced_bytes = 0
         self.report = report
         self._mark: tuple[Cursor, int, bytes] | None = None
-        """The mark that the ring ended with at opening, its offset, and the place behind it."""
+        """The mark at the ring's end at opening: the cursor after it, its offset and sector."""
 
     # --- records ---------------------------------------------------------------------------------
 
     def write_batch(self, prepared: Prepared, spill: SpillRef | None) -> Batch:
-        """Give a batch its seqs and time, and write its record."""
+        """Assign seqs and a time to a batch, and write its record."""
         position = self._position
         clock = self._environment.now_us()
         recorded = max(clock, position.recorded + 1)
         if recorded > RECORDED_MAX:
             raise InvalidInput(
                 f"The log's last batch was recorded at {position.recorded:,} microseconds since "
-                f"1970, and none can be recorded after {RECORDED_MAX:,}",
+                f"1970; the next must not be recorded after {RECORDED_MAX:,}",
                 where=position.log_file.path,
                 remedy="Copy the batches before it with backup(path, through=…), and write there.",
             )
@@ -92,18 +92,20 @@ class Writer:
         return batch
 
     def _repeat_mark(self) -> None:
-        """Write the mark that stood last at opening over itself, before a record follows it.
+        """Rewrite the mark that was last at opening, before a record follows it.
 
-        The sync after it may have failed: then the system shows it and the disk never got it, and
-        no record behind it would connect. It holds no events.
+        The sync after the mark may have failed: then the system shows the mark but the disk lacks
+        it, and no later record would connect. The mark holds no events.
         """
-        mark, self._mark = self._mark, None
+        mark = self._mark
+        self._mark = None
         if mark is not None and mark[0] == self._position.cursor:
             self._position.log_file.file.write_at(mark[1], mark[2])
 
     def _last_mark(self) -> tuple[Cursor, int, bytes] | None:
-        """Return the place behind the mark that the ring ends with, its offset and sector."""
-        page, cursor = self._position.page, self._position.cursor
+        """Return the cursor after the mark that ends the ring, its offset and its sector."""
+        page = self._position.page
+        cursor = self._position.cursor
         if not cursor.used:
             return None
         log_file = self._position.log_file
@@ -116,26 +118,31 @@ class Writer:
         return cursor, offset, data
 
     def write_mark(self) -> None:
-        """Write a record without events, which proves what is durable."""
+        """Write a record without events, which names the last durable event."""
         self.write_record(self._position.cursor.next_seq, 0, 0, b"")
 
     def write_record(self, first_seq: int, count: int, flags: int, content: bytes) -> None:
-        """Write one record at the cursor and advance over it; seals first if there is no room."""
+        """Write one record at the cursor and advance past it; seals first if the ring is full."""
         size = sectors(RECORD_OVERHEAD + len(content))
         self._make_room(size)
         self._repeat_mark()
-        self._witness(both=count == 0)
+        self._witness(write_both=count == 0)
         position = self._position
-        page, cursor, key = position.page, position.cursor, position.log_file.key
+        page = position.page
+        cursor = position.cursor
+        key = position.log_file.key
         file = position.log_file.file
-        offset, used, ring_end = cursor.offset, cursor.used, page.ring_end
+        offset = cursor.offset
+        used = cursor.used
+        ring_end = page.ring_end
         if offset + size > ring_end:
             padding = ring_end - offset
-            # Padding first: were the record there without it, it could connect to a later one.
+            # Padding first: without padding, the record could connect to a later record.
             file.write_at(
                 offset, encode_padding(key, offset, cursor.incarnation, padding, cursor.link)
             )
-            offset, used = page.ring_offset, used + padding
+            offset = page.ring_offset
+            used += padding
         prefix = RecordPrefix(position.durable, flags, count, cursor.link)
         record, link = encode_record(key, offset, first_seq, page.incarnation, prefix, content)
         following = offset + size
@@ -147,7 +154,7 @@ class Writer:
             else:
                 file.write_at(offset, record + EMPTY_SECTOR)
         except StorageFailed as error:
-            if self._stands(offset, record):
+            if self._is_stored(offset, record):
                 raise self._poison.take(error) from error
             raise
         position.cursor = Cursor(
@@ -161,31 +168,33 @@ class Writer:
         )
         self.unsynced_bytes += size
 
-    def _witness(self, *, both: bool) -> None:
-        """Name what is durable outside the ring, too, before a record says the same in it.
+    def _witness(self, *, write_both: bool) -> None:
+        """Name the durable seq outside the ring as well, before a record names it inside.
 
-        The sync that covers the record covers it. In turn: the older one stays whole if a crash
-        tears the other, and a range that damage takes from the ring to one leaves the other. A
-        mark writes both, since no later record may follow it.
+        The sync that covers the record also covers the witness. The two alternate: the older
+        witness stays whole if a crash tears the other, and damage that extends from the ring into
+        one spares the other. A mark writes both, since it may be the last record.
         """
         position = self._position
-        log_file, page = position.log_file, position.page
-        durable, number = position.durable, position.next_witness
+        log_file = position.log_file
+        page = position.page
+        durable = position.durable
+        number = position.next_witness
         if durable <= page.sealed_seq:
-            return  # The header pages name it.
-        if number is None or both:
+            return  # The header pages name this seq.
+        if number is None or write_both:
             numbers: tuple[int, ...] = 0, 1
         elif durable > position.cursor.durable_through:
             numbers = (log_file.older_witness(page) if number == ASK else number,)
         else:
-            return  # The record before brought it.
+            return  # The previous record wrote this seq.
         log_file.write_witnesses(page, durable, numbers)
         position.next_witness = 1 - numbers[-1]
 
-    def _stands(self, offset: int, record: bytes) -> bool:
-        """Tell whether a record whose write failed is there all the same, as far as can be known.
+    def _is_stored(self, offset: int, record: bytes) -> bool:
+        """Return whether a record whose write failed may be whole in the file.
 
-        What is not whole is cut by whoever comes next; what is, everybody takes for appended.
+        The next writer cuts a partial record; every process takes a whole record for appended.
         """
         try:
             return self._position.log_file.file.read_at(offset, len(record)) == record
@@ -193,8 +202,9 @@ class Writer:
             return True
 
     def _make_room(self, size: int) -> None:
-        """Seal first if a record of ``size`` and the empty sector after it would not fit."""
-        page, cursor = self._position.page, self._position.cursor
+        """Seal first if a record of ``size`` and the empty sector after it do not fit."""
+        page = self._position.page
+        cursor = self._position.cursor
         padding = page.ring_end - cursor.offset if cursor.offset + size > page.ring_end else 0
         if cursor.used + padding + size + SECTOR_SIZE > page.ring_size:
             self.flip()
@@ -210,10 +220,12 @@ class Writer:
     def flip(self, *, cut: Found | None = None, build: Build | None = None) -> None:
         """Seal the tail, publish a new TOC and header page. Durable on return.
 
-        With ``cut``, what recovery cut is kept in an extent and a new incarnation begins.
+        With ``cut``, an extent receives the bytes that recovery cut, and a new incarnation begins.
         """
         position = self._position
-        reader, cursor, tail = position.reader, position.cursor, position.tail
+        reader = position.reader
+        cursor = position.cursor
+        tail = position.tail
         toc = reader.toc(position.page)
         rebuilt = reader.rebuilt
         flip = Flip(position.log_file, position.page)
@@ -227,12 +239,14 @@ class Writer:
         head = toc.sealed_seq
         if rebuilt:
             toc = replace(toc, keys=self._rebuilt_keys(flip, head))
-        incarnation, clear = cursor.incarnation, None
+        incarnation = cursor.incarnation
+        clear = None
         if cut is not None:
             data = read_cut(position.log_file, cut)
-            # Where it stood comes first: its checks cover that, and can be tried again.
-            kept = cut.cursor.offset.to_bytes(8, "little") + data
-            ref = flip.add(ExtentKind.QUARANTINE, kept, head + 1, head + 1)
+            # The offset comes first: the checks of the cut records cover it, so tools can verify
+            # them later.
+            quarantined = cut.cursor.offset.to_bytes(8, "little") + data
+            ref = flip.add(ExtentKind.QUARANTINE, quarantined, head + 1, head + 1)
             toc = replace(toc, quarantine=(*toc.quarantine, ref)[-_QUARANTINE_REFS_MAX:])
             incarnation = 1 + max([cursor.incarnation, *(row.incarnation for row in cut.beyond)])
             clear = cursor.offset
@@ -244,7 +258,7 @@ class Writer:
             incarnation=incarnation,
         )
         if build is not None:
-            # What this process does not know stays as it is.
+            # Entries that this process does not know stay.
             merged = {**toc.projections, **build(flip, toc)}
             entries = {key: entry for key, entry in merged.items() if entry is not None}
             toc = replace(toc, projections=entries)
@@ -263,9 +277,9 @@ class Writer:
         self.unsynced_bytes = 0
 
     def take_sealed(self, batches: list[Batch]) -> None:
-        """Take batches of the same log from another file, into a segment. Durable on return.
+        """Move batches of the same log in another file into a segment. Durable on return.
 
-        They go on from the head, and the ring is empty.
+        They continue the head, and the ring is empty.
         """
         assert not self._position.tail
         assert batches[0].first_seq == self._position.cursor.next_seq
@@ -273,9 +287,10 @@ class Writer:
         self.flip()
 
     def _add_segment(self, flip: Flip, toc: Toc, tail: list[Batch]) -> Toc:
-        """Add the tail to the flip as one segment, with its keys."""
+        """Add the tail to the flip as a segment, with its keys."""
         position = self._position
-        first, last = tail[0].first_seq, tail[-1].last_seq
+        first = tail[0].first_seq
+        last = tail[-1].last_seq
         leaves: list[bytes] = []
         entries: list[tuple[int, int]] = []
         for batch in tail:
@@ -290,7 +305,7 @@ class Writer:
         try:
             keys = position.keys.extend(toc.keys, entries, first, last, flip)
         except Corrupt:
-            # A damaged run must not stop the log: the events know their keys.
+            # A damaged run must not stop the log: rebuild the keys from the events.
             keys = self._rebuilt_keys(flip, last)
         return replace(
             toc,
@@ -303,15 +318,15 @@ class Writer:
         )
 
     def _rebuilt_keys(self, flip: Flip, last: int) -> tuple[Ref, ...]:
-        """Collect the keys of all events into one run, read from the events themselves."""
+        """Collect the keys of all events into one run, read from the events."""
         position = self._position
         entries = [entry for event in position.events(1) for entry in key_entries([event])]
         return position.keys.extend((), entries, 1, last, flip)
 
-    # --- mending ---------------------------------------------------------------------------------
+    # --- repair ----------------------------------------------------------------------------------
 
     def catch_up(self, pages: bytes) -> None:
-        """Take in what others appended, and mend what a dead writer left."""
+        """Read appended batches, and repair the remains of a crashed writer."""
         position = self._position
         if position.is_current(pages):
             return
@@ -320,35 +335,36 @@ class Writer:
             if bad:
                 self._resettle()
                 return
-        seen = position.look_on(pages)
-        position.take_in(pages, seen)
-        if seen.end in (End.TORN, End.BAD, End.UNLINKED):
+        news = position.look_on(pages)
+        position.take_in(pages, news)
+        if news.end in (End.TORN, End.BAD, End.UNLINKED):
             self._resettle()
 
     def _resettle(self) -> None:
-        """Look at the file afresh and mend it, as an opener would."""
+        """Examine the file from scratch and repair it, as an opener would."""
         position = self._position
         log_file = position.log_file
         position.pages = log_file.read_pages()
         page, bad = choose_page(position.pages, log_file.path)
-        found = examine(log_file, page, bad, search=bool(bad), alone=False)
-        if found.damage is None:
-            position.check_forward(found.cursor)
-        self.settle(found, alone=False)
+        state = examine(log_file, page, bad, search=bool(bad), alone=False)
+        if state.damage is None:
+            position.check_forward(state.cursor)
+        self.settle(state, alone=False)
 
     def settle(self, found: Found, *, alone: bool) -> None:
-        """Make what the file proves durable, mend the rest, and say in ``report`` what was done.
+        """Make the recovered state durable, repair the rest, and set ``report``.
 
-        Events past proven are sealed into a new extent, never trusted to a plain sync of pages
-        that an earlier failure may have marked clean; what an adopted footer names is written
-        again for the same reason. Unconnected rest is cut and kept aside.
+        Events after the proven seq are sealed into a new extent: a plain sync does not suffice,
+        since an earlier failed sync may have marked their pages clean. For the same reason, the
+        extents of an adopted footer are written again. An unconnected rest is cut and quarantined.
 
         Raises:
             Corrupt: acknowledged events are unreadable; nothing was written.
-            Unsupported: a newer Cerata left what this one would undo; nothing was written.
+            Unsupported: a newer Cerata left data that this version would undo; nothing was written.
         """
         position = self._position
-        log_file, reader = position.log_file, position.reader
+        log_file = position.log_file
+        reader = position.reader
         check_writable(found.page, log_file.path)
         if found.damage is not None:
             raise found.damage
@@ -357,7 +373,8 @@ class Writer:
         spills = [spill_end(batch.spill) for batch in found.batches if batch.spill]
         named_end = max([found.page.data_end, *spills])
         if alone and size > named_end:
-            # Nobody else is there, and nothing names these bytes: a dead writer's orphans.
+            # No other process has the file, and nothing references these bytes: a crashed writer's
+            # orphans.
             log_file.file.set_size(named_end)
             report = replace(report, trimmed_bytes=size - named_end)
         if alone and report.adopted_footer:
@@ -366,12 +383,13 @@ class Writer:
         rebuilt = reader.rebuilt
         report = replace(report, rebuilt_toc=rebuilt)
         reader.remember_toc(found.page, toc)
-        position.cursor, position.tail = found.cursor, found.batches
+        position.cursor = found.cursor
+        position.tail = found.batches
         position.durable = found.proven
         position.page = replace(found.page, moved=False)
         unproven = found.head_seq > found.proven
-        mended = report.cut_bytes or report.bad_pages or report.adopted_footer or rebuilt
-        if unproven or found.page.moved or mended:
+        damaged = report.cut_bytes or report.bad_pages or report.adopted_footer or rebuilt
+        if unproven or found.page.moved or damaged:
             report = replace(report, sealed_events=found.head_seq - found.page.sealed_seq)
             if report.bad_witnesses:
                 log_file.write_witnesses(found.page, found.proven)
@@ -379,7 +397,7 @@ class Writer:
         else:
             self._mark = self._last_mark()
             if report.bad_witnesses or found.witnessed < found.proven > found.page.sealed_seq:
-                # A crash came between a mark and its witnesses, or tore one; or damage did.
+                # A crash came between a mark and its witnesses or tore a witness, or damage did.
                 log_file.write_witnesses(found.page, found.proven)
                 self._sync()
         self.report = report

@@ -1,6 +1,6 @@
-"""The byte layout of the file, in one place: one module per structure.
+"""The byte layout of the file: one module per structure.
 
 Each module holds the structure's layout comment, constants, size check, encode and decode. Start
-with `page` (where everything is found from), then `record`, `extent`, `footer`, `toc`. Leaves out
-reading, writing and deciding. docs/format.md says the same for readers without this code.
+with `page` (which leads to every structure), then `record`, `extent`, `footer`, `toc`. Leaves out
+reading, writing and decisions. docs/format.md describes the same layout without this code.
 """

@@ -1,8 +1,8 @@
 """The keyed checks that bind every structure to its file and its place.
 
 A check is BLAKE3 in keyed mode, cut to 8, 16 or 24 bytes. The key comes from the file id and each
-input starts with a tag byte and the structure's own offset, so bytes of another file, or of
-another place in this one, never verify: not even a whole store kept inside a payload.
+input starts with a tag byte and the structure's offset, so bytes of another file, or of another
+place in the same file, never verify: not even a whole store inside a payload.
 """
 
 import struct
@@ -36,12 +36,12 @@ def file_key(file_id: bytes) -> bytes:
 
 
 def begin_check(key: bytes, tag: bytes, offset: int) -> blake3:
-    """Return the hasher that `check` feeds, for parts that are read one after the other."""
+    """Return the hasher that `check` feeds, for parts that are read one at a time."""
     return blake3(_PLACE.pack(tag, offset), key=key)
 
 
 def check(key: bytes, tag: bytes, offset: int, *parts: Buffer, size: int = CHECK_SIZE) -> bytes:
-    """Return the check of ``parts`` standing at ``offset``; ``size`` bytes of it."""
+    """Return the first ``size`` bytes of the check of ``parts`` at ``offset``."""
     hasher = begin_check(key, tag, offset)
     for part in parts:
         hasher.update(part)

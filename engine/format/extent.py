@@ -10,9 +10,9 @@
 
 then ``length`` bytes of body and its 24-byte check. Extents start at multiples of 512, so the
 data region can be walked from any known end. Both checks are keyed and cover the offset. The
-flags are 0 (their low byte is kept for the codec of the body: 0 is zstd where it is compressed).
-The generation (u64, then 8 zero bytes) is that of the TOC to come when the extent was written, so
-that of two extents with the same events the one that was written later is known.
+flags are 0 (their low byte is reserved for the codec of the body: 0 is zstd if compressed).
+The generation (u64, then 8 zero bytes) is that of the next TOC at the time of the write, which
+shows the newer of two extents with the same events.
 """
 
 import struct
@@ -40,13 +40,13 @@ _COPY_SIZE = 4 << 20
 
 
 class ExtentKind(IntEnum):
-    """What an extent holds. On disk: never renumber."""
+    """The content of an extent. On disk: never renumber."""
 
     SEGMENT = 1
     """Sealed events."""
 
     SPILL = 2
-    """The events of one large batch, written before their seqs are known."""
+    """The events of a large batch, written before their seqs are known."""
 
     MANIFEST = 3
     """A page of references to other extents."""
@@ -65,7 +65,7 @@ class ExtentKind(IntEnum):
 
 
 class ExtentHeader(msgspec.Struct, frozen=True, gc=False):
-    """The 64 bytes before an extent's body, verified; ``offset`` is where it stands."""
+    """The 64 bytes before an extent's body, verified; ``offset`` is the extent's."""
 
     offset: int
     kind: int
@@ -101,7 +101,7 @@ def encode_extent(
     *,
     generation: int = 0,
 ) -> list[Buffer]:
-    """Return the extent as pieces to be written one after the other, whole sectors in all."""
+    """Return the extent as pieces to be written in order, whole sectors in all."""
     fields = _LAYOUT.pack(EXTENT_MAGIC, kind, 0, len(body), first_seq, last_seq, generation, b"")
     own_check = check(key, TAG_EXTENT_HEADER, offset, fields, size=CHECK_SIZE_SHORT)
     body_check = check(key, TAG_EXTENT_BODY, offset, own_check, body)
@@ -110,7 +110,7 @@ def encode_extent(
 
 
 def decode_extent_header(key: bytes, offset: int, data: Buffer) -> ExtentHeader | None:
-    """Decode an extent's first 64 bytes; None where the check fails."""
+    """Decode an extent's first 64 bytes; None if the check fails."""
     if len(data) < EXTENT_HEADER_SIZE:
         return None
     fields = bytes(data[: _LAYOUT.size])
@@ -124,7 +124,7 @@ def decode_extent_header(key: bytes, offset: int, data: Buffer) -> ExtentHeader 
 
 
 def extent_is_whole(key: bytes, file: StorageFile, header: ExtentHeader) -> bool:
-    """Tell whether the body verifies; reads it in steps, so a large one needs little memory."""
+    """Return whether the body verifies; reads in steps, so a large body needs little memory."""
     hasher = begin_check(key, TAG_EXTENT_BODY, header.offset)
     hasher.update(header.own_check)
     at = header.body_offset

@@ -8,7 +8,7 @@
     │         │ u64        │             │ u64        │ u64        │ 8         │
     └─────────┴────────────┴─────────────┴────────────┴────────────┴───────────┘
 
-It starts at a multiple of 512, directly after its TOC, which is filled with zeros to whole
+A footer starts at a multiple of 512, directly after its TOC, which is filled with zeros to whole
 sectors. Both checks are keyed and cover the offset.
 """
 
@@ -28,7 +28,7 @@ assert _LAYOUT.size == FOOTER_SIZE - CHECK_SIZE_SHORT
 
 
 class Footer(msgspec.Struct, frozen=True, gc=False):
-    """A verified footer; ``offset`` is where it stands."""
+    """A verified footer and its ``offset``."""
 
     offset: int
     toc_size: int
@@ -55,7 +55,7 @@ def encode_footer(key: bytes, offset: int, toc: bytes, generation: int, sealed_s
 
 
 def decode_footer(key: bytes, offset: int, data: Buffer) -> Footer | None:
-    """Decode the footer at ``offset`` from its first 64 bytes; None where it is not one."""
+    """Decode the footer at ``offset`` from its first 64 bytes; None if it is invalid."""
     if len(data) < FOOTER_SIZE:
         return None
     fields = bytes(data[: _LAYOUT.size])
@@ -69,7 +69,7 @@ def decode_footer(key: bytes, offset: int, data: Buffer) -> Footer | None:
 
 
 def stored_toc_size(data: Buffer) -> int | None:
-    """Return the TOC's size that an unverified footer claims; None where it cannot be one."""
+    """Return the TOC's size that an unverified footer claims; None if it cannot be a footer."""
     if len(data) < FOOTER_SIZE:
         return None
     magic, toc_size, _, _, _ = _LAYOUT.unpack_from(data)
@@ -77,5 +77,5 @@ def stored_toc_size(data: Buffer) -> int | None:
 
 
 def toc_is_whole(key: bytes, footer: Footer, toc: bytes) -> bool:
-    """Tell whether ``toc`` is the one that the footer names."""
+    """Return whether ``toc`` is the TOC that the footer names."""
     return check(key, TAG_TOC, footer.toc_offset, toc) == footer.toc_hash

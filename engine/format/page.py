@@ -1,4 +1,4 @@
-"""The header page: a cache of the newest footer, kept twice (at 0 and at 4,096).
+"""The header page: a cache of the newest footer, stored twice (at 0 and at 4,096).
 
 =======  ====  =====  ==================================================================
 offset   size  type   field
@@ -16,14 +16,14 @@ offset   size  type   field
 80       8     u64    data end: offset past the newest footer
 88       8     u64    ring offset
 96       8     u64    ring size in bytes
-104      8     u64    ring start: where the next record after the sealed ones stands
+104      8     u64    ring start: offset of the next record after the sealed records
 112      8     u64    sealed seq
 120      24    bytes  link: body check of the last sealed record
 144      8     i64    recorded time of the sealed seq, microseconds since 1970 UTC
 152      8     i64    created, microseconds since 1970 UTC
 160      4     u32    incarnation
-164      4     u32    features that a reader must know (a bit it does not know: it refuses)
-168      4     u32    features that a writer must know (a bit it does not know: it only reads)
+164      4     u32    features that a reader must know (a reader refuses unknown bits)
+168      4     u32    features that a writer must know (with unknown bits, a writer only reads)
 172      3892         zero
 4064     32    bytes  check of the page number's offset and bytes 0 to 4,063
 =======  ====  =====  ==================================================================
@@ -47,9 +47,9 @@ FLAG_MOVED = 1
 
 READ_FEATURES = 0
 WRITE_FEATURES = 0
-"""The features that this version knows: none yet. A later one that stored bytes depend on, and
-that an older process would misread or undo, gets a bit of its own, never a silent field. It is set
-in both pages and in the TOC before anything depends on it."""
+"""The features that this version knows: none yet. A later feature that an older process would
+misread or undo gets a bit, never a silent field. The bit is set in both pages and in the TOC before
+any stored bytes depend on the feature."""
 
 _LAYOUT = struct.Struct("<8sHHI16s16sQQQQQQQQQ24sqqIII")
 PAGE_FIELDS_SIZE = _LAYOUT.size
@@ -59,12 +59,12 @@ _PLACE = struct.Struct("<cQ")
 _FLAGS_OFFSET = 12
 _RESERVED = bytes(_CHECK_OFFSET - PAGE_FIELDS_SIZE)
 RING_OFFSET = 2 * PAGE_SIZE + WITNESS_SPACE
-"""Where the ring of a new file begins."""
+"""Offset of the ring in a new file."""
 assert PAGE_FIELDS_SIZE == 172  # the table above
 
 
 class HeaderPage(msgspec.Struct, frozen=True, gc=False):
-    """One header page, decoded; see the module's table for the fields.
+    """A decoded header page; see the module's table for the fields.
 
     Invariants: the ring and its witnesses lie between the pages and the data; ring start is inside
     the ring and a multiple of 512; the TOC ends before the data end.
@@ -97,7 +97,7 @@ class HeaderPage(msgspec.Struct, frozen=True, gc=False):
 
     @property
     def witness_offsets(self) -> tuple[int, int]:
-        """Where the two witnesses stand."""
+        """Offsets of the two witnesses."""
         return self.ring_offset - WITNESS_SPACE, self.ring_end
 
     @property
@@ -140,7 +140,7 @@ def _page_check(number: int, body: bytes) -> bytes:
 
 
 def decode_page(data: bytes, number: int) -> HeaderPage | None:
-    """Decode page ``number`` from its 4,096 bytes; None where anything about it is wrong."""
+    """Decode page ``number`` from its 4,096 bytes; None if any part is invalid."""
     if len(data) != PAGE_SIZE or not data.startswith(MAGIC):
         return None
     body = data[:_CHECK_OFFSET]
@@ -172,9 +172,9 @@ def is_plausible(page: HeaderPage) -> bool:
 
 
 def unknown_content(data: bytes, page: HeaderPage) -> str | None:
-    """Return what a verified page holds that this Cerata does not know; None if nothing.
+    """Return the content of a verified page that this Cerata does not know; None if nothing.
 
-    A feature bit that is not known explains such content, and is judged on its own.
+    An unknown feature bit explains such content, and is checked separately.
     """
     if page.read_features & ~READ_FEATURES or page.write_features & ~WRITE_FEATURES:
         return None
@@ -187,9 +187,9 @@ def unknown_content(data: bytes, page: HeaderPage) -> str | None:
 
 
 def newer_version(data: bytes, number: int) -> int | None:
-    """Return the version of a whole page of a newer format, or None where it is none.
+    """Return the version of a whole page of a newer format, or None for any other page.
 
-    In every version the magic, the version and the check stand where they stand in this one.
+    In every version the magic, the version and the check are at the same offsets.
     """
     version = stored_version(data)
     if version is None or version <= VERSION or len(data) != PAGE_SIZE:
@@ -199,7 +199,7 @@ def newer_version(data: bytes, number: int) -> int | None:
 
 
 def stored_version(data: bytes) -> int | None:
-    """Return the format version that a page claims, or None where the magic is not ours."""
+    """Return the format version that a page claims, or None if the magic is not Cerata's."""
     if len(data) < 10 or not data.startswith(MAGIC):
         return None
     return int.from_bytes(data[8:10], "little")

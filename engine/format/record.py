@@ -9,13 +9,13 @@
     └────────┴──────────┴─────────────┴───────────────┴────────────┴────
 
 The body starts with 40 bytes: durable_through u64, flags u32, count u32, and the link, the body
-check of the record before (24 bytes); then one MessagePack value. The body check covers the
-record's own offset and the body; the header check covers the offset, first seq, length,
-incarnation and the body check, and is verified before the length is believed. The link is stored,
-not hashed in, so a record verifies with everything before it destroyed.
+check of the previous record (24 bytes); then one MessagePack value. The body check covers the
+record's offset and the body; the header check covers the offset, first seq, length, incarnation
+and the body check, and is verified before the length is used. The link is stored in the body, so a
+record verifies even if every record before it is destroyed.
 
-Padding has first seq 0 and no body: its length reaches the ring's end, and the link stands where
-the body check would, so padding of an earlier lap never connects. A mark has count 0 and
+Padding has first seq 0 and no body: its length reaches the ring's end, and the link replaces
+the body check, so padding of an earlier lap never connects. A mark has count 0 and
 carries only durable_through; its first seq is the next event's. On disk: never renumber or move.
 """
 
@@ -38,13 +38,13 @@ assert _HEADER.size == RECORD_HEADER_SIZE
 assert _PREFIX.size == RECORD_PREFIX_SIZE
 
 FLAG_SPILLED = 1
-"""The events stand in a payload extent; the body names it."""
+"""The events are in a spill extent, which the body names."""
 
 NO_LINK = bytes(CHECK_SIZE)
 """The link of a file's first record."""
 
 EMPTY_SECTOR = bytes(SECTOR_SIZE)
-"""What stands where the log ends."""
+"""The sector after the last record of the log."""
 
 
 def sectors(size: int) -> int:
@@ -115,7 +115,7 @@ def _encode_header(
 
 
 def decode_record_header(key: bytes, offset: int, data: Buffer, at: int = 0) -> RecordHeader | None:
-    """Decode the header that starts at ``data[at]``; None where its check fails."""
+    """Decode the header that starts at ``data[at]``; None if its check fails."""
     if len(data) - at < RECORD_HEADER_SIZE:
         return None
     first_seq, length, incarnation, header_check, body_check = _HEADER.unpack_from(data, at)
@@ -127,21 +127,21 @@ def decode_record_header(key: bytes, offset: int, data: Buffer, at: int = 0) -> 
 
 
 def stored_body_check(data: Buffer) -> bytes:
-    """Return the body check that a record's first bytes hold; not verified."""
+    """Return the unverified body check in a record's first bytes."""
     return bytes(data[RECORD_HEADER_SIZE - CHECK_SIZE : RECORD_HEADER_SIZE])
 
 
 def decode_record_body(
     key: bytes, offset: int, header: RecordHeader, body: Buffer
 ) -> RecordPrefix | None:
-    """Verify a body of ``header.length`` bytes and decode its prefix; None where it is bad."""
+    """Verify a body of ``header.length`` bytes and decode its prefix; None if it is invalid."""
     if header.length < RECORD_PREFIX_SIZE or len(body) != header.length:
         return None
     if check(key, TAG_RECORD_BODY, offset, body) != header.body_check:
         return None
     prefix = RecordPrefix(*_PREFIX.unpack_from(body))
     if prefix.flags & ~FLAG_SPILLED:
-        # Whole and verified, so not damage: to end the log here would lose what is written.
+        # Whole and verified, so not damage: ending the log here would lose the written events.
         raise Unsupported(
             f"A ring record has flags that this Cerata does not know (0x{prefix.flags:x})",
             where=f"offset {offset:,}",

@@ -1,8 +1,8 @@
-"""The TOC: what the file holds, as one map of deterministic CBOR before each footer.
+"""The TOC: the content of the file, as one map of deterministic CBOR before each footer.
 
-Owns the TOC's fields, extent references and the append-only lists of them (`RefList`, a radix
-tree of manifest pages, so that the TOC stays small however long the log grows). Names that a
-process does not know are carried unchanged. docs/format.md gives the CDDL.
+Owns the TOC's fields, extent references and the append-only lists of them (`RefList`, a radix tree
+of manifest pages, so that the TOC stays small however long the log grows). Names that a process
+does not know are carried unchanged. docs/format.md gives the CDDL.
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -22,7 +22,7 @@ from .page import HeaderPage
 MANIFEST_ENTRIES_MAX = 256
 LEDGER_ENTRIES_MAX = 64
 _FANOUT = 64
-"""Entries of a list kept in the TOC before they move to a manifest page: 64 are about 1.5 KB."""
+"""Entries of a list in the TOC before they move to a manifest page: 64 are about 1.5 KB."""
 
 
 _Number: TypeAlias = Annotated[int, msgspec.Meta(ge=0, le=(1 << 63) - 1)]
@@ -34,7 +34,7 @@ _Link: TypeAlias = Annotated[bytes, msgspec.Meta(min_length=CHECK_SIZE, max_leng
 
 
 class Ref(NamedTuple):
-    """Where an extent stands: file offset, body bytes, and the seqs that it covers."""
+    """A reference to an extent: file offset, body bytes, and the seqs that the extent covers."""
 
     offset: _Number
     length: _Number
@@ -45,14 +45,14 @@ class Ref(NamedTuple):
 class RefList(msgspec.Struct, frozen=True):
     """An append-only list of references in O(log n) of TOC.
 
-    ``levels[0]`` are the newest references; ``levels[i]`` are manifest pages of what went before,
+    ``levels[0]`` are the newest references; ``levels[i]`` are manifest pages of earlier references,
     each covering 64 entries of the level below. Seqs ascend from the highest level to level 0.
     """
 
     levels: tuple[tuple[Ref, ...], ...] = ((),)
 
     def append(self, ref: Ref, write_page: "Callable[[Sequence[Ref]], Ref]") -> "RefList":
-        """Return the list with ``ref`` added; full levels move out through ``write_page``."""
+        """Return the list with ``ref`` added; ``write_page`` stores full levels."""
         levels = [list(level) for level in self.levels]
         carried: Ref | None = ref
         for level in levels:
@@ -87,7 +87,7 @@ class RefList(msgspec.Struct, frozen=True):
         return None
 
     def pages(self) -> Iterator[Ref]:
-        """Yield the manifest pages that the TOC itself names."""
+        """Yield the manifest pages that the TOC names directly."""
         for level in self.levels[1:]:
             yield from level
 
@@ -111,15 +111,18 @@ def encode_manifest(refs: Sequence[Ref]) -> bytes:
 
 
 def decode_manifest(body: bytes, offset: int) -> list[Ref]:
-    """Decode a manifest page. Raises `Corrupt` where it is not one."""
+    """Decode a manifest page. Raises `Corrupt` for other bytes."""
     refs = _converted(_loads(body, offset), list[Ref], "A manifest page", offset)
     if len(refs) > MANIFEST_ENTRIES_MAX:
-        raise Corrupt(f"A manifest page has {len(refs):,} references", offset=offset)
+        raise Corrupt(
+            f"A manifest page has {len(refs):,} references; the limit is {MANIFEST_ENTRIES_MAX}",
+            offset=offset,
+        )
     return refs
 
 
 class LedgerEntry(NamedTuple):
-    """What a projection's digest was at an event, when a checkpoint was saved."""
+    """A projection's digest at an event, from the time a checkpoint was saved."""
 
     seq: _Number
     digest: _Hash
@@ -132,20 +135,23 @@ def encode_ledger(entries: Sequence[LedgerEntry]) -> bytes:
 
 
 def decode_ledger(body: bytes, offset: int) -> list[LedgerEntry]:
-    """Decode a ledger. Raises `Corrupt` where it is not one."""
+    """Decode a ledger. Raises `Corrupt` for other bytes."""
     entries = _converted(_loads(body, offset), list[LedgerEntry], "A ledger", offset)
     if len(entries) > LEDGER_ENTRIES_MAX:
-        raise Corrupt(f"A ledger has {len(entries):,} entries", offset=offset)
+        raise Corrupt(
+            f"A ledger has {len(entries):,} entries; the limit is {LEDGER_ENTRIES_MAX}",
+            offset=offset,
+        )
     if any(later.seq <= earlier.seq for earlier, later in pairwise(entries)):
         raise Corrupt("The seqs of a ledger do not ascend", offset=offset)
     return entries
 
 
 class SavedProjection(msgspec.Struct, frozen=True):
-    """A projection's entry in the TOC, as far as the engine reads it: it follows the references.
+    """The part of a projection's TOC entry that the engine reads, to follow the references.
 
-    ``chunks`` are manifest pages of at most 256 chunks each, in order of seq; ``ledger`` holds
-    the digests of earlier checkpoints. ``seq`` and ``digest`` say what the chunks give.
+    ``chunks`` are manifest pages of at most 256 chunks each, in order of seq; ``ledger`` holds the
+    digests of earlier checkpoints. ``seq`` and ``digest`` describe the state of the chunks.
     """
 
     seq: _Number = 0
@@ -154,7 +160,7 @@ class SavedProjection(msgspec.Struct, frozen=True):
     ledger: Ref | None = None
 
     def to_entry(self) -> dict[str, Any]:
-        """Return the entry as it stands in the TOC."""
+        """Return the entry as stored in the TOC."""
         entry: dict[str, Any] = {
             "seq": self.seq,
             "digest": self.digest,
@@ -166,12 +172,12 @@ class SavedProjection(msgspec.Struct, frozen=True):
 class Toc(msgspec.Struct, frozen=True):
     """The decoded TOC.
 
-    ``tree`` has ``sealed_seq`` leaves; ``chain`` and ``recorded`` are those of the sealed seq.
-    The features are the header page's, so that a page made from a footer has them too.
-    ``erased`` is the seq of the newest `erase` event that the file reflects, 0 for none: state
-    that was computed under another value may hold content that is erased here.
-    ``projections`` maps a projection's key to its own entry, of which the engine reads no more
-    than `SavedProjection` says: a walk must find what it references whole.
+    ``tree`` has ``sealed_seq`` leaves; ``chain`` and ``recorded`` are those of the sealed seq. The
+    features are the header page's, so that a page built from a footer has them too. ``erased`` is
+    the seq of the newest `erase` event that the file reflects, 0 for none: state computed under
+    another value may hold content that is erased now. ``projections`` maps a projection's key to
+    its entry, of which the engine reads only the fields of `SavedProjection`: a walk over the file
+    must find every extent that the entry references.
     """
 
     file_id: bytes
@@ -206,9 +212,9 @@ class Toc(msgspec.Struct, frozen=True):
         tree: Tree | None = None,
         segments: Sequence[Ref] = (),
     ) -> "Toc":
-        """Return the TOC that a header page stands for, over these segments in seq order.
+        """Return the TOC that fits a header page, over these segments in seq order.
 
-        They are one flat level: the next flip moves a long one into manifest pages.
+        They form one flat level: the next flip moves a long level into manifest pages.
         """
         return cls(
             file_id=page.file_id,
@@ -230,7 +236,7 @@ class Toc(msgspec.Struct, frozen=True):
         )
 
     def encode(self) -> bytes:
-        """Return the TOC's bytes. Raises `Corrupt` if they pass the limit."""
+        """Return the TOC's bytes. Raises `Corrupt` if they exceed the limit."""
         fields: dict[str, Any] = {
             **self.unknown,
             "file": self.file_id,
@@ -265,14 +271,14 @@ class Toc(msgspec.Struct, frozen=True):
                 yield saved.ledger
 
     def saved(self, key: str) -> SavedProjection:
-        """Return what is saved of a projection; nothing, if it has no entry."""
+        """Return the saved state of a projection; an empty state if it has no entry."""
         return msgspec.convert(
             self.projections.get(key, {}), SavedProjection, builtin_types=(bytes,)
         )
 
 
 class _Fields(msgspec.Struct, frozen=True):
-    """The names of the TOC that this version knows, as they are stored."""
+    """The names of the TOC that this version knows, as stored."""
 
     file: _Id
     log: _Id
@@ -290,10 +296,11 @@ class _Fields(msgspec.Struct, frozen=True):
 
 
 def decode_toc(data: bytes, offset: int) -> Toc:
-    """Decode and check a TOC whose hash already verified.
+    """Decode and check a TOC whose hash is verified.
 
     Raises:
-        Corrupt: it is malformed. Unsupported: it is of a file from before TOCs named an erasure.
+        Corrupt: the TOC is malformed.
+        Unsupported: the file is older than the field ``erased``.
     """
     loaded = _loads(data, offset)
     fields = _converted(loaded, _Fields, "The TOC", offset)
@@ -344,20 +351,20 @@ def _encode_levels(refs: RefList) -> list[list[list[int]]]:
 _Value = TypeVar("_Value")
 
 
-def _converted(value: object, kind: type[_Value], what: str, offset: int) -> _Value:
-    """Return a decoded value as ``kind``, whose limits it keeps. Raises `Corrupt`."""
+def _converted(value: object, kind: type[_Value], part: str, offset: int) -> _Value:
+    """Return a decoded value as ``kind``, within its limits. Raises `Corrupt`."""
     try:
         return msgspec.convert(value, kind, builtin_types=(bytes,))
     except (msgspec.ValidationError, RecursionError) as error:
-        raise Corrupt(f"{what} is malformed: {error}", offset=offset) from error
+        raise Corrupt(f"{part} is malformed: {error}", offset=offset) from error
 
 
 def _loads(data: bytes, offset: int) -> object:
-    """Decode CBOR; its Rust core signals a bug in itself by a BaseException, mapped here too."""
+    """Decode CBOR; the decoder's Rust core raises a BaseException for its bugs, also `Corrupt`."""
     try:
         value: object = cbor2.loads(data)
     except (KeyboardInterrupt, SystemExit, MemoryError):
         raise
     except BaseException as error:
-        raise Corrupt(f"Not deterministic CBOR: {error}", offset=offset) from error
+        raise Corrupt(f"The bytes are not deterministic CBOR: {error}", offset=offset) from error
     return value

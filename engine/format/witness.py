@@ -1,4 +1,4 @@
-"""The witness: an event that is durable, named outside the ring. Kept twice, around the ring.
+"""The witness: the seq of a durable event, stored outside the ring, once on each side.
 
 ::
 
@@ -8,9 +8,9 @@
     │         │ u64             │ check 24 │
     └─────────┴─────────────────┴──────────┴────
 
-Witness 0 stands 4,096 bytes before the ring, witness 1 at its end. Each has 4,096 bytes to itself,
-so that no disk writes it together with a record. The rest of these bytes is zero. A range of bytes
-that reaches from a record to one witness does not reach the other, unless it holds the whole ring.
+Witness 0 is 4,096 bytes before the ring, witness 1 at the ring's end. Each has 4,096 bytes, the
+rest of them zero, so that no disk writes a witness together with a record. A range of bytes from a
+record to a witness does not reach the other witness, unless the range covers the whole ring.
 """
 
 import struct
@@ -21,7 +21,7 @@ from .checks import CHECK_SIZE, TAG_WITNESS, check
 
 WITNESS_MAGIC = b"CERAWITN"
 WITNESS_SPACE = PAGE_SIZE
-"""Bytes that each witness has to itself."""
+"""Bytes reserved for each witness."""
 
 WITNESS_SIZE = 40
 _LAYOUT = struct.Struct("<8sQ")
@@ -29,7 +29,7 @@ assert _LAYOUT.size == WITNESS_SIZE - CHECK_SIZE
 
 
 def encode_witness(key: bytes, offset: int, durable_through: int) -> bytes:
-    """Return the sector of the witness that stands at ``offset``."""
+    """Return the sector of the witness at ``offset``."""
     fields = _LAYOUT.pack(WITNESS_MAGIC, durable_through)
     return (fields + check(key, TAG_WITNESS, offset, fields)).ljust(SECTOR_SIZE, b"\0")
 

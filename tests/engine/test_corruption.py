@@ -283,7 +283,7 @@ CHECKS = {
         (
             Edit(
                 "cerata.engine.segment:Segment._read_index",
-                "if check(self._key, TAG_INDEX, self._base + at, stored) != own:",
+                "if check(self._key, TAG_INDEX, self._base + at, stored) != digest:",
                 "if False:",
             ),
         ),

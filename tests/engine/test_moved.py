@@ -237,7 +237,7 @@ def test_a_stranger_in_the_logs_place_is_refused() -> None:
     set_moved(disk)
     disk.storage.rename(NEW, PATH)
     image = disk.image()
-    with pytest.raises(Corrupt, match="Another log"):
+    with pytest.raises(Corrupt, match="names another log"):
         log.append([put("b")])
     assert disk.image() == image
     assert is_alone(disk), "the stranger was given back"

@@ -71,13 +71,13 @@ def state(path: Path) -> tuple[bytes, int]:
     ("content", "error", "says"),
     [
         (b"", Unsupported, "empty"),
-        (b"hello\n", Unsupported, "Not a Cerata file"),
-        (b"SQLite format 3\0" + bytes(9000), Unsupported, "Not a Cerata file"),
-        (bytes(20_000), Unsupported, "Not a Cerata file"),
+        (b"hello\n", Unsupported, "not a Cerata file"),
+        (b"SQLite format 3\0" + bytes(9000), Unsupported, "not a Cerata file"),
+        (bytes(20_000), Unsupported, "not a Cerata file"),
         ((MAGIC + b"\2\0").ljust(PAGE_SIZE, b"\0") * 2, Unsupported, "format version 2"),
         (MAGIC + b"\2\0" + bytes(9000), Corrupt, "Both header pages"),
         (MAGIC + b"\1\0" + bytes(9000), Corrupt, "Both header pages"),
-        (MAGIC, Unsupported, "Not a Cerata file"),
+        (MAGIC, Unsupported, "not a Cerata file"),
     ],
 )
 def test_what_is_not_ours_is_refused_and_left_alone(

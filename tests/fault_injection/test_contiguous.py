@@ -24,8 +24,8 @@ def test_no_range_of_damage_takes_an_acknowledged_batch_in_silence(seed: int) ->
 _PROOF = Edit("cerata.engine.recovery:_beyond", "max([*claims, *named])", "max(claims)")
 _CLOSE = Edit(
     "cerata.engine.writer:Writer.write_record",
-    "self._witness(both=count == 0)",
-    "count and self._witness(both=False)",
+    "self._witness(write_both=count == 0)",
+    "count and self._witness(write_both=False)",
 )
 _TURNS = Edit("cerata.engine.writer:Writer._witness", "1 - numbers[-1]", "numbers[-1]")
 

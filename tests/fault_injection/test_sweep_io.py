@@ -28,7 +28,7 @@ _SHORT = Edit(_STORAGE + "write_at", "if written == len(data):", "if True:")
 _SHORT_READ = Edit(_STORAGE + "read_at", "while len(data) < size:", "while False:")
 _UNTYPED = Edit(_STORAGE + "write_at", 'raise self._refused(error, "write") from error', "raise")
 _STANDS = Edit(
-    "cerata.engine.writer:Writer.write_record", "if self._stands(offset, record):", "if False:"
+    "cerata.engine.writer:Writer.write_record", "if self._is_stored(offset, record):", "if False:"
 )
 _STUCK = Edit("cerata.engine.hold:Hold.give_up", "file.close()", "pass")
 _SYNC = Edit(

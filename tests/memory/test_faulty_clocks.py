@@ -145,7 +145,7 @@ def test_a_file_that_holds_such_a_time_is_read(
         assert len(again.search("tea")) == 3
         assert next(again.log(5, 5)).recorded == RECORDED_MAX
         if mode == "rw":
-            with pytest.raises(cerata.InvalidInput, match="can be recorded") as caught:
+            with pytest.raises(cerata.InvalidInput, match="must not be recorded after") as caught:
                 again.put_frame("white tea")
             assert "backup" in (caught.value.remedy or "")
             again.checkpoint()

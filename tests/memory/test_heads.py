@@ -68,8 +68,8 @@ def test_an_older_copy_is_a_rollback(tmp_path: Path) -> None:
     assert error.found == written(older)
     assert str(error) == (
         f"The file ends at event 1, before the head at event 2 ({older}, event 1). Write nothing "
-        "to the file. Compare your backups with 'cerata verify --head', and go on with one that "
-        "agrees."
+        "to the file. Compare your backups with 'cerata verify --head', and continue with a "
+        "backup that agrees."
     )
 
 

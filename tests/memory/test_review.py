@@ -231,7 +231,7 @@ def test_a_file_that_is_closed_reads_no_other_files_bytes(tmp_path: Path) -> Non
     file.close()
     other = OsStorage().open(str(tmp_path / "two"), mode="r")
     for call in (lambda: file.read_at(0, 3), file.size, file.identity, file.sync):
-        with pytest.raises(cerata.Closed, match="closed meanwhile"):
+        with pytest.raises(cerata.Closed, match="The file is closed"):
             call()
     other.close()
 

@@ -148,7 +148,7 @@ def test_a_vector_and_token_vectors_have_fields_of_their_own() -> None:
     with cerata.open(":memory:") as store:
         with pytest.raises(cerata.InvalidInput, match="as the token_embedding"):
             store.append(cerata.Draft(PutFrame(text="a", embedding=tokens), attachments=(data,)))
-        with pytest.raises(cerata.InvalidInput, match="no space of token vectors"):
+        with pytest.raises(cerata.InvalidInput, match="not a space of token vectors"):
             store.append(
                 cerata.Draft(PutFrame(text="a", token_embedding=vector), attachments=(numbers,))
             )
