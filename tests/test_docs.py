@@ -168,6 +168,60 @@ def test_every_page_of_docs_is_in_the_reading_order() -> None:
     assert {page.relative_to(ROOT).as_posix() for page in missing} == set()
 
 
+# --- decisions and measurements ------------------------------------------------------------------
+
+PARTS = ["Decision", "Why", "Rejected", "Measured by"]
+"""The parts of a decision, in order; "Rejected" may be absent."""
+
+
+def malformed_decisions(text: str) -> list[str]:
+    """Return the headings of a page whose section has other parts than a decision."""
+    faults: list[str] = []
+    for section in re.split(r"^#{2,3} ", text, flags=re.MULTILINE)[1:]:
+        heading, _, body = section.partition("\n")
+        parts = re.findall(r"^\*\*([A-Z][a-z ]+)\.\*\*", body, re.MULTILINE)
+        if body.strip() and parts not in (PARTS, [name for name in PARTS if name != "Rejected"]):
+            faults.append(heading)
+    return faults
+
+
+def missing_files(text: str) -> set[str]:
+    """Return the tests, benchmarks and modules that a page names and that do not exist."""
+    paths = set(re.findall(r"\b(?:tests|benchmarks)/[\w/]+\.\w+", text))
+    for module in re.findall(r"-m\s+((?:tests|benchmarks|cerata)(?:\.\w+)*)", text):
+        path = module.removeprefix("cerata.").replace(".", "/")
+        paths.add(f"{path}/__main__.py" if (ROOT / path).is_dir() else f"{path}.py")
+    return {path for path in paths if not (ROOT / path).exists()}
+
+
+DECISIONS = sorted((ROOT / "docs" / "decisions").glob("*.md"))
+
+
+@pytest.mark.parametrize("page", DECISIONS, ids=name_of)
+def test_every_decision_has_its_parts(page: Path) -> None:
+    """A decision needs a reason to be revised, and a test or benchmark to be kept."""
+    if page.name != "index.md":
+        text = page.read_text(encoding="utf-8")
+        assert "**Decision.**" in text
+        assert malformed_decisions(text) == []
+
+
+@pytest.mark.parametrize("page", [*DECISIONS, ROOT / "docs" / "measurements.md"], ids=name_of)
+def test_files_of_decisions_and_measurements_exist(page: Path) -> None:
+    """A moved test or benchmark would leave its page behind."""
+    assert missing_files(page.read_text(encoding="utf-8")) == set()
+
+
+def test_a_malformed_decision_is_found() -> None:
+    """The two rules above, seen failing."""
+    text = (
+        "## Group\n\n### A\n\n**Decision.** x\n\n**Why.** y\n\n**Measured by.** "
+        "`tests/none.py`, `python -m benchmarks.none`\n\n### B\n\n**Decision.** x\n"
+    )
+    assert malformed_decisions(text) == ["B"]
+    assert missing_files(text) == {"tests/none.py", "benchmarks/none.py"}
+
+
 # --- blocks --------------------------------------------------------------------------------------
 
 

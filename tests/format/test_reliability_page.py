@@ -128,7 +128,7 @@ def test_every_word_of_readme_on_reliability_has_its_line() -> None:
     [
         "Your data survives anything.",
         "It is [never lost](docs/reliability.md#g16).",
-        "It is [never lost](docs/design.md).",
+        "It is [never lost](docs/decisions/engine.md).",
         "- It\n  tells tampering",
     ],
 )

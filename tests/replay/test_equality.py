@@ -1,4 +1,4 @@
-"""A share of what docs/time-travel.md counts; all by ``python -m tests.replay.equality``."""
+"""A share of the histories in docs/measurements.md; all by ``python -m tests.replay.equality``."""
 
 import os
 import random
