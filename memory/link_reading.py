@@ -82,7 +82,7 @@ def thing_named(view: "View", target: Target) -> Thing:
         raise NotFound(
             f"There is no fact or frame {number:,}",
             where=f"basis {view.basis:,}",
-            remedy="Find ids with facts(), frames() and log().",
+            remedy="Find ids with facts, frames or log.",
         )
     return Thing(number, is_frame=True)
 
@@ -149,6 +149,6 @@ def link_named(view: "View", link: LinkId) -> LinkRow:
         raise NotFound(
             f"There is no link {number:,}",
             where=f"basis {view.basis:,}",
-            remedy="Find the ids of links with links(), why() and log().",
+            remedy="Find the ids of links with links, why or log.",
         )
     return row
