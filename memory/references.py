@@ -123,7 +123,7 @@ class References:
                 is_there = is_within(log.event(cause).scope, scope)
             if not is_there:
                 raise NotFound(
-                    f"There is no earlier event {cause:,}",
+                    f"There is no event {cause:,} before this event",
                     where="causation",
                     remedy="Pass the seq of an event, or -k for the k-th event of the batch.",
                 )

@@ -272,7 +272,7 @@ def test_what_cannot_be_drawn_is_refused(store: Store, monkeypatch: pytest.Monke
     wrong: Any = [fact]
     with pytest.raises(InvalidInput, match="no facts to draw"):
         store.draw_facts([])
-    with pytest.raises(InvalidInput, match="Only facts"):
+    with pytest.raises(InvalidInput, match="items of the type Fact"):
         store.draw_facts(wrong)
     with pytest.raises(InvalidInput, match="A picture cannot be 'gif'"):
         store.draw_facts(store.facts(), form=cast("Form", "gif"))
