@@ -44,7 +44,7 @@ _TRIES = 1_000
 """Attempts before a busy log raises `Conflict`; each repeats only one batch."""
 
 _BATCH_EVENTS = 256
-"""Chunks of a batch: each batch can be searched at once, and a crash loses at most one batch."""
+"""Chunks of a batch: earlier batches can be searched already, and a crash loses at most one."""
 
 
 def remember(

@@ -130,10 +130,10 @@ def _computed(
     """Return an embedder's token vectors of a question, if the view has its token vectors."""
     if not isinstance(query, str) or not query.strip():
         return None
-    own_space = embedder.token_identity.space
-    if space not in (None, own_space) or own_space not in (key[0] for key in keys_of(view, tokens=True)):
+    name = embedder.token_identity.space
+    if space not in (None, name) or name not in (key[0] for key in keys_of(view, tokens=True)):
         return None
-    return TokenQuery(view, embed_token_texts(embedder, [query])[0], own_space)
+    return TokenQuery(view, embed_token_texts(embedder, [query])[0], name)
 
 
 def tokens_of(view: "View", frame: int, space: str | None) -> Tokens | None:

@@ -277,7 +277,7 @@ def test_what_cannot_be_drawn_is_refused(store: Store, monkeypatch: pytest.Monke
     with pytest.raises(InvalidInput, match="A picture cannot be 'gif'"):
         store.draw_facts(store.facts(), form=cast("Form", "gif"))
     monkeypatch.setattr(facts, "FACTS_MAX", 0)
-    with pytest.raises(InvalidInput, match="at most 0 facts, and there are 1"):
+    with pytest.raises(InvalidInput, match="at most 0 facts, not 1"):
         store.draw_facts(store.facts())
     with cerata.open(":memory:") as other, pytest.raises(NotFound):
         other.draw_facts(store.facts())

@@ -348,5 +348,5 @@ def test_a_page_after_nothing_is_refused(after: object) -> None:
         store.put_frame("a")
         with pytest.raises(cerata.InvalidInput, match="after is"):
             store.timeline(after=after)  # type: ignore[arg-type]
-        with pytest.raises(cerata.InvalidInput, match="limit is"):
+        with pytest.raises(cerata.InvalidInput, match="limit must be"):
             store.timeline(limit="x")  # type: ignore[arg-type]
