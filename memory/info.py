@@ -1,4 +1,7 @@
-"""What is in a file: sizes by part, the head, the frames, the checkpoints."""
+"""The contents of a file: sizes by part, the head, the frames, the checkpoints.
+
+Owns the values of `Store.info`. Leaves out their print (the command line).
+"""
 
 from typing import Final
 
@@ -12,7 +15,7 @@ from cerata.replay.rebuild import REBUILDING
 from .view import View
 
 LEDGER_SHOWN: Final = 3
-"""Checkpoints of a projection, newest last, whose digests are told."""
+"""Checkpoints of a projection, newest last, whose digests are returned."""
 
 
 def info(log: Log, view: View) -> dict[str, JsonValue]:
@@ -54,9 +57,9 @@ def info(log: Log, view: View) -> dict[str, JsonValue]:
 
 
 def _unread(log: Log) -> JsonValue:
-    """Return how many events of which types and versions this process cannot apply.
+    """Return the counts of events, by type and version, that this process cannot apply.
 
-    It is None if the log is damaged. Cost: a read of each segment's index.
+    None if the log is damaged. Cost: a read of each segment's index.
     """
     try:
         counts = log.reader.kinds(log.snapshot)
@@ -70,6 +73,6 @@ def _unread(log: Log) -> JsonValue:
 
 
 def _shown(key: str) -> str:
-    """Return name and version of a saved projection, marked where it is being rebuilt."""
+    """Return name and version of a saved projection, with a mark during a rebuild."""
     mark = REBUILDING if key.endswith(REBUILDING) else ""
     return key.rpartition("/")[0] + mark

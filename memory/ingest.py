@@ -1,9 +1,10 @@
 """Ingest: from a text or a file to frames, once each, resumable after a crash.
 
-Owns what `Store.remember` does: read, split into passages, find what is there already, put the
-rest. A document of one passage is one frame. A longer one is a document frame without text of its
-own, then its chunks in order; together they are the text. What it replaces under the same URI is
-superseded in its last batch, so that until then the old one is current.
+Owns the steps of `Store.remember`: read, split into passages, find stored passages, put the rest. A
+document of one passage is one frame. A longer document is a document frame without text, then its
+chunks in order, which together are the text. The last batch supersedes the old frames under the
+same URI, so they stay current until then. Leaves out reading formats (`extract`), and the detection
+of unchanged files (`known`).
 """
 
 import difflib
@@ -40,10 +41,10 @@ if TYPE_CHECKING:
     from .embedding import Embeds
 
 _TRIES = 1_000
-"""Looks at the memory before giving up on busy writers; each loses only one batch."""
+"""Attempts before a busy log raises `Conflict`; each repeats only one batch."""
 
 _BATCH_EVENTS = 256
-"""Chunks a batch: a document is searchable bit by bit, and a crash loses at most this much work."""
+"""Chunks of a batch: earlier batches can be searched already, and a crash loses at most one."""
 
 
 def remember(
@@ -55,9 +56,9 @@ def remember(
         data = read_file(source)
         hashed = source_hash(data)
         uri = fields.uri or file_uri(source)
-        known = find_unchanged(store.view().within(scope), data, uri, scope)
-        if known is not None:
-            return known
+        receipt = find_unchanged(store.view().within(scope), data, uri, scope)
+        if receipt is not None:
+            return receipt
         document = extract(data, str(source))
         title = fields.title or document.title or source.name
         fields = msgspec.structs.replace(fields, uri=uri, title=title)
@@ -68,8 +69,8 @@ def remember(
         document = Document(text, markdown_sections(text), "text/plain")
     else:
         raise InvalidInput(
-            f"remember takes a str or a Path, not {type(source).__name__}",
-            remedy="Use put_frame for bytes.",
+            f"text must be a str, Path or Document, not {type(source).__name__}",
+            remedy="Pass bytes to put_frame.",
         )
     return Ingest(store, document, fields, scope, hashed).run()
 
@@ -78,8 +79,9 @@ def read_file(path: Path) -> bytes:
     """Return the bytes of a file.
 
     Raises:
-        NotFound: no such file. StorageFailed: it cannot be read. InvalidInput: it is a folder or
-        a device, or its name is not valid Unicode.
+        NotFound: the file does not exist.
+        StorageFailed: the file cannot be read.
+        InvalidInput: the path names a folder or device, or is not valid Unicode.
     """
     if not is_unicode(path.as_posix()):
         raise InvalidInput(
@@ -100,7 +102,7 @@ def _read(path: Path) -> bytes:
         raise
     except ValueError as error:
         raise InvalidInput(
-            "It is not a path", where=repr(str(path)), remedy="Pass the path of a file."
+            "The path is not valid", where=repr(str(path)), remedy="Pass the path of a file."
         ) from error
     except OSError as error:
         raise refused(error, "read", str(path)) from error
@@ -109,11 +111,12 @@ def _read(path: Path) -> bytes:
 def open_regular(path: Path) -> IO[bytes]:
     """Open a regular file for reading.
 
-    It is looked at once it is open, so what has its name meanwhile is never waited for: a pipe
-    would wait for its other end, and some devices have no end.
+    The type is checked on the open descriptor, without blocking, so a pipe or device that takes
+    the name at the same time is never waited for: a pipe would block, and some devices have no end.
 
     Raises:
-        InvalidInput: it is a folder, pipe, socket or device. OSError: it cannot be opened.
+        InvalidInput: the path names a folder, pipe, socket or device.
+        OSError: the file cannot be opened.
     """
     try:
         descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC | os.O_NOCTTY)
@@ -124,7 +127,11 @@ def open_regular(path: Path) -> IO[bytes]:
     try:
         mode = os.fstat(descriptor).st_mode
         if stat.S_ISDIR(mode):
-            raise InvalidInput("It is a folder", where=str(path), remedy="Name its files.")
+            raise InvalidInput(
+                "The path names a folder, not a file",
+                where=str(path),
+                remedy="Pass its files, or call remember_files.",
+            )
         if not stat.S_ISREG(mode):
             raise _not_regular(path)
         return os.fdopen(descriptor, "rb")
@@ -135,14 +142,14 @@ def open_regular(path: Path) -> IO[bytes]:
 
 def _not_regular(path: Path) -> InvalidInput:
     return InvalidInput(
-        "It is a pipe, socket or device, not a file",
+        "The path names a pipe, socket or device, not a file",
         where=str(path),
-        remedy="Copy what it gives into a file, and name that.",
+        remedy="Copy its content into a file, and pass that path.",
     )
 
 
 def _not_found(path: Path) -> NotFound:
-    """Return the error that names the nearest file there is."""
+    """Return the error with the name of a similar file."""
     try:
         names = [entry.name for entry in path.parent.iterdir()]
     except OSError:
@@ -154,7 +161,7 @@ def _not_found(path: Path) -> NotFound:
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """What storing a document takes: what of it is there, what it replaces, how many frames."""
+    """The work of storing a document: its stored part, the frames to replace, the frames to put."""
 
     known: Stored | None
     replaced: tuple[int, ...]
@@ -162,12 +169,12 @@ class Plan:
 
 
 def passages_of(document: Document, where: str | None) -> list[Passage]:
-    """Return the parts that a document is stored in.
+    """Return the passages that a document is split into.
 
     Raises:
-        InvalidInput: there are more than a document may have.
+        InvalidInput: the document has too many passages.
     """
-    stretches = ((one.start, one.end, one.headings) for one in document.sections)
+    stretches = ((section.start, section.end, section.headings) for section in document.sections)
     try:
         return split_passages(document.text, stretches)
     except InvalidInput as error:
@@ -175,7 +182,7 @@ def passages_of(document: Document, where: str | None) -> list[Passage]:
 
 
 class Ingest:
-    """One document on its way in; ``hashed`` is the hash of the file that it was made from."""
+    """The ingest of one document; ``hashed`` is the hash of the source file."""
 
     def __init__(
         self,
@@ -197,10 +204,10 @@ class Ingest:
         self._vectors = store.text_vectors()
 
     def run(self) -> Receipt:
-        """Put what is missing; look again if another writer was there first."""
+        """Put the missing frames; start again from a new view if another writer was first."""
         for _ in range(_TRIES):
             view = self._view()
-            # Inside a transaction the batch is checked as a whole, when it ends.
+            # A transaction checks the whole batch when the block ends.
             expect = None if self._store.in_transaction else view.basis
             try:
                 return self._put(view, expect)
@@ -208,40 +215,41 @@ class Ingest:
                 if expect is None or self._store.refresh().seq == expect:
                     raise
         raise Conflict(
-            "Other writers came first every time",
+            "Other writers appended first in every attempt",
             where=self._fields.uri,
-            remedy="Call again when fewer write.",
+            remedy="Call again when fewer processes write.",
         )
 
     def _view(self) -> View:
-        """Return the memory within this document's scope: others' is not ours to replace."""
+        """Return the view of this document's scope; frames of other scopes are not replaced."""
         return self._store.view().within(self._scope)
 
     def plan(self) -> Plan:
-        """Return what `run` would do now."""
+        """Return the work that `run` would do now."""
         return self._plan(self._view())
 
     def _plan(self, view: View) -> Plan:
-        known = self._find_same(view)
-        if known is not None and known.is_complete:
-            return Plan(known, (), 0)
-        replaced = tuple(self._find_replaced(view, known))
+        stored = self._find_same(view)
+        if stored is not None and stored.is_complete:
+            return Plan(stored, (), 0)
+        replaced = tuple(self._find_replaced(view, stored))
         count = len(self._passages)
         whole = 1 if count == 1 else 1 + count
-        return Plan(known, replaced, whole if known is None else len(known.missing))
+        return Plan(stored, replaced, whole if stored is None else len(stored.missing))
 
     def _put(self, view: View, expect: int | None) -> Receipt:
         plan = self._plan(view)
-        known, replaced = plan.known, plan.replaced
-        if known is not None and known.is_complete:
+        stored = plan.known
+        replaced = plan.replaced
+        if stored is not None and stored.is_complete:
             inside = self._store.in_transaction
             head = None if inside else view.head
-            return Receipt(known.id, known.ids, (), head, durable=not inside, added=False)
+            return Receipt(stored.id, stored.ids, (), head, durable=not inside, added=False)
         self._learn(view, replaced)
-        if known is not None:
-            return self._put_chunks(known.id, known.ids, known.missing, replaced, expect)
+        if stored is not None:
+            return self._put_chunks(stored.id, stored.ids, stored.missing, replaced, expect)
         if len(self._passages) == 1:
-            fields = self._of_source(self._said(self._passages[0], self._fields))
+            fields = self._of_source(self._in_section(self._passages[0], self._fields))
             draft = frame_draft(self._text, fields, self._scope, hashed=self._hash)
             return self._write([draft, *self._supersedes(replaced, -self._place())], expect)
         document = frame_draft(
@@ -251,54 +259,55 @@ class Ingest:
             hashed=self._hash,
             chunk_count=len(self._passages),
         )
-        every = range(len(self._passages))
+        indexes = range(len(self._passages))
         if self._store.in_transaction or len(self._passages) < _BATCH_EVENTS:
             place = self._place()
-            chunks = self._chunks(-place, every)
+            chunks = self._chunks(-place, indexes)
             closing = self._supersedes(replaced, -place)
             return self._write([document, *chunks, *closing], expect)
-        # Before the document too, so that an embedder that fails leaves nothing.
-        self._embedded(list(self._chunks(-1, every[:_BATCH_EVENTS])))
+        # Embed the first batch before the document is put, so that a failure leaves no frame.
+        self._embedded(list(self._chunks(-1, indexes[:_BATCH_EVENTS])))
         first = self._write([document], expect)
         expect = None if first.head is None else first.head.seq
-        rest = self._put_chunks(first.id, first.ids, every, replaced, expect)
+        rest = self._put_chunks(first.id, first.ids, indexes, replaced, expect)
         return replace(rest, seqs=(*first.seqs, *rest.seqs))
 
     def _find_same(self, view: View) -> Stored | None:
-        """Return the frame with this content under this URI in this scope, and what it lacks."""
+        """Return the stored frame with this content, URI and scope, and its missing parts."""
         count = len(self._passages)
-        # A long text may also be there in one piece: as a new version, which is not cut.
-        for known in (
+        # A long text may also be stored in a single frame: supersede() does not split new texts.
+        for stored in (
             *view.find_stored(self._hash),
             *view.find_stored(self._hash, chunk_count=count),
         ):
-            frame = view.frame(known.id)
+            frame = view.frame(stored.id)
             is_ours = frame.uri == self._fields.uri and frame.scope == dict(self._scope)
-            body = view.layers.event(known.id).body
+            body = view.layers.event(stored.id).body
             is_text = isinstance(body, PutFrame) and is_read_as_text(body)
-            if is_ours and is_text and (known.is_complete or self._is_cut_alike(view, known)):
-                return known
+            if is_ours and is_text and (stored.is_complete or self._is_split_alike(view, stored)):
+                return stored
         return None
 
-    def _is_cut_alike(self, view: View, known: Stored) -> bool:
-        """Tell whether the chunks that are there are passages of this cut.
+    def _is_split_alike(self, view: View, stored: Stored) -> bool:
+        """Return whether the stored chunks are passages of this split.
 
-        An earlier version, or another tokenizer, may have made as many at other places.
+        An earlier version, or another tokenizer, may have split the text into as many chunks at
+        other places.
         """
         return all(
             view.frame(chunk).text == self._text[passage.start : passage.end]
             for passage, chunk in (
-                (self._passages[index], chunk) for index, chunk in known.chunks.items()
+                (self._passages[index], chunk) for index, chunk in stored.chunks.items()
             )
         )
 
-    def _find_replaced(self, view: View, known: Stored | None) -> list[int]:
-        """Return the current frames under the same URI and scope with other content, or cuts."""
+    def _find_replaced(self, view: View, stored: Stored | None) -> list[int]:
+        """Return the current frames with the same URI and scope but other content or splits."""
         uri = self._fields.uri
         if uri is None:
             return []
-        kept = None if known is None else known.id
-        frames = (view.frame(number) for number in view.find_uri(uri) if number != kept)
+        continued = None if stored is None else stored.id
+        frames = (view.frame(number) for number in view.find_uri(uri) if number != continued)
         return [
             frame.id
             for frame in frames
@@ -313,11 +322,12 @@ class Ingest:
         replaced: Sequence[int],
         expect: int | None,
     ) -> Receipt:
-        """Put the missing chunks in batches; the last one closes what the document replaces.
+        """Put the missing chunks in batches; the last batch closes the replaced frames.
 
-        A transaction takes them in one: it gathers all of a call or nothing.
+        A transaction takes all chunks at once, because it gathers a whole call or nothing.
         """
-        made, seqs = list(ids), list[int]()
+        all_ids = list(ids)
+        seqs = list[int]()
         receipt: Receipt | None = None
         step = len(missing) if self._store.in_transaction else _BATCH_EVENTS
         for first in range(0, len(missing), step):
@@ -327,17 +337,17 @@ class Ingest:
                 drafts += self._supersedes(replaced, document)
             receipt = self._write(drafts, expect)
             expect = None if receipt.head is None else receipt.head.seq
-            made += receipt.ids
+            all_ids += receipt.ids
             seqs += receipt.seqs
         assert receipt is not None
-        return replace(receipt, id=document, ids=tuple(made), seqs=tuple(seqs))
+        return replace(receipt, id=document, ids=tuple(all_ids), seqs=tuple(seqs))
 
     def _chunks(self, document: int, indexes: Sequence[int]) -> Iterator[Draft]:
         for index in indexes:
             passage = self._passages[index]
             span: JsonValue = [passage.start, passage.end]
             fields = msgspec.structs.replace(
-                self._said(passage, self._fields),
+                self._in_section(passage, self._fields),
                 title=self._chunk_title(passage),
                 parent=document,
                 search_text=None,
@@ -347,15 +357,15 @@ class Ingest:
             yield frame_draft(text, fields, self._scope, chunk_index=index)
 
     def _of_source(self, fields: PutFrame) -> PutFrame:
-        """Return the fields of the document's frame, with the hash of what it was made from."""
+        """Return the fields of the document's frame, with the hash of the source file."""
         if self._source is None:
             return fields
         return msgspec.structs.replace(
             fields, metadata={**fields.metadata, SOURCE_HASH: self._source}
         )
 
-    def _said(self, passage: Passage, fields: PutFrame) -> PutFrame:
-        """Return the fields of a frame, with what its section says of itself."""
+    def _in_section(self, passage: Passage, fields: PutFrame) -> PutFrame:
+        """Return the fields of a frame, with the role, kind, time and metadata of its section."""
         section = self._sections[passage.stretch]
         return msgspec.structs.replace(
             fields,
@@ -379,7 +389,7 @@ class Ingest:
         return self._store.next_place()
 
     def _learn(self, view: View, replaced: Sequence[int]) -> None:
-        """Take over the vectors of the version before: most of it is said again."""
+        """Take over the vectors of the old version, because the new repeats most of its text."""
         for vectors in self._vectors:
             for old in replaced:
                 vectors.learn([old, *view.chunks(old).values()], view)

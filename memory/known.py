@@ -1,8 +1,8 @@
-"""Known: whether a file is there already, by its bytes alone.
+"""Detection of files that are stored already, by their bytes alone.
 
-Owns the URI of a file, and the hash that a frame keeps of the one its text was extracted from. So
-the same folder again costs about reading it. Leaves out reading the file, and what is done if it
-is not known.
+Owns the URI of a file, and the hash of the source file that an extracted frame stores. So
+remembering an unchanged folder again costs little more than reading its files. Leaves out reading
+files, and storing new files (`ingest`).
 """
 
 import codecs
@@ -17,48 +17,48 @@ from .view import View
 
 
 def file_uri(path: str | Path) -> str:
-    """Return the URI by which a file is known: its whole path, however it was given.
+    """Return the URI of a file: its absolute path.
 
-    ``notes.md`` of two folders are two files, and one file is one from whichever folder it is
-    named. Links are not followed: where the file really lies may change from day to day.
+    So ``notes.md`` in two folders gives two URIs, and the current folder does not matter. Links are
+    not followed, because their targets may change from day to day.
     """
     return Path(os.path.abspath(path)).as_posix()
 
 
 def find_unchanged(view: View, data: bytes, uri: str, scope: Scope) -> Receipt | None:
-    """Return the receipt of a file whose bytes are there already, whole, under this URI and scope.
+    """Return the receipt of a file that is stored completely under this URI and scope, or None.
 
-    Nothing is extracted or cut for it. Where a file is its own text, the hash of its content says
-    so; of HTML, PDF and transcripts, the hash of the source that their frame keeps.
+    This needs no extraction or splitting. A file of plain text is found by the hash of its content;
+    HTML, PDF and transcripts, by the hash of the source that their frame stores.
     """
     source = source_hash(data)
     for number in view.find_content(content_hash(data.removeprefix(codecs.BOM_UTF8))):
-        known = _whole(view, number, uri, scope, None)
-        if known is not None:
-            return known
+        receipt = _whole(view, number, uri, scope, None)
+        if receipt is not None:
+            return receipt
     for number in view.find_uri(uri):
-        known = _whole(view, number, uri, scope, source)
-        if known is not None:
-            return known
+        receipt = _whole(view, number, uri, scope, source)
+        if receipt is not None:
+            return receipt
     return None
 
 
 def source_hash(data: bytes) -> str:
-    """Return the hash by which a file is known again whose text is not its bytes.
+    """Return the hash by which a file that needs extraction is recognised.
 
-    It is another one for each version of the extractors: what they make anew is read again.
+    The hash depends on the version of the extractors, so a new version reads the files again.
     """
     return content_hash(b"extracted, version 1\0" + data).hex()
 
 
 def is_read_as_text(body: PutFrame) -> bool:
-    """Tell whether a frame is searched by the words of its text: bytes are not, as they are."""
+    """Return whether a frame is searched by the words of its text, not of ``search_text``."""
     return body.text is not None and body.search_text is None
 
 
 def _whole(view: View, number: int, uri: str, scope: Scope, source: str | None) -> Receipt | None:
-    """Return the receipt of a document that is whole, if it is of this URI, scope and source."""
-    # One event is read; the frame's text, which may be in many chunks, is not.
+    """Return the receipt of a complete document with this URI, scope and source, or None."""
+    # Read a single event, not the text of the frame, which may have many chunks.
     event = next(view.log(number, number), None)
     if event is None or not isinstance(event.body, PutFrame) or event.body.chunk_index is not None:
         return None
@@ -67,7 +67,7 @@ def _whole(view: View, number: int, uri: str, scope: Scope, source: str | None) 
         return None
     if source is not None and body.metadata.get(SOURCE_HASH) != source:
         return None
-    # Not by view.chunks, which looks at each one's scope: they were put under their document's.
+    # Chunks have the scope of their document, so the scope check of view.chunks is not needed.
     chunks = {} if body.chunk_count is None else view.layers.chunks(number)
     if len(chunks) != (body.chunk_count or 0):
         return None

@@ -1,7 +1,7 @@
-"""Lanes: what one question finds in one view, list by list.
+"""Lanes: the ranked lists of one question in one view.
 
-Owns `Search`: which lanes run for a question, by its kind and a profile, and what each finds.
-Leaves out ranking (`cerata.projections.ranking`, `fact_search`), and how lanes become one list
+Owns `Search`: the lanes that run for a question, by its kind and a profile, and the result of
+each. Leaves out ranking (`cerata.projections.ranking`, `fact_search`), and the fusion of lanes
 (`cerata.retrieval.fusion`).
 """
 
@@ -38,15 +38,15 @@ if TYPE_CHECKING:
     from .view import View
 
 LANE_HITS: Final = 128
-"""Hits of a lane that are fused with those of another, so that up to so many begin with fewer.
+"""Hits of each lane that are fused, so that the first hits do not depend on how many are requested.
 
-A context asks for a hundred. Deeper ones hardly decide: by rank the last adds a third of the first.
+A context requests a hundred. Deeper hits hardly matter: by rank the last adds a third of the first.
 """
 
 
 @dataclass(frozen=True)
 class Search:
-    """One question to one view. Immutable: what its lanes found is worked out once."""
+    """One question to one view. Immutable; each lane runs once, on first use."""
 
     view: "View"
     query: str | Query
@@ -59,49 +59,49 @@ class Search:
     vector: VectorQuery | None = None
     tokens: TokenQuery | None = None
     rerank: bool | None = None
-    """Whether the best are put in order by their tokens; None leaves it to the profile."""
+    """True to order the best hits by their tokens; None leaves the choice to the profile."""
 
     @cached_property
     def kind(self) -> Classified:
-        """The kind of the question; the full language says which words, so it is factual."""
+        """The kind of the question; "factual" for a query of the full language."""
         query = self.query
         return Classified("factual", "") if isinstance(query, Query) else classify(query)
 
     @cached_property
     def _quoted(self) -> Query | None:
-        """The query of a question in plain language that has words in quotes, else None."""
+        """The query of a plain question that has words in quotes, else None."""
         tree = self.query if isinstance(self.query, Query) else plain(self.query)
         return None if tree is self.query or isinstance(tree, AnyWord) else tree
 
     @property
     def _able(self) -> tuple[str, ...]:
-        """The lanes that can run: facts are of whom plain language names, without quotes."""
+        """The lanes that can run; facts only for a plain question without quotes."""
         is_plain = not isinstance(self.query, Query) and self._quoted is None
         words = ("text", "facts") if is_plain else ("text",)
-        asked = {VECTORS: self.vector, LATE: self.tokens}
-        vectors = tuple(lane for lane, query in asked.items() if query is not None)
+        queries = {VECTORS: self.vector, LATE: self.tokens}
+        vectors = tuple(lane for lane, query in queries.items() if query is not None)
         return {"text": words, "vector": vectors}.get(self.mode, (*words, *vectors))
 
     @cached_property
     def weights(self) -> dict[str, float]:
-        """The lanes that run: those that the profile has for such a question, and their weights.
+        """The lanes of the profile that run for this question, with their weights.
 
         Raises:
-            Unsupported: none of them can run.
+            Unsupported: no lane of the profile can run.
         """
-        wanted, able = self.profile.weights_for(self.kind.kind), self._able
-        found = {lane: weight for lane, weight in wanted.items() if lane in able}
-        if not found:
+        of_profile, able = self.profile.weights_for(self.kind.kind), self._able
+        weights = {lane: weight for lane, weight in of_profile.items() if lane in able}
+        if not weights:
             raise Unsupported(
-                f"None of the lanes {', '.join(wanted)} can run for this question",
+                f"None of the lanes {', '.join(of_profile)} can run for this question",
                 where=f"profile {self.profile.label}",
-                remedy=f"Here can run: {', '.join(able)}.",
+                remedy=f"Pass a profile with a lane that can run: {', '.join(able)}.",
             )
-        return found
+        return weights
 
     @cached_property
     def named(self) -> list[FactHit]:
-        """The facts of whom the question names."""
+        """The facts of the entities that the question names."""
         query = self.query
         if "facts" not in self.weights or not isinstance(query, str):
             return []
@@ -109,7 +109,7 @@ class Search:
 
     @cached_property
     def among(self) -> Mask | None:
-        """The rows that may be returned; None for those that are current, without a filter."""
+        """The rows that may be returned; None without a filter: all current rows."""
         if self.where is None and not (self.include_superseded or self.include_deleted):
             return None
         layers = self.view.layers
@@ -122,76 +122,80 @@ class Search:
 
     @cached_property
     def lanes(self) -> tuple[Lane, ...]:
-        """What each lane found; one that found nothing is left out, but for the text."""
-        every = (
+        """The results of the lanes; an empty lane is left out, except the text."""
+        candidates = (
             self._facts(),
             self._nearest(VECTORS, self.vector),
             self._nearest(LATE, self.tokens),
         )
-        others = [lane for lane in every if len(lane.ids)]
+        lanes = [lane for lane in candidates if len(lane.ids)]
         if "text" not in self.weights:
-            return tuple(others)
-        return self._text(max(self._depth, LANE_HITS) if others else self._depth), *others
+            return tuple(lanes)
+        return self._text(max(self._depth, LANE_HITS) if lanes else self._depth), *lanes
 
     @property
     def _depth(self) -> int:
-        """How many are fused: more than are asked for, where these are chosen by another order."""
+        """The count of fused hits: more than ``k`` if another order chooses from these."""
         reranked = RERANK_HITS if self.is_reranked else 0
         return max(self.k, reranked, LANE_HITS if self.profile.importance else 0)
 
     @property
     def is_reranked(self) -> bool:
-        """Whether the best are put in order by their tokens."""
-        wanted = self.mode != "text" and self.profile.rerank if self.rerank is None else self.rerank
-        return wanted and self.tokens is not None
+        """True if the best hits are ordered by their tokens."""
+        reranks = (
+            self.mode != "text" and self.profile.rerank if self.rerank is None else self.rerank
+        )
+        return reranks and self.tokens is not None
 
     @cached_property
     def _summed(self) -> list[Fused]:
-        """The best of all lanes; of one lane alone, by that lane's own scores."""
+        """The best of all lanes; a single lane keeps its scores."""
         return fuse(self.lanes, self._depth, method=self.profile.method, weights=self.weights)
 
     @cached_property
     def _uses(self) -> dict[int, Use]:
-        """The uses by which scores are boosted, where the profile says so."""
+        """The uses by which scores are boosted, if the profile has an importance."""
         if not self.profile.importance:
             return {}
-        return uses_among(self.view, [one.id for one in self._summed])
+        return uses_among(self.view, [fused.id for fused in self._summed])
 
     @cached_property
     def _fused(self) -> list[Fused]:
-        """The best of all lanes, those that were used boosted."""
+        """The best of all lanes; frames that were used have boosted scores."""
         weight = self.profile.importance
-        return boosted(self._summed, {one: use.boost(weight) for one, use in self._uses.items()})
+        return boosted(
+            self._summed, {frame: use.boost(weight) for frame, use in self._uses.items()}
+        )
 
     @cached_property
     def _late_scores(self) -> dict[int, float]:
-        """The scores by which the best are put in order, where they have token vectors."""
+        """The scores that order the best hits, for frames that have token vectors."""
         if self.tokens is None or not self.is_reranked:
             return {}
-        return self.tokens.scores_of([one.id for one in self._fused[:RERANK_HITS]])
+        return self.tokens.scores_of([fused.id for fused in self._fused[:RERANK_HITS]])
 
     @cached_property
     def _order(self) -> list[int]:
-        """The ids of what was fused, in the order in which they are shown."""
-        return reranked([one.id for one in self._fused], self._late_scores)
+        """The ids of the fused hits, in their final order."""
+        return reranked([fused.id for fused in self._fused], self._late_scores)
 
     @cached_property
     def hits(self) -> list[Hit]:
         """The best ``k`` frames."""
-        found = {one.id: one for one in self._fused}
-        shown = [found[frame] for frame in self._order[: self.k]]
-        return [Hit(one.id, one.score, self._named_as(one.lanes), self) for one in shown]
+        by_id = {fused.id: fused for fused in self._fused}
+        best = [by_id[frame] for frame in self._order[: self.k]]
+        return [Hit(fused.id, fused.score, self._named_as(fused.lanes), self) for fused in best]
 
     @property
     def ran(self) -> tuple[str, ...]:
-        """What was asked: the lanes that ran, and what put their best in order."""
+        """The names of the lanes that ran, with the reranking if any."""
         lanes = self._named_as(self.weights)
         return (*lanes, RERANKED) if self.is_reranked else lanes
 
     def _named_as(self, names: Iterable[str]) -> tuple[str, ...]:
-        """Return the names of lanes as a result has them, which says of one if it approximates."""
+        """Return the names of lanes in a result, with the name of an approximate vectors lane."""
         is_approximate = self.vector is not None and self.vector.approximate
-        return tuple(APPROXIMATE if one == VECTORS and is_approximate else one for one in names)
+        return tuple(APPROXIMATE if name == VECTORS and is_approximate else name for name in names)
 
     def explain(self, hit: Hit) -> Explanation:
         """Return why a hit of this search has its score.
@@ -199,9 +203,9 @@ class Search:
         Cost: that of the search, and a pass over the postings of its words.
         """
         method = self.profile.method if len(self.lanes) > 1 else None
-        found = {lane.name: lane for lane in self.lanes}
+        by_name = {lane.name: lane for lane in self.lanes}
         shares = [
-            self._share(found.get(name) or Lane(name, (), ()), weight, hit.id, method)
+            self._share(by_name.get(name) or Lane(name, (), ()), weight, hit.id, method)
             for name, weight in self.weights.items()
         ]
         layers = self.view.layers
@@ -214,13 +218,13 @@ class Search:
             method=method,
             lanes=tuple(shares),
             words=() if row is None else tuple(layers.ranking.words(self.query, row)),
-            facts=tuple(one.fact.id for one in self.named if hit.id in scored_frames([one])),
+            facts=tuple(named.fact.id for named in self.named if hit.id in scored_frames([named])),
             reranked=self._reranked(hit.id),
             boost=self._boost(hit.id),
         )
 
     def _boost(self, frame: int) -> Boost | None:
-        """Return what a frame's score was multiplied by; None where it was not used."""
+        """Return the factor of a frame's score; None if the frame was never used."""
         use = self._uses.get(frame)
         counts = access_of(self.view, frame)
         if use is None or counts.last_used is None:
@@ -228,14 +232,14 @@ class Search:
         return Boost(use.boost(self.profile.importance), counts.used, counts.last_used)
 
     def _reranked(self, frame: int) -> Reranked | None:
-        """Return what the tokens of a frame changed; None where its place was not in question."""
+        """Return how reranking moved a frame; None if the frame was not reranked."""
         if frame not in self._late_scores:
             return None
-        before = [one.id for one in self._fused].index(frame) + 1
+        before = [fused.id for fused in self._fused].index(frame) + 1
         return Reranked(before, self._order.index(frame) + 1, self._late_scores[frame])
 
     def _share(self, lane: Lane, weight: float, frame: int, method: Method | None) -> LaneShare:
-        """Return what a lane added to a frame; of one lane alone, its own score."""
+        """Return the share of a lane in a frame's score; a single lane adds its whole score."""
         places = np.flatnonzero(np.asarray(lane.ids, np.int64) == frame)
         at = int(places[0]) if len(places) else None
         score = None if at is None else round(float(lane.scores[at]), SCORE_DECIMALS)
@@ -258,7 +262,7 @@ class Search:
         )
 
     def _candidates(self, lane: str) -> Mask:
-        """Return the rows that a lane chooses from, current or not, whatever the filter."""
+        """Return the rows that a lane chooses from, also of closed frames, without the filter."""
         layers = self.view.layers
         if lane == VECTORS and self.vector is not None:
             return self.vector.candidates
@@ -275,37 +279,37 @@ class Search:
         return Lane("text", layers.ids_at(ranked.rows), ranked.scores)
 
     def _nearest(self, name: str, query: SpaceQuery | None) -> Lane:
-        """Return the frames that are nearest to the question's vector, or to its tokens'."""
+        """Return the frames that are nearest to the question's vector or token vectors."""
         if query is None or name not in self.weights:
             return Lane(name, [], [])
-        # Of one lane alone no more are shown.
+        # A single lane is not fused, so more hits than the result's are not needed.
         k = self._depth if len(self.weights) == 1 else max(self._depth, LANE_HITS)
         return query.lane(k, self._meant)
 
     @cached_property
     def _meant(self) -> Mask | None:
-        """The rows that the query lets be found by other things than words.
+        """The rows that the query admits in lanes that do not search words.
 
-        Of the full language those that its filters and NOTs let pass; of plain language with words
-        in quotes, those that have these.
+        A query of the full language admits rows by its filters and NOTs; a plain question with
+        quotes, the rows that have the quoted words.
         """
         layers, among, query = self.view.layers, self.among, self.query
         if isinstance(query, Query):
             passing = end_to_end(layers.let_in(query))
         else:
             quoted = self._quoted
-            found = None if quoted is None else layers.ranking.passing(quoted, layers.mask_of)
-            if found is None:
+            matching = None if quoted is None else layers.ranking.passing(quoted, layers.mask_of)
+            if matching is None:
                 return among
-            passing = found
+            passing = matching
         if among is None:
             among = layers.sought
         return passing & among
 
     def _facts(self) -> Lane:
-        """Return the frames that facts of whom the question names were read in."""
-        layers, found, among = self.view.layers, scored_frames(self.named), self.among
-        if found and among is None:
+        """Return the frames that are evidence of facts of the named entities."""
+        layers, scores, among = self.view.layers, scored_frames(self.named), self.among
+        if scores and among is None:
             among = layers.sought
-        ids = [] if among is None else layers.among(list(found), among)
-        return Lane("facts", ids, [found[one] for one in ids])
+        ids = [] if among is None else layers.among(list(scores), among)
+        return Lane("facts", ids, [scores[frame] for frame in ids])

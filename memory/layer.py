@@ -1,8 +1,8 @@
 """Layers: the frames of one fold, as a view reads them.
 
-A view has one layer, the log's; inside a transaction a second lies over it, of what the block has
-gathered. Owns masks over the rows of a layer within a scope, and what is kept of them; what a
-transaction closes is no layer's business but the view's.
+A view has one layer, the log's; inside a transaction a second layer over it has the frames that the
+block has gathered. Owns masks over the rows of a layer within a scope, and their cache. Leaves out
+frames that a transaction closes (`layers`).
 """
 
 from dataclasses import dataclass
@@ -18,7 +18,7 @@ from cerata.projections.frame_table import Frames
 from cerata.projections.ranking import Fulltext, FulltextView
 
 DOCUMENT_KIND = "document"
-"""The kind of a frame that was split: its chunks are searched, not it."""
+"""The kind of a frame that was split: its chunks are searched in its place."""
 
 
 class Folds(Protocol):
@@ -31,9 +31,9 @@ class Folds(Protocol):
 
 @dataclass(frozen=True)
 class Layer:
-    """The frames of a fold at its event ``n``, of which ``scope`` lets some be seen.
+    """The frames of a fold at its event ``n`` within ``scope``.
 
-    ``sign`` is 1 where a frame's id is its seq, −1 where it is minus its place in a batch.
+    ``sign`` is 1 if a frame's id is its seq, −1 if its id is minus its place in a batch.
     """
 
     folds: Folds
@@ -53,11 +53,11 @@ class Layer:
 
     @cached_property
     def rows(self) -> int:
-        """How many rows there are at ``n``; masks have one item each."""
+        """The count of rows at ``n``; masks have an item for each."""
         return self.frames.rows_at(self.n)
 
     def row_of(self, frame: int) -> int | None:
-        """Return the row of a frame that is there and within the scope, or None."""
+        """Return the row of a frame within the scope, or None."""
         row = self.frames.row_of(frame * self.sign)
         if row is None or row >= self.rows:
             return None
@@ -68,19 +68,19 @@ class Layer:
         return self.frames.ids[rows] * self.sign
 
     def rows_of(self, frames: I64) -> I64:
-        """Return the rows of frames that are there."""
+        """Return the rows of frames that exist."""
         return np.searchsorted(self.frames.ids, frames * self.sign)
 
     @cached_property
     def visible(self) -> Mask:
         """Rows within the scope, current or not."""
-        wanted = self.scope
-        if wanted is None:
+        scope = self.scope
+        if scope is None:
             return np.ones(self.rows, np.bool_)
-        return self.frames.mask(Filter(scope=dict(wanted)), self.n)
+        return self.frames.mask(Filter(scope=dict(scope)), self.n)
 
     def open(self, *, include_superseded: bool = False, include_deleted: bool = False) -> Mask:
-        """Return the rows within the scope that are current, and those closed that are wanted."""
+        """Return the rows within the scope that are current, or closed in an included way."""
         alive = self.frames.alive(
             self.n, include_superseded=include_superseded, include_deleted=include_deleted
         )
@@ -93,17 +93,17 @@ class Layer:
 
     @cached_property
     def searched(self) -> Mask:
-        """Rows that a search looks at: a split document is found by its chunks."""
+        """Rows that a search ranks: all but split documents, whose chunks are ranked."""
         return _shared(self.frames.mask(~Filter(kind=DOCUMENT_KIND), self.n))
 
     @cached_property
     def sought(self) -> Mask:
-        """Rows that a search finds, unless it says otherwise: they are current and looked at."""
+        """Rows that a search returns by default: current and ranked."""
         return _shared(self.current & self.searched)
 
     @cached_property
     def ranking(self) -> FulltextView:
-        """The ranking, with the statistics of what a search finds."""
+        """The ranking, with the statistics of the rows that a search returns by default."""
         return self.fulltext.view(self.sought)
 
     @cached_property
@@ -113,6 +113,6 @@ class Layer:
 
 
 def _shared(mask: Mask) -> Mask:
-    """Return a mask that all who read a layer share: nobody may write to it."""
+    """Return a mask made read-only, because all readers of a layer share it."""
     mask.flags.writeable = False
     return mask

@@ -1,8 +1,8 @@
-"""What a view reads: the log's layer and, inside a transaction, that of what it has gathered.
+"""The layers of a view: the log's and, inside a transaction, that of the gathered drafts.
 
-Owns the facts of frames over both: which are there, current, below or in place of others, and
-which a read admits. Rows of several layers laid end to end, the log's first, are the rows of the
-joint full text. Leaves out the values that a caller gets (`view`).
+Owns the relations of frames over both layers: existence, closings, parents, chunks and
+replacements, and the rows that a read admits. The rows of the joint full text are the rows of both
+layers, end to end, the log's first. Leaves out the values that a caller gets (`view`).
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -32,7 +32,7 @@ _DELETED = (ClosingKind.DELETE, ClosingKind.WITH_DELETED)
 
 @dataclass(frozen=True)
 class Layers:
-    """The layers of one view, immutable; a frame's id is negative where it is only gathered."""
+    """The layers of one view, immutable; the id of a gathered frame is negative."""
 
     log: Log
     base: Layer
@@ -56,21 +56,21 @@ class Layers:
 
     @property
     def drafts(self) -> Sequence[Draft]:
-        """What an open transaction gathered, as it will be appended."""
+        """The drafts of an open transaction, as they will be appended."""
         return () if self.gathered is None else self.gathered.drafts[: self.gathered.count]
 
     def has(self, frame: int) -> bool:
-        """Tell whether a frame is there and within the scope, current or not."""
+        """Return whether a frame, current or closed, exists within the scope."""
         layer = self.layer_of(frame)
         return layer is not None and layer.row_of(frame) is not None
 
     def check_has(self, frame: int) -> None:
-        """Refuse a frame that is not there, or is outside the scope: `NotFound`."""
+        """Raise `NotFound` if a frame does not exist within the scope."""
         if self.has(frame):
             return
-        remedy = "Frame ids are shown by search, frames and log."
+        remedy = "Find frame ids with search, frames or log."
         if frame <= 0:
-            remedy = "Ids below 0 are those of an open transaction."
+            remedy = "Pass the id of a stored frame; ids below 0 belong to an open transaction."
         raise NotFound(
             f"There is no frame {frame:,}", where=f"basis {self.base.n:,}", remedy=remedy
         )
@@ -79,7 +79,7 @@ class Layers:
         """Return the event that put a frame, or its draft.
 
         Raises:
-            NotFound: no frame with this id, or it is outside the scope.
+            NotFound: no frame with this id exists within the scope.
         """
         self.check_has(frame)
         if frame < 0 and self.gathered is not None:
@@ -87,13 +87,13 @@ class Layers:
         return self.log.event(frame)
 
     def salt(self, number: int) -> bytes | None:
-        """Return the salt of the event, or of the draft, that made a frame or fact."""
+        """Return the salt of the event, or of the draft, that created a frame or fact."""
         if number < 0 and self.gathered is not None:
             return self.gathered.drafts[-number - 1].salt
         return self.log.event(number).salt
 
     def moment(self, frame: int) -> int:
-        """Return the seq at which a frame came, or would come if nobody else wrote."""
+        """Return the seq of a frame, or of a draft as if no other writer appended first."""
         return frame if frame > 0 else self.base.n - frame
 
     def closing_of(self, frame: int) -> Closing | None:
@@ -104,34 +104,34 @@ class Layers:
         return closed
 
     def supersedes_of(self, frame: int) -> tuple[int, ...]:
-        """Return the frames that this one took the place of, in the order in which they came."""
-        found = self.base.frames.supersedes_of(frame, self.base.n) if frame > 0 else []
+        """Return the frames that a frame superseded, in the order of their seqs."""
+        frames = self.base.frames.supersedes_of(frame, self.base.n) if frame > 0 else []
         if self.gathered is not None:
-            found = sorted([*found, *self.gathered.replaced.get(frame, ())], key=self.moment)
-        return tuple(found)
+            frames = sorted([*frames, *self.gathered.replaced.get(frame, ())], key=self.moment)
+        return tuple(frames)
 
     def children(self, frame: int) -> list[int]:
-        """Return the frames put directly below one, in order."""
+        """Return the frames put directly below a frame, in order."""
         stored = self.base.frames.children(frame, self.base.n) if frame > 0 else []
         return stored if self.gathered is None else [*stored, *self.gathered.below(frame)]
 
     def chunks(self, document: int) -> dict[int, int]:
-        """Return the current chunks by index; of a closed document, those it had until then."""
+        """Return the current chunks by index, or those of a closed document at its closing."""
         closed = self.closing_of(document)
-        found: dict[int, int] = {}
+        chunks: dict[int, int] = {}
         for child in self.children(document):
             index, closing = self._chunk_index(child), self.closing_of(child)
             is_there = closed is None or self.moment(child) < closed.seq
             is_part = closing is None or (closed is not None and closing.seq >= closed.seq)
             if index is not None and is_there and is_part:
-                found.setdefault(index, child)
-        return dict(sorted(found.items()))
+                chunks.setdefault(index, child)
+        return dict(sorted(chunks.items()))
 
     def parent_of(self, frame: int) -> int | None:
-        """Return the frame that one was put directly below, or None."""
+        """Return the frame directly above a frame, or None."""
         if frame > 0:
             return self.base.frames.parent(frame)
-        # Not by the fold of the drafts, which knows no frames of the log.
+        # The fold of the drafts has no frames of the log, so read the draft.
         body = self.event(frame).body
         return body.parent if isinstance(body, PutFrame) else None
 
@@ -144,38 +144,38 @@ class Layers:
         return None if layer is None else layer.frames.frame(frame * layer.sign)
 
     def current(self, find: Callable[[Layer], Sequence[int]]) -> list[int]:
-        """Return the current frames within the scope among those found in each layer's fold."""
-        every = (seq * layer.sign for layer in self.all for seq in find(layer))
-        return [one for one in every if self.has(one) and self.closing_of(one) is None]
+        """Return the current frames within the scope that ``find`` returns for the layers."""
+        frames = (seq * layer.sign for layer in self.all for seq in find(layer))
+        return [frame for frame in frames if self.has(frame) and self.closing_of(frame) is None]
 
     def find_stored(
         self, content_hash: bytes, chunk_count: int | None, space: str | None
     ) -> list[Stored]:
-        """Return the current frames with a content, in as many chunks, and what they lack."""
+        """Return the current frames with a content and count of chunks, and their gaps."""
         embedded: dict[int, Mask] = {}
         if space is not None:
-            embedded = {one.sign: one.frames.embedded(one.n, space) for one in self.all}
-        found: list[Stored] = []
-        for frame in self.current(lambda one: one.frames.find_content(content_hash, one.n)):
+            embedded = {layer.sign: layer.frames.embedded(layer.n, space) for layer in self.all}
+        stored: list[Stored] = []
+        for frame in self.current(lambda layer: layer.frames.find_content(content_hash, layer.n)):
             row = self._row(frame)
             if row is None or row.chunk_count != chunk_count:
                 continue
             count = chunk_count or 0
             chunks = {index: part for index, part in self.chunks(frame).items() if index < count}
-            own = [frame] if chunk_count is None else [*chunks.values()]
-            found.append(
+            parts = [frame] if chunk_count is None else [*chunks.values()]
+            stored.append(
                 Stored(
                     id=frame,
                     chunks=chunks,
                     missing=tuple(index for index in range(count) if index not in chunks),
                     unembedded=tuple(
-                        one
-                        for one in own
-                        if space is not None and not self._is_embedded(one, space, embedded)
+                        part
+                        for part in parts
+                        if space is not None and not self._is_embedded(part, space, embedded)
                     ),
                 )
             )
-        return found
+        return stored
 
     def _is_embedded(self, frame: int, space: str, masks: Mapping[int, Mask]) -> bool:
         if self.gathered is not None and space in self.gathered.spaces.get(frame, ()):
@@ -185,7 +185,7 @@ class Layers:
         return layer is not None and row is not None and bool(masks[layer.sign][row])
 
     def created(self, frame: int) -> int:
-        """Return when a frame was made, in microseconds since 1970 UTC: as said, else recorded."""
+        """Return a frame's ``created``, else its recorded time, in microseconds since 1970 UTC."""
         row = self._row(frame)
         if row is None:
             return 0
@@ -193,7 +193,7 @@ class Layers:
 
     @cached_property
     def unread(self) -> Mapping[int, Sequence[int]]:
-        """Events of later versions, by the frames that they put or name; they changed nothing."""
+        """Events of later versions by the frames that they put or name; they have no effect."""
         by_frame: dict[int, list[int]] = {}
         for seq in self.base.frames.unread(self.base.n):
             event = self.log.event(seq)
@@ -215,7 +215,7 @@ class Layers:
 
     @cached_property
     def sought(self) -> Mask:
-        """Rows of the ranking that a search finds, unless it says otherwise."""
+        """Rows of the ranking that a search returns by default."""
         if self.gathered is None:
             return self.base.sought
         return end_to_end(both(self.active, self.searched))
@@ -227,10 +227,10 @@ class Layers:
         include_superseded: bool = False,
         include_deleted: bool = False,
     ) -> tuple[Mask, ...]:
-        """Return the rows that a read is about, by layer.
+        """Return the rows that a read admits, by layer.
 
         Raises:
-            InvalidInput: ``where`` is no filter.
+            InvalidInput: ``where`` is not a `Filter`.
         """
         if include_superseded or include_deleted:
             masks = self._open(
@@ -241,11 +241,11 @@ class Layers:
         return masks if where is None else both(masks, self.passing(where))
 
     def passing(self, where: Filter) -> tuple[Mask, ...]:
-        """Return the rows that a filter lets pass, whatever else is true of them, by layer."""
+        """Return the rows that a filter alone admits, by layer."""
         if not isinstance(where, Filter):
             raise InvalidInput(
                 f"where must be a Filter, not {type(where).__name__}",
-                remedy="Write where=cerata.Filter(tags=['decision']).",
+                remedy="Pass a filter, such as where=cerata.Filter(tags=['decision']).",
             )
         return tuple(layer.frames.mask(where, layer.n) for layer in self.all)
 
@@ -268,32 +268,32 @@ class Layers:
         return masks
 
     def whole(self, masks: Sequence[Mask]) -> tuple[Mask, ...]:
-        """Return rows without those of chunks, by layer."""
+        """Return the rows that are not chunks, by layer."""
         return tuple(mask & ~layer.is_chunk for layer, mask in zip(self.all, masks, strict=True))
 
     def parts(self, masks: Sequence[Mask]) -> tuple[Mask, ...]:
-        """Return rows of chunks alone, by layer."""
+        """Return the rows that are chunks, by layer."""
         return tuple(mask & layer.is_chunk for layer, mask in zip(self.all, masks, strict=True))
 
     @cached_property
     def searched(self) -> tuple[Mask, ...]:
-        """Rows that a search looks at, closed ones included, by layer."""
+        """Rows that a search ranks, also of closed frames, by layer."""
         return tuple(layer.searched for layer in self.all)
 
     def left_out(
         self,
-        found: Mask,
+        candidates: Mask,
         where: Filter | None,
         *,
         include_superseded: bool,
         include_deleted: bool,
     ) -> LeftOut:
-        """Count what a search leaves out of the rows of the ranking that a lane found.
+        """Count the rows of a lane's candidates that a search leaves out, by reason.
 
-        What is not within the scope is in no count: how much there is would tell of it.
+        No count has rows outside the scope: even their number would reveal content.
         """
-        seen = both([layer.visible for layer in self.all], self.searched)
-        rows = found & end_to_end(seen)
+        visible = both([layer.visible for layer in self.all], self.searched)
+        rows = candidates & end_to_end(visible)
         alive = self._open(include_superseded=include_superseded, include_deleted=include_deleted)
         current = rows & end_to_end(alive)
         undeleted = end_to_end(self._open(include_superseded=True, include_deleted=include_deleted))
@@ -315,38 +315,35 @@ class Layers:
 
     @cached_property
     def ranking(self) -> FulltextView:
-        """The ranking, with the statistics of what is current; its rows are all layers'."""
+        """The ranking over the rows of all layers, with the statistics of the current frames."""
         if self.gathered is None:
             return self.base.ranking
         over = self.gathered.folds.fulltext_over(self.base.fulltext, self.base.rows)
         return over.view(self.sought)
 
     def rank_row(self, frame: int) -> int | None:
-        """Return the row of the ranking that has a frame which is there and within the scope."""
+        """Return the row of the ranking of a frame within the scope, or None."""
         layer = self.layer_of(frame)
         row = None if layer is None else layer.row_of(frame)
         return row if row is None or layer is self.base else row + self.base.rows
 
     def among(self, frames: Sequence[int], mask: Mask) -> list[int]:
-        """Return those frames that a mask over the ranking's rows lets pass, in their order."""
+        """Return the frames that a mask over the ranking's rows admits, in the given order."""
         rows = ((frame, self.rank_row(frame)) for frame in frames)
         return [frame for frame, row in rows if row is not None and mask[row]]
 
     def rank_mask(self, frames: Iterable[int]) -> Mask:
-        """Return the rows of the ranking that have some frames."""
+        """Return the rows of the ranking of the frames."""
         mask = np.zeros(sum(layer.rows for layer in self.all), np.bool_)
         mask[[row for frame in frames if (row := self.rank_row(frame)) is not None]] = True
         return mask
 
     def mask_of(self, where: Filter) -> Mask:
-        """Return the rows of the ranking that a filter lets pass."""
+        """Return the rows of the ranking that a filter admits."""
         return end_to_end(self.passing(where))
 
     def let_in(self, query: Query) -> tuple[Mask, ...]:
-        """Return the rows that a query would find if its words were everywhere, by layer.
-
-        What its filters leave out, or a NOT, is not among them.
-        """
+        """Return the rows that a query's filters and NOTs admit, for any words, by layer."""
         mask = self.ranking.passing(loosened(query), self.mask_of)
         if mask is None:
             return tuple(np.ones(layer.rows, np.bool_) for layer in self.all)
@@ -356,10 +353,10 @@ class Layers:
         """Return the frames in rows of the ranking."""
         if len(self.all) == 1:
             return self.base.ids(rows)
-        base, own = self.base.rows, self.all[1]
+        base, drafts = self.base.rows, self.all[1]
         ids = np.empty(len(rows), np.int64)
         ids[rows < base] = self.base.ids(rows[rows < base])
-        ids[rows >= base] = own.ids(rows[rows >= base] - base)
+        ids[rows >= base] = drafts.ids(rows[rows >= base] - base)
         return ids
 
 
@@ -370,4 +367,4 @@ def end_to_end(masks: Sequence[Mask]) -> Mask:
 
 def both(first: Sequence[Mask], second: Sequence[Mask]) -> tuple[Mask, ...]:
     """Return the rows that are in both masks of each layer."""
-    return tuple(one & other for one, other in zip(first, second, strict=True))
+    return tuple(mask & limit for mask, limit in zip(first, second, strict=True))

@@ -1,7 +1,7 @@
-"""Reading links: which there are between facts, and from facts to frames.
+"""Reading links between facts, and from facts to frames.
 
-Owns the read, for a view and for a store at its newest event. What follows from links for the
-facts is worked out by `cerata.projections.labelling`.
+Owns the read, for a view and for a store at its newest event. Leaves out the consequences of links
+for facts (`cerata.projections.labelling`).
 """
 
 from abc import ABC, abstractmethod
@@ -22,11 +22,11 @@ if TYPE_CHECKING:
 
 
 class LinkReads(ABC):
-    """The reads of links; ``view`` says of which state."""
+    """The reads of links from the state of ``view``."""
 
     @abstractmethod
     def view(self) -> "View":
-        """Return the memory that is read."""
+        """Return the view that the reads use."""
 
     def links(
         self,
@@ -35,29 +35,32 @@ class LinkReads(ABC):
         *,
         include_unlinked: bool = False,
     ) -> list[Link]:
-        """Return the links from or to a fact or frame, or all; oldest first.
-
-        Those that were taken back come with ``include_unlinked`` only. A link is seen where it
-        and both its ends are within the scope.
+        """Return links, oldest first; a link and both its ends must be within the scope.
 
         Cost: a pass over the links.
 
+        Args:
+            thing: The fact or frame at one end of the links; default all links.
+            kind: The kind of the links, such as "depends_on"; default all kinds.
+            include_unlinked: Also return links that were removed; default False.
+
         Raises:
-            NotFound: no such fact or frame. InvalidInput: there is no such kind.
+            NotFound: the fact or frame does not exist.
+            InvalidInput: the kind is unknown.
         """
         view = self.view()
-        wanted = None if kind is None else kind_of(kind)
-        named = None if thing is None else thing_named(view, thing)
-        found: list[Link] = []
+        link_kind = None if kind is None else kind_of(kind)
+        end = None if thing is None else thing_named(view, thing)
+        links: list[Link] = []
         for row in view.labelling.links.every(ended=include_unlinked):
-            link = None if wanted not in (None, row.kind) else shown_link(view, row)
+            link = None if link_kind not in (None, row.kind) else shown_link(view, row)
             if link is not None and (
-                named is None
-                or (named.is_frame == link.is_frame and named.id == link.target)
-                or (not named.is_frame and named.id == link.fact)
+                end is None
+                or (end.is_frame == link.is_frame and end.id == link.target)
+                or (not end.is_frame and end.id == link.fact)
             ):
-                found.append(link)
-        return found
+                links.append(link)
+        return links
 
 
 class Thing(NamedTuple):
@@ -67,60 +70,60 @@ class Thing(NamedTuple):
     is_frame: bool
 
 
-def thing_named(view: "View", thing: Target) -> Thing:
-    """Return what a value names. Raises `NotFound`, `InvalidInput`."""
-    if isinstance(thing, Frame):
-        return Thing(view.existing(thing), is_frame=True)
-    number = fact_id(thing)
+def thing_named(view: "View", target: Target) -> Thing:
+    """Return the fact or frame that a value names. Raises `NotFound`, `InvalidInput`."""
+    if isinstance(target, Frame):
+        return Thing(view.existing(target), is_frame=True)
+    number = fact_id(target)
     row = view.facts_at.row_of(view.fact_seq(number))
     if row is not None:
         return Thing(shown_seq(view.facts_at.seq_of(row), view.basis), is_frame=False)
-    if isinstance(thing, Fact) or not view.layers.has(number):
+    if isinstance(target, Fact) or not view.layers.has(number):
         raise NotFound(
             f"There is no fact or frame {number:,}",
             where=f"basis {view.basis:,}",
-            remedy="Ids are shown by facts, frames and log.",
+            remedy="Find ids with facts, frames or log.",
         )
     return Thing(number, is_frame=True)
 
 
 def kind_of(kind: str) -> LinkKind:
     """Return a kind of link by its name. Raises `InvalidInput`."""
-    found = LINK_KINDS.get(kind) if isinstance(kind, str) else None
-    if found is None:
+    link_kind = LINK_KINDS.get(kind) if isinstance(kind, str) else None
+    if link_kind is None:
         raise InvalidInput(
-            f"There is no link {kind!r:.60}", remedy=f"There are {', '.join(KINDS)}."
+            f"The link kind {kind!r:.60} is unknown", remedy=f"Pass one of {', '.join(KINDS)}."
         )
-    return found
+    return link_kind
 
 
 def shown_link(view: "View", link: LinkRow) -> Link | None:
-    """Return a link as a view sees it, or None where it is not seen."""
+    """Return a link as a view sees it, or None if the scope hides the link."""
     joined = view.labelling.joined(link)
     if joined is None:
         return None
     links, basis, facts = view.labelling.links, view.basis, view.facts_at
     ended = links.ended_by(link.row)
     target = link.target if joined.target is None else facts.seq_of(joined.target)
-    made = to_datetime(links.birth(link.row).recorded)
+    created = to_datetime(links.birth(link.row).recorded)
     return Link(
         id=shown_seq(link.seq, basis),
         fact=shown_seq(facts.seq_of(joined.fact), basis),
         kind=link.kind.name.lower(),
         target=shown_seq(target, basis),
         is_frame=link.is_frame,
-        known=Period(made, None if ended is None else to_datetime(ended[0])),
+        known=Period(created, None if ended is None else to_datetime(ended[0])),
         scope=dict(links.scope_of(link.row)),
         unlinked_by=None if ended is None else shown_seq(ended[1], basis),
     )
 
 
 def links_from(view: "View", fact: int) -> list[Link]:
-    """Return the links that hold from a fact, by its own id; oldest first."""
+    """Return the links from a fact, by its id, that hold; oldest first."""
     row = view.facts_at.row_of(view.fact_seq(fact))
     joined = [] if row is None else view.labelling.of([row])
-    shown = [shown_link(view, one.link) for one in joined]
-    return [link for link in shown if link is not None]
+    links = [shown_link(view, pair.link) for pair in joined]
+    return [link for link in links if link is not None]
 
 
 def link_id(value: LinkId) -> int:
@@ -128,24 +131,24 @@ def link_id(value: LinkId) -> int:
     number = value.id if isinstance(value, Receipt | Link) else value
     if isinstance(number, bool) or not isinstance(number, int):
         raise InvalidInput(
-            f"A {type(number).__name__} names no link",
-            remedy="Give its id, or the receipt or link that has it.",
+            f"A link must be an id, Receipt or Link, not {type(number).__name__}",
+            remedy="Pass the link's id, or a value that has the id.",
         )
     return number
 
 
 def link_named(view: "View", link: LinkId) -> LinkRow:
-    """Return the link that a value names, held or not, whether or not it means anything.
+    """Return the link that a value names, also a removed link or a link without effect.
 
     Raises:
-        NotFound: there is none within the scope. InvalidInput: the value names none.
+        NotFound: the link does not exist within the scope. InvalidInput: the value has no id.
     """
     number = link_id(link)
-    found = view.labelling.links.link(view.fact_seq(number))
-    if found is None:
+    row = view.labelling.links.link(view.fact_seq(number))
+    if row is None:
         raise NotFound(
             f"There is no link {number:,}",
             where=f"basis {view.basis:,}",
-            remedy="Links are shown by why and log.",
+            remedy="Find the ids of links with links, why or log.",
         )
-    return found
+    return row

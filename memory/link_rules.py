@@ -1,7 +1,7 @@
-"""Rules: what a link may join.
+"""Rules: which facts and frames a link may join.
 
-Owns the checks of links before an append. Leaves out that what they name is there (`references`),
-and what they mean (`cerata.projections.labelling`).
+Owns the checks of links before an append. Leaves out the existence of their ends (`references`)
+and the meaning of links (`cerata.projections.labelling`).
 """
 
 from collections.abc import Sequence
@@ -17,10 +17,10 @@ from .link_reading import kind_of
 
 
 class LinkRules:
-    """The drafts of a batch that link something, from place ``first`` on.
+    """The links among the drafts of a batch, from place ``first`` on.
 
-    That what they name exists is `references`' business. Neither of two writers can spoil what the
-    other links or ends: both say the same, so nothing is checked under the lock.
+    `references` checks that their ends exist. Nothing is checked under the lock, because no event
+    of another writer can make a valid link invalid.
     """
 
     def __init__(self, drafts: Sequence[Draft], first: int = 1) -> None:
@@ -31,10 +31,10 @@ class LinkRules:
         return bool(self._new)
 
     def check(self, facts: Facts, frames: Frames) -> None:
-        """Refuse links that cannot be, by what is folded; that it is there was checked.
+        """Refuse links that are not valid by the folded state; their ends exist.
 
         Raises:
-            InvalidInput: with the link, and why.
+            InvalidInput: with the link and the reason.
         """
         for draft in self._new:
             body = draft.body
@@ -42,13 +42,13 @@ class LinkRules:
             kind = kind_of(body.kind)
             if (body.target is None) == (body.frame is None):
                 raise InvalidInput(
-                    "A link needs a target or a frame, and not both", remedy="Pass one of the two."
+                    "A link must have either a target or a frame", remedy="Pass one of the two."
                 )
             if body.frame is not None and kind not in TO_FRAMES:
                 raise InvalidInput(
-                    f"A frame is no target of {body.kind}",
+                    f"The target of {body.kind} must be a fact, not a frame",
                     where=f"frame {body.frame:,}",
-                    remedy="Name a fact; what a frame says is evidence.",
+                    remedy="Pass a fact; assert_fact takes frames as evidence=.",
                 )
             if body.target is not None and (
                 facts.fact_named(body.fact) == facts.fact_named(body.target)
@@ -58,14 +58,14 @@ class LinkRules:
                     remedy="Pass another fact as the target.",
                 )
             fact_tenant = tenant_in(self._scope_of(body.fact, facts, frames))
-            other = body.frame if body.target is None else body.target
-            assert other is not None
-            tenants = {fact_tenant, tenant_in(self._scope_of(other, facts, frames))}
+            target = body.frame if body.target is None else body.target
+            assert target is not None
+            tenants = {fact_tenant, tenant_in(self._scope_of(target, facts, frames))}
             if tenants != {tenant_in(draft.scope)}:
                 raise InvalidInput(
-                    f"The link is of the tenant {tenant_in(draft.scope)}, and its ends are of "
+                    f"The link has the tenant {tenant_in(draft.scope)}, and its ends have "
                     + " and ".join(sorted(tenants)),
-                    remedy="Tenants share nothing; give the link the scope of its ends.",
+                    remedy="Pass the scope of both ends; facts of two tenants cannot be linked.",
                 )
 
     def _scope_of(self, end: int, facts: Facts, frames: Frames) -> Scope:
@@ -79,6 +79,6 @@ class LinkRules:
             scope = row.scope
         if scope is None:
             raise NotFound(
-                f"The frame {end:,} was erased", remedy="Link the fact to a frame that is there."
+                f"The frame {end:,} was erased", remedy="Link the fact to another frame."
             )
         return scope

@@ -1,4 +1,7 @@
-"""What is said of links: frozen, typed, and plain through ``to_dict()``."""
+"""The values of links: frozen, typed, and plain through ``to_dict()``.
+
+Owns `Link`, its kinds, and the forms in which a caller names a link or its target.
+"""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -11,7 +14,7 @@ from .fact_values import FactId, Period
 from .values import Frame, Receipt
 
 KINDS: Final = tuple(LINK_KINDS)
-"""How a fact can stand to what it is linked to."""
+"""The kinds of links."""
 
 LinkKindName: TypeAlias = Literal[
     "assumes",
@@ -26,14 +29,14 @@ LinkKindName: TypeAlias = Literal[
 ]
 
 Target: TypeAlias = FactId | Frame
-"""What a fact can be linked to: a fact or a frame, by its id or by what has it."""
+"""The target of a link: a fact or a frame, by its id or by a value that has the id."""
 
 
 @dataclass(frozen=True, slots=True)
 class Link:
     """A link as a view sees it: "``fact`` ``kind`` ``target``", both by id.
 
-    ``known`` is from when it was made to when it was taken back, by event ``unlinked_by``.
+    ``known`` is the time from its creation to its removal by event ``unlinked_by``.
     """
 
     id: int
@@ -41,7 +44,7 @@ class Link:
     kind: str
     target: int
     is_frame: bool
-    """Whether ``target`` is a frame."""
+    """True if ``target`` is a frame."""
     known: Period
     scope: Mapping[str, ScopeValue]
     unlinked_by: int | None
@@ -63,4 +66,4 @@ class Link:
 
 
 LinkId: TypeAlias = int | Receipt | Link
-"""Whatever names one link: its id, or a value that has it."""
+"""The forms in which a caller names a link: its id, or a value that has the id."""

@@ -1,7 +1,7 @@
-"""Writing links: the calls that link facts, and that take it back.
+"""Writing links: the calls that link facts, and that remove links.
 
-Owns what each call says in events. What is refused is `link_rules`' business, and what follows from
-links `cerata.projections.labelling`'s.
+Owns the events of each call. Leaves out the checks (`link_rules`) and the consequences of links
+(`cerata.projections.labelling`).
 """
 
 from collections.abc import Mapping
@@ -19,7 +19,7 @@ from .view import View
 
 
 class LinkWrites(FactWrites):
-    """The calls that write links; each is its own durable batch, or joins the open transaction."""
+    """The calls that write links; each appends a durable batch, or joins the open transaction."""
 
     def link(
         self,
@@ -30,77 +30,91 @@ class LinkWrites(FactWrites):
         because: FactId | None = None,
         scope: Mapping[str, ScopeValue] | None = None,
     ) -> Receipt:
-        """Say how a fact stands to another, or to a frame; `unlink` of the receipt ends it.
+        """Link a fact to another fact or a frame. Durable on return.
 
-        Read it as a sentence: "fact depends_on target". What it means for either is in
-        docs/graph.md. A link that holds already, in the same scope, is not made again: its id
-        comes back, with ``added`` False. Durable on return.
+        The arguments read as a sentence: "fact depends_on target"; docs/graph.md defines the
+        kinds. An equal link that holds in the same scope is not written again: the receipt has
+        its id, with ``added`` False.
+
+        Args:
+            fact: The fact from which the link leads.
+            kind: The kind of link, such as "depends_on".
+            target: The fact or frame to which the link leads.
+            because: The fact that caused the link, recorded as its causation; default none.
+            scope: Names and values to add to the store's scope; default the store's scope.
 
         Raises:
-            NotFound: no such fact or frame. InvalidInput: no such kind, a fact linked to itself or
-            to one of another tenant, or a frame where the kind takes none.
+            NotFound: a fact or frame does not exist.
+            InvalidInput: the kind is unknown or takes no frame, or the target is the same fact or
+                has another tenant.
         """
         stamped = full_scope(scope, self._scope)
         name = kind_of(kind).name.lower()
         self._called(stamped, "link", fact_id(fact), name, _id(target))
         view = self.view().logged
-        one, other = self._thing(view, fact), self._thing(view, target)
-        held = self._held(view, one, name, other, stamped)
-        if held is not None:
-            return self._there_already(held.id, view)
+        source = self._thing(view, fact)
+        end = self._thing(view, target)
+        equal = self._equal_link(view, source, name, end, stamped)
+        if equal is not None:
+            return self._not_added(equal.id, view)
         body = LinkFacts(
-            fact=one.id,
+            fact=source.id,
             kind=name,
-            target=None if other.is_frame else other.id,
-            frame=other.id if other.is_frame else None,
+            target=None if end.is_frame else end.id,
+            frame=end.id if end.is_frame else None,
         )
         cause = None if because is None else fact_id(because)
         return self.write([Draft(body, stamped, causation=cause)])
 
     def _thing(self, view: View, named: Target) -> Thing:
-        """Return what a value names, in the log or among what the open transaction gathered."""
+        """Return the fact or frame that a value names, in the log or in the open transaction."""
         number, transaction = _id(named), self._transaction.get()
         if number < 0 and transaction is not None and -number <= len(transaction.drafts):
-            # What it turns out to be, such as the same fact again, is seen once it is appended.
+            # The append resolves a draft, for example a repetition of a known fact.
             return Thing(number, isinstance(transaction.drafts[-number - 1].body, PutFrame))
         return thing_named(view, named)
 
-    def _held(self, view: View, one: Thing, kind: str, other: Thing, scope: Scope) -> Link | None:
-        """Return the link of the log that says the same, if it holds.
+    def _equal_link(
+        self, view: View, source: Thing, kind: str, end: Thing, scope: Scope
+    ) -> Link | None:
+        """Return a link of the log with the same content, if it holds.
 
-        Where one is gathered or ended in the open transaction the fold finds out.
+        If the open transaction has drafts of links, the fold finds repetitions.
         """
         transaction = self._transaction.get()
         drafts = [] if transaction is None else transaction.drafts
         gathered = any(isinstance(draft.body, LinkFacts | UnlinkFacts) for draft in drafts)
-        if one.is_frame or min(one.id, other.id) < 0 or gathered:
+        if source.is_frame or min(source.id, end.id) < 0 or gathered:
             return None
-        for link in links_from(view, one.id):
-            is_same = (link.kind, link.target, link.is_frame) == (kind, *other)
+        for link in links_from(view, source.id):
+            is_same = (link.kind, link.target, link.is_frame) == (kind, *end)
             if is_same and by_name(tuple(link.scope.items())) == by_name(scope):
                 return link
         return None
 
     def unlink(self, link: LinkId) -> Receipt:
-        """End a link, by the id that it has; of one that has ended nothing is left to do.
+        """Remove a link, and with that its consequences. Durable on return.
 
-        What followed from it follows no longer. Durable on return.
+        A removed link stays removed: the receipt has ``added`` False.
+
+        Args:
+            link: The link's id, or a value that has the id.
 
         Raises:
-            NotFound: no such link.
+            NotFound: the link does not exist.
         """
         stamped = full_scope(None, self._scope)
         number = link_id(link)
         self._called(stamped, "unlink", number)
         if number >= 0 or not self.in_transaction:
             view = self.view().logged
-            found = link_named(view, number)
-            number = found.seq
-            if not view.labelling.links.holds(found.row):
-                return self._there_already(number, view)
+            row = link_named(view, number)
+            number = row.seq
+            if not view.labelling.links.holds(row.row):
+                return self._not_added(number, view)
         return self.write([Draft(UnlinkFacts(link=number), stamped)])
 
-    def _there_already(self, link: int, view: View) -> Receipt:
+    def _not_added(self, link: int, view: View) -> Receipt:
         head = None if self.in_transaction else view.head
         return Receipt(link, (link,), (), head, durable=head is not None, added=False)
 

@@ -1,7 +1,7 @@
 """Pages of the timeline over the layers of a view.
 
-Each layer has its own order by (time, row); at one time the log's rows come before those that are
-only gathered, as they will once they are appended.
+Owns the order of entries of both layers. Each layer is in order of (time, row); at equal times the
+log's rows come before gathered rows, which will follow them in the log.
 """
 
 from collections.abc import Sequence
@@ -16,12 +16,12 @@ from .layer import Layer
 from .layers import Layers
 
 _ABOVE_ALL = 1 << 62
-"""A seq that no frame has: after every row of its time."""
+"""A seq above that of every frame: the position after all rows of a time."""
 
 
 @dataclass(frozen=True, slots=True)
 class Paging:
-    """What part of the timeline is asked for: start ≤ time < end in microseconds, and how."""
+    """A request for a page: order, start ≤ time < end in microseconds, position and limit."""
 
     by: TimelineOrder
     start: int | None
@@ -31,26 +31,31 @@ class Paging:
     newest_first: bool
 
 
-def page_of(layers: Layers, masks: Sequence[Mask], asked: Paging) -> Page:
-    """Return the next page of the frames in ``masks``, one mask a layer.
+def page_of(layers: Layers, masks: Sequence[Mask], paging: Paging) -> Page:
+    """Return the next page of the frames in ``masks``, a mask for each layer.
 
     Raises:
-        InvalidInput: an unknown order, a limit that is not positive, or no place to go on from.
+        InvalidInput: the order is unknown, the limit not positive, or ``after`` no position.
     """
-    if asked.by not in ("content", "recorded"):
-        raise InvalidInput(f"by is {asked.by!r}", remedy="Write 'content' or 'recorded'.")
-    if isinstance(asked.limit, bool) or not isinstance(asked.limit, int):
-        raise InvalidInput(f"limit is {asked.limit!r}", remedy="Ask for 1 or more.")
-    if asked.after is not None:
-        _check_place(asked.after)
+    if paging.by not in ("content", "recorded"):
+        raise InvalidInput(
+            f"by must be 'content' or 'recorded', not {paging.by!r}",
+            remedy="Pass 'content' or 'recorded'.",
+        )
+    if isinstance(paging.limit, bool) or not isinstance(paging.limit, int):
+        raise InvalidInput(
+            f"limit must be a whole number, not {paging.limit!r}", remedy="Pass 1 or more."
+        )
+    if paging.after is not None:
+        _check_place(paging.after)
     pages = [
-        layer.frames.timeline(layer.n, asked.by).page(
+        layer.frames.timeline(layer.n, paging.by).page(
             among=mask,
-            start=asked.start,
-            end=asked.end,
-            after=_place(asked, layer),
-            limit=asked.limit,
-            newest_first=asked.newest_first,
+            start=paging.start,
+            end=paging.end,
+            after=_place(paging, layer),
+            limit=paging.limit,
+            newest_first=paging.newest_first,
         )
         for layer, mask in zip(layers.all, masks, strict=True)
     ]
@@ -61,29 +66,32 @@ def page_of(layers: Layers, masks: Sequence[Mask], asked: Paging) -> Page:
         for layer, page in zip(layers.all, pages, strict=True)
         for entry in page.entries
     ]
-    entries.sort(key=lambda one: (one.time, layers.moment(one.frame)), reverse=asked.newest_first)
-    found = tuple(entries[: asked.limit])
-    goes_on = len(entries) > asked.limit or any(page.next for page in pages)
-    return Page(found, found[-1] if goes_on and found else None)
+    entries.sort(
+        key=lambda entry: (entry.time, layers.moment(entry.frame)), reverse=paging.newest_first
+    )
+    selected = tuple(entries[: paging.limit])
+    has_more = len(entries) > paging.limit or any(page.next for page in pages)
+    return Page(selected, selected[-1] if has_more and selected else None)
 
 
 def _check_place(after: object) -> None:
     pair = cast("tuple[object, ...]", after if isinstance(after, tuple) else ())
     if len(pair) != 2 or not all(
-        isinstance(one, int) and not isinstance(one, bool) and abs(one) <= _ABOVE_ALL
-        for one in pair
+        isinstance(number, int) and not isinstance(number, bool) and abs(number) <= _ABOVE_ALL
+        for number in pair
     ):
         raise InvalidInput(
-            f"after is {after!r}", remedy="Pass the next of the page before, or leave it out."
+            f"after is {after!r}, which is not a Position",
+            remedy="Pass the next of the page before, or None.",
         )
 
 
-def _place(asked: Paging, layer: Layer) -> Position | None:
-    """Return where the last page ended in a layer's own order."""
-    if asked.after is None:
+def _place(paging: Paging, layer: Layer) -> Position | None:
+    """Return the end of the last page as a position in the order of a layer."""
+    if paging.after is None:
         return None
-    time, frame = asked.after
+    time, frame = paging.after
     if frame * layer.sign > 0:
         return Position(time, frame * layer.sign)
-    # Of the other layer: all of the log's rows of that time are before all gathered ones.
+    # The position is in the other layer, and all log rows of a time precede its gathered rows.
     return Position(time, _ABOVE_ALL if layer.sign > 0 else 0)

@@ -1,4 +1,4 @@
-"""Drawing what is read: facts on both clocks, and the graph around an entity.
+"""Drawing facts on both clocks, and the graph around an entity.
 
 Owns the two calls of a view and of a store. Leaves out the drawing (`pictures`).
 """
@@ -21,35 +21,44 @@ if TYPE_CHECKING:
 
 
 class PictureReads(ABC):
-    """The pictures of what a view has; ``view`` says of which state."""
+    """The pictures of the state of ``view``."""
 
     @abstractmethod
     def view(self) -> "View":
-        """Return the memory that is read."""
+        """Return the view that the reads use."""
 
     def draw_facts(
         self, facts: Iterable[Fact], *, title: str = "Facts", form: "Form" = "svg"
     ) -> bytes:
         """Return a picture of facts: valid time across, known time upwards, as SVG or PNG.
 
-        Each is the region in which it was held true: what other values, retractions and merges
-        have made of it as they were learned. Needs the extra ``plot``. The same state gives the
-        same bytes of SVG, with one version of matplotlib.
+        A fact is drawn as the region in which it was known and valid; other values, retractions
+        and merges cut this region from when they were known. With one version of matplotlib, the
+        same state gives the same bytes of SVG.
 
-        Cost: a look at each fact from each change of its subject and predicate, then a second or
-        so for 40 facts.
+        Cost: a read of each fact as of each change of its subject and predicate, then about a
+        second for 40 facts.
+
+        Args:
+            facts: The facts, 1 to 200, as `facts` returns them.
+            title: The title above the picture; default "Facts".
+            form: "svg", the default, or "png".
 
         Raises:
-            InvalidInput: none are given, more than 200, or the form is none. NotFound: one is not
-                of this memory. Unsupported: matplotlib is not installed.
+            InvalidInput: ``facts`` has no item or more than 200, or the form is unknown.
+            NotFound: a fact does not exist in this memory.
+            Unsupported: matplotlib, the extra ``plot``, is not installed.
         """
         with loading("the part that draws"):
             from .pictures.facts import draw_facts
 
-        view, given = self.view(), listed("facts", facts)
-        if not all(isinstance(one, Fact) for one in given):
-            raise InvalidInput("Only facts can be drawn", remedy="Give what facts() returns.")
-        return draw_facts(view, [view.fact(one) for one in given], title=title, form=form)
+        view, items = self.view(), listed("facts", facts)
+        if not all(isinstance(item, Fact) for item in items):
+            raise InvalidInput(
+                "facts must have only items of the type Fact",
+                remedy="Pass facts that facts() returned.",
+            )
+        return draw_facts(view, [view.fact(item) for item in items], title=title, form=form)
 
     def draw_graph(
         self,
@@ -64,12 +73,22 @@ class PictureReads(ABC):
     ) -> bytes:
         """Return a picture of the graph around an entity, as SVG or PNG.
 
-        It has what `walk` finds within the hops, the best of it up to ``entities_max``, 150 at
-        most, and every fact that joins two of these. Needs the extra ``plot``.
+        The picture has the best entities that `walk` finds within the hops, and every fact that
+        joins two of these.
+
+        Args:
+            entity: The entity in the middle, or a name of the entity.
+            hops: Facts between the middle and the furthest entities; default 1.
+            entities_max: Most entities of the picture, 2 to 150; default 30.
+            predicate: Draw only facts with this predicate; default all.
+            direction: Follow facts from subject to object "out", to subject "in", or "both".
+            valid_at: The instant at which facts must be true; default the view's.
+            form: "svg", the default, or "png".
 
         Raises:
-            NotFound: nothing names the entity. InvalidInput: no fact joins it with another, or as
-                `walk`. Unsupported: matplotlib is not installed.
+            NotFound: no fact or event names the entity.
+            InvalidInput: no fact joins the entity with another, or as `walk`.
+            Unsupported: matplotlib, the extra ``plot``, is not installed.
         """
         with loading("the part that draws"):
             from .pictures.graph import draw_graph

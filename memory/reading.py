@@ -1,8 +1,7 @@
-"""Reading: every read that asks for what is there, written once for a view and for a store.
+"""Reading: the reads of frames, times, events, tags and projections.
 
-Owns what they return. `Reads` is the mixin of both: a view reads itself, a store the newest
-state, so each has the same reads with the same words. Leaves out questions (`asking`) and where
-the state comes from (`view`).
+Owns `Reads`, the mixin of `View` and `Store`: a view reads its state, a store the newest state,
+so both have the same methods. Leaves out questions (`asking`) and the state (`view`).
 """
 
 from collections.abc import Iterator
@@ -37,34 +36,44 @@ class Reads(Questions, Beliefs, GraphReads, LinkReads, PictureReads):
     # --- frames ----------------------------------------------------------------------------------
 
     def count(self) -> tuple[int, int]:
-        """Return how many frames are current and how many were closed, chunks left out."""
+        """Return how many frames are current and how many were closed, without chunks."""
         layers = self.view().layers
-        current = every = 0
+        current = total = 0
         for layer, active in zip(layers.all, layers.active, strict=True):
-            own = layer.visible & ~layer.is_chunk
-            current += int((own & active).sum())
-            every += int(own.sum())
-        return current, every - current
+            counted = layer.visible & ~layer.is_chunk
+            current += int((counted & active).sum())
+            total += int(counted.sum())
+        return current, total - current
 
     def __len__(self) -> int:
         """Return how many frames are current, a split document counted once."""
         return self.count()[0]
 
     def frame(self, frame: FrameId) -> Frame:
-        """Return a frame, current or not, as this view sees it.
+        """Return a frame, current or closed, as this view sees it.
+
+        Args:
+            frame: The frame's id, or a value that has the id.
 
         Raises:
-            NotFound: no frame with this id at this basis, or it is outside the scope.
+            NotFound: no frame with this id exists at this basis within the scope.
         """
         view = self.view()
         return view.shown(view.existing(frame))
 
     def content(self, frame: FrameId) -> bytes:
-        """Return a frame's content: the bytes of a blob, or its text as UTF-8."""
+        """Return a frame's content: the bytes of a blob, or its text as UTF-8.
+
+        Args:
+            frame: The frame's id, or a value that has the id.
+
+        Raises:
+            NotFound: no frame with this id exists at this basis within the scope.
+        """
         view = self.view()
-        found = view.frame(frame)
-        blob = view.blob(found.id)
-        return found.text.encode() if blob is None else blob
+        stored = view.frame(frame)
+        blob = view.blob(stored.id)
+        return stored.text.encode() if blob is None else blob
 
     def frames(
         self,
@@ -74,12 +83,16 @@ class Reads(Questions, Beliefs, GraphReads, LinkReads, PictureReads):
         include_deleted: bool = False,
         include_chunks: bool = False,
     ) -> Iterator[Frame]:
-        """Yield the frames that a filter lets pass, newest first; closed ones only on request.
+        """Yield the frames that a filter admits, newest first.
 
-        A document that was split comes as one frame unless chunks are asked for.
+        Args:
+            where: The filter; default None admits all.
+            include_superseded: Also yield frames that were superseded; default False.
+            include_deleted: Also yield frames that were deleted; default False.
+            include_chunks: Also yield the chunks of split documents; default False.
 
         Raises:
-            InvalidInput: ``where`` is no filter.
+            InvalidInput: ``where`` is not a `Filter`.
         """
         view = self.view()
         layers = view.layers
@@ -106,12 +119,22 @@ class Reads(Questions, Beliefs, GraphReads, LinkReads, PictureReads):
     ) -> TimelinePage:
         """Return a page of frames in order of time, start ≤ time < end.
 
-        By ``content`` a frame stands at each of its content dates, else at when it was created;
-        by ``recorded`` once. ``after`` is the ``next`` of the page before: pages are stable
-        whatever is written meanwhile. Cost: O(log n) and the page, at the head.
+        Pages are stable while other writers append. Cost: O(log n) and the page, at the head.
+
+        Args:
+            by: "content", the default: a frame's content dates, or when created; or "recorded".
+            start: The earliest time; default None, no bound.
+            end: The time before which the page ends; default None, no bound.
+            where: A filter of the frames; default None admits all.
+            after: The ``next`` of the page before; default None, the first page.
+            limit: Most entries of the page; default 50.
+            newest_first: Order from new to old; default True.
+            include_superseded: Also return frames that were superseded; default False.
+            include_deleted: Also return frames that were deleted; default False.
+            include_chunks: Also return the chunks of split documents; default False.
 
         Raises:
-            InvalidInput: a time without a zone, an unknown order, a limit that is not positive.
+            InvalidInput: a time has no zone, the order is unknown, or the limit is not positive.
         """
         view = self.view()
         masks = view.layers.admitted(
@@ -128,53 +151,70 @@ class Reads(Questions, Beliefs, GraphReads, LinkReads, PictureReads):
             newest_first,
         )
         page = page_of(view.layers, masks, paging)
-        entries = [TimelineEntry(one.frame, to_datetime(one.time), view) for one in page.entries]
+        entries = [
+            TimelineEntry(position.frame, to_datetime(position.time), view)
+            for position in page.entries
+        ]
         return TimelinePage(tuple(entries), page.next)
 
     def history(self, frame: FrameId) -> list[Frame]:
-        """Return every version of a frame: what it took the place of, itself, what took its.
+        """Return every version of a frame, earlier and later, oldest first.
 
-        Oldest first; several frames may have been superseded by one.
+        One frame may supersede several, so a history may branch.
+
+        Args:
+            frame: The frame's id, or a value that has the id.
 
         Raises:
-            NotFound: no frame with this id at this basis, or it is outside the scope.
+            NotFound: no frame with this id exists at this basis within the scope.
         """
         view = self.view()
         number = view.existing(frame)
-        known, waiting = {number}, [number]
-        for one in waiting:
-            closing = view.layers.closing_of(one)
+        reached = {number}
+        waiting = [number]
+        for version in waiting:
+            closing = view.layers.closing_of(version)
             after = [] if closing is None or closing.by is None else [closing.by]
-            near = (*view.layers.supersedes_of(one), *after)
-            waiting += [other for other in near if other not in known]
-            known.update(near)
-        versions = sorted(view.seen(known), key=view.layers.moment)
-        return [view.shown(one) for one in versions]
+            near = (*view.layers.supersedes_of(version), *after)
+            waiting += [neighbour for neighbour in near if neighbour not in reached]
+            reached.update(near)
+        versions = sorted(view.seen(reached), key=view.layers.moment)
+        return [view.shown(version) for version in versions]
 
     def children(self, frame: FrameId) -> list[int]:
-        """Return the ids of the frames put directly below one, in order; those within the scope.
+        """Return the ids of the frames within the scope put directly below a frame, in order.
+
+        Args:
+            frame: The parent's id, or a value that has the id.
 
         Raises:
-            NotFound: no frame with this id at this basis, or it is outside the scope.
+            NotFound: no frame with this id exists at this basis within the scope.
         """
         view = self.view()
         return view.seen(view.layers.children(view.existing(frame)))
 
     def chunks(self, document: FrameId) -> dict[int, int]:
-        """Return the current chunks of a document: index to frame id, in order of the index.
+        """Return the chunks of a document: index to frame id, in order of the index.
 
-        Of a document that was closed, those that it had until then.
+        A current document has its current chunks; a closed document, the chunks at its closing.
+
+        Args:
+            document: The document's frame id, or a value that has the id.
 
         Raises:
-            NotFound: no frame with this id at this basis, or it is outside the scope.
+            NotFound: no frame with this id exists at this basis within the scope.
         """
         view = self.view()
         chunks = view.layers.chunks(view.existing(document))
-        seen = set(view.seen(chunks.values()))
-        return {index: chunk for index, chunk in chunks.items() if chunk in seen}
+        visible = set(view.seen(chunks.values()))
+        return {index: chunk for index, chunk in chunks.items() if chunk in visible}
 
     def find_content(self, content_hash: bytes) -> list[int]:
-        """Return the current frames with this content hash, of `cerata.content_hash`."""
+        """Return the ids of the current frames with a content hash.
+
+        Args:
+            content_hash: The hash from `cerata.content_hash`.
+        """
         check_content_hash(content_hash)
         return self.view().layers.current(
             lambda layer: layer.frames.find_content(content_hash, layer.n)
@@ -183,17 +223,24 @@ class Reads(Questions, Beliefs, GraphReads, LinkReads, PictureReads):
     def find_stored(
         self, content_hash: bytes, *, chunk_count: int | None = None, space: str | None = None
     ) -> list[Stored]:
-        """Return the current frames with a content, in as many chunks, oldest first.
+        """Return the current frames with a content, and their missing parts, oldest first.
 
-        By this an ingest skips what is there and goes on where it stopped. ``content_hash`` is that
-        of `cerata.content_hash`; ``chunk_count`` is None for a content in one frame; with
-        ``space``, the name of an embedder's space, what has no embedding in it is told too.
+        An ingest uses this to skip stored content and to continue an interrupted document.
+
+        Args:
+            content_hash: The hash from `cerata.content_hash`.
+            chunk_count: The count of chunks of the document; default None, a single frame.
+            space: An embedder's space; with a space, `Stored.unembedded` is filled. Default None.
         """
         check_content_hash(content_hash)
         return self.view().layers.find_stored(content_hash, chunk_count, space)
 
     def find_uri(self, uri: str) -> list[int]:
-        """Return the current frames with this URI, chunks included."""
+        """Return the ids of the current frames with a URI, chunks included.
+
+        Args:
+            uri: The whole URI.
+        """
         if not isinstance(uri, str):
             raise InvalidInput(
                 f"A URI must be a string, not {type(uri).__name__}", remedy="Pass a str."
@@ -205,32 +252,36 @@ class Reads(Questions, Beliefs, GraphReads, LinkReads, PictureReads):
     def access(self, frame: FrameId) -> Access:
         """Return how often recorded recalls showed a frame, and how often it was used.
 
-        Counted is what was recorded within the view's scope. Cost: of a state that was not asked
-        yet a copy of the counts of all frames, and a pass over them; else O(1).
+        Only events within the view's scope count. Cost: a copy of all counts and a pass over
+        them for the first read of a state, then O(1).
+
+        Args:
+            frame: The frame's id, or a value that has the id.
 
         Raises:
-            NotFound: no frame with this id at this basis, or it is outside the scope.
+            NotFound: no frame with this id exists at this basis within the scope.
         """
         view = self.view()
         return access_of(view, view.existing(frame))
 
     def accesses(self) -> list[Access]:
-        """Return how often each frame was shown and used that was, the most used first.
+        """Return the counts of `access` for each frame that was shown or used, most used first.
 
-        Of those used as often the most shown come first, then the newest; counted as in `access`.
+        Frames used equally often are in order of how often they were shown, then newest first.
         """
         return all_access(self.view())
 
-    # --- the log, tags, and users' own projections -----------------------------------------------
+    # --- the log, tags, and projections of users -------------------------------------------------
 
     def log(self, first: int = 1, last: int | None = None) -> Iterator[Event]:
-        """Yield the events of this view in seq order.
+        """Yield the events of this view, within its scope, in seq order.
 
-        Within a scope only those written under it come. Without ``last``, those follow that an
-        open transaction has gathered, under the seqs −1, −2, ….
+        Args:
+            first: The first seq; default 1.
+            last: The last seq; default None: all, then the open transaction's drafts −1, −2, ….
 
         Raises:
-            InvalidInput: ``first`` or ``last`` is no number.
+            InvalidInput: ``first`` or ``last`` is not a number.
         """
         check_number("first", first)
         if last is not None:
@@ -238,17 +289,17 @@ class Reads(Questions, Beliefs, GraphReads, LinkReads, PictureReads):
         return self.view().events(first, last)
 
     def tags(self) -> dict[str, int]:
-        """Return what each tag that there was at this basis stands for, in order of name.
+        """Return the seq that each tag of this view names, in order of name.
 
-        Where several tags that the view sees have one name, the first of them holds; without a
-        scope, that of the tenant ``default`` if it has one.
+        If several tags within the view's scope share a name, the first of them counts; in a view
+        without a scope, a tag of the tenant ``default`` comes before the rest.
         """
         view = self.view()
-        found: dict[str, tuple[bool, int, int]] = {}
+        rows: dict[str, tuple[bool, int, int]] = {}
         for scope, name, at, seq in view.tagged():
             row = view.scope is None and not is_within(scope, DEFAULT_SCOPE), seq, at
-            found[name] = min(row, found.get(name, row))
-        return {name: at for name, (_, _, at) in sorted(found.items())}
+            rows[name] = min(row, rows.get(name, row))
+        return {name: at for name, (_, _, at) in sorted(rows.items())}
 
     @overload
     def projection(self, which: str) -> OwnProjection: ...
@@ -257,14 +308,18 @@ class Reads(Questions, Beliefs, GraphReads, LinkReads, PictureReads):
     def projection(self, which: type[OwnType]) -> OwnType: ...
 
     def projection(self, which: str | type[RowProjection[Any, Any]]) -> RowProjection[Any, Any]:
-        """Return one of your own projections as this view sees it, by name or class.
+        """Return one of your projections as this view sees it.
 
-        Its rows are those of the view's basis, and do not change. Cost: see `Fold.own`.
+        Its rows are the rows at the view's basis, and do not change. Cost: see `Fold.own`.
+
+        Args:
+            which: The projection's name or class.
 
         Raises:
-            NotFound: it was not passed to ``open(projections=…)``. ProjectionFailed: its code
-            raised at or before the basis. Unsupported: the view is narrowed to a scope, and a
-            projection's rows are of all. InvalidInput: neither a name nor a class of one.
+            NotFound: the projection was not passed to ``open(projections=…)``.
+            ProjectionFailed: its code raised at or before the basis.
+            Unsupported: the view has a scope, and a projection's rows are of all scopes.
+            InvalidInput: ``which`` is neither a name nor a class of a projection.
         """
         if not isinstance(which, str) and not (
             isinstance(which, type) and issubclass(which, RowProjection)

@@ -1,9 +1,9 @@
-"""Recalling: from what a search found to what a model is told.
+"""Recalling: from the results of a search to a context for a model.
 
-Owns what a context chooses from: the facts of whom the question names, the frames that were found,
-or the newest where nothing was, each as an entry with its tier. Leaves out what is found (`lanes`),
-how a budget is filled (`cerata.retrieval.context`), and the event that says it was shown
-(`access`).
+Owns the candidates of a context, each an entry with its tier: the facts of the entities that the
+question names, and the frames of the search, or the newest frames without a result. Leaves out
+the search (`lanes`), filling the budget (`cerata.retrieval.context`), and the event that records
+the context (`access`).
 """
 
 from collections.abc import Callable
@@ -33,12 +33,12 @@ CONTEXT_HITS: Final = 100
 """Hits that a context chooses from."""
 
 _TOKENS_A_FACT: Final = 150
-"""A context has a fact of what the question names for each so many tokens of its budget."""
+"""Tokens of the budget for each fact of a named entity that a context may have."""
 
 
 @dataclass(frozen=True, slots=True)
 class Recalled:
-    """A context, how it was told, and what it was chosen from."""
+    """A context, its budget and policy, and the search and facts that it was chosen from."""
 
     search: Search
     telling: Telling
@@ -51,14 +51,14 @@ def recalled(search: Search, telling: Telling, *, is_framed: bool) -> Recalled:
     """Return the context of a search: a pure function of its view, the question and the policy."""
     view, query = search.view, search.query
     most = telling.max_tokens // _TOKENS_A_FACT
-    told = search.named[:most] if search.where is None else []
+    fact_hits = search.named[:most] if search.where is None else []
     frames = [hit.id for hit in search.hits]
-    is_fallback = not frames and not told
+    is_fallback = not frames and not fact_hits
     if is_fallback:
         frames = _newest(search)
     tier_of = _tiers(search, telling.policy)
     candidates: list[Candidate] = [
-        *((hit.fact.id, partial(_entry_of_fact, hit)) for hit in told),
+        *((hit.fact.id, partial(_entry_of_fact, hit)) for hit in fact_hits),
         *((frame, partial(_entry_of, view, frame, tier_of)) for frame in frames),
     ]
     lead = ""
@@ -66,7 +66,7 @@ def recalled(search: Search, telling: Telling, *, is_framed: bool) -> Recalled:
         lead = framing.FOUND if not is_fallback else framing.FALLBACK if frames else framing.EMPTY
     filled = fill(candidates, telling, lambda text: view.highlights(text, query), lead=lead)
     context = _context(search, telling, filled, is_fallback=is_fallback)
-    return Recalled(search, telling, is_framed, context, tuple(hit.fact.id for hit in told))
+    return Recalled(search, telling, is_framed, context, tuple(hit.fact.id for hit in fact_hits))
 
 
 def _context(search: Search, telling: Telling, filled: Filled, *, is_fallback: bool) -> Context:
@@ -90,7 +90,7 @@ def _context(search: Search, telling: Telling, filled: Filled, *, is_fallback: b
 
 
 def _newest(search: Search) -> list[int]:
-    """Return the newest frames that filters, the query's own too, let pass and no NOT excludes."""
+    """Return the newest frames that the filter and the query's filters and NOTs admit."""
     view = search.view
     masks = both(view.layers.admitted(search.where), view.layers.searched)
     if isinstance(search.query, Query):
@@ -99,7 +99,7 @@ def _newest(search: Search) -> list[int]:
 
 
 def _tiers(search: Search, policy: ContextPolicy) -> Callable[[int], Tier]:
-    """Return what says how long a frame is told, by its age, its uses and the question."""
+    """Return the function from a frame to its tier, by its age, its uses and the question."""
     if policy.tier_days is None:
         return lambda _: "full"
     view, exactly = search.view, specificity(search.query)
@@ -109,8 +109,8 @@ def _tiers(search: Search, policy: ContextPolicy) -> Callable[[int], Tier]:
 
 def _entry_of_fact(hit: FactHit) -> Entry:
     fact = hit.fact
-    known = fact.known.start
-    time = 0 if known is None else to_microseconds(known)
+    start = fact.known.start
+    time = 0 if start is None else to_microseconds(start)
     return Entry(fact.id, source_of_fact(fact), told_fact(fact), time=time)
 
 
@@ -121,7 +121,7 @@ def _entry_of(view: "View", number: int, tier_of: Callable[[int], Tier]) -> Entr
     return Entry(
         number,
         view.source_of(frame),
-        # Everything that was found is shown or omitted, of bytes how many they are.
+        # Every result is shown or omitted; an entry without text shows the size of its bytes.
         text if text.strip() else _size_of(frame),
         document,
         start,
@@ -132,7 +132,7 @@ def _entry_of(view: "View", number: int, tier_of: Callable[[int], Tier]) -> Entr
 
 
 def _place_of(frame: Frame) -> tuple[int | None, int]:
-    """Return the document that a chunk is of, and where in it its text starts; a turn is whole."""
+    """Return a chunk's document and the start of its text there; a turn counts as a whole."""
     match frame.metadata.get(SPAN):
         case [int() as start, int() as end] if end - start == len(frame.text) and not frame.role:
             return frame.parent, start

@@ -1,8 +1,8 @@
-"""References: what a batch names must be there, and what it closes must be open.
+"""References: events that a batch names must exist, and frames that it closes must be open.
 
-Owns the checks before an append. That an event exists, has the right kind and lies within the
-scope never changes, so it is checked before the lock; whether a frame is still open is checked
-under it, against the folded frames and what others appended since. Nothing folds under the lock.
+Owns the checks before an append. Existence, type and scope of an event never change, so they are
+checked before the lock. Under the lock the check is that frames are still open, by the folded
+frames and the events that other writers appended since. Nothing folds under the lock.
 """
 
 from collections.abc import Mapping, MutableMapping, Sequence
@@ -28,16 +28,16 @@ _FACT: Final = AssertFact.wire_name
 
 
 class Closing(NamedTuple):
-    """What closes a frame: the place in the batch, and the frame that takes over, if any."""
+    """The closing of a frame: the draft's place in the batch, and the frame that takes over."""
 
     place: int
     new: int | None
 
 
 class References:
-    """What one batch names of earlier events, and of itself by −place.
+    """The references of a batch to earlier events, and to its drafts by −place.
 
-    Those before place ``first`` were looked at before.
+    Drafts before place ``first`` were checked by an earlier call.
     """
 
     def __init__(self, drafts: Sequence[Draft], first: int = 1) -> None:
@@ -53,66 +53,66 @@ class References:
                 raise InvalidInput(
                     f"{name} must be a number, not {type(value).__name__}",
                     where=f"event {place} of the batch",
-                    remedy="Pass the seq of an event, or −k for the k-th of the batch.",
+                    remedy="Pass the seq of an event, or −k for the k-th event of the batch.",
                 )
         self.causes: list[tuple[int, int]] = [
             (place, draft.causation) for place, draft in self._new if draft.causation is not None
         ]
-        """What led to which: a place in the batch, and the seq or −place that it names."""
+        """Causations: the place of a draft in the batch, and the seq or −place of its cause."""
 
     def __bool__(self) -> bool:
         return bool(self._named)
 
     @property
     def names_facts(self) -> bool:
-        """Whether a fact of the log is among what is named."""
+        """True if a reference names a fact of the log."""
         return any(kind == _FACT and value > 0 for _, _, kind, value in self._named)
 
     @property
     def names_frames(self) -> bool:
-        """Whether a frame is among what is named."""
+        """True if a reference names a frame."""
         return any(kind == PutFrame.wire_name for _, _, kind, _ in self._named)
 
     def check_exist(
         self, log: Log, scope: Scope | None, n: int, facts: Facts | None = None
     ) -> None:
-        """Refuse names of what is not there by event ``n``, is of another kind, or out of scope.
+        """Refuse references to events after ``n``, of another type, or outside the scope.
 
-        ``facts``, folded through ``n``, tell of facts without reading their events.
+        ``facts``, folded through ``n``, give the scopes of facts without reading their events.
 
         Raises:
             NotFound: with the field and the number.
         """
         for place, name, kind, value in self._named:
             if value < 0:
-                found: Draft | None = self._drafts[-value - 1] if -value < place else None
-                if found is None or found.body.wire_name != kind:
+                target: Draft | None = self._drafts[-value - 1] if -value < place else None
+                if target is None or target.body.wire_name != kind:
                     raise NotFound(
-                        f"{name} names {value}: this batch has no {kind} there before",
+                        f"{name} names {value}, but this batch has no earlier {kind} there",
                         remedy="Put it earlier in the batch, and name its place as −k.",
                     )
                 continue
             if facts is not None and kind == _FACT:
-                found_scope = facts.scope_of_fact(value) if 0 < value <= n else None
-                if found_scope is None or (scope is not None and not is_within(found_scope, scope)):
+                fact_scope = facts.scope_of_fact(value) if 0 < value <= n else None
+                if fact_scope is None or (scope is not None and not is_within(fact_scope, scope)):
                     raise NotFound(
                         f"There is no fact {value:,}",
                         where=name,
-                        remedy="Fact ids are shown by facts and log.",
+                        remedy="Find fact ids with facts or log.",
                     )
                 continue
             event = log.event(value) if 0 < value <= n else None
             outside = event is not None and scope is not None and not is_within(event.scope, scope)
             if event is None or event.type != kind or outside:
-                what = "frame" if kind == PutFrame.wire_name else f"{kind} event"
+                noun = "frame" if kind == PutFrame.wire_name else f"{kind} event"
                 raise NotFound(
-                    f"There is no {what} {value:,}",
+                    f"There is no {noun} {value:,}",
                     where=name,
-                    remedy="Ids are shown by search, frames and log.",
+                    remedy="Find ids with search, frames or log.",
                 )
 
     def check_causes(self, log: Log, scope: Scope | None, n: int) -> None:
-        """Refuse causes that are not there by event ``n``, and those outside the scope.
+        """Refuse causes after event ``n`` or outside the scope.
 
         Raises:
             NotFound: with the number.
@@ -123,18 +123,18 @@ class References:
                 is_there = is_within(log.event(cause).scope, scope)
             if not is_there:
                 raise NotFound(
-                    f"There is no event {cause:,} before this one",
+                    f"There is no event {cause:,} before this event",
                     where="causation",
-                    remedy="Name an event of the log, or -k of the batch.",
+                    remedy="Pass the seq of an event, or -k for the k-th event of the batch.",
                 )
 
     def check_open(self, frames: Frames, delta: Sequence[Event]) -> None:
-        """Refuse to close what is closed, or what another writer closed just before.
+        """Refuse to close a frame that is closed, also by a later event of another writer.
 
         ``delta`` are the events that ``frames`` has not folded.
 
         Raises:
-            Conflict: with the frame, and what closed it.
+            Conflict: with the frame, and the event that closed the frame.
         """
         self.check_still_open(frames, frames.seq, {})
         if delta:
@@ -143,12 +143,12 @@ class References:
     def check_still_open(
         self, frames: Frames, n: int, closing: MutableMapping[int, Closing]
     ) -> None:
-        """Refuse to close what is closed at event ``n``, or by the batch before.
+        """Refuse to close a frame that is closed at event ``n``, or by an earlier draft.
 
-        ``closing`` has what the drafts before these close; what these close is entered.
+        ``closing`` has the closings of earlier drafts; those of the checked drafts are added.
 
         Raises:
-            Conflict: with the frame, and what closed it.
+            Conflict: with the frame, and the event that closed the frame.
         """
         for place, draft in self._new:
             body = draft.body
@@ -158,7 +158,7 @@ class References:
             if old in closing:
                 raise Conflict(
                     f"Frame {old} is closed twice in one batch",
-                    remedy="Supersede or delete it once.",
+                    remedy="Supersede or delete the frame once.",
                 )
             self._check_one(old, frames, n, closing)
             closing[old] = Closing(place, None)
@@ -166,24 +166,24 @@ class References:
                 if body.new == old:
                     raise Conflict(
                         f"Frame {old:,} cannot supersede itself",
-                        remedy="Name another frame as the new one.",
+                        remedy="Pass another frame as the new frame.",
                     )
                 closing[old] = Closing(place, body.new)
-                # Were it closed, in time a frame could take its own place by a detour.
+                # Without this check a frame could, through other frames, supersede itself.
                 self._check_one(body.new, frames, n, closing)
 
     def _check_one(
         self, frame: int, frames: Frames, n: int, closing: Mapping[int, Closing]
     ) -> None:
-        """Refuse a frame that is closed, or is by what this batch closes before."""
+        """Refuse a frame that is closed in the log, or with a frame above by an earlier draft."""
         _check_not_closed(frame, frames, n)
         path = [frame]
         above: int | None = frame
         while above is not None:
-            found = closing.get(above)
-            # What takes a frame's place does not go with it, though it may stand below it, nor
-            # does what is put below it afterwards.
-            if found is not None and found.new not in path and -frame < found.place:
+            closed = closing.get(above)
+            # Closing a frame closes the frames below, but neither the frame that takes its place,
+            # which may be below, nor frames put below later.
+            if closed is not None and closed.new not in path and -frame < closed.place:
                 raise Conflict(
                     f"Frame {frame:,} is closed in the same batch",
                     where=f"with frame {above:,}",
@@ -200,19 +200,19 @@ class References:
         return body.parent if isinstance(body, PutFrame) else None
 
     def _check_delta(self, frames: Frames, delta: Sequence[Event]) -> None:
-        concerned = {value for _, _, _, value in self._named}
-        for frame in sorted(concerned):
+        named = {value for _, _, _, value in self._named}
+        for frame in sorted(named):
             row = frames.frame(frame)
-            while row is not None and row.parent is not None and row.parent not in concerned:
-                concerned.add(row.parent)
+            while row is not None and row.parent is not None and row.parent not in named:
+                named.add(row.parent)
                 row = frames.frame(row.parent)
         for event in delta:
             body = event.body
-            if isinstance(body, DeleteFrame | SupersedeFrame) and closed_by(body) in concerned:
+            if isinstance(body, DeleteFrame | SupersedeFrame) and closed_by(body) in named:
                 raise Conflict(
                     f"Frame {closed_by(body):,} was closed by another writer",
                     where=f"event {event.seq:,}",
-                    remedy="Read again, and decide again.",
+                    remedy="Read the memory again, and decide again.",
                 )
 
 
@@ -229,10 +229,10 @@ def _check_not_closed(frame: int, frames: Frames, n: int) -> None:
         raise Conflict(
             f"Frame {frame:,} was superseded by frame {closing.superseded_by:,}",
             where=f"event {closing.seq:,}",
-            remedy=f"Name frame {closing.superseded_by:,} instead.",
+            remedy=f"Pass frame {closing.superseded_by:,} instead.",
         )
     raise Conflict(
         f"Frame {frame:,} was deleted",
         where=f"event {closing.seq:,}",
-        remedy="Name a frame that is current; view.history shows its versions.",
+        remedy="Pass a frame that is current; view.history returns its versions.",
     )

@@ -1,8 +1,8 @@
-"""Repair: does what the doctor proposes, and nothing that it did not.
+"""Repair: carries out the cures that the doctor proposes, and no other.
 
-What can be made from the log is made again, in place. A file that has lost acknowledged events is
-left as it is: what can be read of it goes into a new one, and only when the caller says that the
-rest may be dropped.
+Owns repair in place, of state that is derived from the log, and the copy of readable events into a
+new file. A file that has lost acknowledged events is never changed; the copy needs the caller's
+consent to drop the rest. Leaves out the findings (`doctor`).
 """
 
 from collections.abc import Iterator
@@ -18,7 +18,7 @@ from .store import Store, open_store
 
 @dataclass(frozen=True, slots=True)
 class Repair:
-    """What was done, in words, and how the file, or the new one, is now."""
+    """The repairs as sentences, and the diagnosis before and after (the copy's, with ``to``)."""
 
     done: tuple[str, ...]
     before: Diagnosis
@@ -41,30 +41,32 @@ def repair(
     environment: Environment | None = None,
     progress: Progress | None = None,
 ) -> Repair:
-    """Mend a file in place; with ``to``, copy what is readable into a new file instead.
+    """Repair a file in place; with ``to``, copy the readable events into a new file instead.
 
-    ``drop_damaged`` says that events which cannot be read, and all after them, may be missing
-    from the new file: the ids of those before stay. The old file is then not touched.
+    With ``drop_damaged`` the copy ends before the first unreadable event; the ids of the copied
+    events stay, and the old file is not changed.
 
     Raises:
-        Corrupt: events are lost, and nothing said that they may be. InvalidInput:
-        ``drop_damaged`` without ``to``. Conflict: something is at ``to``.
+        Corrupt: events are lost, and ``drop_damaged`` is False.
+        InvalidInput: ``drop_damaged`` without ``to``.
+        Conflict: a file exists at ``to``.
     """
     if drop_damaged and to is None:
         raise InvalidInput(
-            "What is dropped is dropped from a copy", remedy="Name the new file as well: to=."
+            "drop_damaged needs a new file and never changes the damaged one",
+            remedy="Name the new file as well: to=.",
         )
 
-    def look(at: str) -> Diagnosis:
+    def diagnosis_of(at: str) -> Diagnosis:
         return diagnose(at, lock_timeout=lock_timeout, environment=environment, progress=progress)
 
-    before = look(path)
+    before = diagnosis_of(path)
     lost = before.of(Cure.LOSS)
     if lost and not drop_damaged:
         raise Corrupt(
             f"{lost[0].what}; {before.readable:,} of {before.events:,} events come before it",
             where=path,
-            remedy="Restore a backup; or keep what comes before, in a new file: "
+            remedy="Restore a backup, or copy the events before the loss into a new file with "
             "'cerata repair --to NEW.cera --drop-damaged'.",
         )
     if to is not None:
@@ -76,20 +78,20 @@ def repair(
             salvage=bool(lost),
         ) as store:
             store.backup(to, through=before.readable)
-        after = look(to)
+        after = diagnosis_of(to)
         return Repair((f"copied {after.events:,} events into {to}",), before, after)
     if before.healthy:
         return Repair((), before, before)
     with open_store(path, lock_timeout=lock_timeout, environment=environment) as store:
-        done = tuple(_mend(store, before, progress))
-    return Repair(done, before, look(path))
+        repairs = tuple(_repaired(store, before, progress))
+    return Repair(repairs, before, diagnosis_of(path))
 
 
-def _mend(store: Store, found: Diagnosis, progress: Progress | None) -> Iterator[str]:
-    """Do what mends each finding; opening for writing has done the first kind."""
-    for finding in found.of(Cure.OPENING):
-        yield f"mended by opening it: {finding.what[:1].lower()}{finding.what[1:]}"
-    names = dict.fromkeys(finding.projection for finding in found.of(Cure.REBUILDING))
+def _repaired(store: Store, before: Diagnosis, progress: Progress | None) -> Iterator[str]:
+    """Repair each finding and yield a sentence; opening has repaired the first kind already."""
+    for finding in before.of(Cure.OPENING):
+        yield f"repaired by opening the file: {finding.what[:1].lower()}{finding.what[1:]}"
+    names = dict.fromkeys(finding.projection for finding in before.of(Cure.REBUILDING))
     for name in names:
         store.rebuild(name, progress)
         yield f"rebuilt {name} from the log"

@@ -1,7 +1,7 @@
-"""Searching one space, as of a view: what vectors and token vectors have in common.
+"""Searching one space, as of a view: the parts that vectors and token vectors share.
 
-Owns which spaces a view has, and how what a transaction has gathered stands over what is in the
-log. What is compared, and how, is `vector_search`'s and `token_search`'s.
+Owns the spaces of a view, and the merge of gathered vectors over the vectors of the log. Leaves out
+the comparison of vectors (`vector_search`, `token_search`).
 """
 
 from abc import ABC, abstractmethod
@@ -25,22 +25,23 @@ if TYPE_CHECKING:
 
 
 Mode: TypeAlias = Literal["hybrid", "text", "vector"]
-"""What a search goes by: all there is, words, or vectors."""
+"""The lanes that a search uses: all, those of words, or those of vectors."""
 
 
 def check_mode(mode: object) -> None:
-    """Refuse what is no mode: `InvalidInput`."""
+    """Raise `InvalidInput` unless ``mode`` is a mode."""
     if mode not in get_args(Mode):
         raise InvalidInput(
-            f"The mode is {mode!r:.60}", remedy=f"It is one of {', '.join(get_args(Mode))}."
+            f"mode must be a search mode, not {mode!r:.60}",
+            remedy=f"Pass one of {', '.join(get_args(Mode))}.",
         )
 
 
 class SpaceQuery(ABC):
-    """What a view is asked for in one space."""
+    """A question to one space of a view."""
 
     name: ClassVar[str]
-    """The lane's."""
+    """The name of the lane."""
 
     def __init__(self, view: "View", key: Key) -> None:
         self._view = view
@@ -48,21 +49,20 @@ class SpaceQuery(ABC):
 
     @abstractmethod
     def _nearest(self, space: Space, allowed: Mask, k: int) -> Nearest:
-        """Return the best rows of those allowed, and their scores."""
+        """Return the best rows among the allowed rows, and their scores."""
 
     @abstractmethod
     def _scores(self, data: Sequence[bytes]) -> list[float]:
-        """Return the scores of what a transaction has gathered."""
+        """Return the scores of vectors that a transaction has gathered."""
 
     @abstractmethod
-    def _kept(self, space: Space) -> StoredSpace:
-        """What is kept of the space for all views."""
+    def _stored_space(self, space: Space) -> StoredSpace:
+        """Return the cache of the space that all views share."""
 
     def lane(self, k: int, among: Mask | None) -> Lane:
-        """Return the best ``k`` frames.
+        """Return the best ``k`` frames among the rows of a mask, by default the current rows.
 
-        Of those that a mask over the rows of the view's layers lets pass, by default what is
-        current. Ties go to the older frame.
+        The mask is over the rows of the view's layers. Ties go to the older frame.
 
         Raises:
             Corrupt: a vector is damaged.
@@ -71,77 +71,78 @@ class SpaceQuery(ABC):
         if among is None:
             among = layers.sought
         over = gathered(self._view, self.key)
-        own = among if len(layers.all) == 1 else among[: layers.base.rows]
-        best = self._stored(k, own, [*over])
+        logged = among if len(layers.all) == 1 else among[: layers.base.rows]
+        best = self._stored(k, logged, [*over])
         if not over:
             return best
-        seen = layers.among([*over], among)
-        found = [*zip(seen, self._scores([over[frame] for frame in seen]), strict=True)]
-        found += zip(np.asarray(best.ids).tolist(), np.asarray(best.scores).tolist(), strict=True)
-        found.sort(key=lambda item: (-item[1], layers.moment(item[0])))
-        return Lane(self.name, [frame for frame, _ in found[:k]], [one for _, one in found[:k]])
+        frames = layers.among([*over], among)
+        hits = [*zip(frames, self._scores([over[frame] for frame in frames]), strict=True)]
+        hits += zip(np.asarray(best.ids).tolist(), np.asarray(best.scores).tolist(), strict=True)
+        hits.sort(key=lambda item: (-item[1], layers.moment(item[0])))
+        return Lane(self.name, [frame for frame, _ in hits[:k]], [score for _, score in hits[:k]])
 
     @property
     def candidates(self) -> Mask:
-        """The rows of the view's layers that have a vector in the space, current or not."""
+        """The rows of the view's layers that have a vector in the space, also of closed frames."""
         layers, base = self._view.layers, self._view.layers.base
-        found = layers.rank_mask(gathered(self._view, self.key))
-        found[: base.rows] |= _rows_with(self._view, self.key)
-        return found
+        mask = layers.rank_mask(gathered(self._view, self.key))
+        mask[: base.rows] |= _rows_with(self._view, self.key)
+        return mask
 
-    def _stored(self, k: int, mask: Mask, others: Sequence[int]) -> Lane:
-        """Return the best of what is in the log, but for frames that have other vectors now."""
+    def _stored(self, k: int, mask: Mask, replaced: Sequence[int]) -> Lane:
+        """Return the best of the log, without frames whose vectors are ``replaced`` by drafts."""
         view = self._view
         space = view.vectors.find(self.key, view.basis)
         if space is None:
             return Lane(self.name, np.empty(0, np.int64), np.empty(0))
         base = view.layers.base
-        gone = [row for one in others if one > 0 and (row := base.row_of(one)) is not None]
-        if gone:
+        rows = [row for frame in replaced if frame > 0 and (row := base.row_of(frame)) is not None]
+        if rows:
             mask = mask.copy()
-            mask[gone] = False
-        allowed = self._kept(space).of_frames(space, base.frames, mask, view.basis)
+            mask[rows] = False
+        allowed = self._stored_space(space).of_frames(space, base.frames, mask, view.basis)
         best = self._nearest(space, allowed, k)
         return Lane(self.name, space.frames[best.rows].astype(np.int64), best.scores)
 
 
 def key_for(view: "View", dimension: int, space: str | None, *, tokens: bool) -> Key:
-    """Return the space of a question's vectors, which may go unnamed where only one fits.
+    """Return the space of a question's vectors; its name may be None if a single space fits.
 
     Raises:
-        InvalidInput: no space has the dimension, or several have. NotFound: there is no such space.
+        InvalidInput: no space has the dimension, or several have.
+        NotFound: the space does not exist.
     """
-    what = "token vectors" if tokens else "vectors"
+    noun = "token vectors" if tokens else "vectors"
     keys = keys_of(view, tokens=tokens)
     named = [key for key in keys if space is None or key[0] == space]
     if not named:
-        known = ", ".join(repr(key[0]) for key in keys) or "none"
-        missing = f"There are no {what}" if space is None else f"There is no space {space!r}"
+        spaces = ", ".join(repr(key[0]) for key in keys) or "none"
+        missing = f"There are no {noun}" if space is None else f"There is no space {space!r}"
         raise NotFound(
-            missing, where=f"basis {view.basis:,}", remedy=f"The spaces of {what} are: {known}."
+            missing, where=f"basis {view.basis:,}", remedy=f"The spaces of {noun} are: {spaces}."
         )
     fitting = [key for key in named if key[2] == dimension]
     if not fitting:
         has = ", ".join(f"{key[0]!r} {key[2]:,}" for key in named)
         raise InvalidInput(
-            f"The question has {what} of {dimension:,} dimensions; there are: {has}",
-            remedy="Use the embedder that made the space.",
+            f"The question has {noun} of {dimension:,} dimensions; the spaces have {has}",
+            remedy="Embed the question with the embedder of the space.",
         )
     several = dict.fromkeys(key[0] for key in fitting)
     if len(several) > 1:
         names = ", ".join(map(repr, several))
         raise InvalidInput(
-            f"{len(several)} spaces have {what} of {dimension:,} dimensions",
-            remedy=f"Name one with {'tokens_' if tokens else ''}space=: {names}.",
+            f"{len(several)} spaces have {noun} of {dimension:,} dimensions",
+            remedy=f"Pass a name with {'tokens_' if tokens else ''}space=: {names}.",
         )
     return fitting[0]
 
 
 def key_of_frame(view: "View", frame: int, space: str | None, *, tokens: bool) -> Key | None:
-    """Return the space in which a frame has vectors, by default the only one; None without one.
+    """Return the space in which a frame has vectors, or None; ``space`` names it among several.
 
     Raises:
-        InvalidInput: it has vectors in several spaces, and none was named.
+        InvalidInput: the frame has vectors in several spaces, and ``space`` names no space.
     """
     keys = [
         key
@@ -152,7 +153,8 @@ def key_of_frame(view: "View", frame: int, space: str | None, *, tokens: bool) -
     if len(several) > 1:
         names = ", ".join(map(repr, several))
         raise InvalidInput(
-            f"Frame {frame:,} has vectors in {len(several)} spaces", remedy=f"Name one: {names}."
+            f"Frame {frame:,} has vectors in {len(several)} spaces",
+            remedy=f"Pass the name of a space: {names}.",
         )
     return next(iter(keys), None)
 
@@ -162,50 +164,50 @@ def _has_vector(view: "View", key: Key, frame: int) -> bool:
 
 
 class StoredRow(NamedTuple):
-    """Where a vector stands in the log."""
+    """The place of a vector in the log."""
 
     space: Space
     row: int
 
 
 def stored_row(view: "View", key: Key, frame: int) -> StoredRow | None:
-    """Return where a frame's vector in a space stands in the log, or None."""
+    """Return the place of a frame's vector in a space of the log, or None."""
     space = view.vectors.find(key, view.basis)
     row = None if space is None else space.row_of(frame, view.basis)
     return None if space is None or row is None else StoredRow(space, row)
 
 
 def keys_of(view: "View", *, tokens: bool) -> list[Key]:
-    """Return the spaces in which a view has vectors: those of the log, then what is gathered.
+    """Return the spaces of vectors, or of token vectors, in a view: the log's, then the gathered.
 
-    Those of token vectors, or the others. Spaces of two tenants may have one name and two shapes.
+    Spaces of two tenants may have the same name and different shapes.
     """
-    stored = [one.key for one in view.vectors.spaces(view.basis)]
+    stored = [space.key for space in view.vectors.spaces(view.basis)]
     keys = [key for key in stored if is_token_space(key[0]) is tokens and _is_within(view, key)]
     keys += [key_of(embedding) for _, embedding, _ in _gathered_vectors(view)]
     return [key for key in dict.fromkeys(keys) if is_token_space(key[0]) is tokens]
 
 
 def _is_within(view: "View", key: Key) -> bool:
-    """Tell whether a frame within the view's scope has a vector in a space."""
+    """Return whether a frame within the view's scope has a vector in a space."""
     return view.scope is None or bool((_rows_with(view, key) & view.layers.base.visible).any())
 
 
 def _rows_with(view: "View", key: Key) -> Mask:
     """Return the rows of the log's layer that have a vector in a space."""
     base = view.layers.base
-    found = base.frames.embedded(base.n, key[0])
+    embedded = base.frames.embedded(base.n, key[0])
     space = view.vectors.find(key, view.basis)
     if space is None:
-        return np.zeros_like(found)
-    if sum(one.key[0] == key[0] for one in view.vectors.spaces(view.basis)) > 1:
-        # Frames know the name alone, which two tenants may use for vectors of two shapes.
-        found &= np.isin(base.frames.ids[: base.rows], space.frames.astype(np.int64))
-    return found
+        return np.zeros_like(embedded)
+    if sum(named.key[0] == key[0] for named in view.vectors.spaces(view.basis)) > 1:
+        # Frames have the name alone, which two tenants may use for vectors of two shapes.
+        embedded &= np.isin(base.frames.ids[: base.rows], space.frames.astype(np.int64))
+    return embedded
 
 
 def gathered(view: "View", key: Key) -> dict[int, bytes]:
-    """Return the vectors in a space that a transaction has gathered, by frame; the last of each."""
+    """Return the last vector in a space that a transaction has gathered, by frame."""
     return {
         frame: data
         for frame, embedding, data in _gathered_vectors(view)

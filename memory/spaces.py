@@ -1,8 +1,8 @@
-"""Embeddings that are about to be put: vectors as events hold them, and spaces that do not mix.
+"""Embeddings of a batch: vectors as events store them, and spaces that do not mix.
 
-A space is what one embedder makes: vectors of one kind of number and one dimension. Whether a
-batch keeps to that is checked before the lock against what is folded, and under it against what
-others appended since. Searching by vectors is no business of this file.
+A space has the vectors of one embedder: a single dtype and dimension. Owns the checks of a batch:
+before the lock against the folded events, and under the lock against the events that other writers
+appended since. Leaves out searching by vectors (`vector_search`).
 """
 
 from collections.abc import MutableMapping, Sequence
@@ -36,44 +36,44 @@ from .drafting import realm
 Vector: TypeAlias = Sequence[float] | npt.NDArray[Any]
 Vectors: TypeAlias = Sequence[Vector] | npt.NDArray[Any]
 Shape: TypeAlias = tuple[str, int]
-"""What all vectors of a space have: dtype and dimension."""
+"""The dtype and dimension of all vectors of a space."""
 SpaceName: TypeAlias = tuple[str, str]
-"""A space: the realm of its frames, and the name. Two tenants may use one name as they like."""
+"""A space: the realm of its frames, and its name; two tenants may use the same name."""
 
 _REMEDY: Final = "Give each text one vector of finite numbers, as its embedder returns them."
 
 
 def vectors(
-    given: Vectors | None, count: int, space: str | None
+    values: Vectors | None, count: int, space: str | None
 ) -> Sequence[tuple[Embedding, bytes] | None]:
-    """Return the embeddings of ``count`` texts, if any: int8 stays, all else becomes float32.
+    """Return the embeddings of ``count`` texts, if any: int8 stays, other dtypes become float32.
 
     Raises:
-        InvalidInput: one of the two without the other, another number of vectors, of unequal or
+        InvalidInput: a space without vectors or the reverse, another number of vectors, unequal or
             too many dimensions, or a number that is not finite.
     """
-    if given is None and space is None:
+    if values is None and space is None:
         return [None] * count
-    if given is None or not isinstance(space, str) or not space:
+    if values is None or not isinstance(space, str) or not space:
         raise InvalidInput(
-            f"The space {space!r} came {'without' if given is None else 'with'} an embedding",
+            f"The space {space!r} came {'without' if values is None else 'with'} an embedding",
             remedy="Name the space after its embedder: embedding=vector, space='all-MiniLM-L6-v2'.",
         )
     if is_token_space(space):
         raise InvalidInput(
             f"{space!r} is a space of token vectors",
-            remedy="Give them as token_embedding=, with tokens_space=.",
+            remedy="Pass token vectors as token_embedding=, with tokens_space=.",
         )
-    matrix = numbers_of(given)
+    matrix = numbers_of(values)
     if matrix.ndim != 2 or len(matrix) != count:
         raise InvalidInput(
-            f"Embeddings have the shape {matrix.shape}; {count:,} vectors are wanted",
+            f"Embeddings must be {count:,} vectors, not an array of shape {matrix.shape}",
             remedy=_REMEDY,
         )
     if not 0 < matrix.shape[1] <= EMBEDDING_DIMENSION_MAX:
         raise InvalidInput(
-            f"An embedding of {matrix.shape[1]:,} dimensions; "
-            f"1 to {EMBEDDING_DIMENSION_MAX:,} can be stored",
+            f"An embedding must have 1 to {EMBEDDING_DIMENSION_MAX:,} dimensions, "
+            f"not {matrix.shape[1]:,} dimensions",
             remedy="Reduce the dimension of the vectors.",
         )
     if not np.isfinite(matrix).all():
@@ -93,36 +93,36 @@ def vectors(
     ]
 
 
-def numbers_of(given: Vectors | Vector) -> npt.NDArray[Any]:
-    """Return vectors as int8 or float32; the shape is not looked at, nor whether all is finite.
+def numbers_of(values: Vectors | Vector) -> npt.NDArray[Any]:
+    """Return vectors as int8 or float32, without a check of shape and finite numbers.
 
     Raises:
-        InvalidInput: they are masked, or no numbers.
+        InvalidInput: the array is masked, ragged, or not of numbers.
     """
-    parts = given if isinstance(given, list | tuple) else ()
-    if any(isinstance(part, np.ma.MaskedArray) for part in (given, *parts)):
-        # Whose masked values have some number underneath, which is nobody's.
-        raise InvalidInput("Embeddings are a masked array", remedy=_REMEDY)
+    parts = values if isinstance(values, list | tuple) else ()
+    if any(isinstance(part, np.ma.MaskedArray) for part in (values, *parts)):
+        # A masked array holds arbitrary numbers under its mask; refuse it.
+        raise InvalidInput("Embeddings must not be a masked array", remedy=_REMEDY)
     try:
-        matrix = np.asarray(given)
+        matrix = np.asarray(values)
     except ValueError as error:
         raise InvalidInput("Embeddings have unequal dimensions", remedy=_REMEDY) from error
     except UserWarning as error:
-        # Where warnings are errors; else it becomes NaN, which is refused.
+        # Raised for a masked item if warnings are errors; else it becomes NaN, which is refused.
         raise InvalidInput(f"Embeddings are no numbers: {error}", remedy=_REMEDY) from error
     if matrix.dtype == np.int8:
         return matrix
     if matrix.dtype.kind not in "fiu":
-        raise InvalidInput(f"Embeddings are of {matrix.dtype}", remedy=_REMEDY)
-    # What is too large becomes infinite, which is refused.
+        raise InvalidInput(f"Embeddings are of {matrix.dtype}, not of numbers", remedy=_REMEDY)
+    # A number too large for float32 becomes infinite, which the callers refuse.
     with np.errstate(over="ignore"):
         return matrix.astype("<f4")
 
 
 class Spaces:
-    """The embeddings that one batch puts, through a store of the scope ``within``.
+    """The embeddings of a batch, put through a store of the scope ``within``.
 
-    ``shapes`` has the spaces of what it had before.
+    ``shapes`` has the spaces of earlier drafts; those of the batch are added.
     """
 
     def __init__(
@@ -140,10 +140,10 @@ class Spaces:
         return bool(self.shapes)
 
     def check(self, log: Log, frames: Frames, n: int) -> None:
-        """Refuse vectors that are unlike the first one of their space by event ``n``.
+        """Refuse vectors of another shape than the first vector of their space by event ``n``.
 
         Raises:
-            InvalidInput: with the space, and both shapes.
+            InvalidInput: with the space and both shapes.
         """
         for place, space in list(self.shapes):
             seq = frames.first_embedding(space, partial(self._is_in, place))
@@ -151,7 +151,7 @@ class Spaces:
                 self._check(log.event(seq).body, place)
 
     def check_delta(self, delta: Sequence[Event]) -> None:
-        """Refuse vectors that are unlike those of events after the folded ones."""
+        """Refuse vectors of another shape than those of events after the folded events."""
         for event in delta:
             if event.scope is not None:
                 self._check(event.body, realm(event.scope, self._within))
@@ -169,10 +169,10 @@ class Spaces:
         if not isinstance(embedding, Embedding):
             return
         shape = embedding.dtype, embedding.dimension
-        other = self.shapes.setdefault((place, embedding.space), shape)
-        if other != shape:
+        of_space = self.shapes.setdefault((place, embedding.space), shape)
+        if of_space != shape:
             raise InvalidInput(
                 f"The space {embedding.space!r} has vectors of {shape[1]:,} dimensions "
-                f"({shape[0]}) and of {other[1]:,} ({other[0]})",
-                remedy="Another embedder needs a space of another name.",
+                f"({shape[0]}) and of {of_space[1]:,} ({of_space[0]})",
+                remedy="Pass another name in space= for vectors of another embedder.",
             )

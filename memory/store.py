@@ -1,4 +1,4 @@
-"""The store: what an agent holds. Every write, and every read at the newest event.
+"""The store: the handle of an agent, with every write and every read at the newest event.
 
 Owns `Store`: the handle, points in time, and when projections are saved. Leaves out writing
 (`writing`, `appending`), reading (`reading`, `asking`), and everything about bytes.
@@ -47,17 +47,18 @@ if TYPE_CHECKING:
 
 
 class Store(Writes):
-    """A memory in one file. Any thread may call it; several processes may have the file open.
+    """A memory in one file, returned by `cerata.open`.
 
-    `cerata.open` makes one. Reads see everything that was acknowledged, by any process, before
-    they began; `at` gives a view that stands still.
+    - Any thread may call its methods; several processes may have the file open.
+    - Reads see every batch that any process acknowledged before the read began.
+    - `at` returns a view that does not change.
     """
 
     # --- the handle ------------------------------------------------------------------------------
 
     @property
     def scope(self) -> Scope | None:
-        """The scope given at open, which every write has and every read is narrowed to."""
+        """The scope passed to `open`: stamped on every write, and a filter of every read."""
         return self._scope
 
     @property
@@ -67,17 +68,17 @@ class Store(Writes):
 
     @property
     def report(self) -> RecoveryReport:
-        """What opening the file found and did."""
+        """The damage that opening the file found, and the repairs that it made."""
         return self._log.report
 
     @property
     def head(self) -> Head:
-        """The newest point of the log; its chain hash and Merkle root can be kept elsewhere."""
+        """The newest point of the log; keep its text elsewhere to detect edits and rollback."""
         end = self._end_of_run()
         return self._log.refresh() if end is None else self.at(end).head
 
     def commit(self) -> None:
-        """Make everything durable that was written under a sync policy of so many bytes."""
+        """Sync the batches that a sync policy in bytes has not synced yet. Durable on return."""
         self._log.commit()
 
     def checkpoint(self) -> None:
@@ -90,36 +91,39 @@ class Store(Writes):
         self._fold.save()
 
     def salvaged(self) -> Iterator[Event]:
-        """Yield every event that is still readable, also past damage; lost seqs are left out.
+        """Yield every event that is still readable, also past damage, without the lost seqs.
 
-        Of a store with a scope those within it.
+        A store with a scope yields the events within its scope.
         """
         scope = self._scope
         events = self._log.salvaged()
-        return (one for one in events if scope is None or _is_seen(one, scope))
+        return (event for event in events if scope is None or _is_seen(event, scope))
 
     def backup(self, path: str | os.PathLike[str], *, through: int | None = None) -> None:
-        """Copy the memory as it stands now into a new file, while others may write.
+        """Copy the present memory into a new file, while other processes may write.
 
-        The copy has the same events, chain and root; its indexes are rebuilt on first use. With
-        ``through`` it has the batches that end by this event, as of a file that is damaged after
-        it. It appears whole or not at all. Durable on return.
+        The copy has the same events, chain and root; its indexes are rebuilt on first use. The
+        file appears whole or not at all. Durable on return.
+
+        Args:
+            path: The file to create.
+            through: The last event to copy: only batches that end by this seq; default all.
 
         Raises:
-            InvalidInput: the path is none. Conflict: something is at it.
+            InvalidInput: ``path`` is not a valid path.
+            Conflict: a file exists at ``path``.
             Corrupt: an event cannot be read.
         """
         self._log.backup(path_name(path), through=through)
 
     def close(self) -> None:
-        """Make everything durable and release the file; calling it twice is harmless.
+        """Make all batches durable and release the file; a second call does nothing.
 
-        State is saved for the next opener if that is worth it and the disk takes it.
+        Saves a checkpoint for the next opener if folding again would take longer than 5 ms.
         """
         try:
-            # A checkpoint saves time and nothing else. On a full disk, over a damaged log, or
-            # beside a writer that never ends, an error here would follow writes that were
-            # acknowledged and are there.
+            # A checkpoint only saves time. If the disk is full, the log damaged, or another writer
+            # holds the lock, an error here would hide that all acknowledged writes are durable.
             with suppress(StorageFailed, Corrupt, Locked):
                 if self._log.is_writable and self._log.is_open and self._fold.is_worth_saving():
                     self._fold.save()
@@ -135,19 +139,25 @@ class Store(Writes):
     # --- reading ---------------------------------------------------------------------------------
 
     def at(self, basis: Basis, *, valid_at: datetime | str | None = None) -> View:
-        """Return the memory as it was at a basis; it stands still while others write.
+        """Return the memory as it was at a basis; later writes do not change the view.
 
-        With ``valid_at`` its facts are those that were then held true at that instant.
+        The basis is one of:
 
-        A number is a seq: exactly the first n events, also inside a batch. A receipt or head is
-        the end of its batch; a context, its own basis; a view too, within its scope, and with what
-        it has of an open transaction; a time (an aware datetime, or an ISO string, of which a date
-        is 00:00 UTC), the last batch recorded by then. ``"HEAD"`` is the newest event and
-        ``"HEAD~2"`` two batches before; a tag is what `tag` gave it.
+        - a number: a seq, exactly the first n events, also inside a batch;
+        - a receipt or head: the end of its batch;
+        - a context: its basis;
+        - a view: its basis and scope, with the drafts that it has of an open transaction;
+        - an aware datetime or an ISO string (a date is 00:00 UTC): the last batch recorded by then;
+        - ``"HEAD"``, the newest event, or ``"HEAD~2"``, two batches before;
+        - the name of a tag: the batch end that it names.
+
+        Args:
+            basis: The point of the log.
+            valid_at: The instant at which the view's facts must be true, or "now"; default any.
 
         Raises:
-            NotFound: the log does not reach that far. InvalidInput: it cannot be understood, or
-            is of another memory.
+            NotFound: the log ends before the basis.
+            InvalidInput: the basis has no known form, or is a point of another memory.
         """
         if (
             type(basis) is int
@@ -155,59 +165,65 @@ class Store(Writes):
             and valid_at != "now"
             and not self.in_transaction
         ):
-            # What was seen once stays: there is nothing to ask the file for.
+            # Events up to the snapshot's head never change, so the file need not be read again.
             instant = None if valid_at is None else to_microseconds(valid_at)
             return View(self._log, self._fold, basis, self._scope, None, instant, self._embedder)
         view = self._at(basis)
         return view if valid_at is None else view.true_at(valid_at)
 
     def _at(self, basis: Basis) -> View:
-        known = self._known_seq()
+        newest = self._newest_seq()
         now: int | None = None
         if isinstance(basis, View):
-            self._check_own(basis.log_id)
+            self._check_log(basis.log_id)
             return basis.on(self._log, self._fold).within(self._scope)
         if isinstance(basis, Receipt):
             if basis.head is None:
                 raise InvalidInput(
-                    "The receipt is of a transaction that has not ended",
-                    remedy="Use the transaction's own receipt after its block.",
+                    "The receipt belongs to a transaction that is still open",
+                    remedy="Use the receipt of the transaction after its block.",
                 )
             basis = basis.head
         if isinstance(basis, Context):
-            self._check_own(basis.log_id)
+            self._check_log(basis.log_id)
             now = to_microseconds(basis.now)
             basis = basis.basis
         elif isinstance(basis, Head):
-            self._check_own(basis.log_id)
+            self._check_log(basis.log_id)
             basis = basis.seq
         elif basis == "HEAD":
             now = self._log.environment.now_us()
-            basis = known
-        seq = resolve_basis(self._log, basis, self._tagged, known)
+            basis = newest
+        seq = resolve_basis(self._log, basis, self._tagged, newest)
         return View(self._log, self._fold, seq, self._scope, now, embedder=self._embedder)
 
     def replay(self, basis: Basis = "HEAD") -> View:
-        """Return what `at` returns, folded from the events alone, every checkpoint ignored.
+        """Return the view of `at`, folded from the events alone: every checkpoint is ignored.
 
-        What a view has of an open transaction is folded anew too.
+        The drafts that a view has of an open transaction are folded again too. Its reads return
+        the same results. Nothing is saved. Cost: the first read folds the log up to the basis,
+        about 25 ms for 1,000 texts.
 
-        Its reads say the same, later: the first of them folds the log up to the basis, in about
-        25 ms for 1,000 texts. Nothing is saved of it.
+        Args:
+            basis: The point of the log, as `at` takes it; default the newest event.
         """
         view = self.at(basis)
         return view.on(self._log, replayed(self._log, view.basis, self._fold.registry))
 
     def diff(self, a: Basis, b: Basis = "HEAD") -> "Diff":
-        """Return what differs between the memory at ``a`` and at ``b``, frame by frame.
+        """Return the differences between the memory at ``a`` and at ``b``, frame by frame.
 
-        A basis is whatever `at` takes. Of a view the scope counts too, if both are views of it;
-        ``diff("HEAD", store.view())`` in a transaction is what the block has gathered.
-        Cost: one pass over the frames' columns, and a read of each frame that differs.
+        ``diff("HEAD", store.view())`` in a transaction returns the changes that the block has
+        gathered. Cost: one pass over the frames' columns, and a read of each frame that differs.
+
+        Args:
+            a: The first point of the log, as `at` takes it; two views must have one scope.
+            b: The second point; default the newest event.
 
         Raises:
-            NotFound: the log does not reach that far. InvalidInput: it cannot be understood, the
-            views are of different scopes, or neither state goes on from the other.
+            NotFound: the log ends before a basis.
+            InvalidInput: a basis has no known form, the views have different scopes, or neither
+                state is an earlier state of the other.
         """
         with loading("the part that compares"):
             from .difference import diff
@@ -215,14 +231,14 @@ class Store(Writes):
         first, second = self.at(a), self.at(b)
         if not is_same(first.scope, second.scope):
             raise InvalidInput(
-                "The two states are of different scopes",
-                remedy="Give two views of one scope, or points of the log.",
+                "a and b are views of different scopes",
+                remedy="Pass two views of one scope, or points of the log.",
             )
         return diff(first, second)
 
     def _tagged(self, name: str) -> int | None:
-        """Return what a tag stands for; `NotFound` naming the nearest, if one is near."""
-        tags = self.at(self._known_seq()).tags()
+        """Return the seq that a tag names, or None. Raises `NotFound` with a similar tag."""
+        tags = self.at(self._newest_seq()).tags()
         near = difflib.get_close_matches(name, [*tags, "HEAD"], n=1)
         if name not in tags and near:
             raise NotFound(
@@ -231,32 +247,32 @@ class Store(Writes):
             )
         return tags.get(name)
 
-    def _check_own(self, log_id: bytes) -> None:
+    def _check_log(self, log_id: bytes) -> None:
         if log_id != self._log.log_id:
             raise InvalidInput(
                 "The basis is a point of another memory",
                 where=self.path,
-                remedy="Give a seq, or what this store has returned.",
+                remedy="Pass a seq, or a value that this store has returned.",
             )
 
     def view(self) -> View:
-        """Return the memory as a read sees it now: the newest, as ``at("HEAD")`` gives it.
+        """Return the state that a read sees now: the newest, the same as ``at("HEAD")``.
 
-        Inside a transaction it is the memory as it stood at the block's first read, and over it
-        what the block has gathered. Cost: that of folding the drafts that came since the last.
+        Inside a transaction: the state at the block's first read, with the drafts that the block
+        has gathered over that state. Cost: folding the drafts gathered since the last view.
         """
         transaction, end = self._transaction.get(), self._end_of_run()
         if transaction is None:
             return self._newest()
         return transaction.view(self._newest if end is None else lambda: self.at(end))
 
-    def _known_seq(self) -> int:
-        """Return the newest event that a caller may know of."""
+    def _newest_seq(self) -> int:
+        """Return the newest seq that the caller can see, within a repeated block an earlier seq."""
         end, head = self._end_of_run(), self._log.refresh().seq
         return head if end is None else end
 
     def _end_of_run(self) -> int | None:
-        """Return where the log ended for a keyed transaction that was run before, else None."""
+        """Return the last seq before the first run of a repeated keyed transaction, else None."""
         transaction = self._transaction.get()
         return None if transaction is None else transaction.end
 
@@ -270,9 +286,10 @@ class Store(Writes):
         )
 
     def info(self, at: Basis | None = None) -> dict[str, JsonValue]:
-        """Return what is in the file and where it stands, as plain values; folds frames.
+        """Return the file's head, counts, sizes and checkpoints as plain values; folds frames.
 
-        Head and frames are as of ``at``; sizes are those of the file as it is.
+        Args:
+            at: The basis of head and frame counts, default the newest; sizes are always current.
         """
         with loading("the part that counts"):
             from .info import info
@@ -282,8 +299,10 @@ class Store(Writes):
     def digests(self, *, replay: bool = False) -> dict[str, bytes]:
         """Return each projection's digest (32 bytes) at the head.
 
-        From checkpoint plus tail, or with ``replay`` from the log alone, every checkpoint
-        ignored: they are equal.
+        Both ways of folding give equal digests.
+
+        Args:
+            replay: Fold from the log alone and ignore checkpoints; default checkpoint plus tail.
         """
         self._log.refresh()
         fold = replayed(self._log, registry=self._fold.registry) if replay else self._fold
@@ -297,14 +316,16 @@ class Store(Writes):
     ) -> "Verification":
         """Recompute every hash and projection from the log and compare; writes nothing.
 
-        ``against`` is a head that was kept elsewhere, as ``head.text`` or 'cerata head' gives it.
-        The root over its events is recomputed from the events. ``found.against.outcome`` is
-        "agrees", "rollback", "fork", "foreign" or "unreadable"; ``found.against.diverged`` is the
-        `Diverged` of the three that contradict it, which is not raised. A `Head` of this store
-        computes its hashes from this file, so keep the text.
+        The root over the events of ``against`` is recomputed from the events. The result's
+        ``against.outcome`` is "agrees", "rollback", "fork", "foreign" or "unreadable"; for the
+        three that contradict the head, ``against.diverged`` is a `Diverged`, which is not raised.
+
+        Args:
+            progress: Called with the name of a part, and how many of how many steps are complete.
+            against: A head stored elsewhere, as `Head.text` (a `Head` reads hashes of this file).
 
         Raises:
-            InvalidInput: ``against`` is no head.
+            InvalidInput: ``against`` is neither a head nor its text.
         """
         with loading("the part that verifies"):
             from cerata.replay.verify import verify
@@ -317,9 +338,13 @@ class Store(Writes):
         projection: str | None = None,
         progress: Callable[[str, int, int], None] | None = None,
     ) -> None:
-        """Fold a projection anew from the log, by default every one; the old one serves meanwhile.
+        """Fold a projection again from the log; reads use the old state until the new is complete.
 
-        A rebuild that was killed goes on from where it was saved. Durable on return.
+        A rebuild that was killed continues from its last saved chunk. Durable on return.
+
+        Args:
+            projection: The projection's name; default every projection.
+            progress: Called with the name of a part, and how many of how many steps are complete.
 
         Raises:
             NotFound: no projection has this name.
@@ -333,7 +358,7 @@ class Store(Writes):
 
 
 def _is_seen(event: Event, scope: Scope) -> bool:
-    """Tell whether a salvaged event is within a scope; one that cannot be decoded is not."""
+    """Return whether a salvaged event is within a scope; False if it cannot be decoded."""
     try:
         return is_within(event.scope, scope)
     except Corrupt:
@@ -353,19 +378,25 @@ def open_store(
     environment: Environment | None = None,
     projections: Sequence[Callable[[], RowProjection[Any, Any]]] = (),
 ) -> Store:
-    """Open the memory in a file; a missing one is created, unless ``mode="r"``.
+    """Open the memory in a file; a missing file is created, unless ``mode="r"``.
 
-    ``":memory:"`` is a store without a file. ``scope`` is stamped on every event and filters
-    every read. ``sync``: "commit" makes each call durable before it returns, "open" also
-    proves it with a second sync, a number of bytes syncs only that often. ``lock_timeout`` is in
-    seconds: 0 fails at once, None waits. ``ring_bytes`` sizes a new file's ring. ``salvage``
-    reads what a damaged file still holds. ``environment`` stands in for disk, clock and chance.
-    ``embedder`` makes a vector of each text that is put; it is not asked before the first one.
-    ``projections`` are your own folds, subclasses of `cerata.RowProjection`.
+    Args:
+        path: The file; ``":memory:"`` opens a store without a file.
+        mode: "rw", the default, reads and writes; "r" only reads.
+        scope: Names and values stamped on every event, and a filter of every read; default none.
+        embedder: Computes a vector of each new text; first called for the first such text.
+        sync: "commit" syncs each call, "always" syncs twice as proof, a number after so many bytes.
+        lock_timeout: Seconds to wait for a lock, default 30; 0 fails at once, None never.
+        ring_bytes: Size of a new file's ring in bytes; default None, the built-in size.
+        salvage: Read the events that a damaged file still has, and never write; default False.
+        environment: Replacement of disk, clock and randomness, for tests; default None.
+        projections: Your projections, subclasses of `cerata.RowProjection`; default none.
 
     Raises:
-        NotFound: no such file (mode "r"), naming the nearest. Corrupt: acknowledged data is
-        damaged. Locked: somebody held it too long. Unsupported: not a Cerata file, or newer.
+        NotFound: the file does not exist (mode "r"); the remedy names a similar file.
+        Corrupt: acknowledged data is damaged.
+        Locked: another process held the lock for ``lock_timeout``.
+        Unsupported: the file is not a Cerata file, or has a newer format.
     """
     if embedder is not None:
         check_embedder(embedder)

@@ -1,7 +1,7 @@
-"""Tags that are about to be put: names that may be, for what is the end of a batch, and free.
+"""Tags of a batch: their names must be valid and free, and they must name the end of a batch.
 
-Names and ends of batches never change, so they are checked before the lock; whether a name is
-free, under it.
+Owns the checks of tags before an append. Rules for names and ends of batches never change, so they
+are checked before the lock; under the lock the check is that the name is still free.
 """
 
 from collections.abc import Collection, Sequence
@@ -16,11 +16,11 @@ from cerata.replay.basis import check_tag_name
 from .drafting import realm
 
 TagKey: TypeAlias = tuple[str | None, str]
-"""A tag: the realm in which its name is taken, and the name."""
+"""A tag: the realm within which its name is unique, and the name."""
 
 
 class Tagging:
-    """The tags that one batch puts, through a store of the scope ``within``."""
+    """The tags of a batch, put through a store of the scope ``within``."""
 
     def __init__(self, drafts: Sequence[Draft], within: Scope | None) -> None:
         self._within = within
@@ -31,14 +31,14 @@ class Tagging:
 
     @property
     def keys(self) -> set[TagKey]:
-        """What no other tag may have afterwards."""
+        """The names that these tags take."""
         return {self._key(scope, body.tag) for scope, body in self._tags}
 
     def _key(self, scope: Scope, name: str) -> TagKey:
         return realm(scope, self._within), name
 
     def check(self, log: Log, n: int) -> None:
-        """Refuse names that cannot be, and those for what is no end of a batch up to event ``n``.
+        """Refuse names that are not valid, and events that are not the end of a batch up to ``n``.
 
         Raises:
             InvalidInput, NotFound: with the name or the event.
@@ -49,17 +49,17 @@ class Tagging:
 
     def check_free(
         self,
-        known: Collection[tuple[str, str]],
+        rows: Collection[tuple[str, str]],
         delta: Sequence[Event],
         *,
         before: Collection[TagKey] = (),
     ) -> None:
-        """Refuse names that are taken: by rows of `Tags`, the events after them, or ``before``.
+        """Refuse names that ``rows`` of `Tags`, the later events ``delta`` or ``before`` have.
 
         Raises:
             Conflict: with the name.
         """
-        taken = {self._key(read_scope(text), name) for text, name in known}
+        taken = {self._key(read_scope(text), name) for text, name in rows}
         taken |= set(before)
         taken |= {
             self._key(event.scope, event.body.tag)
@@ -70,8 +70,8 @@ class Tagging:
             key = self._key(scope, body.tag)
             if key in taken:
                 raise Conflict(
-                    f"There is a tag {body.tag!r} already",
-                    remedy="Tags are not moved: choose another name.",
+                    f"The tag {body.tag!r} exists already",
+                    remedy="Choose another name; a tag never moves.",
                 )
             taken.add(key)
 
@@ -87,6 +87,6 @@ def _check_batch_end(log: Log, tag: PutTag, n: int) -> None:
     end = log.event(tag.at).header.last_seq
     if end != tag.at:
         raise InvalidInput(
-            f"Event {tag.at:,} is inside a batch, and a tag names the end of one",
+            f"Event {tag.at:,} is inside a batch, and a tag must name the end of a batch",
             remedy=f"Tag event {end:,}.",
         )

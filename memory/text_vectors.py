@@ -1,8 +1,8 @@
-"""The vectors of texts: found in the log where a text has one already, else made.
+"""The vectors of texts: read from the log if a text has a vector there, else computed.
 
-The log is the cache, addressed by content: nothing is kept beside it, and what another process or
-an earlier version embedded is found too; a document's parts, by their document. Owns what of a
-frame is embedded, and the look-up. Leaves out when it is done (`embedding`).
+The log is the only cache, addressed by content, so vectors that another process or an earlier
+version computed are reused; those of a document's chunks, through their document. Owns the embedded
+text of a frame, and the look-up. Leaves out when vectors are computed (`embedding`).
 """
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -37,13 +37,13 @@ from .drafting import content_hash
 from .view import View
 
 StoredVector: TypeAlias = tuple[Embedding, bytes]
-"""A vector as an event names it, and its bytes, which stand beside."""
+"""The embedding that an event stores for a vector, and the attachment's bytes."""
 
 
 def embedded_text(body: PutFrame) -> str | None:
-    """Return what an embedder is given of a frame: its text, else its ``search_text``.
+    """Return the text of a frame to embed: its text, else its ``search_text``.
 
-    None where there is no word to read, and of a document that was split: its chunks are embedded.
+    None if both are blank, and for a split document, whose chunks are embedded.
     """
     if body.chunk_count is not None and body.chunk_index is None:
         return None
@@ -52,9 +52,9 @@ def embedded_text(body: PutFrame) -> str | None:
 
 
 class Maker(NamedTuple):
-    """What an embedder makes of texts: a vector of each, or one of each of its tokens.
+    """A function of an embedder: a vector of each text, or a vector of each token.
 
-    ``field`` is that of a `PutFrame` which has it; ``make`` returns the bytes for each text.
+    ``field`` is the field of a `PutFrame` for the result; ``make`` returns the bytes of each text.
     """
 
     identity: EmbedderIdentity
@@ -63,7 +63,7 @@ class Maker(NamedTuple):
 
 
 def makers_of(embedder: Embedder) -> tuple[Maker, ...]:
-    """Return what an embedder makes: vectors, and token vectors if it does."""
+    """Return the makers of an embedder: for vectors, and for token vectors if supported."""
     identity = embedder.identity
 
     def vectors(texts: Sequence[str]) -> list[bytes]:
@@ -74,50 +74,50 @@ def makers_of(embedder: Embedder) -> tuple[Maker, ...]:
     makers = [Maker(identity, "embedding", vectors)]
     by_token = token_embedder(embedder)
     if by_token is not None:
-        given = by_token
+        late = by_token
 
         def tokens(texts: Sequence[str]) -> list[bytes]:
-            return [quantised_tokens(one).tobytes() for one in embed_token_texts(given, texts)]
+            return [quantised_tokens(matrix).tobytes() for matrix in embed_token_texts(late, texts)]
 
         makers.append(Maker(by_token.token_identity, "token_embedding", tokens))
     return tuple(makers)
 
 
 class TextVectors:
-    """What one maker makes of texts, each once: of one call, or of one transaction."""
+    """The vectors of one maker, each text once, for a call or a transaction."""
 
     def __init__(self, maker: Maker) -> None:
         self._maker = maker
-        self._known: dict[str, StoredVector] = {}
+        self._by_text: dict[str, StoredVector] = {}
         self.asked = 0
-        """How many texts the embedder was given; the others had a vector already."""
+        """The count of texts passed to the embedder; the rest had a vector already."""
 
     @property
     def space(self) -> str:
-        """The space of what is made."""
+        """The space of the vectors."""
         return self._maker.identity.space
 
     def lacks(self, body: EventBody) -> bool:
-        """Tell whether a frame that is about to be put has something to embed, and has it not."""
+        """Return whether an event puts a frame with a text to embed and without a vector."""
         if not isinstance(body, PutFrame) or getattr(body, self._maker.field) is not None:
             return False
         return embedded_text(body) is not None
 
     def of_drafts(self, drafts: Sequence[Draft], view: View) -> list[Draft]:
-        """Return drafts with the vectors of the frames that they put without one.
+        """Return drafts with vectors added to the frames that lack a vector.
 
         Raises:
-            EmbedderFailed: with nothing written.
+            EmbedderFailed: the embedder failed; nothing was written.
         """
         bodies = (draft.body for draft in drafts if self.lacks(draft.body))
-        self.prepare((one for one in bodies if isinstance(one, PutFrame)), view)
+        self.prepare((body for body in bodies if isinstance(body, PutFrame)), view)
         return [self._embedded(draft) for draft in drafts]
 
     def _embedded(self, draft: Draft) -> Draft:
         body = draft.body
         if not isinstance(body, PutFrame) or not self.lacks(body):
             return draft
-        embedding, data = self._known[embedded_text(body) or ""]
+        embedding, data = self._by_text[embedded_text(body) or ""]
         return msgspec.structs.replace(
             draft,
             body=msgspec.structs.replace(body, **{self._maker.field: embedding}),
@@ -125,42 +125,42 @@ class TextVectors:
         )
 
     def of_frame(self, frame: int, body: PutFrame, scope: Scope) -> Draft:
-        """Return the event that gives a frame that is there its vector, which was prepared."""
-        embedding, data = self._known[embedded_text(body) or ""]
+        """Return the event that adds the prepared vector to a stored frame."""
+        embedding, data = self._by_text[embedded_text(body) or ""]
         return Draft(PutEmbedding(frame=frame, embedding=embedding), scope, attachments=(data,))
 
     def prepare(self, bodies: Iterable[PutFrame], view: View) -> None:
-        """Have a vector for each text of these frames: look it up, and make what is not there."""
+        """Look up the vector of each text of these frames, and compute the missing vectors."""
         texts: dict[str, PutFrame] = {}
         for body in bodies:
             text = embedded_text(body)
-            if text is not None and text not in self._known:
+            if text is not None and text not in self._by_text:
                 texts.setdefault(text, body)
         identity = self._maker.identity
         stored = Stored(view, identity)
         for text, body in texts.items():
-            found = stored.find(text, body)
-            if found is not None:
-                self._known[text] = found
-        missing = [text for text in texts if text not in self._known]
+            vector = stored.find(text, body)
+            if vector is not None:
+                self._by_text[text] = vector
+        missing = [text for text in texts if text not in self._by_text]
         if not missing:
             return
-        made = self._maker.make(missing)
+        computed = self._maker.make(missing)
         self.asked += len(missing)
-        for text, data in zip(missing, made, strict=True):
+        for text, data in zip(missing, computed, strict=True):
             attachment = Attachment(hash_bytes(data), len(data))
             embedding = Embedding(identity.space, identity.dtype, identity.dimension, attachment)
-            self._known[text] = embedding, data
+            self._by_text[text] = embedding, data
 
     def learn(self, frames: Iterable[int], view: View) -> None:
-        """Take over what frames have: a new version of a document says most of it again."""
+        """Take over the vectors of frames: a new version of a document repeats most texts."""
         stored = Stored(view, self._maker.identity)
         for frame in frames:
             body = view.layers.event(frame).body if frame > 0 else None
             text = embedded_text(body) if isinstance(body, PutFrame) else None
-            found = None if text is None or text in self._known else stored.of_frame(frame)
-            if text is not None and found is not None:
-                self._known[text] = found
+            vector = None if text is None or text in self._by_text else stored.of_frame(frame)
+            if text is not None and vector is not None:
+                self._by_text[text] = vector
 
 
 class Stored:
@@ -174,9 +174,9 @@ class Stored:
         self._identity = identity
 
     def find(self, text: str, body: PutFrame) -> StoredVector | None:
-        """Return the vector that a frame of the same text has, current or not.
+        """Return the vector of a frame, current or closed, with the same text.
 
-        Cost: O(log n), a look at each frame of this content, and a read of one that has a vector.
+        Cost: O(log n), a row of each frame of this content, and a read of a frame with a vector.
         """
         hashes = {content_hash(text), body.content_hash or b""} - {b""}
         for hashed in sorted(hashes):
@@ -184,19 +184,19 @@ class Stored:
                 if not self._embedded[row]:
                     continue
                 frame = int(self._frames.ids[row])
-                if self._says(frame, text):
+                if self._has_text(frame, text):
                     return self.of_frame(frame)
         return None
 
-    def _says(self, frame: int, text: str) -> bool:
+    def _has_text(self, frame: int, text: str) -> bool:
         body = self._log.event(frame).body
         return isinstance(body, PutFrame) and embedded_text(body) == text
 
     @cached_property
     def _embedded(self) -> Mask:
-        """Which rows have a vector and are within the scope: once, and not for each frame.
+        """The rows that have a vector and are within the scope, computed once for all frames.
 
-        Of other scopes no event is read: a common text may have many.
+        A common text may have many frames in other scopes; their events are not read.
         """
         return self._layer.visible & self._frames.embedded(self._n, self._identity.space)
 
@@ -216,11 +216,11 @@ class Stored:
         return None
 
     def _events_of(self, frame: int) -> Iterator[int]:
-        """Yield the events that may hold a frame's vector: mostly it came with the frame."""
+        """Yield the events that may have a frame's vector, first the event of the frame."""
         yield frame
         yield from self._frames.embeddings_of(frame, self._identity.space, self._n)
 
     def _is_alike(self, embedding: Embedding) -> bool:
         identity = self._identity
-        wanted = identity.space, identity.dtype, identity.dimension
-        return (embedding.space, embedding.dtype, embedding.dimension) == wanted
+        expected = identity.space, identity.dtype, identity.dimension
+        return (embedding.space, embedding.dtype, embedding.dimension) == expected

@@ -1,7 +1,7 @@
-"""Token vectors that are about to be put or asked by: a matrix for each text, as events hold it.
+"""Token vectors of texts and questions: a matrix for each text, as events store it.
 
-Owns what is taken for one, and that it is int8 from here on, whatever it was. Searching by them is
-`token_search`'s.
+Owns the accepted arrays, and their conversion to int8. Leaves out searching by token vectors
+(`token_search`).
 """
 
 from collections.abc import Sequence
@@ -22,24 +22,25 @@ from .spaces import Vectors, numbers_of
 _REMEDY: Final = "Give each text an array of shape (tokens, dimension), of finite numbers or int8."
 
 
-def token_matrix(given: Vectors) -> Tokens:
-    """Return the token vectors of one text as they are stored: int8 stays, all else is quantised.
+def token_matrix(values: Vectors) -> Tokens:
+    """Return the token vectors of a text as stored: int8 stays, other dtypes are quantised.
 
-    Each becomes one of length 127, rounded; zeros stay.
+    Quantising scales each vector to length 127 and rounds; zeros stay.
 
     Raises:
-        InvalidInput: another shape, no token, too many or too large ones, or no finite numbers.
+        InvalidInput: another shape, no token, too many or too large vectors, or a number that is
+            not finite.
     """
-    matrix = numbers_of(given)
+    matrix = numbers_of(values)
     if matrix.ndim != 2:
         raise InvalidInput(
-            f"Token vectors of a text cannot have the shape {matrix.shape}", remedy=_REMEDY
+            f"Token vectors of a text must not have the shape {matrix.shape}", remedy=_REMEDY
         )
     count, dimension = matrix.shape
     if not (0 < count <= TOKEN_VECTORS_MAX and 0 < dimension <= TOKEN_DIMENSION_MAX):
         raise InvalidInput(
-            f"{count:,} token vectors of {dimension:,} dimensions; 1 to {TOKEN_VECTORS_MAX:,} "
-            f"of 1 to {TOKEN_DIMENSION_MAX:,} can be stored",
+            f"A text has {count:,} token vectors of {dimension:,} dimensions; "
+            f"1 to {TOKEN_VECTORS_MAX:,} of 1 to {TOKEN_DIMENSION_MAX:,} can be stored",
             remedy="Split the text.",
         )
     if matrix.dtype == np.int8:
@@ -50,36 +51,36 @@ def token_matrix(given: Vectors) -> Tokens:
 
 
 def stored_matrices(
-    given: Sequence[Vectors] | None, count: int, space: str | None
+    values: Sequence[Vectors] | None, count: int, space: str | None
 ) -> Sequence[tuple[Embedding, bytes] | None]:
-    """Return the token vectors of ``count`` texts, if any, as events hold them.
+    """Return the token vectors of ``count`` texts, if any, as events store them.
 
     Raises:
-        InvalidInput: one of the two without the other, another number of texts, a space that is
-            none of token vectors, or as `token_matrix`.
+        InvalidInput: a space without token vectors or the reverse, another number of texts, a
+            space that is not of token vectors, or as `token_matrix`.
     """
-    if given is None and space is None:
+    if values is None and space is None:
         return [None] * count
-    if given is None or not isinstance(space, str) or not is_token_space(space):
+    if values is None or not isinstance(space, str) or not is_token_space(space):
         raise InvalidInput(
             f"Token vectors came with the space {space!r}"
-            if given is not None
+            if values is not None
             else f"The space {space!r} came without token vectors",
             remedy="Name the space after its embedder: tokens_space='colbertv2@1/128/maxsim/i1'; "
             f"it ends with {TOKENS_SUFFIX}.",
         )
     try:
-        matrices = list(given)
+        matrices = list(values)
     except TypeError as error:
         raise InvalidInput(
-            f"Token vectors cannot be a {type(given).__name__}", remedy=_REMEDY
+            f"Token vectors must be a list of arrays, not {type(values).__name__}", remedy=_REMEDY
         ) from error
     if len(matrices) != count:
         raise InvalidInput(
-            f"{count:,} texts came with token vectors of {len(matrices):,}",
+            f"{count:,} texts came with {len(matrices):,} arrays of token vectors",
             remedy="Pass an array of token vectors for each text.",
         )
-    return [_embedding(token_matrix(one), space) for one in matrices]
+    return [_embedding(token_matrix(matrix), space) for matrix in matrices]
 
 
 def _embedding(tokens: Tokens, space: str) -> tuple[Embedding, bytes]:
@@ -94,7 +95,7 @@ def _embedding(tokens: Tokens, space: str) -> tuple[Embedding, bytes]:
 
 
 def stored_tokens(tokens: Tokens, space: str) -> tuple[Embedding, bytes]:
-    """Return token vectors as an event names them, and their bytes, which stand beside it."""
+    """Return the embedding that an event stores for token vectors, and the attachment's bytes."""
     data = tokens.tobytes()
     attachment = Attachment(hash_bytes(data), len(data))
     return Embedding(space, "i1", tokens.shape[1], attachment), data

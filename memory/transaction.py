@@ -1,4 +1,8 @@
-"""Transactions: writes gathered, to be appended as one batch when the block ends."""
+"""Transactions: drafts gathered by a block, to be appended as one batch when the block ends.
+
+Owns the drafts, the log of calls that an idempotency key covers, and the view that reads in the
+block use. Leaves out the checks (`checks`) and the append (`appending`).
+"""
 
 from collections.abc import Callable, Sequence
 from typing import Final
@@ -29,11 +33,11 @@ from .view import View
 MAKERS: Final = frozenset(
     kind.wire_name for kind in (PutFrame, AssertFact, MergeEntities, SplitEntity, LinkFacts)
 )
-"""The kinds of events that make a thing, whose id is theirs."""
+"""The event types that create a frame, fact, merge, split or link; its id is the event's seq."""
 
 
 class Transaction(Handle):
-    """What a ``with store.transaction()`` block has gathered; ``receipt`` is there afterwards."""
+    """The drafts of a ``with store.transaction()`` block; ``receipt`` is set after the block."""
 
     _instead = "Pass its receipt, after the block."
 
@@ -42,38 +46,39 @@ class Transaction(Handle):
     ) -> None:
         self.drafts: list[Draft] = []
         self.payloads: list[bytes] = []
-        """What the drafts say, encoded when they were checked."""
+        """The encoded payload of each draft, from the check of its call."""
         self.receipt: Receipt | None = None
         self.first: KeyUse | None = None
-        """What the transaction's key was first used for, if this is a repetition."""
+        """The first use of the transaction's key, if this block is a repetition."""
         self.vectors: Sequence[TextVectors] | None = None
-        """What an embedder made of the texts of the block, where the store has one."""
+        """The vectors of the block's texts, if the store has an embedder."""
         self._checks = checks
         self._find = find
         self._tenants = dict[str, ScopeValue]()
         self._calls: list[bytes] = []
         self._base: View | None = None
-        # None while it takes drafts: after an interrupt it is made anew from all of them.
+        # None while drafts are folded: after an interrupt a new one folds all of them.
         self._gathering: Gathering | None = None
 
     def add(self, drafts: Sequence[Draft]) -> Receipt:
         """Gather events; their receipt names them by −place in the batch, from 1.
 
-        Drafts without a scope of their own get the store's.
+        Args:
+            drafts: The events; a draft without a scope gets the store's scope.
 
         Raises:
-            InvalidInput, NotFound, Conflict: they cannot be stored; nothing of them was gathered.
+            InvalidInput, NotFound, Conflict: a draft cannot be stored; no draft was gathered.
         """
         if not drafts:
             raise InvalidInput("A batch needs at least one event", remedy="Pass one draft or more.")
         if len(self.drafts) + len(drafts) > BATCH_EVENTS_MAX:
             raise InvalidInput(
                 f"The transaction would pass {BATCH_EVENTS_MAX:,} events",
-                remedy="Write it in several transactions.",
+                remedy="Write the events in several transactions.",
             )
         self.check_whole()
         drafts = within_scope(drafts, self._checks.scope)
-        # From here on evidence may quote a frame of the block, which takes the salt of its event.
+        # Draw the salts now: evidence may quote a frame of the block, which needs its salt.
         drafts = self._checks.salted(drafts)
         first = len(self.drafts) + 1
         try:
@@ -83,17 +88,17 @@ class Transaction(Handle):
             del self.drafts[first - 1 :]
             raise
         self._checks.keep(checked)
-        # Last: a draft without a payload shows that an interrupt came in between.
+        # Keep this last: more drafts than payloads shows an interrupt, see `check_whole`.
         self.payloads += checked.payloads
         places = tuple(-place for place in range(first, len(self.drafts) + 1))
-        made = tuple(
+        new_ids = tuple(
             place
             for place, draft in zip(places, drafts, strict=True)
             if draft.body.wire_name in MAKERS
         )
         return Receipt(
-            id=made[0] if made else places[0],
-            ids=made,
+            id=new_ids[0] if new_ids else places[0],
+            ids=new_ids,
             seqs=places,
             head=None,
             durable=False,
@@ -103,88 +108,85 @@ class Transaction(Handle):
         )
 
     def check_whole(self) -> None:
-        """Refuse to go on after a call that an interrupt left half done.
+        """Refuse to continue after an interrupt left a call incomplete.
 
         Raises:
             Conflict: a call in the block was interrupted.
         """
         if len(self.drafts) != len(self.payloads):
             raise Conflict(
-                "A call in the transaction was interrupted, so the block is not whole",
-                remedy="Run the block again; nothing of it was written.",
+                "A call in the transaction was interrupted, so the batch is incomplete",
+                remedy="Run the block again; it has written nothing.",
             )
 
     def _checked(self, first: int) -> Checked:
-        """Return what the checks found of the drafts from a place on.
-
-        What the end of the block would refuse is refused now, as far as it can be known.
-        """
-        known = self.first
+        """Check the drafts from a place on, as the end of the block will check the whole batch."""
+        first_use = self.first
         try:
             return self._checks.take(self.drafts, first, self.end)
         except (Conflict, NotFound):
             self.look_up_again()
-            if self.first is known:
+            if self.first is first_use:
                 raise
-            # Somebody else was quicker with this key, and did what stood in the way.
+            # Another writer has used this key since, and its batch caused the refusal.
             return self._checks.take(self.drafts, first, self.end)
 
     @property
     def end(self) -> int | None:
-        """The last event before the key's first use, where the log ends for a block run again."""
+        """The last event before the key's first use: the log's end for a repeated block."""
         return None if self.first is None else self.first.appended.first_seq - 1
 
     # --- a key -----------------------------------------------------------------------------------
 
     @property
     def is_keyed(self) -> bool:
-        """Whether the block has an idempotency key, and so every call in it is taken down."""
+        """True if the block has an idempotency key, so that its calls are recorded."""
         return self._find is not None
 
     def called(self, *arguments: object) -> None:
-        """Take down what a call was given, before anything is looked up for it."""
+        """Record the arguments of a call, before any look-up for the call."""
         self._calls.append(arguments_hash(arguments))
 
     @property
     def arguments(self) -> bytes | None:
-        """The hash of all calls in order; None where there were none."""
+        """The hash of all recorded calls in order; None without calls."""
         return arguments_hash(self._calls) if self._calls else None
 
     def look_up(self, tenant: ScopeValue) -> None:
-        """Find the key's first use in a tenant: the block then runs over what was there before.
+        """Find the key's first use in a tenant; the block then reads the log before that use.
 
-        So it gathers what it gathered then, and nothing in it fails for what it did itself.
+        So a repeated block gathers the same drafts, and its first run causes no conflict.
         """
         name = tenant_key(tenant)
         if self._find is None or self.first is not None or name in self._tenants:
             return
-        found = self._find(tenant)
+        use = self._find(tenant)
         self._tenants[name] = tenant
-        self._take(found)
+        self._take(use)
 
     def look_up_again(self) -> None:
-        """Find the first use by a writer who was quicker than this block."""
+        """Find a first use that another writer has appended since the block began."""
         if self._find is None:
             return
         for _, tenant in sorted(self._tenants.items()):
             if self.first is None:
                 self._take(self._find(tenant))
 
-    def _take(self, found: KeyUse | None) -> None:
-        self.first = found
-        if found is not None:
+    def _take(self, use: KeyUse | None) -> None:
+        self.first = use
+        if use is not None:
             self._base = self._gathering = None
 
     # --- reads -----------------------------------------------------------------------------------
 
     def view(self, newest: Callable[[], View]) -> View:
-        """Return what reads in the block see; ``newest`` gives the log's view for the first."""
+        """Return the view of reads in the block; the first read takes the log's from ``newest``."""
         base = self._base
         if base is None:
             base = self._base = newest()
         gathering, self._gathering = self._gathering, None
         if gathering is None:
-            # A block that is run again sees what it put as made when it was.
+            # In a repeated block, frames have the recorded time of the first run.
             first = self.first
             recorded = (base.now_us or 0) if first is None else first.appended.head.recorded
             gathering = Gathering(base.base, recorded)

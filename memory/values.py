@@ -1,4 +1,8 @@
-"""The values that a store gives back: frozen, typed, and plain through ``to_dict()``."""
+"""The values that a store returns.
+
+Owns `Receipt`, `Frame`, `Stored`, `Hit`, the timeline's values, `Context` and `FrameId`: frozen,
+typed, and plain through ``to_dict()``. Leaves out facts (`fact_values`) and links (`link_values`).
+"""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -20,12 +24,12 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Receipt:
-    """What a write did.
+    """The result of a write.
 
-    ``id`` is the new thing, or the seq of the batch's first event where none was made; ``ids``
-    are all things made, ``seqs`` all events. Inside a transaction ids are −1, −2, … of its own
-    batch, and ``head`` is None until it ends. ``added`` is False where it was all there before;
-    ``replaced`` are the frames whose place something took.
+    - ``id`` is the first new id, or the seq of the batch's first event if no id is new.
+    - ``ids`` are all new ids, ``seqs`` all events.
+    - Inside a transaction ids are −1, −2, … of its batch, without a ``head``.
+    - ``added`` is False if the content was stored before; ``replaced`` are the superseded frames.
     """
 
     id: int
@@ -50,10 +54,10 @@ class Receipt:
 
 @dataclass(frozen=True, slots=True)
 class Frame:
-    """A frame as a view sees it: its content, what was said about it, and its place.
+    """A frame as a view sees it: its content, its fields, and its relations to other frames.
 
-    ``text`` of a document that was split is that of its chunks, joined; of bytes it is empty.
-    ``scope`` of a frame that was erased is empty: it is unknown.
+    - ``text`` is empty for bytes; a split document has the joined text of its chunks.
+    - ``scope`` is empty for an erased frame, because its scope is unknown.
     """
 
     id: int
@@ -75,11 +79,11 @@ class Frame:
     chunk_index: int | None = None
     chunk_count: int | None = None
     search_text: str | None = None
-    """What is searched in place of the text, as of bytes."""
+    """The text that is searched in place of ``text``, as for bytes."""
     size: int = 0
-    """Bytes of content: of the UTF-8 text, or of the blob."""
+    """Bytes of content: UTF-8 text, or blob."""
     unread: tuple[int, ...] = ()
-    """Events that put or name the frame and are of later versions: they are kept, not applied."""
+    """Events of later versions that put or name the frame: stored, and not applied."""
 
     def to_dict(self) -> dict[str, JsonValue]:
         return {
@@ -109,11 +113,11 @@ class Frame:
 
 @dataclass(frozen=True, slots=True)
 class Stored:
-    """A content that is there: its frame, and what of it is still to be done.
+    """A stored content: its frame, and the parts that are still missing.
 
-    ``chunks`` are the current chunks by index; ``missing`` the indices that have none, and
-    ``unembedded`` the frames that have no embedding in the space asked for. A document that was
-    split is embedded by its chunks.
+    - ``chunks`` are the current chunks by index; ``missing`` are the indices without a chunk.
+    - ``unembedded`` are the frames without an embedding in the requested space; only the chunks
+      of a split document are embedded.
     """
 
     id: int
@@ -128,39 +132,39 @@ class Stored:
 
     @property
     def is_complete(self) -> bool:
-        """Whether storing the content again would add nothing."""
+        """True if storing the content again would add nothing."""
         return not (self.missing or self.unembedded)
 
 
 @dataclass(frozen=True)
 class Hit:
-    """A frame that a search found; text and frame are read when asked for.
+    """A frame that a search found, by the lanes ``lanes``; text and frame are read on first use.
 
-    ``lanes`` are those that found it; `View.explain` says what each of them added to the score.
+    `View.explain` returns the share of each lane in the score.
     """
 
     id: int
     score: float
     lanes: tuple[str, ...]
     search: "Search | None" = field(repr=False, compare=False)
-    """What was asked of which view, and what every lane found; None in a copy."""
+    """The question, its view and the results of each lane; None in a copy."""
 
     def __getstate__(self) -> dict[str, object]:
-        # The search stays with its process: a copy has what would be read when asked for.
+        # The search cannot leave its process, so a copy carries the values read from it.
         state = {"frame": self.frame, "highlights": self.highlights, "span": self.span}
         return {**vars(self), **state, "search": None}
 
     @property
     def made_by(self) -> "Search":
-        """The search that found it.
+        """The search that found the frame.
 
         Raises:
-            InvalidInput: it is a copy.
+            InvalidInput: the hit is a copy.
         """
         if self.search is None:
             raise InvalidInput(
-                "The hit was copied or pickled, without its search",
-                remedy="Search again, and use the hit that this returns.",
+                "The hit is a copy, which has no search",
+                remedy="Search again, and use the new hit.",
             )
         return self.search
 
@@ -176,7 +180,7 @@ class Hit:
 
     @cached_property
     def highlights(self) -> list[tuple[int, int]]:
-        """Where the text says what was asked: characters [start, end), ascending, apart."""
+        """The parts of the text that match the query: characters [start, end), ascending, apart."""
         return self.made_by.view.highlights(self.text, self.made_by.query)
 
     @cached_property
@@ -198,14 +202,14 @@ class Hit:
 
 @dataclass(frozen=True)
 class TimelineEntry:
-    """A frame at one of its times; ``id`` is the frame's, which is read when asked for."""
+    """A frame at one of its times; ``id`` is the id of the frame, which is read on first use."""
 
     id: int
     time: datetime
     _view: "View" = field(repr=False, compare=False)
 
     def __getstate__(self) -> dict[str, object]:
-        # The view stays with its process: a copy has the frame.
+        # The view cannot leave its process, so a copy carries the frame.
         return {"id": self.id, "time": self.time, "frame": self.frame}
 
     @cached_property
@@ -233,13 +237,14 @@ class TimelinePage:
 
 @dataclass(frozen=True, slots=True)
 class Context:
-    """What to tell a model: the best entries within a budget of tokens, each with its source.
+    """A prompt for a model: the best entries within a budget of tokens, each with its source.
 
-    ``text`` takes ``tokens`` of at most ``max_tokens``; ``omissions`` say what was found and is not
-    shown, and why; ``fallback`` says that nothing matched and the newest frames stand in.
-    ``basis`` and ``now`` are those of the view: `Store.at` of a context gives it again. ``lanes``
-    are those that were asked, whatever they found, as ``profile``, a name and a version, says.
-    Printing it gives the text and one last line that says what was shown.
+    - ``text`` takes ``tokens`` of at most ``max_tokens``.
+    - ``omissions`` are the results that ``text`` does not show, each with the reason.
+    - ``fallback`` is True if no result matched and the newest frames are shown.
+    - ``basis`` and ``now`` are the view's; pass the context to `Store.at` to get that view.
+    - ``lanes`` are the lanes that ran, as ``profile``, a name and a version, prescribes.
+    - `str` gives the text and a last line with the counts of shown entries and tokens.
     """
 
     text: str
@@ -250,32 +255,32 @@ class Context:
     basis: int
     now: datetime
     log_id: bytes
-    """The id of the log that it was recalled from."""
+    """The id of the recalled log."""
     fallback: bool = False
     tokenizer: str = ""
-    """What counted: the encoding, and the package and version that has it."""
+    """The tokenizer that counted: the encoding, and the package and version that has it."""
     lanes: tuple[str, ...] = ()
     profile: str = ""
     policy: str = ""
-    """The name and version of what said how long each entry is told."""
+    """The name and version of the context policy, which sets the length of each entry."""
     framed: bool = False
-    """Whether it begins with words to the model; not where they took over half of the budget."""
+    """True if the text begins with words to the model, which may take at most half the budget."""
     recorded: int | None = None
-    """The event that says that it was shown; None where that was not asked for."""
+    """The seq of the event that records this context; None without ``record=True``."""
 
     @property
     def omitted(self) -> tuple[int, ...]:
-        """The ids of what was found and is not shown."""
-        return tuple(one.id for one in self.omissions)
+        """The ids of the results that are not shown."""
+        return tuple(omission.id for omission in self.omissions)
 
     @property
     def summary(self) -> str:
         """One line: how much was shown, how many tokens, as of which basis."""
         joined = sum(len(item.joined) for item in self.items)
-        found = len(self.items) + joined + len(self.omitted)
-        note = "nothing matched, newest first; " if self.fallback and found else ""
+        total = len(self.items) + joined + len(self.omitted)
+        note = "nothing matched, newest first; " if self.fallback and total else ""
         return (
-            f"{note}{len(self.items) + joined:,} of {found:,} shown, {self.tokens:,} of "
+            f"{note}{len(self.items) + joined:,} of {total:,} shown, {self.tokens:,} of "
             f"{self.max_tokens:,} tokens, basis {self.basis}"
         )
 
@@ -285,7 +290,10 @@ class Context:
     def to_messages(self, role: str = "user") -> list[dict[str, str]]:
         """Return the context as chat messages, as OpenAI's and Anthropic's interfaces take them.
 
-        The content is ``text``, so its tokens are those that were counted; none if it is empty.
+        The content is ``text``, so ``tokens`` counts it; no message if the text is empty.
+
+        Args:
+            role: The role of the message; default "user".
         """
         return [{"role": role, "content": self.text}] if self.text else []
 
@@ -297,7 +305,7 @@ class Context:
             "tokenizer": self.tokenizer,
             "items": [item.to_dict() for item in self.items],
             "omitted": list(self.omitted),
-            "omissions": [one.to_dict() for one in self.omissions],
+            "omissions": [omission.to_dict() for omission in self.omissions],
             "basis": self.basis,
             "now": self.now.isoformat(),
             "fallback": self.fallback,
@@ -310,20 +318,20 @@ class Context:
 
 
 FrameId: TypeAlias = int | Receipt | Frame | Hit
-"""Whatever names one frame: its id, or a value that has it."""
+"""The forms in which a caller names a frame: its id, or a value that has the id."""
 
 
 def frame_id(value: FrameId) -> int:
     """Return the id that a value names.
 
     Raises:
-        InvalidInput: it names none.
+        InvalidInput: the value is neither an id nor a value that has the id of a frame.
     """
     if isinstance(value, Receipt | Frame | Hit):
         return value.id
     if isinstance(value, bool) or not isinstance(value, int):
         raise InvalidInput(
-            f"A {type(value).__name__} names no frame",
-            remedy="Give its id, or the receipt, frame or hit that has it.",
+            f"A frame must be an id, Receipt, Frame or Hit, not {type(value).__name__}",
+            remedy="Pass the frame's id, or a value that has the id.",
         )
     return value

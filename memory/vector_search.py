@@ -1,7 +1,7 @@
 """The vectors lane: the frames whose vectors are nearest to a query's, as of a view.
 
-Owns what a question's vector is, and who makes it; which vectors are nearest is
-`cerata.projections.nearest`'s.
+Owns the checks of a question's vector, and when the embedder computes it. Leaves out the search for
+the nearest vectors (`cerata.projections.nearest`).
 """
 
 from collections.abc import Sequence
@@ -38,14 +38,14 @@ if TYPE_CHECKING:
 
 LANE: Final = "vectors"
 APPROXIMATE: Final = "vectors (hnsw)"
-"""What the lane is called in a result where a graph chose what was compared."""
+"""The name of the lane in a result if a graph proposed the compared vectors."""
 
 
 class VectorQuery(SpaceQuery):
-    """A vector that a view is asked for, and the space that it is of.
+    """A question's vector and its space in a view.
 
-    Scores are cosines, or inner products where the space says so. Cost of a search: the signs of
-    all vectors, and the numbers of at most 8,192 of them.
+    Scores are cosines, or inner products if the space's metric is that. Cost of a search: the
+    signs of all vectors, and the numbers of at most 8,192 vectors.
     """
 
     name: ClassVar[str] = LANE
@@ -53,24 +53,24 @@ class VectorQuery(SpaceQuery):
     def __init__(
         self, view: "View", vector: Vector, space: str | None, *, approximate: bool = False
     ) -> None:
-        """``vector`` has numbers of any kind; ``space`` may be left out where only one fits.
+        """``vector`` has numbers of any dtype; ``space`` may be None if a single space fits.
 
-        With ``approximate`` a graph chooses what is compared.
+        With ``approximate`` a graph proposes the vectors to compare.
 
         Raises:
-            InvalidInput: it is no vector, no space has its dimension, or several have.
-            NotFound: there is no such space by the view's basis.
+            InvalidInput: the vector is not valid, no space has its dimension, or several have.
+            NotFound: the space does not exist at the view's basis.
         """
         self.query = _checked(vector)
         super().__init__(view, key_for(view, len(self.query), space, tokens=False))
         self.approximate = approximate
         self._metric: Metric = metric_of(self.key[0])
 
-    def _kept(self, space: Space) -> StoredVectors:
+    def _stored_space(self, space: Space) -> StoredVectors:
         return self._view.stored_vectors(space)
 
     def _nearest(self, space: Space, allowed: Mask, k: int) -> Nearest:
-        stored, metric = self._kept(space), self._metric
+        stored, metric = self._stored_space(space), self._metric
         fetch, propose = partial(stored.rows, space), None
         if self.approximate:
             propose = partial(stored.graph(metric).proposed, space, lambda rows: fetch(rows)[0])
@@ -94,19 +94,20 @@ def vector_query(
     approximate: bool,
     has_tokens: bool,
 ) -> VectorQuery | None:
-    """Return the vector to search by, if there is one.
+    """Return the vector to search by, if any.
 
-    That which is given, or the store's embedder makes of a question in plain language where it has
-    made any vector in the view. ``has_tokens`` says that there are token vectors to search by.
+    Without ``embedding`` the store's embedder computes the vector of a plain question, if the view
+    has vectors of this embedder. ``has_tokens``: the search has token vectors.
 
     Raises:
-        InvalidInput: the mode is none, it needs a vector and there is none, or the vector is none.
-        NotFound: there is no such space. EmbedderFailed: it could not embed the question.
+        InvalidInput: the mode is unknown, a vector is needed and missing, or is not valid.
+        NotFound: the space does not exist.
+        EmbedderFailed: the embedder could not embed the question.
     """
     check_mode(mode)
     if embedding is not None:
-        found = None if mode == "text" else embedding
-        return found if found is None else VectorQuery(view, found, space, approximate=approximate)
+        used = None if mode == "text" else embedding
+        return used if used is None else VectorQuery(view, used, space, approximate=approximate)
     embedder = view.embedder
     is_text = isinstance(query, str) and bool(query.strip())
     if embedder is None or not is_text or space not in (None, embedder.identity.space):
@@ -116,20 +117,20 @@ def vector_query(
                 remedy="Pass the question's vector as embedding=, or open with its embedder.",
             )
         return None
-    own = embedder.identity.space
+    own_space = embedder.identity.space
     is_needed = mode == "vector" and not has_tokens
-    is_there = own in (key[0] for key in keys_of(view, tokens=False))
+    is_there = own_space in (key[0] for key in keys_of(view, tokens=False))
     if mode == "text" or not (is_needed or is_there):
         return None
     vector = embed_texts(embedder, [str(query)])[0]
-    return VectorQuery(view, vector, own, approximate=approximate)
+    return VectorQuery(view, vector, own_space, approximate=approximate)
 
 
 def vector_of(view: "View", frame: int, space: str | None) -> Matrix | None:
-    """Return a frame's vector in a space, by default the only one that it has; None without one.
+    """Return a frame's vector in a space, or None; ``space`` names the space among several.
 
     Raises:
-        InvalidInput: it has vectors in several spaces, and none was named.
+        InvalidInput: the frame has vectors in several spaces, and ``space`` names no space.
     """
     key = key_of_frame(view, frame, space, tokens=False)
     if key is None:

@@ -1,7 +1,7 @@
 """Views: the memory as it was at one event, read-only.
 
-Owns `View`: what state it stands on, and what a frame looks like from it; its reads are those of
-`reading` and `asking`. It never changes, whatever is written meanwhile, and any thread may use it.
+Owns `View`: its state, and the values of frames as the view sees them. Leaves out the reads
+(`reading`, `asking`).
 """
 
 from collections.abc import Iterable, Iterator, Mapping
@@ -57,9 +57,10 @@ from .values import Context, Frame, FrameId, Receipt, frame_id
 class View(Reads, Handle):
     """The memory at seq ``basis``: the first ``basis`` events and nothing after.
 
-    ``scope`` narrows it to what was written under these names. It may be held while others
-    write: it shares the store's state, of which only more is appended, and copies nothing. Inside
-    a transaction it also has what the block has gathered, under the ids −1, −2, ….
+    - A view never changes, also while writers append; any thread may use a view.
+    - ``scope`` limits its reads to events written within these names and values.
+    - A view copies nothing: the store's state, which it shares, only grows.
+    - Inside a transaction a view also has the block's drafts, with the ids −1, −2, ….
     """
 
     _instead: ClassVar[str] = (
@@ -71,15 +72,15 @@ class View(Reads, Handle):
     basis: int
     scope: Scope | None = None
     now_us: int | None = None
-    """The clock's time where the view is one of the head, in microseconds since 1970 UTC."""
+    """The clock's time if the view is at the head, in microseconds since 1970 UTC."""
     valid_at_us: int | None = None
     """The instant at which facts must be true, in microseconds since 1970 UTC; None is any."""
     embedder: Embedder | None = None
-    """What makes the vectors of questions, where the store has one."""
+    """The store's embedder, which computes the vectors of questions."""
     _gathered: Gathered | None = None
     _base: Layer | None = None
 
-    # --- what there is ---------------------------------------------------------------------------
+    # --- the state -------------------------------------------------------------------------------
 
     @property
     def head(self) -> Head:
@@ -89,47 +90,48 @@ class View(Reads, Handle):
 
     @property
     def log_id(self) -> bytes:
-        """The id of the log that this is a view of."""
+        """The id of the view's log."""
         return self._log.log_id
 
     @property
     def now(self) -> datetime:
-        """What "now" means in this view: when its last event was recorded.
+        """The meaning of "now" in this view: the recorded time of its last event.
 
-        At the head it is the clock's time when the view was made, but where the clock went back
-        never before its last event.
+        At the head: the clock's time when the view was created, or the recorded time of the last
+        event if the clock went back before that.
         """
         recorded = self.head.recorded
         return to_datetime(recorded if self.now_us is None else max(self.now_us, recorded))
 
     def view(self) -> "View":
-        """Return this view: it is what its reads read."""
+        """Return this view, the state that its reads use."""
         return self
 
     def over(self, gathered: Gathered) -> "View":
-        """Return this view with what a transaction has gathered over it."""
-        # What the log's layer has worked out holds for all views of one transaction.
+        """Return this view with the drafts of a transaction over the log."""
+        # All views of one transaction share the masks that the log's layer has computed.
         return replace(self, _gathered=gathered, _base=self.base)
 
     def within(self, scope: Scope | Mapping[str, ScopeValue] | None) -> "View":
-        """Return this view of what was written under a scope, too; a call never widens it.
+        """Return this view narrowed to a scope; the view's scope stays in force.
 
-        The names of both scopes hold for what is read. None, or a wider scope, changes nothing.
+        Args:
+            scope: Names and values to add to the view's scope; None or a wider scope adds none.
 
         Raises:
-            InvalidInput: the scope gives a name of the view's another value, or is no scope.
+            InvalidInput: the scope gives a name of the view's scope another value, or is invalid.
         """
         if scope is None or scope is self.scope or scope in ((), {}):
             return self
-        both = narrowed(self.scope, scope)
-        return self if both == self.scope else replace(self, scope=both, _base=None)
+        narrow = narrowed(self.scope, scope)
+        return self if narrow == self.scope else replace(self, scope=narrow, _base=None)
 
     def earlier(self, seq: int) -> "View":
-        """Return the memory at an event before the view's, or at the view's, in its scope."""
+        """Return the view at ``seq``, or at this basis if that is lower, in this view's scope."""
         return View(self._log, self._fold, min(seq, self.basis), self.scope, embedder=self.embedder)
 
     def on(self, log: Log, fold: Fold) -> "View":
-        """Return this view on another handle or fold of its log; drafts are folded anew."""
+        """Return this view on another handle or fold of its log; drafts are folded again."""
         if log is self._log and fold is self._fold:
             return self
         view = replace(self, _log=log, _fold=fold, _gathered=None, _base=None)
@@ -141,14 +143,14 @@ class View(Reads, Handle):
 
     @property
     def logged(self) -> "View":
-        """This view of the log alone, without what a transaction has gathered."""
+        """This view of the log alone, without the drafts of a transaction."""
         return self if self._gathered is None else replace(self, _gathered=None)
 
     @property
     def gathered(self) -> tuple[Draft, ...]:
-        """What the view has of an open transaction, in order; its frames are −1, −2, ….
+        """The drafts of an open transaction that the view has, in order, with ids −1, −2, ….
 
-        Without the salts, which differ each time that the block is run.
+        Their salts are removed, because salts differ each time that the block runs.
         """
         gathered = self._gathered
         drafts = () if gathered is None else gathered.drafts[: gathered.count]
@@ -161,13 +163,17 @@ class View(Reads, Handle):
 
     @cached_property
     def layers(self) -> Layers:
-        """The frames and words of the log, and over them those that a transaction gathered."""
+        """The frames and words of the log, and over them the frames that a transaction gathered."""
         return Layers(self._log, self.base, self._gathered)
 
     # --- facts -----------------------------------------------------------------------------------
 
     def true_at(self, valid_at: datetime | str | None) -> "View":
-        """Return this view of the facts that are true at an instant; None is at any."""
+        """Return this view limited to the facts that are true at an instant.
+
+        Args:
+            valid_at: An aware datetime, an ISO string or "now"; None admits facts of any time.
+        """
         return View(
             self._log,
             self._fold,
@@ -181,7 +187,7 @@ class View(Reads, Handle):
         )
 
     def valid_instant(self, valid_at: datetime | str | None) -> int | None:
-        """Return the instant that a read is to go by, in microseconds; None is any."""
+        """Return the instant at which a read's facts must be true, in microseconds; None is any."""
         return self.valid_at_us if valid_at is None else self._instant(valid_at)
 
     def _instant(self, when: datetime | str | None) -> int | None:
@@ -191,12 +197,12 @@ class View(Reads, Handle):
 
     @once
     def facts_at(self) -> FactsAt:
-        """The facts of the log and of what a transaction gathered, but those that are invalid."""
+        """The facts of the log and of the transaction's drafts, without the invalid facts."""
         return self._all_facts.labelled(self.labelling) if len(self._links) else self._all_facts
 
     @cached_property
     def labelling(self) -> Labelling:
-        """What links say of the facts, whether or not there are any."""
+        """The standing of the facts by their links; also if no link exists."""
         return Labelling(self._all_facts, self._links, self.is_current)
 
     @cached_property
@@ -208,7 +214,7 @@ class View(Reads, Handle):
         return links.at(self.basis + gathered.count, self.scope)
 
     def is_current(self, frame: int) -> bool | None:
-        """Tell whether a frame, by its seq in `facts_at`, is current; None where it is not seen."""
+        """Return whether a frame, by its seq in `facts_at`, is current; None if out of scope."""
         number = shown_seq(frame, self.basis)
         return self.layers.closing_of(number) is None if self.layers.has(number) else None
 
@@ -230,15 +236,15 @@ class View(Reads, Handle):
 
     @cached_property
     def vectors(self) -> Vectors:
-        """The vectors of the log; what a transaction gathered is in its drafts."""
+        """The vectors of the log; the vectors that a transaction gathered are in its drafts."""
         return self._fold.vectors(self.basis)
 
     def stored_vectors(self, space: Space) -> StoredVectors:
-        """Return the numbers of a space's vectors, as they are kept for all views."""
+        """Return the numbers of a space's vectors; all views share this cache."""
         return self._fold.stored_vectors(space)
 
     def stored_tokens(self, space: Space) -> StoredTokens:
-        """Return the token vectors of a space, as they are kept for all views."""
+        """Return the token vectors of a space; all views share this cache."""
         return self._fold.stored_tokens(space)
 
     def _lifted(self, gathered: Gathered) -> list[FoldedEvent]:
@@ -248,7 +254,7 @@ class View(Reads, Handle):
         """Return the fact of a row of `facts_at`, known or not.
 
         Raises:
-            NotFound: the row is none by the basis, or it is outside the scope.
+            NotFound: the row does not exist at the basis, or is outside the scope.
         """
         if not self.facts_at.has_row(row):
             raise NotFound(
@@ -259,31 +265,31 @@ class View(Reads, Handle):
         return shown_row(self.facts_at, row, self.basis)
 
     def fact_seq(self, fact: int) -> int:
-        """Return the seq in `facts_at` of an id, which is −place of what is only gathered.
+        """Return the seq in `facts_at` of an id, which is −place for a draft.
 
-        It is 0, which nothing has, for an id that the log has not come to.
+        An id above the basis gives 0, which no event has.
         """
         if fact > self.basis:
             return 0
         return fact if fact >= 0 else self.basis - fact
 
-    # --- what the reads are made of --------------------------------------------------------------
+    # --- building blocks of the reads ------------------------------------------------------------
 
     def existing(self, frame: FrameId) -> int:
-        """Return the id of a frame that is there and within the scope, else raise `NotFound`."""
+        """Return the id of a frame that exists within the scope, else raise `NotFound`."""
         number = frame_id(frame)
         self.layers.check_has(number)
         return number
 
     def seen(self, frames: Iterable[int]) -> list[int]:
-        """Return the frames that are there and within the scope."""
+        """Return the frames that exist within the scope."""
         return [frame for frame in frames if self.layers.has(frame)]
 
     def blob(self, number: int) -> bytes | None:
-        """Return the bytes of a frame that was put as bytes; None of one that is text.
+        """Return the bytes of a frame that was put as bytes; None for a frame of text.
 
         Raises:
-            NotFound: no frame with this id at this basis, or it is outside the scope.
+            NotFound: no frame with this id exists at this basis within the scope.
         """
         body = self.layers.event(number).body
         if not isinstance(body, PutFrame) or body.blob is None:
@@ -296,7 +302,7 @@ class View(Reads, Handle):
         """Return a frame by its id.
 
         Raises:
-            NotFound: no frame with this id at this basis, or it is outside the scope.
+            NotFound: no frame with this id exists at this basis within the scope.
         """
         layers = self.layers
         event, closing = layers.event(number), layers.closing_of(number)
@@ -337,11 +343,11 @@ class View(Reads, Handle):
 
     def _joined(self, document: int) -> str:
         chunks = self.seen(self.layers.chunks(document).values())
-        bodies = (self.layers.event(one).body for one in chunks)
+        bodies = (self.layers.event(chunk).body for chunk in chunks)
         return joined_text(body for body in bodies if isinstance(body, PutFrame))
 
     def events(self, first: int, last: int | None) -> Iterator[Event]:
-        """Yield events ``first`` to ``last``, those within the scope; then what is gathered."""
+        """Yield the events ``first`` to ``last`` within the scope, then the gathered drafts."""
         stop = self.basis if last is None else min(last, self.basis)
         gathered = () if last is not None or self._gathered is None else self._gathered.events()
         for event in chain(self._log.read(first, stop), gathered):
@@ -349,15 +355,15 @@ class View(Reads, Handle):
                 yield event
 
     def own(self, name: str) -> OwnProjection:
-        """Return a projection of rows by its name, as of the basis and of what is gathered.
+        """Return a projection of rows by its name, as of the basis and the gathered drafts.
 
         Raises:
-            Unsupported: the view is narrowed to a scope, and a projection's rows are of all.
+            Unsupported: the view has a scope, and a projection's rows are of all scopes.
         """
         if self.scope is not None:
             raise Unsupported(
                 "A projection's rows are not narrowed to a scope",
-                remedy="Read it from a store without one; keep the scope in the rows' keys.",
+                remedy="Read it from a store without a scope; put the scope into the rows' keys.",
             )
         return self._own(name)
 
@@ -367,33 +373,33 @@ class View(Reads, Handle):
         return self._fold.own_over(name, self.basis, list(self._gathered.events()))
 
     def counted(self) -> list[int]:
-        """Return the frames within the scope that were ever shown or used."""
+        """Return the frames within the scope that any recall showed or any call used."""
         return self.seen(self._accesses.by_frame)
 
     def counts_of(self, frame: int) -> list[Counts]:
-        """Return how often a frame was shown and used, by each scope within the view's."""
+        """Return how often a frame was shown and used, for each scope within the view's scope."""
         rows = self._accesses.by_frame.get(frame, ())
         return [counts for scope, counts in rows if self._sees(scope)]
 
     @cached_property
     def _accesses(self) -> Accesses:
-        own = self._own(Accesses.name)
-        assert isinstance(own, Accesses)
-        return own
+        accesses = self._own(Accesses.name)
+        assert isinstance(accesses, Accesses)
+        return accesses
 
     def tagged(self) -> Iterator[tuple[Scope, str, int, int]]:
-        """Yield the tags within the scope: scope, name, what it stands for, and the tag's seq."""
-        own = self._own(Tags.name)
-        assert isinstance(own, Tags)
-        for (text, name), (at, seq) in own.rows.items():
+        """Yield the tags within the scope: scope, name, the seq named, and the tag event's seq."""
+        tags = self._own(Tags.name)
+        assert isinstance(tags, Tags)
+        for (text, name), (at, seq) in tags.rows.items():
             scope = read_scope(text)
             if self._sees(scope):
                 yield scope, name, at, seq
 
     def _sees(self, scope: Scope | None) -> bool:
-        """Tell whether an event of a scope is seen; an erased event has none."""
+        """Return whether the view's scope admits an event; an erased event has no scope."""
         return self.scope is None or is_within(scope, self.scope)
 
 
 Basis = int | str | datetime | Receipt | Head | Context | View
-"""A point of the log, however a caller names it; see `Store.at`."""
+"""The forms in which a caller names a point of the log; see `Store.at`."""

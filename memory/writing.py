@@ -1,6 +1,6 @@
 """Writing: the calls that put, remember, supersede, delete, tag and append.
 
-Owns what each call says in events. Leaves out how they are appended (`appending`), and cutting
+Owns the events of each call. Leaves out how they are appended (`appending`), and splitting
 documents (`ingest`).
 """
 
@@ -42,7 +42,7 @@ if TYPE_CHECKING:
 
 
 class Writes(FactGains, LinkWrites, Embeds):
-    """The calls that write; each is its own durable batch, or joins the open transaction."""
+    """The calls that write; each appends a durable batch, or joins the open transaction."""
 
     @abstractmethod
     def at(self, basis: Basis) -> View:
@@ -71,19 +71,38 @@ class Writes(FactGains, LinkWrites, Embeds):
         tokens_space: str | None = None,
         key: str | None = None,
     ) -> Receipt:
-        """Put one frame as it is: no splitting, no deduplication. Durable on return.
+        """Put one frame without splitting or deduplication. Durable on return.
 
-        Its content hash goes with it, so that `find_content` and `find_stored` find it.
-        A str is searched by its words; of bytes only ``search_text``, title and tags are.
-        ``embedding`` is its vector, recorded with it, and ``space`` the name of what made it: all
-        vectors of a space have one dimension. ``token_embedding``, (tokens, dimension), has a
-        vector for each token, stored as int8, and ``tokens_space`` names its maker. Without them
-        the store's embedder makes what it can (docs/embedders.md). ``key`` makes the call
-        idempotent.
+        The frame is stored with its content hash, so `find_content` and `find_stored` find it.
+        Without ``embedding`` and ``token_embedding`` the store's embedder computes the vectors that
+        it supports (docs/embedders.md).
+
+        Args:
+            content: A str, or bytes, which are searched by ``search_text``, title and tags alone.
+            kind: The structure of the frame, such as "message"; default "text".
+            role: The speaker, such as "user"; default none.
+            uri: The address of the content's source; default none.
+            title: The title, which is searched too; default none.
+            tags: Tags, which are searched and filtered by; default none.
+            labels: Labels, which are filtered by; default none.
+            metadata: Further names and JSON values, which are filtered by; default none.
+            track: A named line of frames that the frame belongs to; default none.
+            parent: The frame above this frame; default none.
+            content_dates: Dates that the content names, as datetimes or ISO strings; default none.
+            created: When the content was created; default the time of recording.
+            search_text: Text to search in place of the content, as for bytes; default none.
+            scope: Names and values to add to the store's scope; default the store's scope.
+            embedding: The vector of the content, (dimension,); default from the store's embedder.
+            space: The name of the space of ``embedding``; its vectors have a single dimension.
+            token_embedding: A vector for each token, (tokens, dimension), stored as int8.
+            tokens_space: The name of the space of ``token_embedding``.
+            key: An idempotency key: the same key and arguments return the first receipt.
 
         Raises:
-            InvalidInput: a value that cannot be stored. NotFound: no such parent.
-            IdempotencyConflict: the key was used with other arguments. EmbedderFailed.
+            InvalidInput: a value cannot be stored.
+            NotFound: the parent does not exist.
+            IdempotencyConflict: the key was used with other arguments.
+            EmbedderFailed: the embedder failed; nothing was written.
         """
         fields = frame_fields(
             kind=kind,
@@ -101,8 +120,8 @@ class Writes(FactGains, LinkWrites, Embeds):
         )
         stamped = full_scope(scope, self._scope)
         [vector] = vectors(None if embedding is None else [embedding], 1, space)
-        given = None if token_embedding is None else [token_embedding]
-        [tokens] = stored_matrices(given, 1, tokens_space)
+        matrices = None if token_embedding is None else [token_embedding]
+        [tokens] = stored_matrices(matrices, 1, tokens_space)
         drafts = [frame_draft(content, fields, stamped, embedding=vector, tokens=tokens)]
         self._called(stamped, "put_frame", drafts=drafts)
         return self._put(drafts, key)
@@ -123,26 +142,43 @@ class Writes(FactGains, LinkWrites, Embeds):
     ) -> Receipt:
         """Put many frames as one batch: all of them or none. Durable on return.
 
-        ``metadata`` has one mapping a text, ``embeddings`` one row, which ``space`` names the
-        maker of, and ``token_embeddings`` one matrix, which ``tokens_space`` does; without them the
-        store's embedder makes what it can. At most 10,000 texts.
+        Without ``embeddings`` and ``token_embeddings`` the store's embedder computes the vectors
+        that it supports.
+
+        Args:
+            texts: The texts, a frame for each; at most 10,000.
+            metadata: A mapping of names and JSON values for each text; default none.
+            embeddings: A vector for each text, (texts, dimension); default from the embedder.
+            space: The name of the space of ``embeddings``.
+            token_embeddings: An array (tokens, dimension) for each text; default from the embedder.
+            tokens_space: The name of the space of ``token_embeddings``.
+            kind: The structure of all frames; default "text".
+            tags: The tags of all frames; default none.
+            scope: Names and values to add to the store's scope; default the store's scope.
+            key: An idempotency key: the same key and arguments return the first receipt.
+
+        Raises:
+            InvalidInput: a value cannot be stored, or an argument has another number of items.
+            IdempotencyConflict: the key was used with other arguments.
+            EmbedderFailed: the embedder failed; nothing was written.
         """
         texts = listed("texts", texts)
         if metadata is not None and len(metadata := listed("metadata", metadata)) != len(texts):
             raise InvalidInput(
-                f"{len(texts):,} texts came with {len(metadata):,} metadata",
-                remedy="Pass a map of metadata for each text, or a single one for all.",
+                f"metadata must have an item for each of {len(texts):,} texts, "
+                f"not {len(metadata):,}",
+                remedy="Pass a mapping for each text, or {} for a text without metadata.",
             )
         stamped = full_scope(scope, self._scope)
         fields = frame_fields(kind=kind, tags=tags)
         each = [fields] * len(texts)
         if metadata is not None:
-            each = [frame_fields(kind=kind, tags=tags, metadata=own) for own in metadata]
+            each = [frame_fields(kind=kind, tags=tags, metadata=entry) for entry in metadata]
         rows = vectors(embeddings, len(texts), space)
         matrices = stored_matrices(token_embeddings, len(texts), tokens_space)
         drafts = [
-            frame_draft(text, own, stamped, embedding=row, tokens=matrix)
-            for text, own, row, matrix in zip(texts, each, rows, matrices, strict=True)
+            frame_draft(text, body, stamped, embedding=row, tokens=matrix)
+            for text, body, row, matrix in zip(texts, each, rows, matrices, strict=True)
         ]
         self._called(stamped, "put_frames", drafts=drafts)
         return self._put(drafts, key)
@@ -166,14 +202,29 @@ class Writes(FactGains, LinkWrites, Embeds):
     ) -> Receipt:
         """Remember a text, or the file at a path: split into passages, stored once.
 
-        A str is always text, of Markdown or without any marks; a file is read by what it is
-        (docs/ingest.md). What is there already, under the same URI, is not stored again
-        (``added`` is False); other text under a URI supersedes the old. A long document takes
-        several batches, its document frame first; called again after a crash, it goes on where
-        it stopped.
+        Content that is stored under the same URI is not stored again (``added`` is False); other
+        content under a URI supersedes the old. A long document takes several batches, its document
+        frame first; after a crash the same call continues with the missing chunks.
+
+        Args:
+            text: A str is text, plain or Markdown; a file at a `Path` is read by its format.
+            kind: The structure of the frame or chunks; default "text".
+            role: The speaker; default none.
+            uri: The address of the source; default for a file its absolute path.
+            title: The title, which is searched too; default for a file its title or name.
+            tags: Tags, which are searched and filtered by; default none.
+            labels: Labels, which are filtered by; default none.
+            metadata: Further names and JSON values, which are filtered by; default none.
+            track: A named line of frames that the frames belong to; default none.
+            parent: The frame above this document; default none.
+            content_dates: Dates that the content names, as datetimes or ISO strings; default none.
+            created: When the content was created; default the time of recording.
+            scope: Names and values to add to the store's scope; default the store's scope.
 
         Raises:
-            InvalidInput: not text. NotFound: no such file. StorageFailed: it cannot be read.
+            InvalidInput: ``text`` is no text or path, or the file's content is no text.
+            NotFound: the file does not exist.
+            StorageFailed: the file cannot be read.
         """
         with loading("the part that reads files"):
             from .ingest import remember
@@ -210,15 +261,25 @@ class Writes(FactGains, LinkWrites, Embeds):
         dry_run: bool = False,
         report: "Report | None" = None,
     ) -> "Remembered":
-        """Remember files and folders, each file once, and say what became of each.
+        """Remember files and folders, each file once, and return the outcome of each.
 
-        Every file is its own call of `remember`, durable before the next: killed, the same call
-        goes on where it stopped. One that cannot be read is skipped, and stops no other. With
-        ``dry_run`` nothing is written, and what would be is said. ``include`` and ``exclude`` are
-        patterns (docs/ingest.md); ``report`` is told of each file as it is done.
+        Each file is durable before the next: after a crash the same call continues. A file that
+        cannot be read is skipped.
+
+        Args:
+            paths: Files, and folders to search with all folders below them.
+            include: Patterns of files below folders; default the known suffixes (docs/ingest.md).
+            exclude: Patterns of files and folders to skip; default none.
+            default_excludes: Also skip hidden, installed and packed files; default True.
+            tags: The tags of all frames; default none.
+            labels: The labels of all frames; default none.
+            metadata: Names and JSON values for all frames; default none.
+            scope: Names and values to add to the store's scope; default the store's scope.
+            dry_run: Write nothing, and return the outcomes of a real call; default False.
+            report: Called after each file with its outcome, its number from 1, and the count.
 
         Raises:
-            InvalidInput: a pattern that cannot be used; inside a transaction.
+            InvalidInput: a pattern cannot be used, or a transaction is open.
         """
         with loading("the part that reads files"):
             from .files import remember_files
@@ -226,26 +287,30 @@ class Writes(FactGains, LinkWrites, Embeds):
 
         if self.in_transaction:
             raise InvalidInput(
-                "Files are remembered one by one, not in a transaction",
-                remedy="Call remember_files outside it, or remember for each file.",
+                "remember_files writes a batch for each file and cannot join a transaction",
+                remedy="Call remember_files outside the transaction, or remember() for each file.",
             )
         named = listed("paths", paths)
-        found = find_files(
+        files = find_files(
             named, include=include, exclude=exclude, default_excludes=default_excludes
         )
         fields = frame_fields(kind="text", tags=tags, labels=labels, metadata=metadata)
         stamped = full_scope(scope, self._scope)
-        return remember_files(self, found, fields, stamped, dry_run=dry_run, report=report)
+        return remember_files(self, files, fields, stamped, dry_run=dry_run, report=report)
 
     def supersede(self, old: FrameId, new: str | FrameId) -> Receipt:
-        """Put ``new``, a text or a frame already there, in the place of ``old``.
+        """Close a frame and put another in its place. Durable on return.
 
         The old frame, and the chunks below it, stay readable in the past. A new text takes over
-        the old frame's scope, kind, role, URI, title, tags, labels and metadata. Durable on
-        return.
+        the old frame's scope, kind, role, URI, title, tags, labels and metadata.
+
+        Args:
+            old: The frame to close.
+            new: The text of a new frame, or a stored frame.
 
         Raises:
-            NotFound: no such frame. Conflict: one of them is closed already.
+            NotFound: a frame does not exist.
+            Conflict: a frame is closed already.
         """
         old_id = frame_id(old)
         if not isinstance(new, str):
@@ -262,8 +327,14 @@ class Writes(FactGains, LinkWrites, Embeds):
     def delete(self, frame: FrameId) -> Receipt:
         """Close a frame, and the chunks below it; it stays readable in the past.
 
+        Durable on return.
+
+        Args:
+            frame: The frame to close.
+
         Raises:
-            NotFound: no such frame. Conflict: it is closed already.
+            NotFound: the frame does not exist.
+            Conflict: the frame is closed already.
         """
         scope = full_scope(None, self._scope)
         number = frame_id(frame)
@@ -271,36 +342,47 @@ class Writes(FactGains, LinkWrites, Embeds):
         return self.write([Draft(DeleteFrame(frame=number), scope)])
 
     def tag(self, name: str, at: Basis = "HEAD") -> Receipt:
-        """Name the end of a batch, by default the newest, for good; `at` takes the name.
+        """Name the end of a batch; `at` takes the name. Durable on return.
 
-        A name starts with a letter and is never used again. Inside a transaction it names what
-        is in the log. Durable on return.
+        A tag never moves. Inside a transaction the tag names a point of the log, without the
+        gathered drafts.
+
+        Args:
+            name: The tag: a letter, then letters, digits, ".", "_", "-" and "/"; at most 100.
+            at: The end of a batch, as the method `at` takes it; default the newest.
 
         Raises:
-            Conflict: the name is taken. InvalidInput: it cannot be a name, or ``at`` lies inside a
-            batch. NotFound: the log does not reach that far.
+            Conflict: the name is taken.
+            InvalidInput: the name is not valid, or ``at`` lies inside a batch.
+            NotFound: the log ends before ``at``.
         """
         scope = full_scope(None, self._scope)
         view = self.at(at)
         if view.gathered:
             raise InvalidInput(
-                "The view has what a transaction has gathered, which is not in the log",
-                remedy="Tag it after the transaction.",
+                "The view has drafts of a transaction, which are not in the log",
+                remedy="Call tag() after the transaction.",
             )
         seq = view.basis
         self._called(scope, "tag", name, at if isinstance(at, str | datetime) else seq)
         return self.write([Draft(PutTag(tag=name, at=seq), scope)])
 
     def record_access(self, *frames: FrameId) -> Receipt:
-        """Say that frames were used: opened, cited, or whatever you count; `access` counts it.
+        """Record that frames were used, for example opened or cited; `access` returns the counts.
 
         Durable on return.
 
+        Args:
+            *frames: The frames that were used, at least one.
+
         Raises:
-            NotFound: no such frame. InvalidInput: no frame was given.
+            NotFound: a frame does not exist.
+            InvalidInput: no frame was passed.
         """
         if not frames:
-            raise InvalidInput("No frame was given", remedy="Name those that were used.")
+            raise InvalidInput(
+                "record_access needs at least one frame", remedy="Pass the frames that were used."
+            )
         numbers = tuple(dict.fromkeys(map(frame_id, frames)))
         scope = full_scope(None, self._scope)
         self._called(scope, "record_access", numbers)
@@ -308,34 +390,39 @@ class Writes(FactGains, LinkWrites, Embeds):
 
     def _recorded(self, context: Context, said: RecallContext) -> Context:
         scope = full_scope(None, self._scope)
-        # What was asked, and not what came of it: what a block puts has another day when it is
-        # run again.
-        asked = msgspec.structs.replace(
+        # Hash the question without its results: a repeated block writes its frames at another
+        # time, so the results differ.
+        question = msgspec.structs.replace(
             said, basis=0, context=b"", frames=(), facts=(), omitted=(), omitted_facts=()
         )
-        self._called(scope, "recall", asked)
+        self._called(scope, "recall", question)
         receipt = self.write([Draft(said, scope)])
         return replace(context, recorded=receipt.seqs[0])
 
     def append(
         self, *events: EventBody | Draft, expect: int | None = None, key: str | None = None
     ) -> Receipt:
-        """Append events of any kind as one batch. Durable on return.
+        """Append events of any type as one batch. Durable on return.
 
-        ``expect`` is the seq of the head that the caller saw; if the log moved on it is refused.
-        A body, and a draft without a scope of its own, get the store's scope.
+        Args:
+            *events: Event bodies or drafts; without a scope they get the store's scope.
+            expect: The seq that the log's head must have; default any.
+            key: An idempotency key: the same key and events return the first receipt.
 
         Raises:
-            Conflict: the log is not at ``expect``, or a target is closed. InvalidInput: an event
-            that cannot be stored, or a draft's scope outside the store's. NotFound.
+            Conflict: the log is not at ``expect``, or a target is closed.
+            InvalidInput: an event cannot be stored, or a draft's scope is outside the store's.
+            NotFound: a reference names an event that does not exist.
+            IdempotencyConflict: the key was used with other arguments.
         """
-        for one in events:
-            if not isinstance(one, Draft | EventBody):
+        for event in events:
+            if not isinstance(event, Draft | EventBody):
                 raise InvalidInput(
-                    f"A {type(one).__name__} is no event", remedy="Pass event bodies or drafts."
+                    f"events must be event bodies or drafts, not {type(event).__name__}",
+                    remedy="Pass event bodies or drafts.",
                 )
         drafts = within_scope(
-            [one if isinstance(one, Draft) else Draft(one) for one in events], self._scope
+            [event if isinstance(event, Draft) else Draft(event) for event in events], self._scope
         )
         if drafts:
             self._called(drafts[0].scope, "append", drafts=drafts)

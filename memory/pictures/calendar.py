@@ -1,6 +1,7 @@
-"""The calendar along a picture: what stretch of time it shows, and where its lines are.
+"""The calendar along a picture: the interval of time that it shows, and its lines.
 
-Times are microseconds since 1970 UTC.
+Owns the choice of interval and lines, and times as texts. Leaves out drawing (`facts`). Times are
+microseconds since 1970 UTC.
 """
 
 from collections.abc import Iterable, Iterator, Sequence
@@ -17,41 +18,41 @@ _YEARS: Final = (1, 2, 5, 10, 20, 50, 100, 200, 500, 1000)
 _MONTHS: Final = (1, 3, 6)
 _HOURS: Final = (1, 3, 6, 12, 24, 48, 120)
 _MARGIN: Final = 0.12
-"""What lies besides the first and last time, as a share: room for what has no end."""
+"""Space before the first and after the last time, as a share: room for open ends."""
 
 
 class Line(NamedTuple):
-    """A line of the calendar: when, and what is written at it."""
+    """A line of the calendar: its time, and its label."""
 
     time: int
     label: str
 
 
 def stretch(times: Iterable[int]) -> Interval:
-    """Return the time to show, around all that are no open ends; a day at least."""
-    known = [time for time in times if BEGINNING < time < ENDLESS]
-    first, last = (min(known), max(known)) if known else (0, 0)
+    """Return the interval to show, around all times but open ends; at least a day."""
+    closed = [time for time in times if BEGINNING < time < ENDLESS]
+    first, last = (min(closed), max(closed)) if closed else (0, 0)
     room = max(round((last - first) * _MARGIN), _DAY_US // 2)
     start, end = to_datetime(first - room), to_datetime(last + room)
     return Interval(to_microseconds(start), to_microseconds(end))
 
 
-def lines_in(shown: Interval, count: int) -> list[Line]:
-    """Return at most so many lines, at the starts of years, months, days or hours."""
-    for candidates in _candidates(shown):
-        found = [one for one in candidates if shown.start < one.time < shown.end]
-        if len(found) <= count:
-            return found
+def lines_in(interval: Interval, count: int) -> list[Line]:
+    """Return at most ``count`` lines, at the starts of years, months, days or hours."""
+    for candidates in _candidates(interval):
+        lines = [line for line in candidates if interval.start < line.time < interval.end]
+        if len(lines) <= count:
+            return lines
     return []
 
 
-def _candidates(shown: Interval) -> Iterator[list[Line]]:
-    """Yield lines from the densest that are worth a look to the sparsest."""
-    size = shown.end - shown.start
-    first, last = to_datetime(shown.start), to_datetime(shown.end)
+def _candidates(interval: Interval) -> Iterator[list[Line]]:
+    """Yield sets of lines from dense to sparse, without those of 60 lines or more."""
+    size = interval.end - interval.start
+    first, last = to_datetime(interval.start), to_datetime(interval.end)
     for hours in _HOURS:
         if size / (hours * _HOUR_US) < 60:
-            yield list(_by_hours(first, shown.end, hours))
+            yield list(_by_hours(first, interval.end, hours))
     years = range(first.year, last.year + 1)
     for months in _MONTHS:
         if size / (months * 30 * _DAY_US) < 60:
@@ -78,14 +79,14 @@ _LAST: Final = to_datetime(ENDLESS)
 
 
 def said(times: Sequence[int]) -> list[str]:
-    """Return times, ascending, for people, as exactly as it takes to tell them apart."""
-    found = list[str]()
+    """Return ascending times as texts for people, just exact enough to differ."""
+    texts = list[str]()
     for form in ("%Y-%m-%d", "%Y-%m-%d %H:%M", "%Y-%m-%d %H:%M:%S"):
-        found = [to_datetime(time).strftime(form) for time in times]
-        if len(set(found)) == len(found):
-            return found
-    # Of several within a second the first is told.
+        texts = [to_datetime(time).strftime(form) for time in times]
+        if len(set(texts)) == len(texts):
+            return texts
+    # Times within one second cannot differ, so only the first of them is written.
     return [
-        "a moment later" if place and found[place - 1] == text else text
-        for place, text in enumerate(found)
+        "a moment later" if place and texts[place - 1] == text else text
+        for place, text in enumerate(texts)
     ]

@@ -1,7 +1,8 @@
 """The canvas: shapes and words in inches from the top left, and the only use of matplotlib.
 
-Leaves out what is drawn. Words are drawn as shapes of the one font that comes with matplotlib, so a
-picture looks the same wherever it is opened, and nobody's own settings change it.
+Owns drawing and its settings; leaves out the content of pictures. Words are drawn as shapes of a
+font that comes with matplotlib, so a picture looks the same everywhere, and a user's settings of
+matplotlib do not change it.
 """
 
 import importlib
@@ -21,25 +22,25 @@ Align: TypeAlias = Literal["left", "center", "right"]
 Point: TypeAlias = tuple[float, float]
 
 PNG_DOTS: Final = 144
-"""Dots an inch of a PNG."""
+"""Dots per inch of a PNG."""
 
 _POINT: Final = 1 / 72
 _SETTINGS: Final = {"svg.hashsalt": "cerata", "svg.fonttype": "path", "hatch.linewidth": 0.6}
 _DRAWING: Final = (
     *("axes", "figure", "font", "hatch", "lines", "patch", "path", "savefig", "svg", "text"),
 )
-"""Of matplotlib's settings those that a picture depends on."""
+"""The groups of matplotlib's settings that a picture depends on."""
 _METADATA: Final[dict[Form, dict[str, str | None]]] = {
     "svg": {"Date": None, "Creator": "Cerata"},
     "png": {"Software": None},
 }
 _LOCK: Final = RLock()
-"""Held while matplotlib's settings are ours: they are one for all threads."""
+"""Taken while matplotlib has our settings, because all threads share its settings."""
 
 
 @cache
 def _matplotlib() -> Any:
-    """Return matplotlib. Raises `Unsupported` where it is not installed."""
+    """Return matplotlib. Raises `Unsupported` if the package is not installed."""
     try:
         with loading("matplotlib"):
             return importlib.import_module("matplotlib")
@@ -58,15 +59,17 @@ def _part(module: str, name: str) -> Any:
 
 
 def check_form(form: object) -> Form:
-    """Return the form of a picture. Raises `InvalidInput` where there is no such one."""
-    for known in FORMS:
-        if form == known:
-            return known
-    raise InvalidInput(f"A picture cannot be {form!r:.40}", remedy=f"There are {', '.join(FORMS)}.")
+    """Return the form of a picture. Raises `InvalidInput` if the form is unknown."""
+    for supported in FORMS:
+        if form == supported:
+            return supported
+    raise InvalidInput(
+        f"A picture cannot be {form!r:.40}", remedy=f"Pass one of {', '.join(FORMS)}."
+    )
 
 
 class Canvas:
-    """A white page of so many inches. What is drawn later lies over what was before."""
+    """A white page; sizes are in inches. Later shapes cover earlier shapes."""
 
     def __init__(self, width: float, height: float) -> None:
         self.width = width
@@ -89,7 +92,7 @@ class Canvas:
         line: float = 0.8,
         hatch: bool = False,
     ) -> None:
-        """Draw a filled shape; with ``hatch`` stroked across in its edge's colour."""
+        """Draw a filled shape; ``hatch`` adds strokes in the colour of the edge."""
         self._add(
             _part("patches", "Polygon")(
                 points,
@@ -116,7 +119,7 @@ class Canvas:
         line: float = 0.8,
         round_by: float = 0.0,
     ) -> None:
-        """Draw a box, its corners round by so many inches."""
+        """Draw a box; its corners are round by ``round_by`` inches."""
         style: Any = "square,pad=0"
         if round_by:
             style = f"round,pad=0,rounding_size={round_by}"
@@ -163,9 +166,9 @@ class Canvas:
     ) -> None:
         """Write words, of a size in points, with their middle height at a point.
 
-        ``ground`` is the colour on which they stand, where what is below would show between them.
+        ``ground`` is the colour of a box behind the words, which hides shapes below.
         """
-        made = _part("text", "Text")(
+        label = _part("text", "Text")(
             *at,
             _shown(text),
             fontproperties=_font(size, bold=bold),
@@ -177,8 +180,8 @@ class Canvas:
             parse_math=False,
         )
         if ground is not None:
-            made.set_bbox({"facecolor": ground, "edgecolor": "none", "pad": 1.0})
-        self._add(made)
+            label.set_bbox({"facecolor": ground, "edgecolor": "none", "pad": 1.0})
+        self._add(label)
 
     def _add(self, artist: Any) -> None:
         self._order += 1
@@ -186,14 +189,14 @@ class Canvas:
         self._axes.add_artist(artist)
 
     def picture(self, form: Form) -> bytes:
-        """Return what was drawn; the same drawing gives the same bytes of SVG."""
+        """Return the drawing as bytes; equal drawings give equal bytes of SVG."""
         file = BytesIO()
         backend = {
             "svg": ("backend_svg", "FigureCanvasSVG"),
             "png": ("backend_agg", "FigureCanvasAgg"),
         }
         with _LOCK, _our_settings(), warnings.catch_warnings():
-            # Of a character that the font lacks; it is drawn as an empty box.
+            # Ignore the warning for a character that the font lacks: an empty box is drawn.
             warnings.simplefilter("ignore", UserWarning)
             module, name = backend[form]
             canvas = _part(f"backends.{module}", name)(self._figure)
@@ -205,7 +208,7 @@ class Canvas:
 
 
 def width_of(text: str, size: float, *, bold: bool = False) -> float:
-    """Return how many inches words take across."""
+    """Return the width of words in inches."""
     with _LOCK, _our_settings(), warnings.catch_warnings():
         warnings.simplefilter("ignore", UserWarning)
         measure = _measure().get_text_width_height_descent
@@ -214,7 +217,7 @@ def width_of(text: str, size: float, *, bold: bool = False) -> float:
 
 
 def fitting(text: str, size: float, width: float, *, bold: bool = False) -> str:
-    """Return words, cut with … where they are wider than so many inches; nothing if none fit."""
+    """Return words, cut with … to a width in inches; empty if no character fits."""
     text = _shown(text)
     if width_of(text, size, bold=bold) <= width:
         return text
@@ -232,13 +235,13 @@ _SHOWN_MAX: Final = 200
 
 
 def _shown(text: str) -> str:
-    """Return words on one line, without what steers a printer, and not endless."""
+    """Return words on one line, of limited length, without control characters."""
     line = " ".join(text[: 4 * _SHOWN_MAX].split())
-    return "".join(one if one.isprintable() else "�" for one in line)[:_SHOWN_MAX]
+    return "".join(char if char.isprintable() else "�" for char in line)[:_SHOWN_MAX]
 
 
 def _our_settings() -> Any:
-    """Return a context in which matplotlib has its own defaults and ours, and nobody else's."""
+    """Return a context in which matplotlib has its defaults and ours, not the user's settings."""
     rc_context, defaults = _rc()
     return rc_context({**defaults, **_SETTINGS})
 
@@ -246,10 +249,10 @@ def _our_settings() -> Any:
 @cache
 def _rc() -> tuple[Any, dict[str, Any]]:
     matplotlib = _matplotlib()
-    kept = ("font", "text", "path", "svg", "hatch", "patch", "lines", "figure", "axes", "savefig")
+    groups = ("font", "text", "path", "svg", "hatch", "patch", "lines", "figure", "axes", "savefig")
     defaults = matplotlib.rcParamsDefault
     return matplotlib.rc_context, {
-        name: defaults[name] for name in defaults if name.startswith(kept)
+        name: defaults[name] for name in defaults if name.startswith(groups)
     }
 
 
@@ -260,5 +263,5 @@ def _measure() -> Any:
 
 @cache
 def _font(size: float, *, bold: bool) -> Any:
-    made: Any = _part("font_manager", "FontProperties")
-    return made(family="DejaVu Sans", size=size, weight="bold" if bold else "normal")
+    properties: Any = _part("font_manager", "FontProperties")
+    return properties(family="DejaVu Sans", size=size, weight="bold" if bold else "normal")

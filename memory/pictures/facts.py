@@ -1,8 +1,9 @@
 """Facts on both clocks: valid time across, known time upwards, a region for each fact.
 
-Owns the layout. Each subject and predicate has a panel; values that are held at the same time lie
-in panels of their own, one below the other, so no region covers another. Known time goes by steps,
-each a change of what was known, for these often come within a second of each other.
+Owns the layout. Each subject and predicate has a panel, or several, one below the other, for values
+that overlap, so that no region covers another. Known time advances by steps of equal height, a step
+for each change, because changes often come within a second of each other. Leaves out the regions
+(`regions`).
 """
 
 from collections.abc import Iterable, Sequence
@@ -22,7 +23,7 @@ from .colours import FAINT, GROUND, INK, PAPER, SOFT, colours_of, ink_on, mixed
 from .regions import Piece, Region, is_endless, regions_of
 
 FACTS_MAX: Final = 200
-"""Facts that one picture shows."""
+"""Most facts of a picture."""
 
 _WIDTH: Final = 10.0
 _LEFT: Final = 1.75
@@ -35,11 +36,11 @@ _GAP: Final = 0.14
 _ROW: Final = 0.36
 _ROW_MIN: Final = 0.17
 _ROWS_HEIGHT: Final = 3.6
-"""Inches that a panel of many rows takes, if these can be so low."""
+"""Inches of a panel of many rows, unless its rows would be lower than `_ROW_MIN`."""
 _OPEN: Final = 0.09
-"""Inches that what is known still goes on upwards."""
+"""Inches above the last step for facts that are still known."""
 _FADE: Final = 0.45
-"""Inches on which what has no end fades."""
+"""Inches along which an open end of valid time fades."""
 _FADE_STEPS: Final = 16
 _EDGE: Final = 0.012
 _BOX_MIN: Final = 0.06
@@ -48,7 +49,7 @@ _LABEL_SIZES: Final = (9.0, 8.0, 7.0)
 
 @dataclass(frozen=True, slots=True)
 class _Panel:
-    """Regions of which none covers another; ``times`` are where its rows begin, ascending."""
+    """Regions that do not cover each other; rows begin at ``times``, ascending."""
 
     title: str | None
     regions: tuple[Region, ...]
@@ -67,28 +68,29 @@ def draw_facts(view: View, facts: Sequence[Fact], *, title: str, form: Form) -> 
     """Return a picture of facts as a view sees them.
 
     Raises:
-        InvalidInput: there are none, or too many. Unsupported: matplotlib is not installed.
+        InvalidInput: no fact, or too many facts.
+        Unsupported: matplotlib is not installed.
     """
     form = check_form(form)
     if len(facts) > FACTS_MAX:
         raise InvalidInput(
-            f"A picture shows at most {FACTS_MAX} facts, and there are {len(facts):,}",
-            remedy="Ask for one subject or predicate.",
+            f"A picture shows at most {FACTS_MAX} facts, not {len(facts):,}",
+            remedy="Pass the facts of one subject or predicate.",
         )
     regions = regions_of(view, facts)
     if not regions:
-        raise InvalidInput("There are no facts to draw", remedy="Ask for others.")
+        raise InvalidInput("There are no facts to draw", remedy="Pass other facts.")
     return _Picture(view, regions, title).picture(form)
 
 
 class _Picture:
-    """One picture on its way."""
+    """A picture during its drawing."""
 
     def __init__(self, view: View, regions: Sequence[Region], title: str) -> None:
         self._panels = _panels(regions)
-        self._colours = colours_of(_key(one.fact) for one in regions)
+        self._colours = colours_of(_key(region.fact) for region in regions)
         self._now = to_microseconds(view.now)
-        ends = [end for one in regions for piece in one.pieces for end in piece.valid]
+        ends = [end for region in regions for piece in region.pieces for end in piece.valid]
         is_open = any(end >= ENDLESS for end in ends)
         self._shown = stretch([*ends, self._now] if is_open else ends)
         titles = sum(panel.title is not None for panel in self._panels)
@@ -118,7 +120,7 @@ class _Picture:
         words((_WIDTH - _RIGHT, 0.36), note, 8, SOFT, align="right")
 
     def _across(self, time: int) -> float:
-        """Return where an instant lies; of an open end, the edge."""
+        """Return the x of an instant; an open end lies at the edge."""
         share = (time - self._shown.start) / (self._shown.end - self._shown.start)
         return _LEFT + min(max(share, 0.0), 1.0) * (_WIDTH - _LEFT - _RIGHT)
 
@@ -151,11 +153,11 @@ class _Picture:
         for region, boxes in placed:
             self._region(region, boxes)
         for region, boxes in placed:
-            others = [box for other, own in placed if other is not region for box in own]
-            self._label(region, boxes, others, panel.row)
+            obstacles = [box for owner, parts in placed if owner is not region for box in parts]
+            self._label(region, boxes, obstacles, panel.row)
 
     def _steps(self, panel: _Panel, bottom: float) -> None:
-        """Write when the rows begin, from below."""
+        """Write the time at which each row begins, upwards."""
         for number, text in enumerate(said(panel.times)):
             at = bottom - number * panel.row
             self._canvas.line([(_LEFT - 0.05, at), (_LEFT, at)], SOFT, width=0.6)
@@ -166,11 +168,13 @@ class _Picture:
         return colour if is_endless(region.pieces[-1]) else mixed(colour, PAPER, 0.62)
 
     def _region(self, region: Region, boxes: Sequence["_Box"]) -> None:
-        """Draw the pieces of a fact, and those that touch as one; what was retracted, paler."""
-        gone = not is_endless(region.pieces[-1])
-        edge = mixed(self._colours[_key(region.fact)], PAPER, 0.25) if gone else PAPER
+        """Draw the pieces of a fact, joined if they touch; a retracted fact is paler."""
+        is_retracted = not is_endless(region.pieces[-1])
+        edge = mixed(self._colours[_key(region.fact)], PAPER, 0.25) if is_retracted else PAPER
         for run in _runs(boxes):
-            self._canvas.polygon(_outline(run), self._fill(region), edge=edge, line=1.0, hatch=gone)
+            self._canvas.polygon(
+                _outline(run), self._fill(region), edge=edge, line=1.0, hatch=is_retracted
+            )
         for piece, box in zip(region.pieces, boxes, strict=True):
             self._fade(piece, box)
 
@@ -182,12 +186,12 @@ class _Picture:
         else:
             high = bottom - panel.times.index(piece.known.end) * panel.row
         left, right = self._across(piece.valid.start), self._across(piece.valid.end)
-        # However short, it is seen: to the left where there is nothing more to the right.
+        # A short box is widened to be visible, to the left if it lies at the right edge.
         left = min(left, _WIDTH - _RIGHT - _BOX_MIN)
         return _Box(left, high, max(right, left + _BOX_MIN), low)
 
     def _fade(self, piece: Piece, box: "_Box") -> None:
-        """Let what has no end fade into the ground, its edge too."""
+        """Fade open ends into the ground, with their edges."""
         wide = min(_FADE, (box.right - box.left) / 2) / _FADE_STEPS
         for step in range(_FADE_STEPS):
             alpha = 0.95 * ((step + 1) / _FADE_STEPS)
@@ -207,24 +211,26 @@ class _Picture:
                 self._canvas.polygon(shape, GROUND, alpha=(step + 1) / 4 * 0.9)
 
     def _label(
-        self, region: Region, boxes: Sequence["_Box"], others: Sequence["_Box"], row: float
+        self, region: Region, boxes: Sequence["_Box"], obstacles: Sequence["_Box"], row: float
     ) -> None:
-        """Write the object into the piece with the most room, else beside it, else cut."""
+        """Write the object into the largest piece, else beside it if there is more room, or cut."""
         text, fill = _text(region.fact), self._fill(region)
-        gone = not is_endless(region.pieces[-1])
-        box = max(boxes, key=lambda one: (one.right - one.left, one.bottom - one.top))
+        is_retracted = not is_endless(region.pieces[-1])
+        box = max(boxes, key=lambda part: (part.right - part.left, part.bottom - part.top))
         piece = region.pieces[boxes.index(box)]
         left = box.left + (min(_FADE, box.width / 2) if piece.valid.start <= BEGINNING else 0.08)
         middle = (box.top + (_OPEN if is_endless(piece) else 0) + box.bottom) / 2
         room = box.right - left - 0.08
-        size = next((one for one in _LABEL_SIZES if width_of(text, one) <= room), _LABEL_SIZES[-1])
-        beside, height = max(_beside(part, (*others, *boxes)) for part in box.rows(row))
+        size = next(
+            (points for points in _LABEL_SIZES if width_of(text, points) <= room), _LABEL_SIZES[-1]
+        )
+        beside, height = max(_beside(part, (*obstacles, *boxes)) for part in box.rows(row))
         words = self._canvas.words
         if width_of(text, size) > room < beside:
             at = (box.right + 0.06, height)
             words(at, fitting(text, size, beside), size, INK, ground=GROUND)
             return
-        ground, colour = (fill, INK) if gone else (None, ink_on(fill))
+        ground, colour = (fill, INK) if is_retracted else (None, ink_on(fill))
         words((left, middle), fitting(text, size, room), size, colour, ground=ground)
 
 
@@ -240,20 +246,20 @@ class _Box:
         return self.right - self.left
 
     def rows(self, height: float) -> "list[_Box]":
-        """Return the parts of the box in each row, from above."""
+        """Return the parts of the box in each row, from the top."""
         count = max(1, round((self.bottom - self.top) / height))
         lows = [self.bottom - place * height for place in reversed(range(count))]
         return [_Box(self.left, low - height, self.right, low) for low in lows]
 
-    def is_right_of(self, other: "_Box") -> bool:
-        """Tell whether what is written to the right of another comes upon it."""
-        is_beside = self.top < other.bottom - 1e-9 and other.top < self.bottom - 1e-9
-        return is_beside and self.left >= other.left and self.right > other.right
+    def is_right_of(self, box: "_Box") -> bool:
+        """Return whether words written to the right of ``box`` would meet this box."""
+        is_beside = self.top < box.bottom - 1e-9 and box.top < self.bottom - 1e-9
+        return is_beside and self.left >= box.left and self.right > box.right
 
 
-def _beside(box: _Box, others: Iterable[_Box]) -> tuple[float, float]:
-    """Return how much room there is to the right of a box, and at which height."""
-    edges = [other.left for other in others if other.is_right_of(box)]
+def _beside(box: _Box, obstacles: Iterable[_Box]) -> tuple[float, float]:
+    """Return the room to the right of a box, and the height of its middle."""
+    edges = [obstacle.left for obstacle in obstacles if obstacle.is_right_of(box)]
     return min([*edges, _WIDTH - _RIGHT]) - box.right - 0.12, (box.top + box.bottom) / 2
 
 
@@ -262,7 +268,7 @@ def _corners(left: float, top: float, right: float, bottom: float) -> list[Point
 
 
 def _runs(boxes: Sequence[_Box]) -> list[list[_Box]]:
-    """Return boxes in groups that touch, one above the other."""
+    """Return groups of boxes that touch, each box above the box before."""
     runs = [[boxes[0]]]
     for below, above in pairwise(boxes):
         touches = abs(below.top - above.bottom) < 1e-9 and (
@@ -276,9 +282,9 @@ def _runs(boxes: Sequence[_Box]) -> list[list[_Box]]:
 
 
 def _outline(boxes: Sequence[_Box]) -> list[Point]:
-    """Return the outline of boxes that lie one above the other."""
-    left = [point for one in boxes for point in ((one.left, one.bottom), (one.left, one.top))]
-    right = [point for one in boxes for point in ((one.right, one.bottom), (one.right, one.top))]
+    """Return the outline of boxes, each above the box before."""
+    left = [point for box in boxes for point in ((box.left, box.bottom), (box.left, box.top))]
+    right = [point for box in boxes for point in ((box.right, box.bottom), (box.right, box.top))]
     return [*left, *reversed(right)]
 
 
@@ -295,42 +301,42 @@ def _text(fact: Fact) -> str:
 
 
 def _panels(regions: Sequence[Region]) -> list[_Panel]:
-    """Return the panels, those of one subject and predicate one below the other."""
+    """Return the panels, grouped by subject and predicate, from the top."""
     groups: dict[str, dict[str, list[Region]]] = {}
-    for one in regions:
-        subject, predicate = one.fact.subject, one.fact.predicate
-        groups.setdefault(subject, {}).setdefault(predicate, []).append(one)
-    found = list[_Panel]()
+    for region in regions:
+        subject, predicate = region.fact.subject, region.fact.predicate
+        groups.setdefault(subject, {}).setdefault(predicate, []).append(region)
+    panels = list[_Panel]()
     for subject, predicate, members in (
         (subject, predicate, members)
-        for subject, own in groups.items()
-        for predicate, members in own.items()
+        for subject, by_predicate in groups.items()
+        for predicate, members in by_predicate.items()
     ):
         title: str | None = f"{subject} · {predicate}"
         for lane in _lanes(members):
-            pieces = [piece for one in lane for piece in one.pieces]
+            pieces = [piece for region in lane for piece in region.pieces]
             ends = {end for piece in pieces for end in piece.known if end < ENDLESS}
-            found.append(_Panel(title, tuple(lane), tuple(sorted(ends))))
+            panels.append(_Panel(title, tuple(lane), tuple(sorted(ends))))
             title = None
-    return found
+    return panels
 
 
 def _lanes(regions: Sequence[Region]) -> list[list[Region]]:
-    """Return regions in as few groups as a first fit finds, in which none covers another."""
+    """Return groups of regions that do not cover each other, by first fit."""
     lanes = list[list[Region]]()
-    for one in regions:
+    for region in regions:
         for lane in lanes:
-            if not any(_cover(one, other) for other in lane):
-                lane.append(one)
+            if not any(_cover(region, member) for member in lane):
+                lane.append(region)
                 break
         else:
-            lanes.append([one])
+            lanes.append([region])
     return lanes
 
 
-def _cover(one: Region, other: Region) -> bool:
+def _cover(first: Region, second: Region) -> bool:
     return any(
         a.known.overlaps(b.known) and a.valid.overlaps(b.valid)
-        for a in one.pieces
-        for b in other.pieces
+        for a in first.pieces
+        for b in second.pieces
     )

@@ -1,6 +1,6 @@
-"""The graph around an entity: it in the middle, and on rings what facts lead to.
+"""The graph around an entity: the entity in the middle, its neighbours on rings.
 
-Owns the drawing; which entities, and where, is `rings`' business.
+Owns the drawing; leaves out the choice of entities and their places (`rings`).
 """
 
 from collections.abc import Sequence
@@ -17,7 +17,7 @@ from .colours import FAINT, GROUND, INK, PAPER, SOFT, colours_of, ink_on, mixed
 from .rings import Join, Rings, Way, border, places_of, rings_of
 
 ENTITIES_MAX: Final = 150
-"""Entities that one picture shows at most."""
+"""Most entities of a picture."""
 
 _NAME_SIZE: Final = 9.0
 _NAME_WIDTH: Final = 1.6
@@ -42,29 +42,31 @@ def draw_graph(
     valid_at: datetime | str | None,
     form: Form,
 ) -> bytes:
-    """Return a picture of what is around an entity.
+    """Return a picture of the graph around an entity.
 
     Raises:
-        InvalidInput, NotFound: there is no such entity, or nothing is around it. Unsupported:
-        matplotlib is not installed.
+        NotFound: the entity does not exist.
+        InvalidInput: an argument is not valid, or no fact joins the entity with another.
+        Unsupported: matplotlib is not installed.
     """
     form = check_form(form)
     if not 2 <= entities_max <= ENTITIES_MAX:
         raise InvalidInput(
-            f"A picture cannot show {entities_max} entities", remedy=f"Ask for 2 to {ENTITIES_MAX}."
+            f"A picture cannot show {entities_max} entities",
+            remedy=f"Pass entities_max= from 2 to {ENTITIES_MAX}.",
         )
     way = Way(predicate, direction, valid_at)
     rings = rings_of(view, entity, hops=hops, entities_max=entities_max, way=way)
     if not rings.joins:
         raise InvalidInput(
             f"No fact joins {entity!r} with another entity",
-            remedy="Name another entity, or leave out predicate and valid_at.",
+            remedy="Pass another entity, or leave out predicate and valid_at.",
         )
     return _Picture(rings, view.basis).picture(form)
 
 
 class _Picture:
-    """One picture on its way."""
+    """A picture during its drawing."""
 
     def __init__(self, rings: Rings, basis: int) -> None:
         self._rings = rings
@@ -103,14 +105,14 @@ class _Picture:
     def picture(self, form: Form) -> bytes:
         leading = {frozenset(pair) for pair in self._rings.parent.items()}
         joins = self._rings.joins
-        for one in joins:
-            if frozenset((one.first, one.second)) not in leading:
-                self._join(one, mixed(FAINT, SOFT, 0.25))
-        for one in joins:
-            if frozenset((one.first, one.second)) in leading:
-                self._join(one, SOFT)
-        for one in joins:
-            self._name_join(one)
+        for join in joins:
+            if frozenset((join.first, join.second)) not in leading:
+                self._join(join, mixed(FAINT, SOFT, 0.25))
+        for join in joins:
+            if frozenset((join.first, join.second)) in leading:
+                self._join(join, SOFT)
+        for join in joins:
+            self._name_join(join)
         for name in self._rings.hops:
             self._entity(name)
         self._legend()
@@ -137,20 +139,20 @@ class _Picture:
         text = fitting(name, size, wide - _PADDING, bold=is_first)
         self._canvas.words((x, y), text, size, ink_on(fill), align="center", bold=is_first)
 
-    def _join(self, one: Join, colour: str) -> None:
-        start, end = self._ends(one)
+    def _join(self, join: Join, colour: str) -> None:
+        start, end = self._ends(join)
         self._canvas.line([start, end], colour, width=1.1)
-        if one.there:
+        if join.there:
             self._head(start, end, colour)
-        if one.back:
+        if join.back:
             self._head(end, start, colour)
 
-    def _ends(self, one: Join) -> tuple[Point, Point]:
-        """Return where a line leaves the box of one entity, and comes to that of the other."""
-        first, second = self._places[one.first], self._places[one.second]
+    def _ends(self, join: Join) -> tuple[Point, Point]:
+        """Return the ends of a line, at the borders of the boxes of two entities."""
+        first, second = self._places[join.first], self._places[join.second]
         return (
-            border(first, second, self._sizes[one.first]),
-            border(second, first, self._sizes[one.second]),
+            border(first, second, self._sizes[join.first]),
+            border(second, first, self._sizes[join.second]),
         )
 
     def _head(self, start: Point, end: Point, colour: str) -> None:
@@ -162,17 +164,17 @@ class _Picture:
         ]
         self._canvas.polygon([end, *wings], colour)
 
-    def _name_join(self, one: Join) -> None:
-        """Write the predicates along the line, as long as they are readable there."""
-        start, end = self._ends(one)
+    def _name_join(self, join: Join) -> None:
+        """Write the predicates along the line, cut to its length."""
+        start, end = self._ends(join)
         length = hypot(end[0] - start[0], end[1] - start[1])
         angle = degrees(atan2(end[1] - start[1], end[0] - start[0]))
-        # A line straight down is read upwards, as one straight up is.
+        # Words on a vertical line are read upwards, whether the line leads up or down.
         upright = -90 - 1e-6 <= angle < 90 - 1e-6
-        turned = one.there if upright else one.back, one.back if upright else one.there
-        text = _label(*turned, both=bool(one.there and one.back))
+        turned = join.there if upright else join.back, join.back if upright else join.there
+        text = _label(*turned, is_mutual=bool(join.there and join.back))
         text = fitting(text, _LABEL_SIZE, length - 0.22)
-        # A little outwards, where lines are further apart.
+        # A little outwards, because the lines are further apart there.
         at = (start[0] + 0.52 * (end[0] - start[0]), start[1] + 0.52 * (end[1] - start[1]))
         self._canvas.words(
             at,
@@ -197,8 +199,8 @@ class _Picture:
             left += wide + 0.5
 
 
-def _label(there: Sequence[str], back: Sequence[str], *, both: bool) -> str:
-    """Return the predicates from left to right, and those the other way, told apart if need be."""
-    if not both or there == back:
+def _label(there: Sequence[str], back: Sequence[str], *, is_mutual: bool) -> str:
+    """Return the predicates of a line; if those of the two directions differ, with arrows."""
+    if not is_mutual or there == back:
         return ", ".join(there or back)
     return f"{', '.join(there)} →   ← {', '.join(back)}"

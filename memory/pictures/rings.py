@@ -1,7 +1,7 @@
-"""Rings: the entities around one, by how many facts away they are, and what joins them.
+"""Rings: the entities around an entity, by their distance in facts, and the facts between them.
 
-Owns which entities and facts a picture of the graph shows, and where: each entity stands on the
-ring of its hops, in the sector of the one that leads to it. Leaves out how they are drawn.
+Owns the entities and facts that a picture of the graph shows, and their places: each entity is on
+the ring of its hops, in the sector of its parent. Leaves out drawing (`graph`).
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -15,7 +15,7 @@ from cerata.projections.fact_graph import Direction
 from ..view import View
 
 RING: Final = 1.7
-"""Inches from one ring to the next, at least, downwards."""
+"""Least inches from one ring to the next, downwards."""
 
 _WIDER: Final = 1.4
 _MANY: Final = 10
@@ -26,7 +26,7 @@ _LINE: Final = 1.0
 
 @dataclass(frozen=True, slots=True)
 class Join:
-    """What joins two entities: predicates from the first to the second, and back."""
+    """The predicates that join two entities, from the first to the second, and back."""
 
     first: str
     second: str
@@ -36,10 +36,10 @@ class Join:
 
 @dataclass(frozen=True, slots=True)
 class Rings:
-    """The entities by name with their hops, the nearest first, and what joins them.
+    """The entities by name with their hops, nearest first, and the joins between them.
 
-    ``parent`` is the entity one hop nearer that led to each but the first, in whose sector it is;
-    ``left_out`` counts the entities that are within the hops and not shown.
+    - ``parent`` has, for each entity but the first, the entity one hop nearer that led to it.
+    - ``left_out`` counts the entities within the hops that are not shown.
     """
 
     hops: Mapping[str, int]
@@ -50,7 +50,7 @@ class Rings:
 
 
 class Way(NamedTuple):
-    """By which facts, which way, and true when; as `walk` takes them."""
+    """The facts to follow, their direction, and when they must be true, as `walk` takes these."""
 
     predicate: str | None
     direction: Direction
@@ -58,18 +58,18 @@ class Way(NamedTuple):
 
 
 def rings_of(view: View, entity: str, *, hops: int, entities_max: int, way: Way) -> Rings:
-    """Return what is around an entity; the best of it by `walk`, where that is too much.
+    """Return the best entities around an entity by `walk`, at most ``entities_max``, and the joins.
 
     Raises:
         InvalidInput, NotFound: as `neighbours`, `walk` and `entity`.
     """
     start = view.entity(entity).name
     reached = view.walk(start, hops=hops, **way._asdict())
-    shown = {start: 0}
-    for one in reached[: entities_max - 1]:
-        # Of two tenants an entity of one name is one here, as near as the nearer.
-        shown.setdefault(one.entity, one.hop)
-    nearest = dict(sorted(shown.items(), key=lambda item: item[1]))
+    hops_of = {start: 0}
+    for end in reached[: entities_max - 1]:
+        # Entities of two tenants with one name are drawn as one entity, at the lower hop.
+        hops_of.setdefault(end.entity, end.hop)
+    nearest = dict(sorted(hops_of.items(), key=lambda item: item[1]))
     joins = _joins(view, nearest, way)
     return Rings(
         hops=nearest,
@@ -80,12 +80,12 @@ def rings_of(view: View, entity: str, *, hops: int, entities_max: int, way: Way)
     )
 
 
-def _joins(view: View, shown: Mapping[str, int], way: Way) -> tuple[Join, ...]:
-    """Return what joins the entities that are shown, each pair once, the nearer one first."""
-    found = list[Join]()
-    done = set[str]()
-    for name in shown:
-        done.add(name)
+def _joins(view: View, hops_of: Mapping[str, int], way: Way) -> tuple[Join, ...]:
+    """Return the joins between entities, each pair once, the nearer entity first."""
+    joins = list[Join]()
+    visited = set[str]()
+    for name in hops_of:
+        visited.add(name)
         there, back = (
             {
                 near.entity: tuple(dict.fromkeys(fact.predicate for fact in near.facts))
@@ -95,19 +95,19 @@ def _joins(view: View, shown: Mapping[str, int], way: Way) -> tuple[Join, ...]:
             }
             for direction in ("out", "in")
         )
-        for other in shown:
-            if other not in done and (other in there or other in back):
-                found.append(Join(name, other, there.get(other, ()), back.get(other, ())))
-    return tuple(found)
+        for end in hops_of:
+            if end not in visited and (end in there or end in back):
+                joins.append(Join(name, end, there.get(end, ()), back.get(end, ())))
+    return tuple(joins)
 
 
-def _parents(shown: Mapping[str, int], joins: Sequence[Join]) -> dict[str, str]:
-    found: dict[str, str] = {}
-    for one in joins:
-        if shown[one.second] == shown[one.first] + 1:
-            found.setdefault(one.second, one.first)
-    first, *others = shown
-    return {name: found.get(name, first) for name in others}
+def _parents(hops_of: Mapping[str, int], joins: Sequence[Join]) -> dict[str, str]:
+    parents: dict[str, str] = {}
+    for join in joins:
+        if hops_of[join.second] == hops_of[join.first] + 1:
+            parents.setdefault(join.second, join.first)
+    first, *rest = hops_of
+    return {name: parents.get(name, first) for name in rest}
 
 
 # --- places --------------------------------------------------------------------------------------
@@ -119,16 +119,18 @@ Place: TypeAlias = tuple[float, float]
 
 
 def places_of(rings: Rings, size_of: Callable[[str], Size]) -> dict[str, Place]:
-    """Return where the middle of each entity's box is, in inches from the first one's.
+    """Return the middle of each entity's box, in inches from the middle of the first box.
 
-    No two boxes cover each other: a ring is as wide as that takes, and of many every other box
-    stands a little outwards. Names are wider than high, and so are rings.
+    No two boxes overlap: a ring is as wide as needed, and in a ring of many boxes every second box
+    is moved outwards. Rings are wider than high, because names are.
     """
     angles = _angles(rings)
     places: dict[str, Place] = {}
     radius = 0.0
     for hop in sorted(set(rings.hops.values())):
-        members = sorted((one for one in angles if rings.hops[one] == hop), key=angles.__getitem__)
+        members = sorted(
+            (name for name in angles if rings.hops[name] == hop), key=angles.__getitem__
+        )
         out = _OUTWARDS if len(members) > _MANY else 0.0
         ring = _ring(members, angles, radius, out)
         while hop and not (
@@ -144,18 +146,18 @@ def places_of(rings: Rings, size_of: Callable[[str], Size]) -> dict[str, Place]:
 def _ring(
     members: Sequence[str], angles: Mapping[str, float], radius: float, out: float
 ) -> dict[str, Place]:
-    found: dict[str, Place] = {}
+    places: dict[str, Place] = {}
     for number, name in enumerate(members):
         far = radius + out * (number % 2)
-        found[name] = (_WIDER * far * cos(angles[name]), far * sin(angles[name]))
-    return found
+        places[name] = (_WIDER * far * cos(angles[name]), far * sin(angles[name]))
+    return places
 
 
 def _is_clear(
-    ring: Mapping[str, Place], others: Mapping[str, Place], size_of: Callable[[str], Size]
+    ring: Mapping[str, Place], inner: Mapping[str, Place], size_of: Callable[[str], Size]
 ) -> bool:
-    """Tell whether no box of a ring covers another, or one of the rings within it."""
-    placed = [(*place, *size_of(name)) for name, place in (*ring.items(), *others.items())]
+    """Return whether no box of a ring overlaps a box of the ring or of the inner rings."""
+    placed = [(*place, *size_of(name)) for name, place in (*ring.items(), *inner.items())]
     return not any(
         abs(x - other_x) < (wide + other_wide) / 2 + _APART
         and abs(y - other_y) < (high + other_high) / 2 + _APART
@@ -166,43 +168,43 @@ def _is_clear(
 
 def _has_room(
     ring: Mapping[str, Place],
-    others: Mapping[str, Place],
+    inner: Mapping[str, Place],
     parent: Mapping[str, str],
     size_of: Callable[[str], Size],
 ) -> bool:
-    """Tell whether each line to the ring is long enough for words on it."""
+    """Return whether each line to the ring is long enough for words along the line."""
     for name, place in ring.items():
         lead = parent[name]
-        start = border(others[lead], place, size_of(lead))
-        end = border(place, others[lead], size_of(name))
+        start = border(inner[lead], place, size_of(lead))
+        end = border(place, inner[lead], size_of(name))
         if hypot(end[0] - start[0], end[1] - start[1]) < _LINE:
             return False
     return True
 
 
 def _angles(rings: Rings) -> dict[str, float]:
-    """Return the angle of each entity: of those below one, a share of its sector each."""
+    """Return the angle of each entity: children share the sector of their parent."""
     children: dict[str, list[str]] = {name: [] for name in rings.hops}
     for name, parent in rings.parent.items():
         children[parent].append(name)
     weights: dict[str, int] = {}
     for name in reversed([*rings.hops]):
         weights[name] = max(1, sum(weights[child] for child in children[name]))
-    found: dict[str, float] = {}
+    angles: dict[str, float] = {}
     first = next(iter(rings.hops))
-    # One stands beside the first, and several around it, from the top on.
+    # A single child is beside the first entity; several are around it, from the top.
     sectors = [(first, -pi if len(children[first]) == 1 else -pi / 2, 2 * pi)]
     for name, start, width in sectors:
-        found[name] = start + width / 2
+        angles[name] = start + width / 2
         for child in children[name]:
             share = width * weights[child] / weights[name]
             sectors.append((child, start, share))
             start += share
-    return found
+    return angles
 
 
 def border(of: Place, towards: Place, size: Size) -> Place:
-    """Return where the way from the middle of a box to a point leaves it."""
+    """Return the point at which the line from the middle of a box to a point leaves the box."""
     across, down = towards[0] - of[0], towards[1] - of[1]
     half = (size[0] / 2 + 0.03, size[1] / 2 + 0.03)
     share = min(half[0] / abs(across) if across else 1.0, half[1] / abs(down) if down else 1.0, 1.0)

@@ -161,7 +161,7 @@ def test_what_is_no_frame_is_not_used(store: Store) -> None:
         store.record_access(99)
     with pytest.raises(NotFound):
         store.record_access(4)
-    with pytest.raises(InvalidInput, match="No frame was given"):
+    with pytest.raises(InvalidInput, match="at least one frame"):
         store.record_access()
 
 

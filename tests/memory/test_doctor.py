@@ -59,7 +59,7 @@ def test_a_bad_header_page_is_mended_in_place(file: Path, page: int) -> None:
     flip(file, 4096 * page + 100)
     assert set(cures(file)) == {Cure.OPENING}
     done = repair(str(file))
-    assert done.done[0] == f"mended by opening it: header page {'AB'[page]} is damaged"
+    assert done.done[0] == f"repaired by opening the file: header page {'AB'[page]} is damaged"
     assert done.after.healthy
     assert cures(file) == []
     with cerata.open(file) as store:

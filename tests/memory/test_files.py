@@ -186,7 +186,7 @@ class TestRemembering:
 
     def test_files_are_not_remembered_inside_a_transaction(self, tree: Path) -> None:
         """Each is durable before the next: a batch of all could not be resumed."""
-        refused = pytest.raises(cerata.InvalidInput, match="not in a transaction")
+        refused = pytest.raises(cerata.InvalidInput, match="cannot join a transaction")
         with cerata.open(":memory:") as store, store.transaction(), refused:
             store.remember_files(["top"])
 

@@ -82,7 +82,7 @@ def test_a_context_says_which_lanes_ran_by_which_profile(store: Store) -> None:
 def test_a_profile_of_which_nothing_can_run_is_told(store: Store) -> None:
     """An empty answer would pass for one that has nothing to say."""
     only = Profile("only", 2, {"facts": 1.0})
-    with pytest.raises(Unsupported, match=r"lanes facts .*profile only 2.*Here can run: text"):
+    with pytest.raises(Unsupported, match=r"lanes facts .*profile only 2.*lane that can run: text"):
         store.search('"alice"', profile=only)
     with pytest.raises(Unsupported, match="vectors"):
         store.recall("alice", profile=Profile("far", 1, {"vectors": 1.0}))

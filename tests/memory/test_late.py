@@ -326,7 +326,7 @@ def test_a_scope_hides_tokens_as_it_hides_frames(tmp_path: Path) -> None:
         ({"token_embedding": [[np.inf] * 6]}, cerata.InvalidInput, "not finite"),
         ({"token_embedding": UNITS, "tokens_space": "none"}, cerata.NotFound, "'none'"),
         ({"token_embedding": UNITS, "mode": "both"}, cerata.InvalidInput, "'both'"),
-        ({"token_embedding": UNITS, "rerank": 1}, cerata.InvalidInput, "rerank is 1"),
+        ({"token_embedding": UNITS, "rerank": 1}, cerata.InvalidInput, "not 1"),
         ({"rerank": True}, cerata.InvalidInput, "no token vectors to rerank"),
         ({"tokens_space": SPACE}, cerata.InvalidInput, "no token vectors to search"),
         ({"embedding": [1.0] * 6}, cerata.NotFound, "no vectors"),

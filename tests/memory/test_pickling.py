@@ -169,7 +169,7 @@ def test_a_copied_hit_cannot_be_explained(store: Store) -> None:
     """The lanes' results stay with the search."""
     hit = pickle.loads(pickle.dumps(store.search("tea")[0]))
     assert store.delete(hit).added
-    with pytest.raises(cerata.InvalidInput, match="without its search"):
+    with pytest.raises(cerata.InvalidInput, match="which has no search"):
         store.explain(hit)
 
 

@@ -272,12 +272,12 @@ def test_what_cannot_be_drawn_is_refused(store: Store, monkeypatch: pytest.Monke
     wrong: Any = [fact]
     with pytest.raises(InvalidInput, match="no facts to draw"):
         store.draw_facts([])
-    with pytest.raises(InvalidInput, match="Only facts"):
+    with pytest.raises(InvalidInput, match="items of the type Fact"):
         store.draw_facts(wrong)
     with pytest.raises(InvalidInput, match="A picture cannot be 'gif'"):
         store.draw_facts(store.facts(), form=cast("Form", "gif"))
     monkeypatch.setattr(facts, "FACTS_MAX", 0)
-    with pytest.raises(InvalidInput, match="at most 0 facts, and there are 1"):
+    with pytest.raises(InvalidInput, match="at most 0 facts, not 1"):
         store.draw_facts(store.facts())
     with cerata.open(":memory:") as other, pytest.raises(NotFound):
         other.draw_facts(store.facts())

@@ -156,7 +156,7 @@ def test_what_names_no_frame_is_a_typed_error(odd: object) -> None:
     with cerata.open(":memory:") as store:
         store.put_frame("x")
         for call in (store.frame, store.delete):
-            with pytest.raises(cerata.InvalidInput, match="names no frame"):
+            with pytest.raises(cerata.InvalidInput, match="A frame must be an id"):
                 call(odd)  # type: ignore[arg-type]
 
 
@@ -348,5 +348,5 @@ def test_a_page_after_nothing_is_refused(after: object) -> None:
         store.put_frame("a")
         with pytest.raises(cerata.InvalidInput, match="after is"):
             store.timeline(after=after)  # type: ignore[arg-type]
-        with pytest.raises(cerata.InvalidInput, match="limit is"):
+        with pytest.raises(cerata.InvalidInput, match="limit must be"):
             store.timeline(limit="x")  # type: ignore[arg-type]

@@ -120,7 +120,7 @@ class TestFrames:
         )
         assert len(receipt.ids) == 100
         assert store.frame(receipt.ids[42]).metadata == {"n": 42}
-        with pytest.raises(cerata.InvalidInput, match="100 texts came with 1 metadata"):
+        with pytest.raises(cerata.InvalidInput, match="item for each of 100 texts, not 1"):
             store.put_frames(["x"] * 100, metadata=[{}])
 
     @pytest.mark.parametrize(

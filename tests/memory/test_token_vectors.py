@@ -111,7 +111,7 @@ def test_what_are_no_token_vectors_is_refused(given: Any, space: Any, what: str)
     with cerata.open(":memory:") as store:
         with pytest.raises(cerata.InvalidInput):
             store.put_frame("a", embedding=[1, 2], space=SPACE)
-        with pytest.raises(cerata.InvalidInput, match="2 texts came with token vectors of 1"):
+        with pytest.raises(cerata.InvalidInput, match="2 texts came with 1 arrays"):
             store.put_frames(["a", "b"], token_embeddings=[ONE], tokens_space=SPACE)
 
 
