@@ -217,9 +217,12 @@ class _Filling:
     """
 
     def __init__(self, telling: Telling, marks_of: MarksOf, lead: str, counter: Tokenizer) -> None:
-        policy, budget = telling.policy, telling.max_tokens
+        policy = telling.policy
+        budget = telling.max_tokens
         size = counter.count(lead + _GAP) if lead else 0
-        self._telling, self._marks_of, self._counter = telling, marks_of, counter
+        self._telling = telling
+        self._marks_of = marks_of
+        self._counter = counter
         self._lead = lead if 2 * size <= budget else ""
         self._room = budget - (size if self._lead else 0)
         self._most: dict[_Step, int] = {
@@ -248,7 +251,8 @@ class _Filling:
         if same is not None:
             self._repeated[entry.id] = same
             return self._lengthens(same, rank, step)
-        self._placed, self.misses = placed, 0
+        self._placed = placed
+        self.misses = 0
         if duplicates is not None:
             duplicates.add(entry.id, entry.text)
         return True
@@ -266,7 +270,8 @@ class _Filling:
             placed = self._fitting([*self._placed[:at], longer, *self._placed[at + 1 :]])
             if placed is None:
                 return False
-            self._placed, self.misses = placed, 0
+            self._placed = placed
+            self.misses = 0
         return True
 
     def _with(self, rank: int, entry: Entry, step: _Step) -> list[_Told] | None:
@@ -303,7 +308,8 @@ class _Filling:
 
     def _alone(self, rank: int, entry: Entry, step: _Step) -> _Told | None:
         """Return an entry as a step writes it; None if a full one would have to be cut."""
-        writing, text = self._writing(entry, step), entry.text.strip()
+        writing = self._writing(entry, step)
+        text = entry.text.strip()
         tier: Tier = "full"
         is_whole = writing.fits(text)
         if not is_whole and step in ("gist", "line"):
@@ -312,7 +318,8 @@ class _Filling:
                 self.misses += 1
                 return None
             marks = self._marks_of(text)
-            tier, text = step, writing.gist(marks) if step == "gist" else writing.line(marks)
+            tier = step
+            text = writing.gist(marks) if step == "gist" else writing.line(marks)
         elif not is_whole and (step == "cut" or not self._placed):
             text = writing.clipped(self._marks_of(text))
         elif not is_whole:
@@ -339,7 +346,8 @@ class _Filling:
             return None
         text = first.text + second.text[overlap:]
         merged = replace(best, text=text, start=first.start)
-        writing, text = self._writing(merged, "full"), text.strip()
+        writing = self._writing(merged, "full")
+        text = text.strip()
         if not writing.fits(text):
             return None
         item = replace(placed.item, text=text, joined=(*placed.item.joined, entry.id))
@@ -351,7 +359,8 @@ class _Filling:
 
     def filled(self, ids: Sequence[int]) -> Filled:
         """Return the placed entries as a text, and the omissions among all ids."""
-        counter, placed = self._counter, self._placed
+        counter = self._counter
+        placed = self._placed
         text = _GAP.join(filter(None, (self._lead, *(entry.written for entry in placed))))
         tokens = counter.count(text)
         if tokens > self._telling.max_tokens:

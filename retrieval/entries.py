@@ -121,7 +121,8 @@ class Writing:
             piece = _pieced(text, tried)
             if not self.fits(piece):
                 break
-            chosen, gist = tried, piece
+            chosen = tried
+            gist = piece
         return gist or self.line(marks)
 
     def line(self, marks: Marks) -> str:
@@ -142,14 +143,16 @@ class Writing:
 
     def _cut(self, text: str, span: Span) -> str:
         """Return as much of a text as fits, around a span."""
-        most, counter = self.most, self._counter
+        most = self.most
+        counter = self._counter
         room = most - counter.count(self.head)
         if room <= 0:
             return ""
         start, end = span
         spare = max(0, room - counter.count(text[start:end])) // 2
         # The tokenizer cannot cut backwards from an end: bisect for the beginning.
-        low, high = max(0, start - most * _SEEN_SIZE), start
+        low = max(0, start - most * _SEEN_SIZE)
+        high = start
         while low < high:
             middle = (low + high) // 2
             if counter.count(text[middle:start]) <= spare:
@@ -159,7 +162,8 @@ class Writing:
         lead = ELLIPSIS if low else ""
         stop = start + most * _SEEN_SIZE
         piece = lead + text[low:stop].strip()
-        clipped, size = piece + (ELLIPSIS if text[stop:].strip() else ""), counter.cut(piece, room)
+        clipped = piece + (ELLIPSIS if text[stop:].strip() else "")
+        size = counter.cut(piece, room)
         over = self._size(clipped) - most
         while over > 0:
             if size <= 0:
@@ -178,12 +182,14 @@ def _near(text: str, marks: Marks) -> list[Span]:
 
 def _pieced(text: str, spans: Sequence[Span]) -> str:
     """Return pieces of a text as one, with an ellipsis for each omitted part."""
-    pieced, at = "", 0
+    pieced = ""
+    at = 0
     for start, end in spans:
         between = text[at:start]
         if between.strip():
             pieced += f" {ELLIPSIS} "
         elif pieced:
             pieced += "\n" if "\n" in between else " "
-        pieced, at = pieced + text[start:end], end
+        pieced = pieced + text[start:end]
+        at = end
     return (pieced + (f" {ELLIPSIS}" if text[at:].strip() else "")).strip()

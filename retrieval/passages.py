@@ -155,18 +155,22 @@ def _cut(pieces: Iterator[_Piece], start: int, scale: int) -> Iterator[tuple[int
 
     At most the pieces of two passages are in memory.
     """
-    most, overlap = PASSAGE_TOKENS_MAX * scale, OVERLAP_TOKENS_MAX * scale
+    most = PASSAGE_TOKENS_MAX * scale
+    overlap = OVERLAP_TOKENS_MAX * scale
     lead = start
     ahead: list[_Piece] = []
     while True:
         room = most if lead == start else most - overlap
-        stop, tokens = 0, 0
-        best, pause = 1, -1
+        stop = 0
+        tokens = 0
+        best = 1
+        pause = -1
         while _has(ahead, stop, pieces) and (tokens + ahead[stop].tokens <= room or stop == 0):
             tokens += ahead[stop].tokens
             stop += 1
             if tokens * 2 >= room and ahead[stop - 1].pause >= pause:
-                best, pause = stop, ahead[stop - 1].pause
+                best = stop
+                pause = ahead[stop - 1].pause
         if not stop:
             return
         best = best if _has(ahead, stop, pieces) else stop
@@ -189,7 +193,8 @@ def _has(ahead: list[_Piece], at: int, pieces: Iterator[_Piece]) -> bool:
 
 def _lead(pieces: list[_Piece], cut: int, overlap: int, start: int) -> int:
     """Return the start of the overlap before a cut: whole pieces of the passage before."""
-    lead, tokens = start, 0
+    lead = start
+    tokens = 0
     for at in range(cut - 1, 0, -1):
         tokens += pieces[at].tokens
         if tokens > overlap:
@@ -262,11 +267,13 @@ def split_sections(text: str) -> list[Stretch]:
     fence = ""
     start = 0
     for match in _MARKED.finditer(text):
-        line, at = match[0], match.start()
+        line = match[0]
+        at = match.start()
         is_indented = line[0] != "#" and text[max(0, at - 1) : at] == " "
         if is_indented and _INDENTED.search(text, max(0, at - 4), at) is None:
             continue
-        before, fence = fence, _fence_after(line, fence)
+        before = fence
+        fence = _fence_after(line, fence)
         heading = None if before or fence else _HEADING.match(line)
         if heading:
             if len(sections) == PARTS_MAX:

@@ -99,8 +99,10 @@ class ContextPolicy:
             return
         is_pair = isinstance(days, tuple) and len(days) == 2 and all(map(_is_number, days))
         if not (is_pair and 0 <= days[0] <= days[1]):
-            fault = f"tier_days must be two ascending numbers of days, or None, not {days!r}"
-            raise self._wrong(fault, "Pass two numbers of days, the smaller first.")
+            remedy = "Pass two numbers of days, the smaller first."
+            raise self._wrong(
+                f"tier_days must be two ascending numbers of days, or None, not {days!r}", remedy
+            )
 
     def _wrong(self, fault: str, remedy: str) -> InvalidInput:
         return InvalidInput(fault, where=f"context policy {self.name!r}", remedy=remedy)

@@ -29,5 +29,6 @@ def best_span(
             first += 1
         rank = (len(set(kinds[first : last + 1])), last - first + 1)
         if rank > best_rank:
-            best_rank, best = rank, (marks[first][0], end)
+            best_rank = rank
+            best = (marks[first][0], end)
     return best

@@ -73,7 +73,7 @@ def test_an_endpoint_that_refuses_is_an_error(run: Run, notes: None, server: Ser
         (["--dimension", "3"], "--dimension is of an endpoint"),
         (["--key-variable", "X"], "--key-variable is of an endpoint"),
         (["--url", "http://localhost/v1", "--tokens"], "--tokens is of MiniLM"),
-        (["--url", "ftp://x", "--model", "m", "--revision", "1", "--dimension", "2"], "no URL"),
+        (["--url", "ftp://x", "--model", "m", "--revision", "1", "--dimension", "2"], "be a URL"),
     ],
 )
 def test_what_cannot_be_meant_is_told(

@@ -348,9 +348,9 @@ def test_entries_stand_in_order_of_time_where_that_is_asked_for() -> None:
 
 
 def test_a_form_or_an_order_that_there_is_not_is_refused() -> None:
-    with pytest.raises(cerata.InvalidInput, match="form must be .* not 'html'"):
+    with pytest.raises(cerata.InvalidInput, match=r"form must be .* not 'html'"):
         filled_by([], 10, form="html")
-    with pytest.raises(cerata.InvalidInput, match="order must be .* not 'age'"):
+    with pytest.raises(cerata.InvalidInput, match=r"order must be .* not 'age'"):
         filled_by([], 10, order="age")
 
 
