@@ -29,7 +29,8 @@ def add_verbs(adding: Adding) -> None:
 
 def run_extract(options: Namespace, output: Output) -> int:
     """Assert what plain English sentences say, each with where it says so."""
-    with (reading if options.dry_run else changing)(options) as store:
+    opening = reading(options) if options.dry_run else changing(options, output)
+    with opening as store:
         with output.progress("reading", 0) as steps:
 
             def report(_one: Extracted, at: int, total: int) -> None:
