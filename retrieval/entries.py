@@ -1,4 +1,4 @@
-"""Entries: the parts of a context, and how one is written.
+"""Entries: the parts of a context, and the form of each.
 
 Owns the two forms of a context, the marks that keep remembered text from passing for a source, and
 the three tiers of a text: whole, by its gist, in one line. Pure: the written text is counted.

@@ -88,7 +88,7 @@ _RANGE: Final = (
     r"(?P<open>[\[{])\s*(?:(?P<start>[^][{}]{1,200}?)\s+)?"
     r"[Tt][Oo](?:\s+(?P<end>[^][{}]{1,200}?))?\s*(?P<close>[]}])"
 )
-"""A range, bounded: Whoosh's own expression takes minutes for brackets that never close."""
+"""A range, bounded: Whoosh's expression takes minutes for brackets that never close."""
 
 
 class _Parser(Protocol):

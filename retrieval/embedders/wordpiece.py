@@ -51,7 +51,7 @@ class WordPiece:
         self._unknown = vocabulary[UNKNOWN]
         self._longest = max(map(len, vocabulary))
         self._folds = _Folds()
-        self._cached: dict[str, tuple[int, ...]] = {}
+        self._known: dict[str, tuple[int, ...]] = {}
 
     def encode(self, text: str, tokens_max: int) -> list[int]:
         """Return the numbers of a text's pieces between two markers, ``tokens_max`` at most.
@@ -71,11 +71,11 @@ class WordPiece:
     def _pieces(self, word: str) -> tuple[int, ...]:
         if len(word) > WORD_CHARACTERS_MAX:
             return (self._unknown,)
-        pieces = self._cached.get(word)
+        pieces = self._known.get(word)
         if pieces is None:
             pieces = tuple(self._cut(word))
-            if len(self._cached) < _KNOWN_WORDS_MAX:
-                self._cached[word] = pieces
+            if len(self._known) < _KNOWN_WORDS_MAX:
+                self._known[word] = pieces
         return pieces
 
     def _cut(self, word: str) -> list[int]:
