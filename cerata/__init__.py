@@ -1,11 +1,11 @@
 """Cerata: the memory of AI agents, in one file that is an append-only log.
 
-This package is the front door and nothing else; the rooms behind it are `cerata.engine`,
-`cerata.projections`, `cerata.replay`, `cerata.retrieval`, `cerata.memory`, `cerata.cli` and
-`cerata.fault_injection`. Start reading at docs/index.md.
+This package only re-exports names; the rooms are `cerata.engine`, `cerata.projections`,
+`cerata.replay`, `cerata.retrieval`, `cerata.memory`, `cerata.cli` and `cerata.fault_injection`.
+Start reading at docs/index.md.
 
-A name is loaded when it is first asked for, so a program that may not need its memory does not
-pay for it: importing Cerata costs milliseconds, the first `open` the rest (numpy, mostly).
+A name is loaded on first use: importing Cerata costs milliseconds, the first `open` the rest
+(numpy, mostly).
 
 >>> import cerata
 >>> with cerata.open(":memory:") as store:
@@ -255,7 +255,7 @@ _HOME_OF = {name: home for home, names in _HOMES.items() for name in names}
 
 
 def __getattr__(name: str) -> object:
-    """Load a public name from the room that owns it, once."""
+    """Load a public name from its room, once."""
     home = _HOME_OF.get(name)
     if home is None:
         raise AttributeError(f"module 'cerata' has no attribute {name!r}")
@@ -263,9 +263,9 @@ def __getattr__(name: str) -> object:
 
     with loading(home):
         module = importlib.import_module(home)
-    found: object = getattr(module, "open_store" if name == "open" else name)
-    globals()[name] = found
-    return found
+    value: object = getattr(module, "open_store" if name == "open" else name)
+    globals()[name] = value
+    return value
 
 
 def __dir__() -> list[str]:

@@ -1,4 +1,4 @@
-"""``python -m cerata`` and the ``cerata`` command: both hand over to `cerata.cli`."""
+"""``python -m cerata`` and the ``cerata`` command: both call `cerata.cli`."""
 
 import sys
 

@@ -1,8 +1,8 @@
-"""The command line: verbs, their arguments, and how answers are printed.
+"""The command line: verbs, their arguments, and the printing of answers.
 
-Each verb is a thin caller of `cerata.memory` and `cerata.replay`; what it prints it also returns as
-plain values for ``--json``. Leaves out every decision about data. This is the one room that reads
-the user's own files. Start at `main`, then `arguments`.
+Each verb is a thin caller of `cerata.memory` and `cerata.replay`; it prints for people, and
+returns the same as plain values for ``--json``. Leaves out every decision about data. No other room
+reads the user's files. Start at `main`, then `arguments`.
 """
 
 from .main import main

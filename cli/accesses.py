@@ -1,4 +1,4 @@
-"""The verb that shows what was shown and used, and records what was: access."""
+"""The verb that prints accesses of frames, and records uses: access."""
 
 from argparse import Namespace
 from datetime import datetime
@@ -18,17 +18,17 @@ def add_verbs(adding: Adding) -> None:
     access = add_verb(
         adding,
         "access",
-        "how often frames were shown and used",
+        "print how often frames were shown and used",
         run_access,
         lists=True,
         examples=("access", "access 3 8 --at before-the-move", "access 3 8 --record"),
     )
     access.add_argument(
-        "ids", nargs="*", type=int, metavar="ID", help="these frames; all that were, if none"
+        "ids", nargs="*", type=int, metavar="ID", help="ids of frames (all shown or used frames)"
     )
     add_count(access)
     access.add_argument(
-        "--record", action="store_true", help="say that these were used, once each; not with --at"
+        "--record", action="store_true", help="record a use of each frame; not with --at"
     )
 
 
@@ -37,23 +37,27 @@ def run_access(options: Namespace, output: Output) -> int:
     count = count_of(options)
     if options.record and options.at is not None:
         raise InvalidInput(
-            "What is used is recorded now, not in the past", remedy="Leave out --at, or --record."
+            "--record works at the newest point only, not with --at",
+            remedy="Remove --at or --record.",
         )
     with changing(options, output) if options.record else reading(options) as store:
         if options.record:
             store.record_access(*options.ids)
         view = view_of(store, options)
-        every = [view.access(one) for one in options.ids] if options.ids else view.accesses()
-        found = every if options.ids else every[:count]
+        accesses = (
+            [view.access(number) for number in options.ids] if options.ids else view.accesses()
+        )
+        page = accesses if options.ids else accesses[:count]
         with output.pages():
-            for one in found:
-                _print(view, one, output)
-            if len(found) < len(every):
+            for access in page:
+                _print(view, access, output)
+            if len(page) < len(accesses):
                 output.line("More: -n COUNT", style="dim")
-        if not found:
-            output.line("Nothing was recorded as shown or used: 'recall --record' does.")
+        if not page:
+            output.line("No access is recorded; 'recall --record' records the shown frames.")
         output.result(
-            {"basis": view.basis, "accesses": [one.to_dict() for one in found]}, items="accesses"
+            {"basis": view.basis, "accesses": [access.to_dict() for access in page]},
+            items="accesses",
         )
     return 0
 
@@ -62,11 +66,11 @@ def _print(view: View, access: Access, output: Output) -> None:
     source = view.source_of(view.frame(access.frame)).partition(" · ")[2]
     output.row(
         (f"{f'#{access.frame}':>7}  ", "yellow"),
-        f"used {_told(access.used, access.last_used)}  ",
-        f"shown {_told(access.shown, access.last_shown)}  ",
+        f"used {_use_text(access.used, access.last_used)}  ",
+        f"shown {_use_text(access.shown, access.last_shown)}  ",
         (source, "dim"),
     )
 
 
-def _told(count: int, last: datetime | None) -> str:
+def _use_text(count: int, last: datetime | None) -> str:
     return f"{count:,}" if last is None else f"{count:,} (last {last:%Y-%m-%d})"

@@ -1,4 +1,4 @@
-"""The whole command line: the verbs in the order in which help lists them."""
+"""The whole command line: the verbs, in the order of the help."""
 
 import argparse
 from typing import Final
@@ -29,7 +29,7 @@ from .parser import Adding, Parser, add_common
 _DESCRIPTION: Final = "The memory of AI agents, in one file."
 
 _EPILOG: Final = """\
-The file is -f FILE, else $CERATA_FILE, else the one *.cera in this folder.
+The file is -f FILE, else $CERATA_FILE, else the only *.cera in this folder.
 Every verb takes --json, and 'cerata VERB --help' has examples.
 """
 

@@ -1,4 +1,4 @@
-"""The verbs that ask: recall and search."""
+"""The verbs that take a question: recall and search."""
 
 import json
 import re
@@ -32,7 +32,7 @@ def add_verbs(adding: Adding) -> None:
     recall = add_verb(
         adding,
         "recall",
-        "what to tell a model about a question",
+        "print a context for a model about a question",
         run_recall,
         reads=True,
         examples=(
@@ -45,32 +45,38 @@ def add_verbs(adding: Adding) -> None:
     )
     recall.add_argument("query", nargs="+")
     recall.add_argument(
-        "--max-tokens", type=int, default=1500, metavar="N", help="the budget (1500)"
+        "--max-tokens",
+        type=int,
+        default=1500,
+        metavar="N",
+        help="most tokens of the context (1500)",
     )
     recall.add_argument(
         "--entry-tokens",
         type=int,
         default=600,
         metavar="N",
-        help="most that one entry takes (600)",
+        help="most tokens of an entry (600)",
     )
     recall.add_argument(
         "--format",
         choices=("text", "markdown", "json", "messages"),
         default="text",
-        help="messages are as chat interfaces take them (text)",
+        help="messages: in the form of chat interfaces (text)",
     )
     recall.add_argument(
-        "--policy", metavar="NAME", help=f"how long each entry is told: {', '.join(POLICIES)}"
+        "--policy", metavar="NAME", help=f"length of the entries: {', '.join(POLICIES)}"
     )
     recall.add_argument(
         "--order", choices=get_args(Order), default="score", help="time: the earliest first (score)"
     )
     recall.add_argument(
-        "--framing", action="store_true", help="begin with words to the model, counted too"
+        "--framing",
+        action="store_true",
+        help="begin with instructions to the model, within the budget",
     )
     recall.add_argument(
-        "--record", action="store_true", help="write down what was shown; not with --at"
+        "--record", action="store_true", help="record the context in the log; not with --at"
     )
     _add_how(recall)
     add_filters(recall, closed=False)
@@ -78,7 +84,7 @@ def add_verbs(adding: Adding) -> None:
     search = add_verb(
         adding,
         "search",
-        "find frames by their words",
+        "find frames by their words and meaning",
         run_search,
         lists=True,
         examples=(
@@ -89,9 +95,9 @@ def add_verbs(adding: Adding) -> None:
         ),
     )
     search.add_argument("query", nargs="+")
-    search.add_argument("-k", type=int, default=10, help="how many (10)")
+    search.add_argument("-k", type=int, default=10, help="how many to print (10)")
     search.add_argument(
-        "--explain", action="store_true", help="why each has its score: lanes, words, left out"
+        "--explain", action="store_true", help="explain each score: lanes, words, exclusions"
     )
     _add_how(search)
     add_filters(search, closed=True)
@@ -99,24 +105,25 @@ def add_verbs(adding: Adding) -> None:
 
 def _add_how(verb: ArgumentParser) -> None:
     verb.add_argument(
-        "--full", action="store_true", help='the full language: "a b", inde*, tag:x, OR, NOT'
+        "--full", action="store_true", help='use the full language: "a b", inde*, tag:x, OR, NOT'
     )
     verb.add_argument(
-        "--profile", metavar="NAME", help=f"what each lane weighs: {', '.join(PROFILES)}"
+        "--profile", metavar="NAME", help=f"weights of the lanes: {', '.join(PROFILES)}"
     )
 
 
 def run_recall(options: Namespace, output: Output) -> int:
-    """Print a context, its last line saying what was shown."""
+    """Print a context, and a summary of it in the last line."""
     query = " ".join(options.query)
     if options.record and options.at is not None:
         raise InvalidInput(
-            "What was shown as of the past is not recorded", remedy="Leave out --at, or --record."
+            "--record works at the newest point only, not with --at",
+            remedy="Remove --at or --record.",
         )
     with changing(options, output) if options.record else reading(options) as store:
         view = view_of(store, options)
         context = (store if options.record else view).recall(
-            _asked(query, options),
+            _query(query, options),
             max_tokens=options.max_tokens,
             entry_tokens=options.entry_tokens,
             where=where_of(options),
@@ -129,28 +136,28 @@ def run_recall(options: Namespace, output: Output) -> int:
         )
         if not context.items:
             hint(view, options, output)
-    said: dict[str, JsonValue] = {"query": query, **context.to_dict()}
+    answer: dict[str, JsonValue] = {"query": query, **context.to_dict()}
     if options.format in ("json", "messages"):
-        shown = said if options.format == "json" else context.to_messages()
+        printed = answer if options.format == "json" else context.to_messages()
         if not output.as_json:
-            output.json_text(json.dumps(shown, ensure_ascii=False, indent=2))
+            output.json_text(json.dumps(printed, ensure_ascii=False, indent=2))
     else:
         if context.text:
             output.line(context.text)
             output.line()
         mark = "*" if options.format == "markdown" else ""
         output.line(f"{mark}{context.summary}{mark}", style="dim")
-    output.result(said)
+    output.result(answer)
     return 0
 
 
 def run_search(options: Namespace, output: Output) -> int:
-    """Print the best frames, their words marked."""
+    """Print the best frames, with their matching words marked."""
     query = " ".join(options.query)
     with reading(options) as store:
         view = view_of(store, options)
         hits = view.search(
-            _asked(query, options),
+            _query(query, options),
             k=options.k,
             where=where_of(options),
             profile=options.profile,
@@ -164,7 +171,7 @@ def run_search(options: Namespace, output: Output) -> int:
                     for line in str(view.explain(hit)).splitlines():
                         output.line(f"    {line}", style="dim")
         if not hits:
-            output.line(f"Nothing matches {query!r} at event {view.basis:,}.")
+            output.line(f"No frame matches {query!r} at event {view.basis:,}.")
             hint(view, options, output)
         output.result(
             {
@@ -183,17 +190,17 @@ def run_search(options: Namespace, output: Output) -> int:
 
 
 def _print_hit(rank: int, hit: Hit, output: Output) -> None:
-    """Print where a hit is from, and its best span with the words that were asked for."""
+    """Print the source of a hit, and its best span with the matches marked."""
     frame = hit.frame
     closed = "" if frame.active else "  closed"
-    said = f"  {hit.score:.3f}{closed}"
+    details = f"  {hit.score:.3f}{closed}"
     uri = _from_here(frame.uri)
     name = frame.title or uri
     place = f"  {uri}" if uri and uri != name else ""
     output.row(
         (f"{rank:>2}. ", "dim"),
         (f"#{hit.id}", "yellow"),
-        (said, "dim"),
+        (details, "dim"),
         (f"  {name}" if name else "", "bold"),
         (place, "dim"),
     )
@@ -202,20 +209,20 @@ def _print_hit(rank: int, hit: Hit, output: Output) -> None:
         text.stylize("bold green", start, end)
     start = max(0, hit.span[0] - 60)
     piece = text[start : start + _SNIPPET]
-    # Of spaces and line ends one is enough, and the marks stay where they are.
-    words = [piece[found.start() : found.end()] for found in _WORD.finditer(piece.plain)]
-    shown = Text(" ").join(words)
-    output.paragraph(Text.assemble("…" if start else "", shown), indent=4, lines=_LINES)
+    # Each run of spaces and line ends becomes one space; the marks keep their words.
+    words = [piece[match.start() : match.end()] for match in _WORD.finditer(piece.plain)]
+    excerpt = Text(" ").join(words)
+    output.paragraph(Text.assemble("…" if start else "", excerpt), indent=4, lines=_LINES)
 
 
 def _from_here(uri: str | None) -> str | None:
-    """Return a file's path from the folder one is in, where it lies below that."""
+    """Return a file's path relative to the present folder, if it is below."""
     try:
         here = f"{Path.cwd().as_posix()}/"
-    except OSError:  # somebody removed it
+    except OSError:  # the folder was removed
         return uri
     return uri.removeprefix(here) if uri else None
 
 
-def _asked(query: str, options: Namespace) -> str | Query:
+def _query(query: str, options: Namespace) -> str | Query:
     return cerata.query(query) if options.full else query

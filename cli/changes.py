@@ -1,4 +1,4 @@
-"""The verbs that change what is current: supersede, delete and tag."""
+"""The verbs that close and name things: supersede, delete and tag."""
 
 from argparse import Namespace
 
@@ -17,13 +17,15 @@ def add_verbs(adding: Adding) -> None:
     supersede = add_verb(
         adding,
         "supersede",
-        "put a new text in the place of a frame",
+        "replace a frame by a new text",
         run_supersede,
         examples=("supersede 12 We chose HNSW: recall under 5 ms.", "supersede 12 --by 15"),
     )
-    supersede.add_argument("old", type=int, metavar="ID", help="the frame that is out of date")
-    supersede.add_argument("text", nargs="*", help="what is true now")
-    supersede.add_argument("--by", type=int, metavar="ID", help="a frame that is there already")
+    supersede.add_argument("old", type=int, metavar="ID", help="id of the outdated frame")
+    supersede.add_argument("text", nargs="*", help="the new text")
+    supersede.add_argument(
+        "--by", type=int, metavar="ID", help="id of an existing frame, instead of a text"
+    )
 
     delete = add_verb(
         adding,
@@ -32,7 +34,9 @@ def add_verbs(adding: Adding) -> None:
         run_delete,
         examples=("delete 12", "delete 12 13"),
     )
-    delete.add_argument("ids", nargs="+", type=int, metavar="ID", help="as search and log show it")
+    delete.add_argument(
+        "ids", nargs="+", type=int, metavar="ID", help="ids of frames, as in search and log"
+    )
 
     tag = add_verb(
         adding,
@@ -46,13 +50,13 @@ def add_verbs(adding: Adding) -> None:
 
 
 def run_supersede(options: Namespace, output: Output) -> int:
-    """Put a text, or a frame that is there, in the place of another."""
+    """Replace a frame by a text, or by an existing frame."""
     text = " ".join(options.text)
     if bool(text.strip()) == (options.by is not None):
         raise InvalidInput(
-            "Either a text or --by ID takes the place of a frame",
+            "supersede takes either a text or --by ID",
             where="arguments",
-            remedy="Give one of them.",
+            remedy="Pass a text, or --by ID.",
         )
     with changing(options, output) as store:
         old = store.frame(options.old)
@@ -65,7 +69,7 @@ def run_supersede(options: Namespace, output: Output) -> int:
 
 
 def run_delete(options: Namespace, output: Output) -> int:
-    """Close frames, all of them or none."""
+    """Close frames, all or none."""
     with changing(options, output) as store:
         frames = [store.frame(number) for number in dict.fromkeys(options.ids)]
         with store.transaction() as transaction:
@@ -76,7 +80,7 @@ def run_delete(options: Namespace, output: Output) -> int:
         for frame in frames:
             output.row(("- ", "red"), f"#{frame.id} ", clipped(frame.text, 200))
         before = receipt.seqs[0] - 1
-        output.line(f"Still there with --at {before}.", style="dim")
+        output.line(f"Still readable with --at {before}.", style="dim")
         output.result(
             {
                 "file": store.path,
@@ -88,7 +92,7 @@ def run_delete(options: Namespace, output: Output) -> int:
 
 
 def run_tag(options: Namespace, output: Output) -> int:
-    """Name a point in time, or list what has a name."""
+    """Name a point in time, or list the names."""
     if options.name is None:
         with reading(options) as store:
             view = view_of(store, options)
@@ -101,11 +105,11 @@ def run_tag(options: Namespace, output: Output) -> int:
             rows: list[JsonValue] = [{"tag": name, "at": seq} for name, seq in tags.items()]
             output.result({"basis": view.basis, "tags": rows}, items="tags")
         return 0
-    # A missing file is said, not made: there is nothing in it to name.
+    # A missing file is an error here: a new file has no point to name.
     with changing(options, output) as store:
         view = view_of(store, options)
         receipt = store.tag(options.name, at=view)
         output.line(f"{options.name} names event {view.basis:,} of {store.path}")
-        said = {"file": store.path, "tag": options.name, "at": view.basis}
-        output.result({**said, **receipt.to_dict()})
+        answer = {"file": store.path, "tag": options.name, "at": view.basis}
+        output.result({**answer, **receipt.to_dict()})
     return 0

@@ -1,4 +1,4 @@
-"""Shell completion: the verb that prints what a shell needs, and what answers it."""
+"""Shell completion: the verb that prints a shell's script, and the answers to the shell."""
 
 import os
 from argparse import Namespace
@@ -18,7 +18,7 @@ def add_verbs(adding: Adding) -> None:
     completion = add_verb(
         adding,
         "completion",
-        "print what makes a shell complete verbs and options",
+        "print the script that completes verbs and options in a shell",
         run_completion,
         examples=(
             "completion bash > ~/.local/share/bash-completion/completions/cerata",
@@ -26,7 +26,7 @@ def add_verbs(adding: Adding) -> None:
             "completion fish > ~/.config/fish/completions/cerata.fish",
         ),
     )
-    completion.add_argument("shell", choices=_SHELLS, help="which shell")
+    completion.add_argument("shell", choices=_SHELLS, help="the shell")
 
 
 def run_completion(options: Namespace, output: Output) -> int:
@@ -38,6 +38,6 @@ def run_completion(options: Namespace, output: Output) -> int:
 
 
 def answer_shell(parser: Parser) -> None:
-    """Print completions and exit, where a shell asks for them."""
+    """Print completions and exit, if a shell asks for them."""
     if "_ARGCOMPLETE" in os.environ:
         argcomplete.autocomplete(parser, default_completer=FilesCompleter())

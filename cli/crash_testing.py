@@ -1,4 +1,4 @@
-"""crash-test: a workload's stories, crashed in every way on all cores, and what came of it."""
+"""crash-test: crash a workload's stories in every way, on all cores, and report broken rules."""
 
 import argparse
 import os
@@ -27,22 +27,22 @@ _BUDGET: Final = 60.0
 _INTERRUPTED: Final = 130
 
 _MEANINGS: Final[Mapping[str, str]] = {
-    "O1": "Something that was acknowledged is lost",
-    "O2": "What was recovered is not how the history begins",
+    "O1": "An acknowledged event is lost",
+    "O2": "The recovered events are no prefix of the history",
     "O3": "A batch was recovered in part",
-    "O4": "Damage was taken for data, or lost in silence",
+    "O4": "Damage was accepted as data, or lost silently",
     "O5": "A legal crash does not open again",
     "O6": "The hashes are not those of the events",
-    "O7": "Recovery does not do the same each time",
-    "O8": "Something that a reader was shown is lost",
-    "O9": "The past reads otherwise than it was",
-    "O10": "A projection is not what its events give",
-    "O14": "Opening takes longer than it may",
-    "O15": "What was recovered cannot be written to",
-    "check": "The workload's own check failed",
-    "story": "An operation raised, before anything crashed",
+    "O7": "Recovery is not deterministic",
+    "O8": "An event that a reader saw is lost",
+    "O9": "A past state reads differently",
+    "O10": "A projection differs from its events",
+    "O14": "Opening takes too long",
+    "O15": "The recovered file rejects writes",
+    "check": "The workload's check failed",
+    "story": "An operation raised before any crash",
 }
-"""What each rule of the oracle means where it is broken."""
+"""The meaning of each broken rule of the oracle."""
 
 
 def add_verbs(adding: Adding) -> None:
@@ -50,7 +50,7 @@ def add_verbs(adding: Adding) -> None:
     test = add_verb(
         adding,
         "crash-test",
-        "crash a program of yours in every way, and see what is left",
+        "crash a program in every way, and check the recovered file",
         run_crash_test,
         examples=(
             "crash-test --budget 30",
@@ -63,27 +63,27 @@ def add_verbs(adding: Adding) -> None:
         "workload",
         nargs="?",
         metavar="WORKLOAD.py",
-        help="a file with one Workload class; without it, an agent's memory",
+        help="a file with one Workload class (an agent's memory)",
     )
     named.completer = _python_files  # type: ignore[attr-defined]
     test.add_argument(
-        "--budget", type=_budget, metavar="SECONDS", help=f"how long to look ({_BUDGET:.0f})"
+        "--budget", type=_budget, metavar="SECONDS", help=f"how long to test ({_BUDGET:.0f})"
     )
     test.add_argument(
         "--stories",
         type=_count,
         metavar="COUNT",
-        help="so many stories, however long it takes: the same counts each time",
+        help="test so many stories, without a time limit: equal counts each time",
     )
     test.add_argument(
-        "--jobs", type=_count, metavar="N", help="processes at work (one for each core)"
+        "--jobs", type=_count, metavar="N", help="number of processes (one for each core)"
     )
-    test.add_argument("--seed", type=int, default=0, metavar="N", help="of all chance (0)")
+    test.add_argument("--seed", type=int, default=0, metavar="N", help="seed of all randomness (0)")
     test.add_argument(
-        "--cases", metavar="FOLDER", default=_CASES, help=f"where violations are saved ({_CASES})"
+        "--cases", metavar="FOLDER", default=_CASES, help=f"folder for saved violations ({_CASES})"
     )
     replay = test.add_argument(
-        "--replay", metavar="CASE", help="open a saved crash again, and crash its story anew"
+        "--replay", metavar="CASE", help="open a saved crash again, and crash its story again"
     )
     replay.completer = _cases  # type: ignore[attr-defined]
 
@@ -111,8 +111,8 @@ def _cases(prefix: str, **_: object) -> list[str]:
 
 
 def run_crash_test(options: Namespace, output: Output) -> int:
-    """Crash a workload until the time is up; 1 where a rule was broken."""
-    # The whole crash simulator: no other verb needs it.
+    """Crash a workload until the time is up; 1 if a rule was broken."""
+    # Imported here: no other verb needs the crash simulator.
     from cerata.fault_injection.detectors import canary
     from cerata.fault_injection.workload import load_workload
 
@@ -122,9 +122,9 @@ def run_crash_test(options: Namespace, output: Output) -> int:
         return _replay(kind, options, output)
     name = kind.__name__ + ("" if file is None else f" ({file})")
     output.line(Text.assemble(("Crash test of ", "bold"), (name, "bold cyan"), (".", "bold")))
-    own, common = _alphabet(kind)
+    special, common = _alphabet(kind)
     output.paragraph(
-        Text(f"Its stories are made of {', '.join(own)}; and {', '.join(common)}."),
+        Text(f"Operations of its stories: {', '.join(special)}; and {', '.join(common)}."),
         indent=0,
         lines=3,
     )
@@ -132,7 +132,7 @@ def run_crash_test(options: Namespace, output: Output) -> int:
     report, was_interrupted = _tested(kind if file is None else file, options, output)
     violations = _first_of_each(report)
     _print_counts(report, options, output)
-    replays = [_replay_command(options, one) for one in violations]
+    replays = [_replay_command(options, violation) for violation in violations]
     for number, (violation, replay) in enumerate(zip(violations, replays, strict=True), start=1):
         if number <= _VIOLATIONS_SHOWN:
             _print_violation(number, violation, replay, output)
@@ -141,10 +141,10 @@ def run_crash_test(options: Namespace, output: Output) -> int:
         {
             **report.to_dict(),
             "workload": kind.__name__,
-            "operations": [*own, *common],
+            "operations": [*special, *common],
             "seed": options.seed,
             "canary": noticed,
-            "replay": [one for one in replays if one],
+            "replay": [command for command in replays if command],
         }
     )
     if was_interrupted:
@@ -159,23 +159,23 @@ def _built_in() -> "type[Workload]":
 
 
 def _alphabet(kind: "type[Workload]") -> tuple[list[str], list[str]]:
-    """Return the names of a workload's own operations, and of those that every one has."""
+    """Return the names of a workload's operations, and of the operations of all workloads."""
     from cerata.fault_injection.workload import COMMON
 
-    every = list(kind().alphabet())
-    own = [name for name in every if name not in COMMON]
-    if not own:
+    names = list(kind().alphabet())
+    special = [name for name in names if name not in COMMON]
+    if not special:
         raise InvalidInput(
             f"The workload {kind.__name__} has no operations",
             remedy="Mark the methods that write with @operation.",
         )
-    return own, [name for name in every if name in COMMON]
+    return special, [name for name in names if name in COMMON]
 
 
 def _tested(
     workload: "type[Workload] | str", options: Namespace, output: Output
 ) -> "tuple[CrashReport, bool]":
-    """Run the crash test under a bar; with it, whether the user ended it."""
+    """Run the crash test under a bar; return the report, and whether the user interrupted."""
     from cerata.fault_injection.crash_test import CrashReport, crash_test
 
     budget = options.budget or (_BUDGET if options.stories is None else float("inf"))
@@ -219,11 +219,11 @@ def _so_far(report: "CrashReport") -> str:
 
 
 def _first_of_each(report: "CrashReport") -> "list[Violation]":
-    """Return one violation of each kind, by its shortest story: one bug breaks many states."""
-    found: dict[tuple[str, str], Violation] = {}
-    for one in sorted(report.violations, key=lambda one: len(one.operations)):
-        found.setdefault((one.rule, one.what), one)
-    return list(found.values())
+    """Return one violation of each kind, with its shortest story: one bug breaks many states."""
+    shortest: dict[tuple[str, str], Violation] = {}
+    for violation in sorted(report.violations, key=lambda violation: len(violation.operations)):
+        shortest.setdefault((violation.rule, violation.what), violation)
+    return list(shortest.values())
 
 
 def _print_counts(report: "CrashReport", options: Namespace, output: Output) -> None:
@@ -232,30 +232,30 @@ def _print_counts(report: "CrashReport", options: Namespace, output: Output) -> 
     rows = (
         (report.stories, "stories", f"of at most {counted(report.longest, 'operation')}"),
         (report.states, "crash states", f"in {report.seconds:.1f} s on {cores}"),
-        (report.distinct, "images", "of the disk that differ"),
-        (report.recovered, "recoveries", "the other images are alike in all that is read"),
-        (report.questioned, "memories", "that differ: checked, and held against a replay"),
-        (1, "canary", "a bug was planted first, and noticed"),
+        (report.distinct, "images", "distinct contents of the disk"),
+        (report.recovered, "recoveries", "other images differ only in unread bytes"),
+        (report.questioned, "memories", "distinct, checked, and compared with a replay"),
+        (1, "canary", "a planted bug that was detected"),
     )
     output.line()
-    for count, what, more in rows:
-        output.row((f"{count:>12,}  ", "bold"), f"{what:<14}", (more, "dim"))
+    for count, label, more in rows:
+        output.row((f"{count:>12,}  ", "bold"), f"{label:<14}", (more, "dim"))
 
 
-def _print_violation(number: int, one: "Violation", replay: str, output: Output) -> None:
-    rule = f" ({one.rule})" if one.rule.startswith("O") else ""
-    meaning = _MEANINGS.get(one.rule, "A rule was broken")
+def _print_violation(number: int, violation: "Violation", replay: str, output: Output) -> None:
+    rule = f" ({violation.rule})" if violation.rule.startswith("O") else ""
+    meaning = _MEANINGS.get(violation.rule, "A rule was broken")
     output.line()
     output.line(Text.assemble((f"{number}. {meaning}{rule}", "bold red")))
     rows = (
-        ("story", ", ".join(one.operations)),
-        ("said", one.what),
-        ("crash", one.crash or one.choices),
+        ("story", ", ".join(violation.operations)),
+        ("fault", violation.what),
+        ("crash", violation.crash or violation.choices),
         ("replay", replay),
     )
     for label, value in rows:
         if value:
-            # A command is copied: it is never broken or cut.
+            # Users copy the command: never break or cut it.
             output.field(f"   {label:<8}", value, lines=None if label == "replay" else 4)
 
 
@@ -271,7 +271,7 @@ def _print_verdict(
     if more > 0:
         output.line(f"{counted(more, 'kind')} more; --json lists every violation.", style="dim")
     if was_interrupted:
-        output.warn("interrupted; the counts are those so far")
+        output.warn("interrupted; the counts are incomplete")
     states = f"{report.states:,} crash states"
     if report.violations:
         broken = counted(len(report.violations), "violation")
@@ -286,16 +286,16 @@ def _print_verdict(
 # --- replay --------------------------------------------------------------------------------------
 
 
-def _replay_command(options: Namespace, one: "Violation") -> str:
-    """Return what shows one violation again; nothing where no state was saved."""
-    if one.case is None:
+def _replay_command(options: Namespace, violation: "Violation") -> str:
+    """Return the command that shows a violation again; empty without a saved state."""
+    if violation.case is None:
         return ""
     words = ["cerata", "crash-test", *([options.workload] if options.workload else [])]
-    return shlex.join([*words, "--replay", one.case])
+    return shlex.join([*words, "--replay", violation.case])
 
 
 def _replay(kind: "type[Workload]", options: Namespace, output: Output) -> int:
-    """Open a saved crash state once more, then crash its story anew; 1 where that is broken."""
+    """Open a saved crash state again, then crash its story again; 1 if that breaks a rule."""
     from cerata.fault_injection.cases import decode_case
     from cerata.fault_injection.crash_test import crash_test, replay
 
@@ -306,25 +306,25 @@ def _replay(kind: "type[Workload]", options: Namespace, output: Output) -> int:
         raise InvalidInput(
             f"The case cannot be read: {error}",
             where=options.replay,
-            remedy="Name a .case file that a crash test of this version saved.",
+            remedy="Pass a .case file that a crash test of this version saved.",
         ) from error
     started = time.perf_counter()
     saved = replay(kind, case)
     story = tuple(case.operations)
     again = crash_test(kind, stories=[story], jobs=1, seed=options.seed)
     if saved is None:
-        said = f"The saved crash opens as it must. It was {case.rule}: {case.what}"
+        verdict = f"The saved crash opens correctly. It was {case.rule}: {case.what}"
     elif again.violations:
-        said = f"The saved crash fails as before: {saved.rule}: {saved.what}"
+        verdict = f"The saved crash fails as before: {saved.rule}: {saved.what}"
     else:
-        said = f"The saved crash holds what the program wrote then, and fails: {saved.what}"
-    output.paragraph(Text(f"{said}."), indent=0, lines=4)
-    for number, one in enumerate(_first_of_each(again)[:_VIOLATIONS_SHOWN], start=1):
-        _print_violation(number, one, "", output)
-    # What the workload's check says of an old image is about the old program, not about this one.
+        verdict = f"The saved crash still fails, and a new run does not: {saved.what}"
+    output.paragraph(Text(f"{verdict}."), indent=0, lines=4)
+    for number, violation in enumerate(_first_of_each(again)[:_VIOLATIONS_SHOWN], start=1):
+        _print_violation(number, violation, "", output)
+    # A failed check of an old image is a fault of the old program, not of the present program.
     broken = bool(again.violations) or (saved is not None and saved.rule != "check")
     output.line()
-    states = f"{again.states:,} crash states of {' '.join(story)}, run anew"
+    states = f"{again.states:,} crash states of {' '.join(story)}, run again"
     if again.violations:
         count = counted(len(again.violations), "violation")
         output.line(Text.assemble((count, "bold red"), f" in {states}."))

@@ -1,4 +1,4 @@
-"""Describing: what an event says, in a few words and as plain values."""
+"""Descriptions of events: a few words for people, and plain values."""
 
 from typing import Final
 
@@ -50,11 +50,11 @@ ACTS: Final = {
     "recall": "recall",
     "access": "use",
 }
-"""What people call the kinds of events; others are called what they are on disk."""
+"""Names of kinds of events for people; other kinds have their names on disk."""
 
 
 def describe(event: Event) -> str:
-    """Return what an event says, in a few words."""
+    """Return the content of an event in a few words."""
     body = event.body
     if isinstance(body, Erased):
         return "(erased)"
@@ -93,12 +93,12 @@ def _describe_fact(body: EventBody) -> str:
     if isinstance(body, MergeEntities):
         return f"{body.entity} is read as {body.into}"
     if isinstance(body, SplitEntity):
-        return f"{body.entity} is {body.into} in {', '.join(f'#{one}' for one in body.facts)}"
+        return f"{body.entity} is {body.into} in {', '.join(f'#{fact}' for fact in body.facts)}"
     if isinstance(body, UnmergeEntities):
         return f"#{body.merge}"
     if isinstance(body, LinkFacts):
-        thing = body.target if body.target is not None else body.frame
-        return f"#{body.fact} {body.kind.replace('_', ' ')} #{thing}"
+        target = body.target if body.target is not None else body.frame
+        return f"#{body.fact} {body.kind.replace('_', ' ')} #{target}"
     if isinstance(body, UnlinkFacts):
         return f"#{body.link}"
     return f"#{body.split}" if isinstance(body, UnsplitEntity) else ""
@@ -114,7 +114,7 @@ def _describe_frame(body: PutFrame) -> str:
 
 
 def event_row(event: Event) -> dict[str, JsonValue]:
-    """Return an event as plain values, with the hash that binds it."""
+    """Return an event as plain values, with its leaf hash."""
     header = event.header
     return {
         "seq": event.seq,

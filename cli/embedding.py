@@ -1,4 +1,4 @@
-"""The verb that gives vectors to what is remembered: embed."""
+"""The verb that embeds remembered frames: embed."""
 
 from argparse import Namespace
 from typing import Final
@@ -14,7 +14,7 @@ from .output import Output, counted
 from .parser import Adding, add_filters, add_verb
 
 _NEEDED: Final = ("model", "revision", "dimension")
-"""What the identity of an endpoint's model is made of; none can be asked of it."""
+"""The identity of an endpoint's model, which the endpoint cannot report."""
 
 
 def add_verbs(adding: Adding) -> None:
@@ -22,7 +22,7 @@ def add_verbs(adding: Adding) -> None:
     embed = add_verb(
         adding,
         "embed",
-        "give each current frame that lacks one a vector",
+        "embed the current frames that have no vector",
         run_embed,
         examples=(
             "embed",
@@ -31,22 +31,26 @@ def add_verbs(adding: Adding) -> None:
             "embed --url http://localhost/v1 --model m --revision 1 --dimension 768",
         ),
     )
-    embed.add_argument("--int8", action="store_true", help="a byte for each number")
+    embed.add_argument("--int8", action="store_true", help="store a byte for each number")
     embed.add_argument(
-        "--tokens", action="store_true", help="of MiniLM: a vector for each token, too"
+        "--tokens", action="store_true", help="with MiniLM: a vector for each token, too"
     )
-    embed.add_argument("--url", help="an endpoint's (MiniLM on this machine)")
+    embed.add_argument("--url", help="URL of an endpoint (MiniLM on this machine)")
     embed.add_argument("--model", help="with --url: the model's name")
-    embed.add_argument("--revision", help="with --url: what you call its present state")
-    embed.add_argument("--dimension", type=int, metavar="COUNT", help="with --url: of its vectors")
-    embed.add_argument("--key-variable", metavar="NAME", help="with --url: what holds the key")
+    embed.add_argument("--revision", help="with --url: your name for the model's state")
+    embed.add_argument(
+        "--dimension", type=int, metavar="COUNT", help="with --url: numbers in a vector"
+    )
+    embed.add_argument(
+        "--key-variable", metavar="NAME", help="with --url: environment variable with the key"
+    )
     add_filters(embed, closed=False)
 
 
 def run_embed(options: Namespace, output: Output) -> int:
-    """Embed what lacks a vector, batch by batch; what was stopped goes on."""
+    """Embed frames without a vector in batches; an interrupted run can be continued."""
     embedder = _embedder(options)
-    # What is embedded must exist.
+    # The file must exist.
     reading(options).close()
     with (
         cerata.open(
@@ -57,32 +61,32 @@ def run_embed(options: Namespace, output: Output) -> int:
         ) as store,
         output.progress("embedding", 0) as steps,
     ):
-        done = store.embed_missing(
+        embedded = store.embed_missing(
             where=where_of(options), progress=lambda at, of: steps.stand("embedding", at, of)
         )
-    output.line(f"{counted(done.frames, 'frame')} given a vector in {done.space}")
-    if done.tokens is not None:
-        frames = counted(done.tokens.frames, "frame")
-        output.line(f"{frames} given token vectors in {done.tokens.space}")
-    if done.passed:
-        output.line(f"{done.passed:,} were embedded or closed by others meanwhile", style="dim")
-    output.result({"file": store.path, **done.to_dict()})
+    output.line(f"{counted(embedded.frames, 'frame')} embedded in {embedded.space}")
+    if embedded.tokens is not None:
+        frames = counted(embedded.tokens.frames, "frame")
+        output.line(f"{frames} embedded by tokens in {embedded.tokens.space}")
+    if embedded.passed:
+        output.line(f"{embedded.passed:,} were embedded or closed by other writers", style="dim")
+    output.result({"file": store.path, **embedded.to_dict()})
     return 0
 
 
 def _embedder(options: Namespace) -> Embedder:
     """Return the embedder that the options name."""
     dtype: VectorType = "i1" if options.int8 else "f4"
-    given = [name for name in (*_NEEDED, "key_variable") if getattr(options, name) is not None]
+    named = [name for name in (*_NEEDED, "key_variable") if getattr(options, name) is not None]
     if options.url is None:
-        if given:
-            raise InvalidInput(f"--{_dashed(given[0])} is of an endpoint", remedy="Give --url.")
+        if named:
+            raise InvalidInput(f"--{_dashed(named[0])} needs --url", remedy="Add --url.")
         return cerata.MiniLMEmbedder(dtype=dtype, token_dimension=128 if options.tokens else None)
     if options.tokens:
-        raise InvalidInput("--tokens is of MiniLM", remedy="Leave out --url.")
-    missing = [name for name in _NEEDED if name not in given]
+        raise InvalidInput("--tokens does not go with --url", remedy="Remove --tokens or --url.")
+    missing = [name for name in _NEEDED if name not in named]
     if missing:
-        raise InvalidInput(f"--url came without --{missing[0]}", remedy=f"Give --{missing[0]}.")
+        raise InvalidInput(f"--url needs --{missing[0]}", remedy=f"Add --{missing[0]}.")
     return cerata.EndpointEmbedder(
         options.url,
         model=options.model,

@@ -1,4 +1,4 @@
-"""The verbs that carry facts from one memory to another: export and import."""
+"""The verbs that copy facts between memories: export and import."""
 
 import os
 import sys
@@ -34,28 +34,36 @@ def add_verbs(adding: Adding) -> None:
         ),
     )
     export.add_argument(
-        "to", nargs="?", metavar="FILE", default=_STREAM, help="a new file; - is the output"
+        "to",
+        nargs="?",
+        metavar="FILE",
+        default=_STREAM,
+        help="a new file, or - for standard output",
     )
-    # What else a memory has may be exported one day, and must not come unasked then.
+    # Required, so that later kinds of exports do not change this command.
     export.add_argument(
-        "--facts", action="store_true", required=True, help="what is said of facts and entities"
+        "--facts", action="store_true", required=True, help="export facts and entities"
     )
-    export.add_argument("--history", action="store_true", help="what was retracted too")
+    export.add_argument("--history", action="store_true", help="include retracted facts")
 
-    bring = add_verb(
+    import_verb = add_verb(
         adding,
         "import",
-        "say what lines of export say, each once",
+        "import the lines of an export, each once",
         run_import,
         examples=("import facts.jsonl -f new.cera", "import - < facts.jsonl"),
     )
-    bring.add_argument("source", metavar="FILE", help="as export wrote it; - is the input")
+    import_verb.add_argument(
+        "source", metavar="FILE", help="a file from export, or - for standard input"
+    )
 
 
 def run_export(options: Namespace, output: Output) -> int:
-    """Write what a state says of facts and entities, one JSON object a line."""
+    """Write facts and entities of a state, one JSON object a line."""
     if options.to == _STREAM and output.as_json:
-        raise InvalidInput("The lines and --json would mix", remedy="Name a FILE for the lines.")
+        raise InvalidInput(
+            "--json does not go with lines on standard output", remedy="Pass a FILE for the lines."
+        )
     with reading(options) as store:
         view = view_of(store, options)
         lines = view.export_facts(history=options.history)
@@ -68,8 +76,8 @@ def run_export(options: Namespace, output: Output) -> int:
             for line in lines:
                 file.write(line.encode() + b"\n")
                 count += 1
-        said = f"{counted(count, 'line')} in {options.to}, as of event {view.basis:,}"
-        output.line(said)
+        summary = f"{counted(count, 'line')} in {options.to}, as of event {view.basis:,}"
+        output.line(summary)
         output.result(
             {
                 "file": store.path,
@@ -83,53 +91,56 @@ def run_export(options: Namespace, output: Output) -> int:
 
 
 def run_import(options: Namespace, output: Output) -> int:
-    """Say what lines say, and how many of them were new."""
+    """Import lines, and print how many were new."""
     with _source(options.source) as (file, size):
         try:
             with writing(options, output) as store, output.progress("importing", size) as steps:
-                done = store.import_facts(file, progress=_telling(steps))
-                _say(done, store.path, output)
-                output.result({"file": store.path, **done.to_dict()})
+                imported = store.import_facts(file, progress=_progress_of(steps))
+                _print_summary(imported, store.path, output)
+                output.result({"file": store.path, **imported.to_dict()})
         except KeyboardInterrupt:
-            output.warn("what was imported stays; the same command goes on from there")
+            output.warn("imported lines stay; run the command again to continue")
             raise
     return 0
 
 
-def _telling(steps: Steps) -> Progress:
-    done = 0
+def _progress_of(steps: Steps) -> Progress:
+    before = 0
 
-    def tell(_lines: int, size: int) -> None:
-        nonlocal done
-        steps.done(size - done)
-        done = size
+    def advance(_lines: int, size: int) -> None:
+        nonlocal before
+        steps.done(size - before)
+        before = size
 
-    return tell
+    return advance
 
 
 @contextmanager
 def _source(name: str) -> Generator[tuple[IO[bytes], int]]:
-    """Open what is imported, with its size in bytes, 0 where that is not known.
+    """Open the imported file; yield it and its size in bytes, 0 if unknown.
 
     Raises:
-        NotFound, InvalidInput: there is no such file, or it is none.
+        NotFound: the file does not exist.
+        InvalidInput: the file is not regular, or standard input is closed.
     """
     if name == _STREAM:
         if sys.stdin is None:
-            raise InvalidInput("There is no input", remedy="Name a file.")
+            raise InvalidInput("Standard input is closed", remedy="Pass a file.")
         yield sys.stdin.buffer, 0
         return
     try:
         file = open_regular(Path(name))
     except FileNotFoundError as error:
-        remedy = "'cerata export' writes one."
-        raise NotFound("There is no such file", where=name, remedy=remedy) from error
+        remedy = "Pass a file from 'cerata export'."
+        raise NotFound("The file does not exist", where=name, remedy=remedy) from error
     with file:
         yield file, os.fstat(file.fileno()).st_size
 
 
-def _say(done: ImportedFacts, file: str, output: Output) -> None:
-    output.line(f"{counted(done.added, 'line')} added, {done.known:,} there already")
-    if done.missing:
-        output.warn(f"{counted(done.missing, 'place')} of evidence: no such content is here")
-    output.line(f"{file} is at event {done.head:,}")
+def _print_summary(imported: ImportedFacts, file: str, output: Output) -> None:
+    output.line(f"{counted(imported.added, 'line')} added, {imported.known:,} already present")
+    if imported.missing:
+        output.warn(
+            f"{counted(imported.missing, 'place')} of evidence without their content in this memory"
+        )
+    output.line(f"{file} is at event {imported.head:,}")

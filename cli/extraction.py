@@ -1,4 +1,4 @@
-"""The verb that finds facts in what is remembered: extract."""
+"""The verb that finds facts in remembered text: extract."""
 
 from argparse import Namespace
 
@@ -20,44 +20,46 @@ def add_verbs(adding: Adding) -> None:
         run_extract,
         examples=("extract --dry-run", "extract 12 13", "extract --tag people"),
     )
-    extract.add_argument("ids", nargs="*", type=int, metavar="ID", help="these (all current ones)")
     extract.add_argument(
-        "--dry-run", action="store_true", help="say what would be found; write nothing"
+        "ids", nargs="*", type=int, metavar="ID", help="ids of frames (all current frames)"
     )
+    extract.add_argument("--dry-run", action="store_true", help="print the facts; write nothing")
     add_filters(extract, closed=False)
 
 
 def run_extract(options: Namespace, output: Output) -> int:
-    """Assert what plain English sentences say, each with where it says so."""
+    """Assert the facts of plain English sentences, with evidence."""
     opening = reading(options) if options.dry_run else changing(options, output)
     with opening as store:
         with output.progress("reading", 0) as steps:
 
-            def report(_one: Extracted, at: int, total: int) -> None:
+            def report(_extracted: Extracted, at: int, total: int) -> None:
                 steps.stand("reading", at, total)
 
-            done = store.extract(
+            extraction = store.extract(
                 options.ids or None,
                 where=where_of(options),
                 dry_run=options.dry_run,
                 report=report,
             )
         with output.pages():
-            _print(done, store.view(), output)
-        output.result({"file": store.path, **done.to_dict()})
+            _print(extraction, store.view(), output)
+        output.result({"file": store.path, **extraction.to_dict()})
     return 0
 
 
-def _print(done: Extraction, view: View, output: Output) -> None:
-    for one in done.frames:
-        if one.candidates:
-            output.row((f"[{view.source_of(view.frame(one.frame))}]", "bold"))
-        for number, candidate in enumerate(one.candidates):
-            fact = "" if done.dry_run else f"#{one.facts[number]}"
+def _print(extraction: Extraction, view: View, output: Output) -> None:
+    for extracted in extraction.frames:
+        if extracted.candidates:
+            output.row((f"[{view.source_of(view.frame(extracted.frame))}]", "bold"))
+        for number, candidate in enumerate(extracted.candidates):
+            fact = "" if extraction.dry_run else f"#{extracted.facts[number]}"
             output.row((f"{fact:>7}  ", "dim"), str(candidate))
-    read = sum(one.added for one in done.frames)
-    frames = counted(len(done.frames), "frame")
-    said = f"{counted(done.found, 'fact')} in {frames}"
-    output.line(f"{said}; nothing was written: this was a dry run" if done.dry_run else said)
-    if not done.dry_run and read < len(done.frames):
-        output.line(f"{len(done.frames) - read:,} were read before", style="dim")
+    read = sum(extracted.added for extracted in extraction.frames)
+    frames = counted(len(extraction.frames), "frame")
+    summary = f"{counted(extraction.found, 'fact')} in {frames}"
+    output.line(
+        f"{summary}; nothing was written: this was a dry run" if extraction.dry_run else summary
+    )
+    if not extraction.dry_run and read < len(extraction.frames):
+        output.line(f"{len(extraction.frames) - read:,} were read before", style="dim")

@@ -1,4 +1,4 @@
-"""The verb that shows what is true, when, and since when that is known: facts."""
+"""The verb that prints facts and their periods: facts."""
 
 import contextlib
 from argparse import Namespace
@@ -32,10 +32,10 @@ from .parser import Adding, add_count, add_verb
 _SIGNS = {"added": ("+", "green"), "removed": ("-", "red"), "changed": ("~", "yellow")}
 
 _MATCHING_MAX = 1000
-"""Facts that are looked for with a question; -n says how many of them are shown."""
+"""Facts that a question retrieves; -n limits the printed facts."""
 
 _COLUMNS_MAX = {"subject": 24, "predicate": 20, "object": 28}
-"""Characters that a column takes at most; what is longer is cut in the table, not in --json."""
+"""Most characters of a column: longer texts are cut in the table, not in --json."""
 
 
 def add_verbs(adding: Adding) -> None:
@@ -43,7 +43,7 @@ def add_verbs(adding: Adding) -> None:
     facts = add_verb(
         adding,
         "facts",
-        "what is true, when, and since when that is known",
+        "print facts, with the periods when they are true",
         run_facts,
         lists=True,
         examples=(
@@ -57,46 +57,52 @@ def add_verbs(adding: Adding) -> None:
         ),
     )
     facts.add_argument("subject", nargs="?", metavar="SUBJECT", help="an entity's name")
-    facts.add_argument("--predicate", metavar="NAME", help="with this predicate only")
+    facts.add_argument("--predicate", metavar="NAME", help="only facts with this predicate")
     facts.add_argument("--object", metavar="VALUE", help="an entity's name, a string or a number")
-    facts.add_argument("--valid-at", metavar="TIME", help="true at this time; 'now' is the view's")
-    facts.add_argument("--retracted", action="store_true", help="what was retracted too")
-    facts.add_argument("--matching", metavar="QUESTION", help="the best for it, best first")
-    facts.add_argument("--evidence", action="store_true", help="with the words that say so")
-    facts.add_argument("--invalid", action="store_true", help="what is invalid by its links too")
+    facts.add_argument("--valid-at", metavar="TIME", help="only facts true at this time, or 'now'")
+    facts.add_argument("--retracted", action="store_true", help="include retracted facts")
     facts.add_argument(
-        "--conflicts", action="store_true", help="what cannot both be true, in pairs"
+        "--matching", metavar="QUESTION", help="the best facts for a question, best first"
     )
-    facts.add_argument("--plot", metavar="FILE", help="draw them too, as .svg or .png")
+    facts.add_argument(
+        "--evidence", action="store_true", help="print the evidence of each fact, too"
+    )
+    facts.add_argument(
+        "--invalid", action="store_true", help="include facts that links make invalid"
+    )
+    facts.add_argument("--conflicts", action="store_true", help="print contradictions, in pairs")
+    facts.add_argument("--plot", metavar="FILE", help="draw the facts, too, as .svg or .png")
     add_count(facts)
 
 
 def run_facts(options: Namespace, output: Output) -> int:
-    """Print facts as a table, oldest first; of contradictions two lines each."""
+    """Print facts as a table, oldest first, or contradictions in two lines each."""
     count = count_of(options)
     plot: str | None = options.plot
     form = None if plot is None else form_of(plot)
     if form is not None and options.conflicts:
-        raise InvalidInput("--conflicts has no picture", remedy="Leave --plot or it out.")
+        raise InvalidInput(
+            "--conflicts does not go with --plot", remedy="Remove --conflicts or --plot."
+        )
     _refuse_together(options)
     with reading(options) as store:
         view = view_of(store, options)
         if options.conflicts:
             return _run_conflicts(view, options, count, output)
-        every = _found(view, options)
-        found = every[:count]
+        facts = _matches(view, options)
+        page = facts[:count]
         with output.pages():
-            _print(found, output, view if options.evidence else None)
-            if len(every) > count:
-                output.line(f"{counted(len(every) - count, 'fact')} more: -n COUNT", style="dim")
-        if not found:
-            output.line("There are no such facts.")
+            _print(page, output, view if options.evidence else None)
+            if len(facts) > count:
+                output.line(f"{counted(len(facts) - count, 'fact')} more: -n COUNT", style="dim")
+        if not page:
+            output.line("No fact matches.")
             _hint(view, options, output)
-        rows = [_as_json(fact, view if options.evidence else None) for fact in found]
+        rows = [_as_json(fact, view if options.evidence else None) for fact in page]
         answer: dict[str, JsonValue] = {"basis": view.basis, "facts": rows}
-        if plot is not None and form is not None and found:
+        if plot is not None and form is not None and page:
             title = options.subject or options.predicate or "Facts"
-            write_picture(plot, view.draw_facts(found, title=title, form=form))
+            write_picture(plot, view.draw_facts(page, title=title, form=form))
             output.line(f"drawn: {plot}", style="dim")
             answer["plot"] = plot
         output.result(answer, items="facts")
@@ -104,68 +110,69 @@ def run_facts(options: Namespace, output: Output) -> int:
 
 
 def _refuse_together(options: Namespace) -> None:
-    """Refuse options of which one would be passed over. Raises `InvalidInput`."""
+    """Raise `InvalidInput` for a pair of options if one would have no effect."""
     narrowing = ("object", "valid_at", "matching", "retracted", "invalid", "evidence")
-    both = {"conflicts": narrowing, "matching": ("retracted", "invalid")}
-    for one, others in both.items():
-        for other in others:
-            if _is_given(options, one) and _is_given(options, other):
+    exclusions = {"conflicts": narrowing, "matching": ("retracted", "invalid")}
+    for option, excluded in exclusions.items():
+        for partner in excluded:
+            if _is_set(options, option) and _is_set(options, partner):
+                name = partner.replace("_", "-")
                 raise InvalidInput(
-                    f"--{one} does not go with --{other.replace('_', '-')}",
-                    remedy="Leave one of them out.",
+                    f"--{option} does not go with --{name}",
+                    remedy=f"Remove --{option} or --{name}.",
                 )
 
 
-def _is_given(options: Namespace, name: str) -> bool:
+def _is_set(options: Namespace, name: str) -> bool:
     return vars(options)[name] not in (None, False)
 
 
 def _as_json(fact: Fact, view: View | None) -> dict[str, JsonValue]:
-    """Return a fact; with a view, its evidence with the text."""
-    told = fact.to_dict()
+    """Return a fact; with a view, also the texts of its evidence."""
+    fields = fact.to_dict()
     if view is not None:
-        told["evidence"] = [said.to_dict() for said in view.evidence(fact)]
-    return told
+        fields["evidence"] = [text.to_dict() for text in view.evidence(fact)]
+    return fields
 
 
-def _found(view: View, options: Namespace) -> list[Fact]:
+def _matches(view: View, options: Namespace) -> list[Fact]:
     if options.matching is not None:
         if (options.subject, options.predicate, options.object) != (None, None, None):
             raise InvalidInput(
-                "A question and what facts must have are both given",
+                "--matching does not go with a subject, --predicate or --object",
                 where="--matching",
-                remedy="Give one of them.",
+                remedy="Remove --matching, or all of these.",
             )
         hits = view.search_facts(options.matching, k=_MATCHING_MAX, valid_at=options.valid_at)
         return [hit.fact for hit in hits]
-    asked = {
+    restrictions = {
         "valid_at": options.valid_at,
         "include_retracted": options.retracted,
         "include_invalid": options.invalid,
     }
     if options.object is None:
-        return view.facts(options.subject, options.predicate, **asked)
-    found = {
+        return view.facts(options.subject, options.predicate, **restrictions)
+    facts = {
         fact.id: fact
-        for value in _meant(options.object)
-        for fact in view.facts(options.subject, options.predicate, value, **asked)
+        for value in _objects(options.object)
+        for fact in view.facts(options.subject, options.predicate, value, **restrictions)
     }
-    return [found[number] for number in sorted(found)]
+    return [facts[number] for number in sorted(facts)]
 
 
-def _meant(text: str) -> list[FactObject]:
-    """Return the objects that a word of the command line may stand for."""
-    meant: list[FactObject] = [Entity(text), text]
+def _objects(text: str) -> list[FactObject]:
+    """Return the objects that a word of the command line may mean."""
+    objects: list[FactObject] = [Entity(text), text]
     for number in (int, float):
         with contextlib.suppress(ValueError):
-            meant.append(number(text))
+            objects.append(number(text))
     if text in ("true", "false"):
-        meant.append(text == "true")
-    return [value for value in meant if _is_storable(value)]
+        objects.append(text == "true")
+    return [value for value in objects if _is_storable(value)]
 
 
 def _is_storable(value: FactObject) -> bool:
-    """Tell whether a fact can hold a value: no NaN, and no whole number of more than 64 bits."""
+    """Return whether a fact can have a value: no NaN, no whole number over 64 bits."""
     try:
         stored_object(value)
     except InvalidInput:
@@ -174,38 +181,40 @@ def _is_storable(value: FactObject) -> bool:
 
 
 def _run_conflicts(view: View, options: Namespace, count: int, output: Output) -> int:
-    every = view.conflicts(options.subject, options.predicate)
-    found = every[:count]
+    conflicts = view.conflicts(options.subject, options.predicate)
+    page = conflicts[:count]
     with output.pages():
-        for one in found:
-            _print_conflict(one, output)
-        if len(every) > count:
-            output.line(f"{counted(len(every) - count, 'pair')} more: -n COUNT", style="dim")
-    if not found:
-        output.line("Nothing contradicts anything.")
+        for conflict in page:
+            _print_conflict(conflict, output)
+        if len(conflicts) > count:
+            output.line(f"{counted(len(conflicts) - count, 'pair')} more: -n COUNT", style="dim")
+    if not page:
+        output.line("There are no contradictions.")
     output.result(
-        {"basis": view.basis, "conflicts": [one.to_dict() for one in found]}, items="conflicts"
+        {"basis": view.basis, "conflicts": [conflict.to_dict() for conflict in page]},
+        items="conflicts",
     )
     return 0
 
 
-def _print_conflict(one: Contradiction, output: Output) -> None:
+def _print_conflict(conflict: Contradiction, output: Output) -> None:
     output.line(
-        f"{one.first.subject} · {one.first.predicate}, {when_text(one.period)}:", style="bold"
+        f"{conflict.first.subject} · {conflict.first.predicate}, {when_text(conflict.period)}:",
+        style="bold",
     )
-    for fact in (one.first, one.second):
+    for fact in (conflict.first, conflict.second):
         output.row((f"{f'#{fact.id}':>7}  ", "dim"), object_text(fact), "  ", (_why(fact), "dim"))
 
 
 def _why(fact: Fact) -> str:
     frames = ", ".join(f"#{place.frame}" for place in fact.evidence)
-    return f"{fact.source}, {fact.confidence:.0%}" + (f", says {frames}" if frames else "")
+    return f"{fact.source}, {fact.confidence:.0%}" + (f", evidence {frames}" if frames else "")
 
 
 def _print(facts: Sequence[Fact], output: Output, quoting: View | None) -> None:
-    """Print a table whose columns are as wide as what is in them, up to a limit.
+    """Print a table with columns as wide as their contents, up to a limit.
 
-    With a view to quote from, below each fact what says so.
+    With ``quoting`` each fact is followed by its evidence.
     """
     rows = [(fact.subject, fact.predicate, object_text(fact)) for fact in facts]
     widths = [
@@ -217,31 +226,31 @@ def _print(facts: Sequence[Fact], output: Output, quoting: View | None) -> None:
             set_cell_size(clipped(text, width), width)
             for text, width in zip(row, widths, strict=True)
         ]
-        gone = fact.standing is Standing.INVALID
+        is_invalid = fact.standing is Standing.INVALID
         state = "" if fact.standing is Standing.STANDS else f"  {fact.standing}"
         state = f"  retracted by #{fact.retracted_by}" if fact.retracted_by is not None else state
         output.row(
             (f"{f'#{fact.id}':>7}  ", "dim"),
-            (f"{cells[0]}  {cells[1]}  {cells[2]}  ", "dim" if gone else ""),
+            (f"{cells[0]}  {cells[1]}  {cells[2]}  ", "dim" if is_invalid else ""),
             (when_text(fact.valid) + state, "dim"),
         )
-        for said in () if quoting is None else quoting.evidence(fact):
-            _print_said(said, output)
+        for evidence in () if quoting is None else quoting.evidence(fact):
+            _print_evidence(evidence, output)
 
 
-def _print_said(said: EvidenceText, output: Output) -> None:
-    """Print what evidence says and where; what became of it, if it is not what was read."""
-    if said.text is None:
-        words = "(no longer there)"
+def _print_evidence(evidence: EvidenceText, output: Output) -> None:
+    """Print the text and place of evidence, and any change of it."""
+    if evidence.text is None:
+        words = "(erased)"
     else:
-        words = f"“{clipped(' '.join(said.text.split()), 200)}”"
-    changed = "" if said.is_intact is not False else ", not what was read"
-    gone = "" if said.is_current else ", no longer current"
-    output.row("         ", (words, "italic"), "  ", (f"{said.source}{changed}{gone}", "dim"))
+        words = f"“{clipped(' '.join(evidence.text.split()), 200)}”"
+    changed = "" if evidence.is_intact is not False else ", changed since"
+    closed = "" if evidence.is_current else ", no longer current"
+    output.row("         ", (words, "italic"), "  ", (f"{evidence.source}{changed}{closed}", "dim"))
 
 
 def print_fact_change(change: FactChange, output: Output) -> None:
-    """Print what became of a fact in one line; of one that changed, when it is true now."""
+    """Print a change of a fact in one line; for a changed fact with its old period."""
     sign, style = _SIGNS[change.kind]
     fact = change.fact
     was = ""
@@ -257,7 +266,7 @@ def print_fact_change(change: FactChange, output: Output) -> None:
 
 
 def object_text(fact: Fact) -> str:
-    """Return a fact's object for people; a string stands in quotes."""
+    """Return a fact's object for people, a string in quotes."""
     value = plain_object(fact.object)
     return f'"{value}"' if isinstance(fact.object, str) else str(value)
 
@@ -277,9 +286,9 @@ def _day(when: datetime) -> str:
 
 
 def _hint(view: View, options: Namespace, output: Output) -> None:
-    """Say which entity was probably meant, where the subject is none."""
+    """Suggest an entity for an unknown subject."""
     if options.subject is None or output.as_json:
         return
-    others = [name for name in view.resolve(options.subject) if name != options.subject]
-    if others:
-        output.warn(f"no fact is about {options.subject!r}; did you mean {others[0]!r}?")
+    candidates = [name for name in view.resolve(options.subject) if name != options.subject]
+    if candidates:
+        output.warn(f"no fact is about {options.subject!r}; did you mean {candidates[0]!r}?")

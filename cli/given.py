@@ -1,4 +1,4 @@
-"""Files that a user names to be written: whole or not at all."""
+"""Output files that a user names: written whole or not at all."""
 
 import os
 from collections.abc import Generator
@@ -12,14 +12,14 @@ from cerata.memory.pictures.canvas import FORMS, Form
 
 @contextmanager
 def new_file(name: str) -> Generator[IO[bytes]]:
-    """Open a file that appears under its name when all is written, and never in another's place.
+    """Open a file that appears under its name when it is complete, and never replaces another file.
 
     Raises:
-        Conflict: something has the name.
+        Conflict: the name exists.
     """
     path = Path(name)
     beside = _beside(path)
-    taken = Conflict(f"There is something at {name} already", remedy="Name a new file.")
+    taken = Conflict(f"{name} exists already", remedy="Pass the name of a new file.")
     if path.exists():
         raise taken
     try:
@@ -36,17 +36,17 @@ def new_file(name: str) -> Generator[IO[bytes]]:
 
 
 def write_picture(name: str, picture: bytes) -> None:
-    """Write a picture, in the place of an earlier one of the name.
+    """Write a picture, and replace any file of that name.
 
     Raises:
         InvalidInput: the name is of a folder, pipe, socket or device.
     """
     path = Path(name)
     if path.exists() and not path.is_file():
-        raise InvalidInput(f"{name} is not a file", remedy="Name a new file.")
+        raise InvalidInput(f"{name} is not a regular file", remedy="Pass the name of a new file.")
     beside = _beside(path)
     try:
-        # A new file, so that nothing that has its name is opened.
+        # A new file beside it, so that no existing device or pipe is opened.
         with beside.open("xb") as file:
             file.write(picture)
         beside.replace(path)
@@ -59,7 +59,10 @@ def form_of(name: str) -> Form:
     for form in FORMS:
         if name.lower().endswith(f".{form}"):
             return form
-    raise InvalidInput(f"{name} names no picture", remedy="End it in .svg or .png.")
+    raise InvalidInput(
+        f"The name of a picture must end in .svg or .png, not be {name}",
+        remedy="Pass a name such as facts.svg.",
+    )
 
 
 def _beside(path: Path) -> Path:

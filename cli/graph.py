@@ -1,4 +1,4 @@
-"""The verb that walks the graph over facts: graph."""
+"""The verb that prints the graph of facts around an entity: graph."""
 
 from argparse import Namespace
 from collections.abc import Iterable, Sequence
@@ -23,7 +23,7 @@ from .parser import Adding, add_count, add_verb
 
 _NAME_MAX: Final = 24
 _PREDICATE_MAX: Final = 20
-"""Characters that these take at most; what is longer is cut in the table, not in --json."""
+"""Most characters of a cell: longer texts are cut in the table, not in --json."""
 
 Answer = Neighbour | FactPath | Cooccurrence
 
@@ -33,7 +33,7 @@ def add_verbs(adding: Adding) -> None:
     graph = add_verb(
         adding,
         "graph",
-        "what is around an entity, by the facts that join it to others",
+        "print the neighbours of an entity, and paths between entities",
         run_graph,
         lists=True,
         examples=(
@@ -44,40 +44,42 @@ def add_verbs(adding: Adding) -> None:
             "graph alice --hops 2 --plot alice.svg",
         ),
     )
-    graph.add_argument("entity", metavar="ENTITY", help="its name")
+    graph.add_argument("entity", metavar="ENTITY", help="name of the entity")
     shapes = graph.add_mutually_exclusive_group()
-    shapes.add_argument("--hops", type=int, metavar="COUNT", help="so many facts away, ranked")
-    shapes.add_argument("--to", metavar="ENTITY", help="the shortest ways to another")
-    shapes.add_argument("--together", action="store_true", help="who is named in the same frames")
-    graph.add_argument("--predicate", metavar="NAME", help="by facts with this predicate only")
-    graph.add_argument(
-        "--direction", choices=DIRECTIONS, default="both", help="from subject to object is out"
+    shapes.add_argument(
+        "--hops", type=int, metavar="COUNT", help="entities at most so many facts away, ranked"
     )
-    graph.add_argument("--valid-at", metavar="TIME", help="true at this time; 'now' is the view's")
-    graph.add_argument("--plot", metavar="FILE", help="draw what is around it, as .svg or .png")
+    shapes.add_argument("--to", metavar="ENTITY", help="shortest paths to another entity")
+    shapes.add_argument("--together", action="store_true", help="entities named in the same frames")
+    graph.add_argument("--predicate", metavar="NAME", help="only facts with this predicate")
+    graph.add_argument(
+        "--direction", choices=DIRECTIONS, default="both", help="out: from subject to object (both)"
+    )
+    graph.add_argument("--valid-at", metavar="TIME", help="only facts true at this time, or 'now'")
+    graph.add_argument("--plot", metavar="FILE", help="draw the neighbourhood, as .svg or .png")
     add_count(graph)
 
 
 def run_graph(options: Namespace, output: Output) -> int:
-    """Print the neighbours of an entity, a walk, ways to another, or who is named with it."""
+    """Print neighbours, a walk, paths to another entity, or entities in the same frames."""
     count = count_of(options)
     plot: str | None = options.plot
     form = None if plot is None else form_of(plot)
     if form is not None and (options.together or options.to is not None):
-        raise InvalidInput("Only what is around an entity is drawn", remedy="Leave --plot out.")
+        raise InvalidInput("--plot does not go with --to or --together", remedy="Remove --plot.")
     with reading(options) as store:
         view = view_of(store, options)
         name, answer = _answer(view, options)
-        shown = answer[:count]
+        page = answer[:count]
         with output.pages():
-            _print(shown, output)
+            _print(page, output)
             if len(answer) > count:
                 output.line(f"{len(answer) - count:,} more: -n COUNT", style="dim")
         if not answer:
-            output.line("There are none.")
+            output.line("There are no results.")
             _hint(view, options, output)
-        items: list[JsonValue] = [one.to_dict() for one in shown]
-        found: dict[str, JsonValue] = {
+        items: list[JsonValue] = [item.to_dict() for item in page]
+        result: dict[str, JsonValue] = {
             "basis": view.basis,
             "entity": options.entity,
             name: items,
@@ -85,8 +87,8 @@ def run_graph(options: Namespace, output: Output) -> int:
         if plot is not None and form is not None and answer:
             write_picture(plot, _drawn(view, options, form))
             output.line(f"drawn: {plot}", style="dim")
-            found["plot"] = plot
-        output.result(found, items=name)
+            result["plot"] = plot
+        output.result(result, items=name)
     return 0
 
 
@@ -102,10 +104,13 @@ def _drawn(view: View, options: Namespace, form: Form) -> bytes:
 
 
 def _answer(view: View, options: Namespace) -> tuple[str, Sequence[Answer]]:
-    """Return what the items of an answer are called, and the items."""
+    """Return the name of the answer's items, and the items."""
     if options.together:
         if options.predicate is not None or options.direction != "both":
-            raise InvalidInput("--together goes by frames", remedy="Leave other options out.")
+            raise InvalidInput(
+                "--together takes neither --predicate nor --direction",
+                remedy="Remove these options.",
+            )
         return "together", view.cooccurring(options.entity, valid_at=options.valid_at)
     by: dict[str, Any] = {
         "predicate": options.predicate,
@@ -120,33 +125,33 @@ def _answer(view: View, options: Namespace) -> tuple[str, Sequence[Answer]]:
 
 
 def _print(answer: Sequence[Answer], output: Output) -> None:
-    near = [one for one in answer if not isinstance(one, FactPath)]
-    width = _width((one.entity for one in near), _NAME_MAX)
+    near = [item for item in answer if not isinstance(item, FactPath)]
+    width = _width((item.entity for item in near), _NAME_MAX)
     predicate_width = _width(
-        (fact.predicate for one in near if type(one) is Neighbour for fact in one.facts),
+        (fact.predicate for item in near if type(item) is Neighbour for fact in item.facts),
         _PREDICATE_MAX,
     )
-    for one in answer:
-        if isinstance(one, FactPath):
-            _print_path(one, output)
+    for item in answer:
+        if isinstance(item, FactPath):
+            _print_path(item, output)
             continue
-        name = _cell(one.entity, width)
-        if isinstance(one, Cooccurrence):
-            frames = ", ".join(f"#{number}" for number in one.frames)
-            output.row(f"{name}  ", (f"{counted(one.count, 'frame')}: {frames}", "dim"), indent=2)
-        elif isinstance(one, Reached):
-            said = f"{one.score:.4f}  {counted(one.hop, 'hop'):<7}  "
-            first, *others = one.facts
-            more = f" and {len(others):,} more" if others else ""
-            output.row((said, "dim"), f"{name}  ", (f"{first}{more}", "dim"), indent=2)
+        name = _cell(item.entity, width)
+        if isinstance(item, Cooccurrence):
+            frames = ", ".join(f"#{number}" for number in item.frames)
+            output.row(f"{name}  ", (f"{counted(item.count, 'frame')}: {frames}", "dim"), indent=2)
+        elif isinstance(item, Reached):
+            details = f"{item.score:.4f}  {counted(item.hop, 'hop'):<7}  "
+            first, *rest = item.facts
+            more = f" and {len(rest):,} more" if rest else ""
+            output.row((details, "dim"), f"{name}  ", (f"{first}{more}", "dim"), indent=2)
         else:
-            _print_neighbour(one, name, predicate_width, output)
+            _print_neighbour(item, name, predicate_width, output)
 
 
-def _print_neighbour(one: Neighbour, name: str, width: int, output: Output) -> None:
-    """Print a line for each fact; the arrow goes from its subject to its object."""
-    for fact in one.facts:
-        arrow = "→" if fact.object == Entity(one.entity) else "←"
+def _print_neighbour(neighbour: Neighbour, name: str, width: int, output: Output) -> None:
+    """Print a line for each fact; the arrow points from its subject to its object."""
+    for fact in neighbour.facts:
+        arrow = "→" if fact.object == Entity(neighbour.entity) else "←"
         output.row(
             (f"{f'#{fact.id}':>7}  ", "dim"),
             f"{arrow} {name}  {_cell(fact.predicate, width)}  ",
@@ -172,10 +177,10 @@ def _print_path(path: FactPath, output: Output) -> None:
 
 
 def _hint(view: View, options: Namespace, output: Output) -> None:
-    """Say which entity was probably meant, where one that was named is none."""
+    """Suggest an entity for an unknown name."""
     if output.as_json:
         return
     for name in (options.entity, options.to):
-        others = [] if name is None else view.resolve(name)
-        if others and name not in others:
-            output.warn(f"no entity is named {name!r}; did you mean {others[0]!r}?")
+        candidates = [] if name is None else view.resolve(name)
+        if candidates and name not in candidates:
+            output.warn(f"no entity is named {name!r}; did you mean {candidates[0]!r}?")

@@ -1,4 +1,4 @@
-"""The verbs that look at time: log, history and diff."""
+"""The verbs that print changes over time: log, history and diff."""
 
 from argparse import Namespace
 from collections.abc import Iterator, Sequence
@@ -25,29 +25,29 @@ def add_verbs(adding: Adding) -> None:
     log = add_verb(
         adding,
         "log",
-        "what happened, newest first",
+        "list events, newest first",
         run_log,
         lists=True,
         examples=("log", "log --oneline -n 100", "log --at v1 --jsonl | jq .type"),
     )
     add_count(log)
-    log.add_argument("--oneline", action="store_true", help="one event a line")
-    log.add_argument("--reverse", action="store_true", help="oldest of them first")
+    log.add_argument("--oneline", action="store_true", help="print one event per line")
+    log.add_argument("--reverse", action="store_true", help="print the oldest of them first")
 
     history = add_verb(
         adding,
         "history",
-        "the versions of one frame, oldest first",
+        "list the versions of a frame, oldest first",
         run_history,
         lists=True,
         examples=("history 12", "history 12 --jsonl | jq .text"),
     )
-    history.add_argument("id", type=int, metavar="ID", help="any version of it")
+    history.add_argument("id", type=int, metavar="ID", help="id of any version")
 
     diff = add_verb(
         adding,
         "diff",
-        "what came, changed and went between two points",
+        "list the changes between two points",
         run_diff,
         examples=(
             "diff HEAD~5",
@@ -57,17 +57,19 @@ def add_verbs(adding: Adding) -> None:
         ),
     )
     diff.add_argument("start", metavar="FROM", help="a seq, a tag, HEAD~n, or an ISO time")
-    diff.add_argument("end", metavar="TO", nargs="?", default="HEAD", help="the same (HEAD)")
+    diff.add_argument(
+        "end", metavar="TO", nargs="?", default="HEAD", help="a point, written like FROM (HEAD)"
+    )
     diff.add_argument(
         "--valid-at",
         nargs="+",
         metavar="TIME",
-        help="of facts those true then, at FROM and at TO; one time is both",
+        help="only facts true at a time, or at one time for FROM and another for TO",
     )
 
 
 def run_log(options: Namespace, output: Output) -> int:
-    """Print events, newest first, a block for each batch."""
+    """Print events, newest first, in blocks of batches."""
     count = count_of(options)
     with reading(options) as store:
         view = view_of(store, options)
@@ -97,7 +99,7 @@ def _newest_first(view: View, step: int = 256) -> Iterator[Event]:
 
 
 def _names(view: View, head: int) -> dict[int, list[str]]:
-    """Return what points of the log are called, by seq: HEAD and the tags."""
+    """Return the names of points of the log, by seq: HEAD and the tags."""
     names: dict[int, list[str]] = {head: ["HEAD"]}
     for name, seq in view.tags().items():
         names.setdefault(seq, []).append(f"tag: {name}")
@@ -105,8 +107,8 @@ def _names(view: View, head: int) -> dict[int, list[str]]:
 
 
 def _decoration(names: dict[int, list[str]], seq: int) -> list[tuple[str, str]]:
-    named = names.get(seq)
-    return [(f"  ({', '.join(named)})", "bold cyan")] if named else []
+    labels = names.get(seq)
+    return [(f"  ({', '.join(labels)})", "bold cyan")] if labels else []
 
 
 def _print_line(event: Event, names: dict[int, list[str]], output: Output) -> None:
@@ -120,7 +122,7 @@ def _print_line(event: Event, names: dict[int, list[str]], output: Output) -> No
 
 
 def _print_batches(events: Sequence[Event], names: dict[int, list[str]], output: Output) -> None:
-    batches = [list(batch) for _, batch in groupby(events, lambda one: one.header.first_seq)]
+    batches = [list(batch) for _, batch in groupby(events, lambda event: event.header.first_seq)]
     for place, batch in enumerate(batches):
         if place:
             output.line()
@@ -134,9 +136,9 @@ def _print_batches(events: Sequence[Event], names: dict[int, list[str]], output:
         )
         scope = next((event.scope for event in batch if event.scope is not None), DEFAULT_SCOPE)
         if scope != DEFAULT_SCOPE:
-            said = ", ".join(f"{name}={value}" for name, value in scope)
-            output.row(("Scope: ", "dim"), said)
-        for is_passage, part in groupby(sorted(batch, key=lambda one: one.seq), _is_passage):
+            pairs = ", ".join(f"{name}={value}" for name, value in scope)
+            output.row(("Scope: ", "dim"), pairs)
+        for is_passage, part in groupby(sorted(batch, key=lambda event: event.seq), _is_passage):
             _print_part(list(part), output, are_passages=is_passage)
         if len(batch) < whole:
             output.row(("… ", "dim"), f"{whole - len(batch):,} more", indent=4)
@@ -147,7 +149,7 @@ def _is_passage(event: Event) -> bool:
 
 
 def _print_part(part: Sequence[Event], output: Output, *, are_passages: bool) -> None:
-    """Print events of a batch one a line, the passages of a document as one."""
+    """Print events of a batch, one a line, and the passages of a document as one line."""
     if are_passages and len(part) > 1:
         output.row(
             ("put        ", "bold"),
@@ -181,7 +183,7 @@ def _print_version(frame: Frame, view: View, output: Output) -> None:
     output.row(
         (f"{'#' + str(frame.id):>7}  ", "yellow"),
         (f"{frame.recorded:%Y-%m-%d %H:%M:%S}  ", "dim"),
-        (f"in the place of {olds}" if olds else "put", "bold"),
+        (f"replaces {olds}" if olds else "put", "bold"),
         ("  current" if frame.active else "", "bold green"),
     )
     output.row(clipped(frame.text, 400) or f"({frame.size:,} bytes)", indent=9)
@@ -195,14 +197,14 @@ def _print_version(frame: Frame, view: View, output: Output) -> None:
 
 
 def _states(store: Store, options: Namespace) -> tuple[Basis, Basis]:
-    """Return the two states that a diff is of, at the instants that were given for their facts."""
+    """Return the two states of a diff, at the given instants for their facts."""
     instants: Sequence[str] = options.valid_at or ()
     if not instants:
         return options.start, options.end
     if len(instants) > 2:
         raise InvalidInput(
-            f"--valid-at has {len(instants)} times",
-            remedy="Give one for both states, or one for FROM and one for TO.",
+            f"--valid-at takes one or two times, not {len(instants)}",
+            remedy="Pass one time for both states, or one for FROM and one for TO.",
         )
     return (
         store.at(options.start, valid_at=instants[0]),
@@ -211,20 +213,20 @@ def _states(store: Store, options: Namespace) -> tuple[Basis, Basis]:
 
 
 def run_diff(options: Namespace, output: Output) -> int:
-    """Print what was added, removed, replaced and changed, in the order in which it was."""
+    """Print added, removed, replaced and changed frames and facts, in order of their events."""
     with reading(options) as store:
-        found = store.diff(*_states(store, options))
+        diff = store.diff(*_states(store, options))
         with output.pages():
-            for change in found:
+            for change in diff:
                 title, *lines = str(change).splitlines()
                 output.row((title, "bold"))
                 for line in lines:
                     output.row((line, {"+": "green", "-": "red"}.get(line[:1], "dim")), indent=2)
                 output.line()
-            for one in found.facts:
-                print_fact_change(one, output)
-            if found.facts:
+            for fact_change in diff.facts:
+                print_fact_change(fact_change, output)
+            if diff.facts:
                 output.line()
-            output.line(found.summary, style="dim")
-        output.result({**found.to_dict(), "summary": found.summary})
+            output.line(diff.summary, style="dim")
+        output.result({**diff.to_dict(), "summary": diff.summary})
     return 0

@@ -1,7 +1,7 @@
-"""Holders: which processes have a file open, as far as this system tells.
+"""Holders: the processes that have a file open, as far as the system lists them.
 
-The kernel does not say who owns a lock of an open file description; it does say, on Linux, who has
-a file open, of the processes that this user may see. So that is what is said, and not more.
+The kernel does not list the owners of locks of open file descriptions. Linux does list the open
+files of processes that this user may inspect; only these are reported.
 """
 
 import os
@@ -31,22 +31,25 @@ class Holder:
 
 
 def holders_of(path: str) -> list[Holder]:
-    """Return the other processes that have a file open, by number; none where nobody tells."""
+    """Return the other processes with the file open, by number; none if the system lists none."""
     try:
-        wanted = os.stat(path)
-        processes = sorted(int(one.name) for one in _PROCESSES.iterdir() if one.name.isdigit())
+        target = os.stat(path)
+        processes = sorted(
+            int(entry.name) for entry in _PROCESSES.iterdir() if entry.name.isdigit()
+        )
     except OSError:
         return []
-    own = os.getpid()
+    this_process = os.getpid()
     return [
         Holder(pid, _command(pid))
         for pid in processes
-        if pid != own and any(os.path.samestat(wanted, one) for one in _open_files(pid))
+        if pid != this_process
+        and any(os.path.samestat(target, opened) for opened in _open_files(pid))
     ]
 
 
 def _open_files(pid: int) -> Iterator[os.stat_result]:
-    """Yield what a process has open; nothing of one that is gone or somebody else's."""
+    """Yield the open files of a process; none if it has ended or belongs to another user."""
     try:
         names = os.listdir(_PROCESSES / str(pid) / "fd")
     except OSError:

@@ -1,4 +1,4 @@
-"""The verbs of links between facts: link and unlink, and what says why a fact is believed: why."""
+"""The verbs of links between facts: why, link and unlink."""
 
 from argparse import Namespace
 
@@ -17,33 +17,33 @@ def add_verbs(adding: Adding) -> None:
     why = add_verb(
         adding,
         "why",
-        "why a fact is believed, or not",
+        "explain why a fact stands, or does not",
         run_why,
         reads=True,
         examples=("why 14", "why 14 --at before-the-move", "why 14 --depth 2"),
     )
-    why.add_argument("fact", type=int, metavar="FACT", help="its id")
-    why.add_argument("--depth", type=int, default=16, metavar="COUNT", help="how deep (16)")
+    why.add_argument("fact", type=int, metavar="FACT", help="id of the fact")
+    why.add_argument("--depth", type=int, default=16, metavar="COUNT", help="most levels (16)")
 
     link = add_verb(
         adding,
         "link",
-        "say how a fact stands to another, or to a frame",
+        "link a fact to another fact, or to a frame",
         run_link,
         examples=("link 14 depends_on 9", "link 21 invalidates 14", "link 14 generated_from 3"),
     )
-    link.add_argument("fact", type=int, metavar="FACT", help="its id")
+    link.add_argument("fact", type=int, metavar="FACT", help="id of the fact")
     link.add_argument("kind", choices=KINDS, metavar="KIND", help=", ".join(KINDS))
-    link.add_argument("target", type=int, metavar="TARGET", help="the id of a fact or frame")
+    link.add_argument("target", type=int, metavar="TARGET", help="id of a fact or frame")
 
     unlink = add_verb(
-        adding, "unlink", "take a link back", run_unlink, examples=("unlink 22", "unlink 22 --json")
+        adding, "unlink", "remove a link", run_unlink, examples=("unlink 22", "unlink 22 --json")
     )
-    unlink.add_argument("link", type=int, metavar="LINK", help="its id")
+    unlink.add_argument("link", type=int, metavar="LINK", help="id of the link")
 
 
 def run_why(options: Namespace, output: Output) -> int:
-    """Print what a fact rests on, and what speaks for and against it, as a tree."""
+    """Print a fact's links, those for it and those against it, as a tree."""
     with reading(options) as store:
         view = view_of(store, options)
         why = view.why(options.fact, depth=options.depth)
@@ -54,23 +54,23 @@ def run_why(options: Namespace, output: Output) -> int:
 
 
 def run_link(options: Namespace, output: Output) -> int:
-    """Link a fact, and say what either end is by it."""
+    """Link a fact, and print the standing of both ends."""
     with changing(options, output) as store:
         receipt = store.link(options.fact, options.kind, options.target)
-        link = next(one for one in store.links(options.fact) if one.id == receipt.id)
-        output.line(f"link #{link.id}: {link}" + ("" if receipt.added else ", as before"))
+        link = next(link for link in store.links(options.fact) if link.id == receipt.id)
+        output.line(f"link #{link.id}: {link}" + ("" if receipt.added else ", unchanged"))
         _print_ends(store, link, output)
         output.result({"file": store.path, "link": link.to_dict(), **receipt.to_dict()})
     return 0
 
 
 def run_unlink(options: Namespace, output: Output) -> int:
-    """Take a link back, and say what either end is without it."""
+    """Remove a link, and print the standing of both ends."""
     with changing(options, output) as store:
         receipt = store.unlink(options.link)
-        every = store.links(include_unlinked=True)
-        link = next(one for one in every if one.id == options.link)
-        output.line(f"unlinked: {link}" + ("" if receipt.added else ", as before"))
+        links = store.links(include_unlinked=True)
+        link = next(link for link in links if link.id == options.link)
+        output.line(f"unlinked: {link}" + ("" if receipt.added else ", unchanged"))
         _print_ends(store, link, output)
         output.result({"file": store.path, "link": link.to_dict(), **receipt.to_dict()})
     return 0

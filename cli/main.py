@@ -1,7 +1,7 @@
-"""The entry: parse, find the file, run the verb, turn every error into a line and an exit code.
+"""The entry point: parse, find the file, run the verb, turn errors into a line and an exit code.
 
 Exit codes: 0 done; 1 the answer is no (verify found damage, a file was skipped); 2 bad arguments;
-3 to 15 the error classes (docs/errors.md); 70 a fault of Cerata's own; 130 interrupted.
+3 to 15 the error classes (docs/errors.md); 70 an internal fault of Cerata; 130 interrupted.
 """
 
 import io
@@ -21,13 +21,13 @@ from .output import Output, visible
 
 INTERRUPTED = 130
 DEBUG_VARIABLE = "CERATA_DEBUG"
-"""Set to anything, an unexpected exception shows its traceback."""
+"""Any value makes an unexpected exception show its traceback."""
 
 _STANDARD_OUTPUT = 1
 
 
 class InternalError(CerataError):
-    """An exception that nobody foresaw: a fault of Cerata, whatever the input was."""
+    """An unexpected exception: a fault of Cerata, for any input."""
 
     exit_code = 70
 
@@ -35,29 +35,29 @@ class InternalError(CerataError):
 def main(arguments: Sequence[str] | None = None, environment: Environment | None = None) -> int:
     """Run the command line on ``arguments``, by default the process's, and return the exit code.
 
-    ``environment`` stands in for disk, clock and chance.
+    ``environment`` replaces disk, clock and randomness.
     """
-    given = list(sys.argv[1:] if arguments is None else arguments)
+    words = list(sys.argv[1:] if arguments is None else arguments)
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):
-            # A terminal that lacks a character shows its code, and the answer still comes.
+            # A terminal without a character shows its code; the answer is printed anyway.
             stream.reconfigure(errors="backslashreplace")
     try:
-        code = _answer(given, environment)
+        code = _answer(words, environment)
         if sys.stdout is not None:
             sys.stdout.flush()
     except KeyboardInterrupt:
         print("interrupted", file=sys.stderr)
         return INTERRUPTED
     except BrokenPipeError:
-        # The reader has seen enough (head, less); what was not printed was not wanted.
+        # The reader (head, less) has closed the pipe and needs no more output.
         os.dup2(os.open(os.devnull, os.O_WRONLY), _STANDARD_OUTPUT)
         return 0
     except OSError as error:
-        what = "Cannot write the answer" if error.filename is None else "The system refused"
+        fault = "Cannot write the answer" if error.filename is None else "The system refused"
         where = error.filename or "output"
         failure = StorageFailed(
-            f"{what}: {error.strerror}",
+            f"{fault}: {error.strerror}",
             where=str(where),
             remedy="Check the path and its permissions, and call again.",
         )
@@ -66,14 +66,14 @@ def main(arguments: Sequence[str] | None = None, environment: Environment | None
     return code
 
 
-def _answer(given: Sequence[str], environment: Environment | None) -> int:
-    """Run one command; every error but the system's becomes a line and an exit code."""
-    # Also what cannot be parsed is answered in the form that was asked for.
-    output = Output(as_json="--json" in given, as_lines="--jsonl" in given)
+def _answer(words: Sequence[str], environment: Environment | None) -> int:
+    """Run one command; turn every error except the system's into a line and an exit code."""
+    # An error of the parser is printed in the requested form, too.
+    output = Output(as_json="--json" in words, as_lines="--jsonl" in words)
     try:
         top = parser()
         answer_shell(top)
-        options = top.parse_args(given)
+        options = top.parse_args(words)
         options.environment = environment
         output = Output(as_json=options.json, as_lines=options.jsonl, pages=options.pages)
         code: int = options.run(options, output)
@@ -83,7 +83,7 @@ def _answer(given: Sequence[str], environment: Environment | None) -> int:
     except OSError:
         raise
     except Exception as error:
-        # The last resort: a traceback would tell a user nothing, and a program less.
+        # The last resort: a traceback helps neither a user nor a program.
         if os.environ.get(DEBUG_VARIABLE):
             raise
         failure = _internal(error)
@@ -93,20 +93,20 @@ def _answer(given: Sequence[str], environment: Environment | None) -> int:
 
 
 def _with_holders(error: Locked) -> Locked:
-    """Return the error with who has the file open, where the system tells."""
+    """Return the error with the processes that have the file open, if the system lists them."""
     holders = holders_of(error.where) if error.where else []
     if not holders:
         return error
-    said = f"It is open in {', '.join(map(str, holders))}."
-    return Locked(error.what, where=error.where, remedy=f"{said} {error.remedy or ''}".rstrip())
+    place = f"The file is open in {', '.join(map(str, holders))}."
+    return Locked(error.what, where=error.where, remedy=f"{place} {error.remedy or ''}".rstrip())
 
 
 def _internal(error: Exception) -> InternalError:
-    """Return the error of an exception that nobody foresaw, with the line that raised it."""
+    """Return the error of an unexpected exception, with the line that raised it."""
     last = traceback.extract_tb(error.__traceback__)[-1]
-    said = " ".join(f"{type(error).__name__}: {error}".split())
+    fault = " ".join(f"{type(error).__name__}: {error}".split())
     return InternalError(
-        f"Internal error: {said}",
+        f"Internal error: {fault}",
         where=f"{Path(last.filename).name}, line {last.lineno}",
-        remedy=f"Please report it; {DEBUG_VARIABLE}=1 shows the traceback.",
+        remedy=f"Report it with the traceback that {DEBUG_VARIABLE}=1 shows.",
     )

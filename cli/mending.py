@@ -1,4 +1,4 @@
-"""The verbs that keep a file well: verify, rebuild, checkpoint, backup, doctor and repair."""
+"""The verbs of maintenance: verify, rebuild, checkpoint, backup, doctor and repair."""
 
 from argparse import Namespace
 from typing import Final
@@ -9,6 +9,7 @@ from cerata.engine.errors import NotFound
 from cerata.engine.remembered import RememberedHead
 from cerata.memory.doctor import Cure, Diagnosis, diagnose
 from cerata.memory.repair import repair
+from cerata.projections.registry import BUILT_IN
 
 from .holders import holders_of
 from .opening import changing, file_of, reading
@@ -35,106 +36,109 @@ def add_verbs(adding: Adding) -> None:
     rebuild = add_verb(
         adding,
         "rebuild",
-        "make indexes anew from the log",
+        "rebuild indexes from the log",
         run_rebuild,
         examples=("rebuild", "rebuild fulltext"),
     )
     rebuild.add_argument(
-        "names", nargs="*", metavar="NAME", help="frames, fulltext, facts or tags (all)"
+        "names", nargs="*", metavar="NAME", help=f"any of {', '.join(BUILT_IN)} (all)"
     )
     add_verb(
         adding,
         "checkpoint",
-        "save the indexes, so that opening is quick",
+        "save the indexes, for a quick open",
         run_checkpoint,
         examples=("checkpoint",),
     )
     backup = add_verb(
         adding,
         "backup",
-        "copy the memory into a new file while others write",
+        "copy the memory into a new file, even during writes",
         run_backup,
         examples=("backup brain-2026-03-01.cera",),
     )
-    backup.add_argument("to", metavar="NEW", help="a file that is not there yet")
+    backup.add_argument("to", metavar="NEW", help="path of the new file")
     add_verb(
         adding,
         "doctor",
-        "say what is wrong with a file and what to do; write nothing",
+        "diagnose a file and propose repairs; write nothing",
         run_doctor,
         examples=("doctor", "doctor -f brain.cera --json | jq .healthy"),
     )
-    mend = add_verb(
+    repair_verb = add_verb(
         adding,
         "repair",
-        "do what the doctor proposes",
+        "perform the repairs that doctor proposes",
         run_repair,
         examples=("repair", "repair --to saved.cera", "repair --to saved.cera --drop-damaged"),
     )
-    mend.add_argument("--to", metavar="NEW", help="leave the file as it is; copy what is readable")
-    mend.add_argument(
+    repair_verb.add_argument(
+        "--to", metavar="NEW", help="copy the readable events, and leave the file unchanged"
+    )
+    repair_verb.add_argument(
         "--drop-damaged",
         action="store_true",
-        help="with --to: what cannot be read, and all after it, may be missing",
+        help="with --to: leave out unreadable events and all after them",
     )
 
 
 def run_verify(options: Namespace, output: Output) -> int:
     """Verify the file, and print every damage and divergence."""
-    # Before the file is opened: a head that cannot be parsed is a mistake of the command.
+    # Before the file is opened: an unreadable head is a mistake of the command.
     if options.head is not None:
         RememberedHead.parse(options.head)
     with (
         reading(options) as store,
         output.progress("verifying", store.head.seq) as steps,
     ):
-        found = store.verify(steps.stand, against=options.head)
-    for problem in found.log.problems:
+        verification = store.verify(steps.stand, against=options.head)
+    for problem in verification.log.problems:
         output.paragraph(Text.assemble(("damaged: ", "bold red"), str(problem)), indent=0, lines=4)
-    for divergence in found.divergences:
+    for divergence in verification.divergences:
         output.paragraph(
             Text.assemble(("diverges: ", "bold red"), str(divergence)), indent=0, lines=4
         )
-    for note in found.notes:
+    for note in verification.notes:
         output.paragraph(Text.assemble(("note: ", "yellow"), note), indent=0, lines=4)
-    check, code = found.against, 0 if found.ok else 1
+    check = verification.against
+    code = 0 if verification.ok else 1
     if check is not None and check.diverged is not None:
-        said = Text.assemble((f"{check.outcome}: ", "bold red"), str(check.diverged))
-        output.paragraph(said, indent=0, lines=6)
+        text = Text.assemble((f"{check.outcome}: ", "bold red"), str(check.diverged))
+        output.paragraph(text, indent=0, lines=6)
         code = check.diverged.exit_code
     elif check is not None and check.outcome == "unreadable":
         why = f"events up to the head at event {check.head.seq:,} cannot be read"
         output.paragraph(Text.assemble(("not compared: ", "yellow"), why), indent=0, lines=4)
-    if found.ok:
-        names = ", ".join(sorted(found.digests))
+    if verification.ok:
+        names = ", ".join(sorted(verification.digests))
         output.line(
             Text.assemble(
                 ("ok: ", "bold green"),
-                f"{counted(found.log.events, 'event')}, every hash recomputed",
+                f"{counted(verification.log.events, 'event')}, every hash recomputed",
             )
         )
         output.paragraph(Text(f"{names} equal their replay"), indent=4, lines=4)
         if check is not None:
             output.line(f"    the head at event {check.head.seq:,} agrees")
-    elif found.log.problems or found.divergences or found.notes:
-        output.line("'cerata doctor' says what to do.", style="dim")
-    output.result(found.to_dict())
+    elif verification.log.problems or verification.divergences or verification.notes:
+        output.line("Run 'cerata doctor' for the repair.", style="dim")
+    output.result(verification.to_dict())
     return code
 
 
 def run_rebuild(options: Namespace, output: Output) -> int:
-    """Fold projections anew from the log."""
+    """Fold projections from the log again."""
     with changing(options, output) as store, output.progress("rebuilding", store.head.seq) as steps:
-        known = sorted(store.digests())
-        names = list(options.names) or known
+        valid_names = sorted(store.digests())
+        names = list(options.names) or valid_names
         for name in names:
-            if name not in known:
-                near = did_you_mean(name, known)
+            if name not in valid_names:
+                near = did_you_mean(name, valid_names)
                 meant = f"Did you mean {near!r}? " if near else ""
                 raise NotFound(
                     f"There is no projection {name!r}",
                     where=store.path,
-                    remedy=f"{meant}There are {', '.join(known)}.",
+                    remedy=f"{meant}Use one of {', '.join(valid_names)}.",
                 )
         for name in names:
             store.rebuild(name, steps.stand)
@@ -177,57 +181,58 @@ def run_backup(options: Namespace, output: Output) -> int:
 
 
 _CURES: Final = {
-    Cure.OPENING: "'cerata repair', or the next write, mends it.",
-    Cure.REBUILDING: "'cerata repair' makes it anew from the log.",
-    Cure.COPYING: "'cerata repair --to NEW.cera' copies the events into a sound file.",
-    Cure.LOSS: "Copy the file first. Then restore a backup; or keep what comes before the damage: "
+    Cure.OPENING: "Run 'cerata repair'; the next write repairs the file, too.",
+    Cure.REBUILDING: "Run 'cerata repair' to rebuild the index from the log.",
+    Cure.COPYING: "Run 'cerata repair --to NEW.cera' to copy the events into a sound file.",
+    Cure.LOSS: "Copy the file first. Then restore a backup, or keep the events before the damage: "
     "'cerata repair --to NEW.cera --drop-damaged'.",
 }
 
 
 def run_doctor(options: Namespace, output: Output) -> int:
-    """Explain what is wrong, and propose; exit with 1 if there is something to mend."""
+    """Explain faults, and propose repairs; exit with 1 if a repair is needed."""
     file = file_of(options)
-    with output.progress("looking", 1) as steps:
-        found = diagnose(
+    with output.progress("diagnosing", 1) as steps:
+        diagnosis = diagnose(
             file,
             lock_timeout=options.lock_timeout,
             environment=options.environment,
             progress=steps.stand,
         )
-    _print_diagnosis(found, output)
+    _print_diagnosis(diagnosis, output)
     holders = holders_of(file)
     if holders:
         output.line(f"open in: {', '.join(map(str, holders))}", style="dim")
-    output.result({**found.to_dict(), "holders": [holder.to_dict() for holder in holders]})
-    return 0 if found.healthy else 1
+    output.result({**diagnosis.to_dict(), "holders": [holder.to_dict() for holder in holders]})
+    return 0 if diagnosis.healthy else 1
 
 
-def _print_diagnosis(found: Diagnosis, output: Output) -> None:
-    if found.healthy:
+def _print_diagnosis(diagnosis: Diagnosis, output: Output) -> None:
+    if diagnosis.healthy:
         output.line(
             Text.assemble(
-                ("healthy: ", "bold green"), f"{found.file}, {counted(found.events, 'event')}"
+                ("healthy: ", "bold green"),
+                f"{diagnosis.file}, {counted(diagnosis.events, 'event')}",
             )
         )
-    for finding in found.findings:
+    for finding in diagnosis.findings:
         cured = finding.cure is not Cure.NOTHING
         colour = "bold red" if finding.cure is Cure.LOSS else "yellow" if cured else "dim"
         output.paragraph(Text.assemble(("found: ", colour), finding.what), indent=0, lines=4)
         output.paragraph(Text(finding.why, "dim"), indent=4, lines=4)
         if cured:
             output.paragraph(Text(f"→ {_CURES[finding.cure]}"), indent=4, lines=4)
-    if found.of(Cure.LOSS):
+    if diagnosis.of(Cure.LOSS):
         output.line(
-            f"{counted(found.readable, 'event')} before the damage, {found.beyond:,} readable "
-            "after it"
+            f"{counted(diagnosis.readable, 'event')} before the damage, "
+            f"{diagnosis.beyond:,} readable after it"
         )
 
 
 def run_repair(options: Namespace, output: Output) -> int:
-    """Mend what can be mended, and look again."""
+    """Repair the file, and diagnose it again."""
     with output.progress("repairing", 1) as steps:
-        done = repair(
+        repaired = repair(
             file_of(options),
             to=options.to,
             drop_damaged=options.drop_damaged,
@@ -235,11 +240,11 @@ def run_repair(options: Namespace, output: Output) -> int:
             environment=options.environment,
             progress=steps.stand,
         )
-    for line in done.done:
+    for line in repaired.done:
         output.paragraph(Text(line), indent=0, lines=4)
-    if not done.done:
-        nothing = "nothing to repair" if done.after.healthy else "nothing to mend in place"
+    if not repaired.done:
+        nothing = "nothing to repair" if repaired.after.healthy else "nothing to repair in place"
         output.line(f"There is {nothing}.")
-    _print_diagnosis(done.after, output)
-    output.result(done.to_dict())
-    return 0 if done.after.healthy else 1
+    _print_diagnosis(repaired.after, output)
+    output.result(repaired.to_dict())
+    return 0 if repaired.after.healthy else 1

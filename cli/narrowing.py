@@ -1,4 +1,4 @@
-"""Narrowing: from the options to a filter, and what was probably meant where nothing passes it."""
+"""Filters from options, and hints about a filter that no frame passes."""
 
 import sys
 from argparse import Namespace
@@ -13,49 +13,49 @@ from .output import Output
 from .parser import did_you_mean
 
 _LOOKED_AT: Final = 2_000
-"""Frames, newest first, whose tags, kinds and roles are known to a hint."""
+"""Newest frames whose tags, kinds and roles a hint considers."""
 
 
 def where_of(options: Namespace) -> Filter | None:
-    """Return the filter that was asked for, or None."""
+    """Return the filter of the options, or None."""
     if not (options.tag or options.kind or options.role):
         return None
     return Filter(tags=options.tag, kind=options.kind, role=options.role)
 
 
 class Closed(TypedDict):
-    """Which frames come that are no longer current."""
+    """Which frames are included that are not current."""
 
     include_superseded: bool
     include_deleted: bool
 
 
 def closed_of(options: Namespace) -> Closed:
-    """Return which frames come that are no longer current."""
+    """Return which frames are included that are not current."""
     return {"include_superseded": options.superseded, "include_deleted": options.deleted}
 
 
 def count_of(options: Namespace) -> int:
-    """Return how many items were asked for. Raises `InvalidInput`."""
+    """Return the number of items to print. Raises `InvalidInput`."""
     count: int = options.n
     if not 0 < count <= sys.maxsize:
-        raise InvalidInput(f"-n {count}", remedy="Ask for 1 or more.")
+        raise InvalidInput(f"-n must be 1 or more, not {count}", remedy="Pass -n 1 or more.")
     return count
 
 
 def hint(view: View, options: Namespace, output: Output) -> None:
-    """Where nothing came, say which filter no frame passes, and what was probably meant."""
-    asked = {"tag": list(options.tag), "kind": [options.kind], "role": [options.role]}
-    if output.as_json or not any(value for values in asked.values() for value in values):
+    """After an empty result, name a filter that no frame passes, and the likely name."""
+    filters = {"tag": list(options.tag), "kind": [options.kind], "role": [options.role]}
+    if output.as_json or not any(value for values in filters.values() for value in values):
         return
-    known: dict[str, set[str]] = {name: set() for name in asked}
+    names: dict[str, set[str]] = {name: set() for name in filters}
     for frame in islice(view.frames(include_chunks=True), _LOOKED_AT):
-        known["tag"].update(frame.tags)
-        known["kind"].add(frame.kind)
-        known["role"].update([frame.role] if frame.role else [])
-    for name, values in asked.items():
+        names["tag"].update(frame.tags)
+        names["kind"].add(frame.kind)
+        names["role"].update([frame.role] if frame.role else [])
+    for name, values in filters.items():
         for value in values:
-            if value and value not in known[name]:
-                near = did_you_mean(value, known[name])
+            if value and value not in names[name]:
+                near = did_you_mean(value, names[name])
                 meant = "" if near is None else f"; did you mean {near!r}?"
                 output.warn(f"no recent frame has the {name} {value!r}{meant}")

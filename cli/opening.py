@@ -1,4 +1,4 @@
-"""Which file a verb works on, and how it is opened."""
+"""Files: the file of a verb, and how it is opened."""
 
 import os
 import re
@@ -17,34 +17,34 @@ from .output import Output
 Verb = Callable[[Namespace, Output], int]
 
 DEFAULT_FILE: Final = "memory.cera"
-"""What writing creates where no file is named and none is here."""
+"""The file that a writing verb creates if none is named or present."""
 
 
 _TOUR: Final = re.compile(r"tour(-\d+)?\.cera")
-"""What a tour leaves behind: nobody's notes should end up in it because it lies here."""
+"""Files of tours: a user's notes must not end up in a file that a tour left here."""
 
 
 def file_of(options: Namespace, *, default: str | None = None) -> str:
-    """Return the file that a verb works on.
+    """Return the file of a verb.
 
     Raises:
-        NotFound: none was named, and there is not exactly one here.
+        NotFound: no file was named, and this folder has none or several.
     """
-    named: str | None = options.file or os.environ.get("CERATA_FILE") or None
-    if named:
-        return named
-    every = sorted(str(path) for path in Path().glob("*.cera"))
-    here = [name for name in every if not _TOUR.fullmatch(name)]
+    chosen: str | None = options.file or os.environ.get("CERATA_FILE") or None
+    if chosen:
+        return chosen
+    names = sorted(str(path) for path in Path().glob("*.cera"))
+    here = [name for name in names if not _TOUR.fullmatch(name)]
     if len(here) == 1:
         return here[0]
     if not here and default is not None:
         return default
-    besides = " (a tour's does not count)" if len(here) < len(every) else ""
-    found = f"There are {len(here)} *.cera files here" if here else "There is no *.cera file here"
+    exception = " (a tour's does not count)" if len(here) < len(names) else ""
+    fault = f"There are {len(here)} *.cera files here" if here else "There is no *.cera file here"
     raise NotFound(
-        found + besides,
+        fault + exception,
         where=_folder(),
-        remedy="Name one with -f FILE or $CERATA_FILE.",
+        remedy="Name a file with -f FILE or $CERATA_FILE.",
     )
 
 
@@ -88,17 +88,17 @@ def changing(options: Namespace, output: Output) -> Store:
 
 
 def planning(options: Namespace) -> Store:
-    """Open what writing would open, without writing: a file that is not there is empty."""
+    """Open the file of `writing` without writing: a missing file is empty."""
     if Path(file_of(options, default=DEFAULT_FILE)).exists():
         return reading(options)
     return cerata.open(":memory:", environment=options.environment)
 
 
 def view_of(store: Store, options: Namespace) -> View:
-    """Return the memory as ``--at`` asks for it, by default the newest."""
+    """Return the view at ``--at``, by default the newest."""
     return store.at("HEAD" if options.at is None else options.at)
 
 
 def memories(prefix: str, **_: object) -> list[str]:
-    """Return the memories here, as ``--file`` takes them."""
+    """Return the memories in this folder, as arguments for ``--file``."""
     return [str(path) for path in sorted(Path().glob(f"{prefix}*.cera"))]

@@ -1,7 +1,7 @@
 """Paging: long answers go through the user's pager, on a terminal alone.
 
-The pager is $CERATA_PAGER, else $PAGER, else less, told to show colours, to leave what fits on one
-screen, and not to clear it. An empty value or ``cat`` means none.
+The pager is $CERATA_PAGER, else $PAGER, else less, with options to show colours, to quit at once if
+the text fits on one screen, and not to clear the screen. An empty value or ``cat`` means no pager.
 """
 
 import os
@@ -16,10 +16,10 @@ from typing import IO
 
 
 def pager_command() -> list[str]:
-    """Return the pager and its arguments; empty where there is none."""
-    named = os.environ.get("CERATA_PAGER", os.environ.get("PAGER", "less"))
+    """Return the pager and its arguments; empty without a pager."""
+    setting = os.environ.get("CERATA_PAGER", os.environ.get("PAGER", "less"))
     try:
-        command = shlex.split(named)
+        command = shlex.split(setting)
     except ValueError:
         return []
     if not command or command == ["cat"] or shutil.which(command[0]) is None:
@@ -29,8 +29,10 @@ def pager_command() -> list[str]:
 
 @contextmanager
 def paged(*, wanted: bool) -> Generator[IO[str] | None]:
-    """Give what to write to so that a pager shows it; None where output is not paged."""
-    on_terminal = sys.stdout is not None and sys.stdout.isatty()  # None: it was closed before us
+    """Yield the pager's input; None if output is not paged."""
+    on_terminal = (
+        sys.stdout is not None and sys.stdout.isatty()
+    )  # None: it was closed before the start
     command = pager_command() if wanted and on_terminal else []
     if not command:
         yield None
@@ -43,10 +45,10 @@ def paged(*, wanted: bool) -> Generator[IO[str] | None]:
         try:
             yield child.stdin
         finally:
-            # One that was quit has closed its end: what was not shown was not wanted.
+            # A pager that quit has closed its end; the rest of the text is not needed.
             with suppress(BrokenPipeError):
                 child.stdin.close()
-            # Ctrl-C is the pager's: without it the terminal would be left as the pager had it.
+            # Leave Ctrl-C to the pager, which restores the terminal when it quits.
             before = signal.signal(signal.SIGINT, signal.SIG_IGN)
             try:
                 child.wait()

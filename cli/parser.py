@@ -1,4 +1,4 @@
-"""The parser: what every verb shares, and errors that say what was probably meant."""
+"""The parser: options of every verb, and errors with the nearest valid name."""
 
 import argparse
 import difflib
@@ -13,10 +13,10 @@ from cerata.engine.errors import InvalidInput
 from .opening import Verb, memories
 
 Adding = Callable[..., "Parser"]
-"""What adds a verb's parser: ``add_parser`` of the verbs' action."""
+"""The function that adds a verb's parser: ``add_parser`` from argparse."""
 
 _EPILOG: Final = """\
-The file is -f FILE, else $CERATA_FILE, else the one *.cera in this folder.
+The file is -f FILE, else $CERATA_FILE, else the only *.cera in this folder.
 Exit codes: 0 done, 1 the answer is no, 2 wrong usage; more in docs/errors.md.
 """
 
@@ -24,48 +24,48 @@ _CHOICE = re.compile(r"argument (\S+): invalid choice: '(.*?)' \(choose from (.*
 
 
 class Parser(ArgumentParser):
-    """A parser whose errors are ours: argparse prints them, in one form, and exits."""
+    """A parser that raises Cerata's errors; argparse would print them and exit."""
 
     is_verb = False
 
     def error(self, message: str) -> NoReturn:
         raise InvalidInput(
-            self._said(message),
+            self._fault(message),
             where="arguments",
-            remedy=self._meant(message) + f"'{self.prog} --help' says what can be given.",
+            remedy=self._suggestion(message) + f"Run '{self.prog} --help'.",
         )
 
     def parse_known_args(  # pyright: ignore[reportIncompatibleMethodOverride]
         self, args: Any = None, namespace: Any = None
     ) -> Any:
-        found: tuple[Namespace, list[str]] = super().parse_known_args(args, namespace)
-        # A verb's parser is asked last: what it does not know, nobody does.
-        if self.is_verb and found[1]:
-            self.error(f"unrecognized arguments: {' '.join(found[1])}")
-        return found
+        parsed: tuple[Namespace, list[str]] = super().parse_known_args(args, namespace)
+        # A verb's parser runs last: no other parser knows its remaining arguments.
+        if self.is_verb and parsed[1]:
+            self.error(f"unrecognized arguments: {' '.join(parsed[1])}")
+        return parsed
 
-    def _said(self, message: str) -> str:
+    def _fault(self, message: str) -> str:
         choice = _CHOICE.match(message)
         if choice is not None:
-            name, given, _ = choice.groups()
-            what = "verb" if name == "VERB" else f"{name} of the name"
-            return f"There is no {what} {given!r}"
+            name, value, _ = choice.groups()
+            kind = "verb" if name == "VERB" else name
+            return f"There is no {kind} {value!r}"
         return message[:1].upper() + message[1:]
 
-    def _meant(self, message: str) -> str:
-        """Return what was probably meant, with a space after it, or nothing."""
+    def _suggestion(self, message: str) -> str:
+        """Return the likely name, or all valid names, with a space after it; or an empty text."""
         choice = _CHOICE.match(message)
         if choice is not None:
             names = re.findall(r"[\w-]+", choice[3])
-            return _asked(did_you_mean(choice[2], names)) or f"There are {', '.join(names)}. "
+            return _question(did_you_mean(choice[2], names)) or f"Use one of {', '.join(names)}. "
         if message.startswith("unrecognized arguments: "):
-            given = message.split()[2].partition("=")[0]
-            return _asked(did_you_mean(given, self._option_string_actions))
+            option = message.split()[2].partition("=")[0]
+            return _question(did_you_mean(option, self._option_string_actions))
         return ""
 
 
 def did_you_mean(given: str, names: Iterable[str]) -> str | None:
-    """Return the name that is nearest to what was given, if one is near enough.
+    """Return the nearest name to a given text, if any is near enough.
 
     >>> did_you_mean("serach", ["recall", "search"])
     'search'
@@ -74,7 +74,7 @@ def did_you_mean(given: str, names: Iterable[str]) -> str | None:
     return near[0] if near else None
 
 
-def _asked(name: str | None) -> str:
+def _question(name: str | None) -> str:
     return "" if name is None else f"Did you mean {name!r}? "
 
 
@@ -89,17 +89,17 @@ def add_verb(
     lists: bool = False,
 ) -> Parser:
     """Add a verb; ``reads`` gives it ``--at``, ``lists`` also ``--jsonl`` and paging."""
-    shown = "".join(f"  cerata {example}\n" for example in examples)
+    commands = "".join(f"  cerata {example}\n" for example in examples)
     verb = adding(
         name,
         help=text,
         description=f"{text[:1].upper()}{text[1:]}.",
-        epilog=f"examples:\n{shown}\n{_EPILOG}",
+        epilog=f"examples:\n{commands}\n{_EPILOG}",
         formatter_class=argparse.RawDescriptionHelpFormatter,
         allow_abbrev=False,
     )
     verb.is_verb = True
-    # Before the verb or after it; not given after it, what stood before holds.
+    # An option may precede the verb or follow it; without it after the verb, the first value holds.
     add_common(
         verb,
         file=argparse.SUPPRESS,
@@ -108,9 +108,11 @@ def add_verb(
         pages=argparse.SUPPRESS,
     )
     if reads or lists:
-        verb.add_argument("--at", metavar="BASIS", help="a seq, a tag, HEAD~n, or an ISO time")
+        verb.add_argument(
+            "--at", metavar="BASIS", help="the state at a seq, a tag, HEAD~n, or an ISO time"
+        )
     if lists:
-        verb.add_argument("--jsonl", action="store_true", help="print one JSON object an item")
+        verb.add_argument("--jsonl", action="store_true", help="print one JSON object per item")
     verb.set_defaults(run=run)
     return verb
 
@@ -123,17 +125,17 @@ def add_common(
     lock_timeout: float | str,
     pages: bool | str,
 ) -> None:
-    """Add what every verb takes, before its name and after it."""
+    """Add the options of every verb, before its name and after it."""
     shared = one.add_argument_group("options of every verb")
-    named = shared.add_argument(
+    file_option = shared.add_argument(
         "-f", "--file", metavar="FILE", default=file, help="the memory's file"
     )
-    named.completer = memories  # type: ignore[attr-defined]
+    file_option.completer = memories  # type: ignore[attr-defined]
     shared.add_argument(
         "--json", action="store_true", default=as_json, help="print one JSON object"
     )
     shared.add_argument(
-        "--no-pager", dest="pages", action="store_false", default=pages, help="print at once"
+        "--no-pager", dest="pages", action="store_false", default=pages, help="do not use a pager"
     )
     shared.add_argument(
         "--lock-timeout",
@@ -145,22 +147,24 @@ def add_common(
 
 
 def add_filters(verb: ArgumentParser, *, closed: bool) -> None:
-    """Add which frames may come; with ``closed`` also those that are no longer current."""
-    verb.add_argument("--tag", action="append", default=[], help="may be given again: all of them")
-    verb.add_argument("--kind", help="what structure it has")
-    verb.add_argument("--role", help="who speaks")
+    """Add the filters of frames; with ``closed`` also options for frames that are not current."""
+    verb.add_argument(
+        "--tag", action="append", default=[], help="only frames with this tag; repeat for several"
+    )
+    verb.add_argument("--kind", help="only frames of this structure")
+    verb.add_argument("--role", help="only frames of this speaker")
     if closed:
-        verb.add_argument("--superseded", action="store_true", help="superseded frames too")
-        verb.add_argument("--deleted", action="store_true", help="deleted frames too")
+        verb.add_argument("--superseded", action="store_true", help="include superseded frames")
+        verb.add_argument("--deleted", action="store_true", help="include deleted frames")
 
 
 def add_count(verb: ArgumentParser) -> None:
-    """Add how many items come."""
+    """Add the number of items."""
     verb.add_argument("-n", type=int, default=20, metavar="COUNT", help="how many (20)")
 
 
 def seconds(text: str) -> float:
-    """Return a time to wait; argparse names this function where it cannot."""
+    """Return a time to wait; argparse names this function in its errors."""
     value = float(text)
     if not 0 <= value < math.inf:
         raise ValueError

@@ -1,4 +1,4 @@
-"""The verbs that look at what there is: show, frames and timeline."""
+"""The verbs that print frames: show, frames and timeline."""
 
 import json
 from argparse import Namespace
@@ -22,68 +22,74 @@ def add_verbs(adding: Adding) -> None:
     show = add_verb(
         adding,
         "show",
-        "show frames whole",
+        "print whole frames",
         run_show,
         lists=True,
         examples=("show 12", "show 12 --at HEAD~1", "show 12 13 --jsonl | jq .metadata"),
     )
-    show.add_argument("ids", nargs="+", type=int, metavar="ID", help="as search and log show it")
+    show.add_argument(
+        "ids", nargs="+", type=int, metavar="ID", help="ids of frames, as in search and log"
+    )
 
     frames = add_verb(
         adding,
         "frames",
-        "what there is, newest first",
+        "list current frames, newest first",
         run_frames,
         lists=True,
         examples=("frames --tag decision", "frames -n 1000000 --jsonl | wc -l"),
     )
     add_count(frames)
-    frames.add_argument("--chunks", action="store_true", help="the parts of documents too")
+    frames.add_argument("--chunks", action="store_true", help="include the parts of documents")
     add_filters(frames, closed=True)
 
     timeline = add_verb(
         adding,
         "timeline",
-        "frames by when they are about",
+        "list frames by the time of their content",
         run_timeline,
         lists=True,
         examples=("timeline --since 2026-01-01 --until 2026-02-01", "timeline --by recorded -n 5"),
     )
     add_count(timeline)
     timeline.add_argument(
-        "--by", choices=("content", "recorded"), default="content", help="which time (content)"
+        "--by", choices=("content", "recorded"), default="content", help="time to sort by (content)"
     )
-    timeline.add_argument("--since", metavar="TIME", help="from this time on")
-    timeline.add_argument("--until", metavar="TIME", help="before this time")
-    timeline.add_argument("--oldest-first", action="store_true")
+    timeline.add_argument("--since", metavar="TIME", help="only frames from this time on")
+    timeline.add_argument("--until", metavar="TIME", help="only frames before this time")
+    timeline.add_argument("--oldest-first", action="store_true", help="print the oldest first")
     timeline.add_argument(
-        "--after", type=int, nargs=2, metavar=("TIME", "ID"), help="the next of the page before"
+        "--after",
+        type=int,
+        nargs=2,
+        metavar=("TIME", "ID"),
+        help="continue after a page, as printed at its end",
     )
     add_filters(timeline, closed=True)
 
 
 def run_show(options: Namespace, output: Output) -> int:
-    """Print frames whole, each below the line that says where it comes from."""
+    """Print whole frames, each below its source."""
     with reading(options) as store:
         view = view_of(store, options)
-        found = [view.frame(number) for number in options.ids]
+        frames = [view.frame(number) for number in options.ids]
         with output.pages():
-            for place, frame in enumerate(found):
+            for place, frame in enumerate(frames):
                 if place:
                     output.line()
                 output.line(f"[{view.source_of(frame)}]", style="bold")
-                for name, value in _said_of(frame):
+                for name, value in _details_of(frame):
                     output.line(Text.assemble((f"{name}: ", "dim"), value))
                 output.line()
                 output.line(frame.text or f"({bytes_text(frame.size)})")
         output.result(
-            {"basis": view.basis, "frames": [frame.to_dict() for frame in found]}, items="frames"
+            {"basis": view.basis, "frames": [frame.to_dict() for frame in frames]}, items="frames"
         )
     return 0
 
 
-def _said_of(frame: Frame) -> Iterator[tuple[str, str]]:
-    """Yield what is known of a frame besides its source and its text."""
+def _details_of(frame: Frame) -> Iterator[tuple[str, str]]:
+    """Yield the details of a frame besides its source and its text."""
     if not frame.active:
         by = frame.superseded_by
         yield "closed", "deleted" if by is None else f"superseded by #{by}"
@@ -92,8 +98,8 @@ def _said_of(frame: Frame) -> Iterator[tuple[str, str]]:
     yield "recorded", f"{frame.recorded:%Y-%m-%d %H:%M:%S} UTC"
     if frame.scope and dict(frame.scope) != {"tenant": "default"}:
         yield "scope", ", ".join(f"{name}={value}" for name, value in frame.scope.items())
-    named = {"role": frame.role, "kind": None if frame.kind == "text" else frame.kind}
-    yield from ((name, value) for name, value in named.items() if value)
+    optional = {"role": frame.role, "kind": None if frame.kind == "text" else frame.kind}
+    yield from ((name, value) for name, value in optional.items() if value)
     lists = {
         "tags": frame.tags,
         "labels": frame.labels,
@@ -108,36 +114,39 @@ def _said_of(frame: Frame) -> Iterator[tuple[str, str]]:
 
 
 def unread_of(frame: Frame) -> str:
-    """Return which events of later versions name a frame."""
+    """Return the events of later versions that name a frame."""
     numbers = ", ".join(map(str, frame.unread))
     plural = "s" if len(frame.unread) > 1 else ""
     return f"event{plural} {numbers}, of a later version: kept, not applied by this Cerata"
 
 
 def run_frames(options: Namespace, output: Output) -> int:
-    """Print what there is, one frame a line, newest first."""
+    """Print current frames, one a line, newest first."""
     count = count_of(options)
     with reading(options) as store:
         view = view_of(store, options)
-        every = view.frames(where_of(options), include_chunks=options.chunks, **closed_of(options))
-        found = list(islice(every, count + 1))
-        more, found = len(found) > count, found[:count]
+        matches = view.frames(
+            where_of(options), include_chunks=options.chunks, **closed_of(options)
+        )
+        page = list(islice(matches, count + 1))
+        more = len(page) > count
+        page = page[:count]
         with output.pages():
-            for frame in found:
+            for frame in page:
                 print_frame(frame, frame.created, output)
             if more:
                 output.line("More: -n COUNT", style="dim")
-        if not found:
+        if not page:
             output.line("There are no frames.")
             hint(view, options, output)
         output.result(
-            {"basis": view.basis, "frames": [frame.to_dict() for frame in found]}, items="frames"
+            {"basis": view.basis, "frames": [frame.to_dict() for frame in page]}, items="frames"
         )
     return 0
 
 
 def run_timeline(options: Namespace, output: Output) -> int:
-    """Print frames in order of time, a page of them."""
+    """Print a page of frames in order of time."""
     with reading(options) as store:
         view = view_of(store, options)
         page = view.timeline(
@@ -163,7 +172,7 @@ def run_timeline(options: Namespace, output: Output) -> int:
 
 
 def print_frame(frame: Frame, time: datetime, output: Output) -> None:
-    """Print a frame as one line: id, day, name and how its text begins."""
+    """Print a frame as one line: id, day, name and the beginning of its text."""
     name = frame.title or frame.uri or ""
     output.row(
         (f"{'#' + str(frame.id):>7}  ", "yellow"),

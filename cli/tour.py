@@ -1,8 +1,8 @@
 """The tour: the main promises, shown on real documents in under a minute.
 
-It remembers documents, asks, kills a writing child, reopens, shows that nothing acknowledged is
-missing, corrects something and asks again as of before, and rebuilds every index from the log.
-Each step checks what it says; if a promise does not hold, the tour says so and exits with 1.
+The tour remembers documents, asks, kills a writing child, reopens, shows that nothing acknowledged
+is missing, corrects a frame and asks again as of before, and rebuilds every index from the log.
+Each step checks its promise; a broken promise is printed, and the tour exits with 1.
 """
 
 import importlib.resources
@@ -32,10 +32,10 @@ _ACKNOWLEDGED_BEFORE_KILL: Final = 200
 _KILL_SECONDS_MAX: Final = 20.0
 _MEETING: Final = "The team meets on Tuesday at ten."
 _MOVED: Final = "The team meets on Thursday at nine."
-_SHOWN: Final = 3
+_ITEMS_PRINTED: Final = 3
 """Entries of a context that the tour prints."""
 
-_ASKED: Final = "When does the team meet?"
+_TEAM_QUESTION: Final = "When does the team meet?"
 
 
 def add_verbs(adding: Adding) -> None:
@@ -43,22 +43,22 @@ def add_verbs(adding: Adding) -> None:
     tour = add_verb(
         adding,
         "tour",
-        "see it work: remember, ask, kill, correct, rebuild",
+        "demonstrate: remember, ask, kill, correct, rebuild",
         run_tour,
         examples=("tour", "tour ~/notes --json | jq .holds"),
     )
     tour.add_argument(
-        "paths", nargs="*", type=Path, metavar="PATH", help="your files, not the docs"
+        "paths", nargs="*", type=Path, metavar="PATH", help="your files (Cerata's documentation)"
     )
 
 
 def run_tour(options: Namespace, output: Output) -> int:
-    """Walk through the promises on the given paths or on Cerata's own documentation."""
+    """Show the promises on the given paths or on Cerata's documentation."""
     started = time.monotonic()
     file = options.file or _free_name()
     if file == ":memory:":
         raise InvalidInput(
-            "The tour needs a file: it kills a process that writes to it",
+            "The tour needs a file on disk, since it kills a process that writes to it",
             remedy="Name a new file: cerata -f NEW.cera tour.",
         )
     result: dict[str, JsonValue] = {"file": file}
@@ -66,28 +66,28 @@ def run_tour(options: Namespace, output: Output) -> int:
     holds = True
     for number, step in enumerate(steps, start=1):
         output.line(f"\n{number}. {(step.__doc__ or '').splitlines()[0]}", style="bold cyan")
-        said = step(file, options.paths, output)
-        result[step.__name__.strip("_")] = said
-        holds = holds and said["holds"] is True
+        answer = step(file, options.paths, output)
+        result[step.__name__.strip("_")] = answer
+        holds = holds and answer["holds"] is True
     seconds = time.monotonic() - started
     result |= {"holds": holds, "seconds": round(seconds, 1)}
     verdict = "Every step held" if holds else "A step did not hold"
     output.line(f"\n{verdict}, in {seconds:.1f} s. The file is {file}. Now type:", style="bold")
-    asked = result["ask"]
-    assert isinstance(asked, dict)
-    nexts = [
+    question_step = result["ask"]
+    assert isinstance(question_step, dict)
+    commands = [
         f"cerata log -f {file}",
-        f"cerata recall -f {file} {shlex.quote(str(asked['question']))}",
+        f"cerata recall -f {file} {shlex.quote(str(question_step['question']))}",
         f"cerata diff -f {file} HEAD~2",
     ]
-    for command in nexts:
+    for command in commands:
         output.line(f"    {command}")
-    output.result({**result, "next": list[JsonValue](nexts)})
+    output.result({**result, "next": list[JsonValue](commands)})
     return 0 if holds else 1
 
 
 def _free_name() -> str:
-    """Return a file name that nobody uses: a tour never touches an older one."""
+    """Return an unused file name: a tour never touches an older file."""
     number = 1
     while Path(name := "tour.cera" if number == 1 else f"tour-{number}.cera").exists():
         number += 1
@@ -96,36 +96,36 @@ def _free_name() -> str:
 
 def _remember(file: str, paths: Sequence[Path], output: Output) -> dict[str, JsonValue]:
     """Remember documents."""
-    named = list(paths) or [Path(str(importlib.resources.files("cerata") / "docs"))]
-    total = len(find_files(named).files)
+    sources = list(paths) or [Path(str(importlib.resources.files("cerata") / "docs"))]
+    total = len(find_files(sources).files)
     started = time.monotonic()
     with cerata.open(file) as store, output.progress("remembering", total) as steps:
-        done = store.remember_files(named, report=lambda _file, _at, _total: steps.done())
+        remembered = store.remember_files(sources, report=lambda _file, _at, _total: steps.done())
     took = time.monotonic() - started
-    for skipped in done.of("skipped"):
+    for skipped in remembered.of("skipped"):
         output.warn(f"skipped {skipped.path}: {skipped.why}")
-    files = len(done.of("added"))
+    files = len(remembered.of("added"))
     output.line(
-        f"   {counted(files, 'file')} became {counted(done.frames, 'frame')} in {took:.2f} s, "
-        "each durable before the next."
+        f"   {counted(files, 'file')} became {counted(remembered.frames, 'frame')} "
+        f"in {took:.2f} s, each durable before the next."
     )
-    return {"holds": files > 0, "files": files, "frames": done.frames}
+    return {"holds": files > 0, "files": files, "frames": remembered.frames}
 
 
 def _ask(file: str, paths: Sequence[Path], output: Output) -> dict[str, JsonValue]:
-    """Ask a question, and get what a model would be told, with its sources."""
+    """Ask a question, and print the context for a model, with its sources."""
     with cerata.open(file, mode="r") as store:
         question = _question(store, paths)
         context = store.recall(question, max_tokens=1200)
     output.line(f"   {question}")
-    for item in context.items[:_SHOWN]:
+    for item in context.items[:_ITEMS_PRINTED]:
         output.row(("[" + item.source + "]", "dim"), indent=3)
         output.paragraph(Text(clipped(item.text, 400), "green"), indent=3, lines=3)
-    if len(context.items) > _SHOWN:
-        output.line(f"   … and {len(context.items) - _SHOWN} more", style="dim")
+    if len(context.items) > _ITEMS_PRINTED:
+        output.line(f"   … and {len(context.items) - _ITEMS_PRINTED} more", style="dim")
     output.line(f"   {context.summary}", style="dim")
     return {
-        # A title of yours may have no word in it; of ours the question has its answer.
+        # A user's title may match nothing; the built-in question has an answer.
         "holds": bool(context.items) and (bool(paths) or not context.fallback),
         "question": question,
         "shown": len(context.items),
@@ -134,26 +134,28 @@ def _ask(file: str, paths: Sequence[Path], output: Output) -> dict[str, JsonValu
 
 
 def _question(store: Store, paths: Sequence[Path]) -> str:
-    """Return what to ask: of our own documents a question, of yours for the title of one."""
+    """Return the built-in question, or one about the title of a user's document."""
     if not paths:
         return QUESTION
-    named = [(frame.title, frame.uri or "") for frame in store.frames() if frame.title]
-    # A heading tells more than the name of a file, which stands in where there is none.
-    titles = [title for title, uri in named if not uri.endswith(title)] or [one for one, _ in named]
+    titled = [(frame.title, frame.uri or "") for frame in store.frames() if frame.title]
+    # Prefer headings: without a heading the title is the name of the file.
+    titles = [title for title, uri in titled if not uri.endswith(title)] or [
+        title for title, _ in titled
+    ]
     return f"What is there about {titles[-1]}?" if titles else QUESTION
 
 
 def _kill(file: str, _paths: Sequence[Path], output: Output) -> dict[str, JsonValue]:
-    """Kill a process while it writes, and look for what it was told is safe."""
+    """Kill a process while it writes, and look for its acknowledged writes."""
     acknowledged = _write_until_killed(file)
     with cerata.open(file) as store:
-        found = {
+        written = {
             event.body.text: event.seq
             for event in store.log(first=1)
             if isinstance(event.body, PutFrame) and event.body.kind == "tour"
         }
         report = store.report
-    missing = [text for text in acknowledged if text not in found]
+    missing = [text for text in acknowledged if text not in written]
     output.line(
         f"   Killed (SIGKILL) after {len(acknowledged):,} acknowledged writes: "
         f"{len(missing)} missing."
@@ -167,17 +169,17 @@ def _kill(file: str, _paths: Sequence[Path], output: Output) -> dict[str, JsonVa
         "holds": not missing and bool(acknowledged),
         "acknowledged": len(acknowledged),
         "missing": len(missing),
-        "written_unacknowledged": len(found) - len(acknowledged) + len(missing),
+        "written_unacknowledged": len(written) - len(acknowledged) + len(missing),
     }
 
 
 def _write_until_killed(file: str) -> list[str]:
-    """Let a child write, kill it at some instant, and return what it had acknowledged."""
+    """Let a child write, kill it at some instant, and return its acknowledged texts."""
     command = [sys.executable, "-m", "cerata.cli.tour_writer", file]
     acknowledged: list[str] = []
-    # The child finds Cerata where this process did, installed or not.
-    found = {**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))}
-    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True, env=found) as child:
+    # The child imports the same Cerata as this process, installed or not.
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))}
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True, env=environment) as child:
         assert child.stdout is not None
         deadline = time.monotonic() + _KILL_SECONDS_MAX
         for line in child.stdout:
@@ -185,30 +187,30 @@ def _write_until_killed(file: str) -> list[str]:
             if len(acknowledged) >= _ACKNOWLEDGED_BEFORE_KILL or time.monotonic() > deadline:
                 child.kill()
                 break
-        # What it had acknowledged before the kill and we had not read yet counts too.
+        # Lines that the child printed before the kill, but that are not read yet, count too.
         rest = child.stdout.read()
         acknowledged += [line for line in rest.split("\n")[:-1] if line]
     return acknowledged
 
 
 def _correct(file: str, _paths: Sequence[Path], output: Output) -> dict[str, JsonValue]:
-    """Correct something, and ask again as of before."""
+    """Correct a frame, and ask again as of before."""
     with cerata.open(file) as store:
         old = store.remember(_MEETING, tags=["tour"])
         store.supersede(old, _MOVED)
-        # Your documents may speak of meetings too.
+        # A user's documents may mention meetings, too.
         ours = cerata.Filter(tags=["tour"])
-        now = store.search(_ASKED, k=1, where=ours)[0].text
-        before = store.at(old).search(_ASKED, k=1, where=ours)[0].text
+        now = store.search(_TEAM_QUESTION, k=1, where=ours)[0].text
+        before = store.at(old).search(_TEAM_QUESTION, k=1, where=ours)[0].text
         basis = 0 if old.head is None else old.head.seq
-    output.line(f"   {_ASKED}")
+    output.line(f"   {_TEAM_QUESTION}")
     output.line(f"   now:              {now}", style="green")
     output.line(f"   at event {basis:>6,}:  {before}", style="green")
     return {"holds": now == _MOVED and before == _MEETING, "now": now, "before": before}
 
 
 def _rebuild(file: str, _paths: Sequence[Path], output: Output) -> dict[str, JsonValue]:
-    """Throw every index away, rebuild it from the log, and compare."""
+    """Drop every index, rebuild it from the log, and compare."""
     with cerata.open(file) as store:
         store.checkpoint()
     with cerata.open(file, mode="r") as store:
@@ -226,5 +228,5 @@ def _rebuild(file: str, _paths: Sequence[Path], output: Output) -> dict[str, Jso
 
 
 def _digests(store: Store) -> tuple[dict[str, bytes], dict[str, bytes]]:
-    """Return the digests from checkpoint plus tail, and from a replay of the whole log."""
+    """Return the digests of checkpoint plus tail, and those of a replay of the whole log."""
     return store.digests(), store.digests(replay=True)

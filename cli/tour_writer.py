@@ -1,4 +1,4 @@
-"""The child that the tour kills: it writes frames and names each once it is durable."""
+"""The child process that the tour kills: it writes frames, and prints each once it is durable."""
 
 import sys
 
@@ -11,7 +11,7 @@ def main() -> None:
         for number in range(1_000_000):
             text = f"Note {number} of a writer that will be killed."
             store.put_frame(text, kind="tour")
-            # Only now may anybody rely on it: put_frame returns when it is on disk.
+            # put_frame has returned, so the frame is on disk: acknowledge it only now.
             print(text, flush=True)
 
 

@@ -1,4 +1,4 @@
-"""What this is and what is in the file: info, head, and the command without a verb."""
+"""The verbs that describe the file: info, head, and the command without a verb."""
 
 from argparse import Namespace
 from collections.abc import Iterator, Mapping
@@ -19,7 +19,7 @@ def add_verbs(adding: Adding) -> None:
     add_verb(
         adding,
         "info",
-        "what is in the file: sizes by part, head, ledger",
+        "print the file's sizes by part, head and ledger",
         run_info,
         reads=True,
         examples=("info", "info --at HEAD~5", "info --json | jq .size_bytes"),
@@ -27,7 +27,7 @@ def add_verbs(adding: Adding) -> None:
     add_verb(
         adding,
         "head",
-        "the newest point as a text to keep elsewhere",
+        "print the head as a text to store elsewhere",
         run_head,
         reads=True,
         examples=("head > brain.head", "head --at before-the-move", "head --json | jq .root"),
@@ -35,29 +35,36 @@ def add_verbs(adding: Adding) -> None:
 
 
 def run_welcome(options: Namespace, output: Output) -> int:
-    """Print what this is, which file, and what to type next."""
-    what = "the memory of AI agents, in one file"
-    nexts = (
+    """Print a description, the file, and commands to try."""
+    description = "the memory of AI agents, in one file"
+    commands = (
         "cerata tour",
         "cerata remember notes.md && cerata recall 'what did we decide?'",
         "cerata --help",
     )
     file: str | None = None
     try:
-        shown = file = file_of(options)
+        file_text = file = file_of(options)
     except NotFound as error:
-        shown = f"{error.what.lower()}; name one with -f FILE"
-    output.line(f"Cerata: {what}.", style="bold")
-    for name, value in zip(("File:", "Try:", "Then:", "Help:"), (shown, *nexts), strict=True):
+        file_text = f"{error.what.lower()}; name one with -f FILE"
+    output.line(f"Cerata: {description}.", style="bold")
+    for name, value in zip(
+        ("File:", "Try:", "Then:", "Help:"), (file_text, *commands), strict=True
+    ):
         output.line(f"{name:<7} {value}")
     output.result(
-        {"cerata": cerata.__version__, "what": what, "file": file, "next": list[JsonValue](nexts)}
+        {
+            "cerata": cerata.__version__,
+            "what": description,
+            "file": file,
+            "next": list[JsonValue](commands),
+        }
     )
     return 0
 
 
 def run_info(options: Namespace, output: Output) -> int:
-    """Print what is in the file and where it stands."""
+    """Print the contents and sizes of the file."""
     with reading(options) as store:
         facts = store.info(options.at)
     for label, value in _lines(facts):
@@ -85,7 +92,7 @@ def run_head(options: Namespace, output: Output) -> int:
 
 
 def _lines(facts: Mapping[str, JsonValue]) -> Iterator[tuple[str, str]]:
-    """Yield what info prints: labels, those of parts indented, and values."""
+    """Yield the labels and values of info; labels of parts are indented."""
     sizes = {name: _number(facts, name) for name in facts if name.endswith("_bytes")}
     parts = sizes["ring_bytes"] + sizes["segment_bytes"] + sizes["checkpoint_bytes"]
     yield "file", f"{facts['file']}, created {_time(facts['created'])}"
@@ -96,20 +103,20 @@ def _lines(facts: Mapping[str, JsonValue]) -> Iterator[tuple[str, str]]:
     yield "frames", _pairs(facts["frames"], "{value:,} {name}")
     yield "size", bytes_text(sizes["size_bytes"])
     waiting = counted(_number(facts, "events_in_ring"), "event")
-    yield "  ring", f"{bytes_text(sizes['ring_bytes'])}, {waiting} waiting in it"
+    yield "  ring", f"{bytes_text(sizes['ring_bytes'])}, {waiting} waiting"
     segments = counted(_number(facts, "segments"), "segment")
     yield "  events", f"{bytes_text(sizes['segment_bytes'])} in {segments}"
     saved = _saved(facts["checkpoints"])
-    yield "  indexes", f"{bytes_text(sizes['checkpoint_bytes'])}; {saved or 'none is saved'}"
-    yield "  other", f"{bytes_text(sizes['size_bytes'] - parts)}: headers, tables, what is past use"
+    yield "  indexes", f"{bytes_text(sizes['checkpoint_bytes'])}; {saved or 'none saved'}"
+    yield "  other", f"{bytes_text(sizes['size_bytes'] - parts)}: headers, tables, unused space"
     if facts["cuts_kept"]:
-        yield "  cuts", f"{_number(facts, 'cuts_kept'):,} torn ends of the log, kept aside"
+        yield "  cuts", f"{_number(facts, 'cuts_kept'):,} torn ends of the log, set aside"
     unread = cast("list[dict[str, JsonValue]] | None", facts["unread"])
     if unread is None:
-        yield "unread", "not counted, since the log is damaged: 'cerata doctor' looks at it"
+        yield "unread", "not counted, since the log is damaged: run 'cerata doctor'"
     elif unread:
-        kinds = ", ".join(f"{one['type']} version {one['version']}" for one in unread)
-        count = sum(_number(one, "events") for one in unread)
+        kinds = ", ".join(f"{entry['type']} version {entry['version']}" for entry in unread)
+        count = sum(_number(entry, "events") for entry in unread)
         yield "unread", f"{counted(count, 'event')} kept and not applied: {kinds}"
     label = "ledger"
     for entry in cast("list[dict[str, JsonValue]]", facts["ledger"]):
@@ -118,7 +125,7 @@ def _lines(facts: Mapping[str, JsonValue]) -> Iterator[tuple[str, str]]:
 
 
 def _saved(checkpoints: JsonValue) -> str:
-    """Return which indexes are saved at which events, those of one event together."""
+    """Return the saved indexes with their events, grouped by event."""
     assert isinstance(checkpoints, dict)
     at: dict[JsonValue, list[str]] = {}
     for name, seq in checkpoints.items():

@@ -1,4 +1,4 @@
-"""The verbs that bring something in: remember and put."""
+"""The verbs that add content: remember and put."""
 
 import sys
 from argparse import Namespace
@@ -40,44 +40,49 @@ def add_verbs(adding: Adding) -> None:
         ),
     )
     remember.add_argument(
-        "paths", nargs="+", metavar="PATH", help="a file, a folder, or - for input"
+        "paths", nargs="+", metavar="PATH", help="a file, a folder, or - for standard input"
     )
-    remember.add_argument("--tag", action="append", default=[], help="may be given again")
+    remember.add_argument("--tag", action="append", default=[], help="a tag; repeat for several")
     remember.add_argument(
-        "--include", action="append", default=[], metavar="PATTERN", help="these files alone"
+        "--include", action="append", default=[], metavar="PATTERN", help="only matching files"
     )
     remember.add_argument(
-        "--exclude", action="append", default=[], metavar="PATTERN", help="not these"
+        "--exclude", action="append", default=[], metavar="PATTERN", help="no matching files"
     )
     remember.add_argument(
         "--no-default-excludes",
         action="store_true",
-        help="also hidden names, node_modules and such (docs/ingest.md)",
+        help="include hidden names, node_modules and the like (docs/ingest.md)",
     )
     remember.add_argument(
-        "--dry-run", action="store_true", help="say what would happen; write nothing"
+        "--dry-run", action="store_true", help="print the outcome of each file; write nothing"
     )
-    remember.add_argument("--jsonl", action="store_true", help="print one JSON object a file")
+    remember.add_argument("--jsonl", action="store_true", help="print one JSON object per file")
     remember.add_argument(
-        "-v", "--verbose", action="store_true", help="name every file, not only what stands out"
+        "-v",
+        "--verbose",
+        action="store_true",
+        help="print every file, not only replaced and skipped files",
     )
 
-    put = add_verb(
+    put_verb = add_verb(
         adding,
         "put",
-        "put one text as it is",
+        "store a text unchanged",
         run_put,
         examples=("put The staging database listens on port 5433. --tag infra",),
     )
-    put.add_argument("text", nargs="+")
-    put.add_argument("--title")
-    put.add_argument("--tag", action="append", default=[], help="may be given again")
+    put_verb.add_argument("text", nargs="+")
+    put_verb.add_argument("--title")
+    put_verb.add_argument("--tag", action="append", default=[], help="a tag; repeat for several")
 
 
 def run_remember(options: Namespace, output: Output) -> int:
-    """Remember files, and say what became of each."""
+    """Remember files, and print the outcome of each."""
     if _INPUT in options.paths and len(options.paths) > 1:
-        raise InvalidInput("- is the input, and stands alone", remedy="Name the files apart.")
+        raise InvalidInput(
+            "- must be the only path", remedy="Remember the files with another command."
+        )
     file = file_of(options, default=DEFAULT_FILE)
     with ExitStack() as opened:
 
@@ -87,35 +92,37 @@ def run_remember(options: Namespace, output: Output) -> int:
 
         try:
             do = _remember_input if _INPUT in options.paths else _remember_files
-            done = do(options, store, output)
+            remembered = do(options, store, output)
         except KeyboardInterrupt:
-            output.warn("what was remembered stays; the same command goes on from there")
+            output.warn("remembered files stay; run the command again to continue")
             raise
-    _say_summary(done, file, output)
-    output.result({"file": None if done.head is None else file, **done.to_dict()}, items="files")
-    return 1 if done.of("skipped") else 0
+    _print_summary(remembered, file, output)
+    output.result(
+        {"file": None if remembered.head is None else file, **remembered.to_dict()}, items="files"
+    )
+    return 1 if remembered.of("skipped") else 0
 
 
 def _remember_files(options: Namespace, store: Callable[[], Store], output: Output) -> Remembered:
-    found = find_files(
+    sources = find_files(
         options.paths,
         include=options.include,
         exclude=options.exclude,
         default_excludes=not options.no_default_excludes,
     )
-    with output.progress("remembering", len(found.files)) as steps:
+    with output.progress("remembering", len(sources.files)) as steps:
 
-        def report(done: RememberedFile, _at: int, _total: int) -> None:
+        def report(remembered: RememberedFile, _at: int, _total: int) -> None:
             steps.done()
-            _say_file(done, options, output)
+            _print_file(remembered, options, output)
 
         fields = frame_fields(kind="text", tags=options.tag)
-        # What is there is asked before a file is read; what is not, is made once there is need.
+        # Open an existing store first; create a missing store lazily.
         is_there = Path(file_of(options, default=DEFAULT_FILE)).exists()
-        given = store() if is_there else store
+        target = store() if is_there else store
         return remember_files(
-            given,
-            found,
+            target,
+            sources,
             fields,
             DEFAULT_SCOPE,
             dry_run=options.dry_run,
@@ -128,38 +135,39 @@ def _remember_input(options: Namespace, store: Callable[[], Store], output: Outp
     try:
         document = extract_markdown(_input(), "input")
     except InvalidInput as error:
-        done = RememberedFile(_INPUT, "skipped", why=str(error))
+        remembered = RememberedFile(_INPUT, "skipped", why=str(error))
     else:
         opened = store()
         fields = frame_fields(kind="text", tags=options.tag)
         ingest = Ingest(opened, document, fields, DEFAULT_SCOPE)
-        done = take_in(ingest, _INPUT, dry_run=options.dry_run)
+        remembered = take_in(ingest, _INPUT, dry_run=options.dry_run)
         head = opened.refresh().seq
-    _say_file(done, options, output)
-    return Remembered((done,), 0, {}, options.dry_run, head)
+    _print_file(remembered, options, output)
+    return Remembered((remembered,), 0, {}, options.dry_run, head)
 
 
 def _input() -> bytes:
     """Return the bytes of standard input.
 
     Raises:
-        StorageFailed, InvalidInput: it cannot be read.
+        StorageFailed: a read failed.
+        InvalidInput: standard input is closed.
     """
     if sys.stdin is None:
-        raise InvalidInput("There is no input", remedy="Name a file.")
+        raise InvalidInput("Standard input is closed", remedy="Pass a file.")
     try:
-        # One byte more than is allowed: what is too large is seen without reading it all.
+        # One byte more than allowed, to detect an excess without reading all of the input.
         return sys.stdin.buffer.read(STRING_SIZE_MAX + 1)
     except OSError as error:
         raise StorageFailed(
             f"Cannot read: {error.strerror}",
             where="input",
-            remedy="Check what is piped in, or name a file.",
+            remedy="Check the pipe, or pass a file.",
         ) from error
 
 
-def _say_file(file: RememberedFile, options: Namespace, output: Output) -> None:
-    """Say what became of a file where that stands out: by default replaced ones, and skipped."""
+def _print_file(file: RememberedFile, options: Namespace, output: Output) -> None:
+    """Print a file's outcome; by default only of replaced and skipped files."""
     if file.outcome == "skipped":
         output.warn(f"skipped {file.path}: {file.why}")
         return
@@ -173,27 +181,27 @@ def _say_file(file: RememberedFile, options: Namespace, output: Output) -> None:
     output.line(line)
 
 
-def _say_summary(done: Remembered, file: str, output: Output) -> None:
+def _print_summary(remembered: Remembered, file: str, output: Output) -> None:
     outcomes: tuple[Outcome, ...] = ("added", "replaced", "unchanged", "skipped")
-    counts = ", ".join(f"{len(done.of(outcome)):,} {outcome}" for outcome in outcomes)
-    output.line(f"{counts}; {counted(done.frames, 'frame')}")
-    left = [f"{done.excluded:,} excluded"] if done.excluded else []
-    left += [f"{count:,} {ending}" for ending, count in done.passed_over.items()]
+    counts = ", ".join(f"{len(remembered.of(outcome)):,} {outcome}" for outcome in outcomes)
+    output.line(f"{counts}; {counted(remembered.frames, 'frame')}")
+    left = [f"{remembered.excluded:,} excluded"] if remembered.excluded else []
+    left += [f"{count:,} {ending}" for ending, count in remembered.passed_over.items()]
     if left:
         output.line(f"left out: {', '.join(left)}", style="dim")
-    if done.dry_run:
+    if remembered.dry_run:
         output.line("nothing was written: this was a dry run")
-    elif done.head is None:
+    elif remembered.head is None:
         output.line("nothing was written")
     else:
-        output.line(f"{file} is at event {done.head:,}")
+        output.line(f"{file} is at event {remembered.head:,}")
 
 
 def run_put(options: Namespace, output: Output) -> int:
-    """Put one text, and print its id."""
+    """Store a text, and print its id."""
     text = " ".join(options.text)
     if not text.strip():
-        raise InvalidInput("There is no text to put", remedy="Give at least one word.")
+        raise InvalidInput("The text is empty", remedy="Pass at least one word.")
     with writing(options, output) as store:
         receipt = store.put_frame(text, title=options.title, tags=options.tag)
         output.line(f"frame {receipt.id} in {store.path}")

@@ -1,6 +1,6 @@
-"""Replay: time. Views at a basis, history, and rebuilding state from the log.
+"""Replay: views at a basis, history, and state rebuilt from the log.
 
-Start with `fold` (which state serves), then `checkpoint` (what is saved of it), `rebuild` and
-`verify`. Leaves out what a projection does with an event; this room decides which events it is
-given, and compares digests. It saves checkpoints, and never appends to the log.
+Start with `fold` (the state that serves reads), then `checkpoint` (its saved form), `rebuild` and
+`verify`. Leaves out the effect of an event on a projection; this room chooses the events to fold,
+and compares digests. It saves checkpoints, and never appends to the log.
 """

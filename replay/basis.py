@@ -1,4 +1,4 @@
-"""Bases: from what a caller says of a point in time to the seq that it means.
+"""Bases: from a caller's name for a point of the log to its seq.
 
 A number is a seq, exactly the first n events; a time is the last batch recorded at or before it;
 ``HEAD`` is the newest event and ``HEAD~n`` the end of the batch n batches before; a name that
@@ -19,10 +19,10 @@ _NUMBER = re.compile(r"\d{1,18}\Z", re.ASCII)
 
 
 def check_tag_name(name: object) -> str:
-    """Return a name that a tag may have, for a basis it can be told from the rest.
+    """Return a valid name for a tag, which no other kind of basis can have.
 
     Raises:
-        InvalidInput: it may not.
+        InvalidInput: the name is not valid.
     """
     if isinstance(name, str) and _TAG.match(name) and name != "HEAD":
         return name
@@ -35,24 +35,26 @@ def check_tag_name(name: object) -> str:
 def resolve_basis(
     log: Log, basis: int | str | datetime, tagged: Callable[[str], int | None], head: int
 ) -> int:
-    """Return the seq that a basis means in a log that ends at ``head``.
+    """Return the seq of a basis in a log that ends at ``head``.
 
-    ``tagged`` says what a tag stands for.
+    ``tagged`` returns the seq of a tag, or None.
 
-    Cost: of a time O(log n) reads, of ``HEAD~n`` n reads, of a tag a fold of the tags.
+    Cost: O(log n) reads for a time, n reads for ``HEAD~n``, a fold of the tags for a tag.
 
     Raises:
-        NotFound: the log does not reach that far, or has no such tag. InvalidInput: it cannot be
-        understood.
+        NotFound: the log ends earlier, or has no such tag.
+        InvalidInput: the basis is not understood.
     """
     if isinstance(basis, bool):
         raise InvalidInput(
-            "A basis cannot be a bool", remedy="Pass a seq, a time, a tag, a receipt or a view."
+            "A basis cannot be a bool",
+            remedy="Pass a seq, a receipt, a time, a tag, HEAD or HEAD~n.",
         )
     if isinstance(basis, int):
         if not 0 <= basis <= head:
             raise NotFound(
-                f"There is no event {basis:,}", remedy=f"The log ends at event {head:,}."
+                f"There is no event {basis:,}",
+                remedy=f"Pass a seq up to {head:,}, the end of the log.",
             )
         return basis
     if isinstance(basis, datetime):
@@ -60,7 +62,7 @@ def resolve_basis(
     if not isinstance(basis, str):
         raise InvalidInput(
             f"A basis cannot be a {type(basis).__name__}",
-            remedy="Give a seq, a receipt, a time, a tag, HEAD or HEAD~n.",
+            remedy="Pass a seq, a receipt, a time, a tag, HEAD or HEAD~n.",
         )
     relative = _RELATIVE.match(basis)
     if relative:
@@ -68,17 +70,19 @@ def resolve_basis(
     if _NUMBER.match(basis):
         return resolve_basis(log, int(basis), tagged, head)
     if _TAG.match(basis):
-        found = tagged(basis)
-        if found is None:
+        seq = tagged(basis)
+        if seq is None:
             raise NotFound(
-                f"There is no tag {basis!r}", remedy="'cerata tag' lists them; a time is ISO."
+                f"There is no tag {basis!r}",
+                remedy="Run 'cerata tag' for the tags, or pass an ISO time.",
             )
-        return found
+        return seq
     try:
         return _seq_at(log, to_microseconds(basis), head)
     except InvalidInput as error:
         raise InvalidInput(
-            f"It is no seq, tag, HEAD or HEAD~n, and {error.what[0].lower()}{error.what[1:]}",
+            "The basis is no seq, tag, HEAD or HEAD~n, and "
+            f"{error.what[0].lower()}{error.what[1:]}",
             remedy=error.remedy,
         ) from error
 
@@ -89,7 +93,7 @@ def _batches_back(log: Log, seq: int, count: int) -> int:
             batches = "1 batch" if back == 1 else f"{back:,} batches"
             raise NotFound(
                 f"There is no HEAD~{count}: the log has {batches}",
-                remedy=f"HEAD~{back} is its beginning; 'cerata log' shows it.",
+                remedy=f"Pass HEAD~{back}, the beginning, or a later point.",
             )
         seq = log.event(seq).header.first_seq - 1
     return seq
@@ -97,7 +101,8 @@ def _batches_back(log: Log, seq: int, count: int) -> int:
 
 def _seq_at(log: Log, time_us: int, head: int) -> int:
     """Bisect for the last event recorded at or before a time; O(log n) reads."""
-    low, high = 0, head
+    low = 0
+    high = head
     while low < high:
         middle = (low + high + 1) // 2
         if log.event(middle).recorded <= time_us:

@@ -1,13 +1,13 @@
-"""Checkpoints: projections' chunks in the file, what names them, and when they are worth it.
+"""Checkpoints: the chunks of projections in the file, their index, and the choice of ranges.
 
 Owns the stored form (a chunk's body is its id, the BLAKE3-256 of its canonical bytes, and these
 bytes in one zstd frame; pages of at most 256 references to chunks; the ledger of earlier digests)
-and `Plan`, which decides what a checkpoint writes. Leaves out folding (`fold`).
+and `Plan`, the writes of a checkpoint. Leaves out folding (`fold`).
 
-Which ranges chunks cover is a function of the seq (`cerata.projections.ranges`); only where a
-caller asked for the rest to be saved too, a partial range follows. So a checkpoint writes what is
-new, and joins what is complete: each event's effects are written at most three times in all, and
-one checkpoint joins 4,096 events of them at most.
+The ranges of chunks are a function of the seq (`cerata.projections.ranges`); a partial range
+follows only if the caller also saves the tail. So a checkpoint writes new events, and joins
+complete ranges: each event's effects are written at most three times in all, and a checkpoint joins
+at most 4,096 events.
 """
 
 import re
@@ -35,11 +35,11 @@ from cerata.projections.projection import Projection
 from cerata.projections.ranges import Range, complete_ranges, last_complete
 
 _COMPRESSION_LEVEL: Final = 1
-"""Of columns in planes, level 3 takes twice as long and saves nothing."""
+"""Level 3 takes twice as long on columns in planes, and saves nothing."""
 _CHUNK_SIZE_MAX: Final = 1 << 32
 _KEY: Final = re.compile(r"(?P<name>[^/]+)/(?P<version>[0-9]+)/[0-9a-f]{16}~?")
 OUTLIVED_SEQS: Final = 32_768
-"""Events that an earlier version may fall behind before its entry is dropped."""
+"""Events by which an earlier version may lag before its entry is dropped."""
 
 
 # --- reading -------------------------------------------------------------------------------------
@@ -48,11 +48,11 @@ OUTLIVED_SEQS: Final = 32_768
 def read_chunk(log_file: LogFile, ref: Ref) -> bytes:
     """Return a chunk's canonical bytes.
 
-    The extent's own check holds what is stored; hashing what it decodes to as well would take as
-    long as decoding it, and is left to verify.
+    The extent's check covers the stored bytes. Hashing the decoded bytes as well would take as long
+    as decoding, and is left to verify.
 
     Raises:
-        Corrupt: the extent is damaged, or holds no chunk.
+        Corrupt: the extent is damaged, or contains no chunk.
     """
     return decode_chunk(log_file.read_extent(ref, ExtentKind.CHUNK), ref)
 
@@ -72,17 +72,17 @@ def decode_chunk(body: bytes, ref: Ref) -> bytes:
 
 
 def is_named_rightly(body: bytes, data: bytes) -> bool:
-    """Tell whether a stored chunk's id is that of its canonical bytes."""
+    """Return whether a stored chunk's id is the hash of its canonical bytes."""
     return body[:HASH_SIZE] == hash_bytes(data)
 
 
 def chunk_body(data: bytes) -> bytes:
-    """Return what is stored of a chunk with these canonical bytes."""
+    """Return the stored form of a chunk with these canonical bytes."""
     return hash_bytes(data) + zstandard.compress(data, _COMPRESSION_LEVEL)
 
 
 def chunk_refs(log_file: LogFile, saved: SavedProjection) -> Iterator[tuple[Ref, Corrupt | None]]:
-    """Yield the chunks of a checkpoint in order; in place of a damaged page's, it and its error."""
+    """Yield the chunks of a checkpoint in order; for a damaged page its reference and error."""
     for page in saved.chunks:
         try:
             refs = log_file.manifest(page)
@@ -94,7 +94,7 @@ def chunk_refs(log_file: LogFile, saved: SavedProjection) -> Iterator[tuple[Ref,
 
 
 def ledger_of(log_file: LogFile, saved: SavedProjection) -> list[LedgerEntry] | None:
-    """Return the digests of earlier checkpoints, oldest first; None where it is damaged."""
+    """Return the digests of earlier checkpoints, oldest first; None if the ledger is damaged."""
     if saved.ledger is None:
         return []
     try:
@@ -108,11 +108,11 @@ def ledger_of(log_file: LogFile, saved: SavedProjection) -> list[LedgerEntry] | 
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """A checkpoint of one projection, computed: chunks kept, and the bytes of new ones.
+    """A computed checkpoint of a projection: references to stored chunks, and new chunks.
 
-    It holds only while the TOC still has the entry ``found``: if another process saved its own
-    meanwhile, that one stands. And only while the TOC has the value ``erased`` under which the
-    projection was folded: else the chunks may hold content that is erased now.
+    The plan is valid only while the TOC has the entry ``found`` (else another process has saved its
+    checkpoint, which stays), and only while the TOC has the value ``erased`` under which the
+    projection was folded (else the chunks may contain erased content).
     """
 
     found: SavedProjection
@@ -124,19 +124,21 @@ class Plan:
     erased: int
 
     def entry(self, flip: Flip) -> SavedProjection:
-        """Add what is new to a flip, and return the entry that names it all."""
+        """Add new chunks, pages and the ledger to a flip, and return the entry that names them."""
         refs = [
             chunk
             if isinstance(chunk, Ref)
             else flip.add(ExtentKind.CHUNK, chunk[1], chunk[0][0] + 1, chunk[0][1])
             for chunk in self.chunks
         ]
-        known = dict(zip(self.pages, self.found.chunks, strict=True))
+        stored_pages = dict(zip(self.pages, self.found.chunks, strict=True))
         ledger = flip.add(ExtentKind.LEDGER, encode_ledger(self.ledger), 1, self.seq)
         return SavedProjection(
             seq=self.seq,
             digest=self.digest,
-            chunks=tuple(known.get(page) or flip.add_manifest(page) for page in _in_pages(refs)),
+            chunks=tuple(
+                stored_pages.get(page) or flip.add_manifest(page) for page in _in_pages(refs)
+            ),
             ledger=ledger,
         )
 
@@ -150,32 +152,32 @@ def plan_checkpoint(
     tail: bool,
     bad: frozenset[int] = frozenset(),
 ) -> Plan | None:
-    """Return what a checkpoint of a projection would write, or None if nothing.
+    """Return the checkpoint plan of a projection, or None if there is nothing to write.
 
-    ``erased`` is `Log.erased` from before the projection was folded. ``tail`` asks for the events
-    after the last complete range too. ``bad`` are the first seqs of chunks that are to be made
-    anew.
+    ``erased`` is `Log.erased` from before the fold of the projection. ``tail`` includes the events
+    after the last complete range. ``bad`` are the first seqs of chunks to replace.
 
     Raises:
-        StateDamaged: the state in memory is not what the fold left.
+        StateDamaged: the state in memory differs from the result of the fold.
     """
-    seq, end = projection.seq, last_complete(projection.seq)
+    seq = projection.seq
+    end = last_complete(projection.seq)
     pages = _pages(log_file, saved)
-    kept = {
+    stored = {
         (ref.first_seq - 1, ref.last_seq): ref
         for page in pages
         for ref in page
         if ref.first_seq not in bad
     }
-    wanted = complete_ranges(seq)
-    partial = next((span for span in kept if span[0] == end), None)
+    spans = complete_ranges(seq)
+    partial = next((span for span in stored if span[0] == end), None)
     if tail and end < seq:
-        wanted.append((end, seq))
+        spans.append((end, seq))
     elif partial is not None and partial[1] <= seq:
-        wanted.append(partial)
-    reached = wanted[-1][1] if wanted else 0
+        spans.append(partial)
+    reached = spans[-1][1] if spans else 0
     ledger = ledger_of(log_file, saved)
-    is_whole = ledger is not None and all(span in kept for span in wanted)
+    is_whole = ledger is not None and all(span in stored for span in spans)
     if reached < saved.seq or (reached == saved.seq and is_whole):
         return None
     projection.check()
@@ -187,7 +189,7 @@ def plan_checkpoint(
         seq=reached,
         digest=digest,
         chunks=tuple(
-            kept.get(span) or (span, chunk_body(projection.chunk(*span))) for span in wanted
+            stored.get(span) or (span, chunk_body(projection.chunk(*span))) for span in spans
         ),
         ledger=thinned(ledger or (), LedgerEntry(reached, digest)),
         pages=pages,
@@ -196,14 +198,14 @@ def plan_checkpoint(
 
 
 def _pages(log_file: LogFile, saved: SavedProjection) -> tuple[tuple[Ref, ...], ...]:
-    """Return the references on each page of a checkpoint; of a damaged page none."""
-    found: list[tuple[Ref, ...]] = []
+    """Return the references on each page of a checkpoint; none for a damaged page."""
+    pages: list[tuple[Ref, ...]] = []
     for page in saved.chunks:
         try:
-            found.append(log_file.manifest(page))
+            pages.append(log_file.manifest(page))
         except Corrupt:
-            found.append(())
-    return tuple(found)
+            pages.append(())
+    return tuple(pages)
 
 
 def _in_pages(refs: Sequence[Ref]) -> Iterator[tuple[Ref, ...]]:
@@ -212,10 +214,10 @@ def _in_pages(refs: Sequence[Ref]) -> Iterator[tuple[Ref, ...]]:
 
 
 def thinned(ledger: Sequence[LedgerEntry], newest: LedgerEntry) -> tuple[LedgerEntry, ...]:
-    """Return a ledger with one more entry, and one less where there are 64.
+    """Return a ledger with one more entry, and one less at a length of 64.
 
-    The one that goes is the one whose neighbours are nearest to each other for their age, so that
-    what stays is dense near the end and ever sparser towards the start.
+    The dropped entry has the nearest neighbours relative to its age, so the ledger
+    stays dense near the end and ever sparser towards the start.
     """
     entries = [entry for entry in ledger if entry.seq < newest.seq]
     entries.append(newest)
@@ -223,7 +225,8 @@ def thinned(ledger: Sequence[LedgerEntry], newest: LedgerEntry) -> tuple[LedgerE
         seqs = [entry.seq for entry in entries]
 
         def loneliness(place: int) -> int:
-            before, after = seqs[place - 1], seqs[place + 1]
+            before = seqs[place - 1]
+            after = seqs[place + 1]
             return ((after - before) << 32) // (newest.seq - before)
 
         del entries[min(range(1, len(entries) - 1), key=loneliness)]
@@ -231,19 +234,19 @@ def thinned(ledger: Sequence[LedgerEntry], newest: LedgerEntry) -> tuple[LedgerE
 
 
 def outlived(toc: Toc, key: str, seq: int) -> Iterator[str]:
-    """Yield the entries of earlier versions that nobody saves any more, given one saved at ``seq``.
+    """Yield the keys of earlier versions that no process saves any more, at a save at ``seq``.
 
-    Who runs an earlier version saves every 4,096 events; its entry is dropped when it is 32,768
-    behind. Later versions and other parameters stay, and other names: they are others' business.
+    A process with an earlier version saves every 4,096 events; its entry is dropped when it lags by
+    32,768. Later versions, other parameters and other names stay.
     """
-    own = _KEY.fullmatch(key)
-    for other in toc.projections:
-        found = _KEY.fullmatch(other)
-        if own is None or found is None or own["name"] != found["name"]:
+    current = _KEY.fullmatch(key)
+    for candidate in toc.projections:
+        match = _KEY.fullmatch(candidate)
+        if current is None or match is None or current["name"] != match["name"]:
             continue
-        is_earlier = int(found["version"]) < int(own["version"])
-        if is_earlier and toc.saved(other).seq + OUTLIVED_SEQS <= seq:
-            yield other
+        is_earlier = int(match["version"]) < int(current["version"])
+        if is_earlier and toc.saved(candidate).seq + OUTLIVED_SEQS <= seq:
+            yield candidate
 
 
 def publish(
@@ -253,23 +256,23 @@ def publish(
     *,
     wait: bool = True,
 ) -> bool:
-    """Write planned checkpoints, each unless another process has saved its own meanwhile.
+    """Write planned checkpoints, except plans that another process overtook.
 
     A plan from before an erasure that the file reflects is dropped, too.
 
-    ``moves`` gives keys other names, in place of what had those. Durable on return. Returns
-    whether all was done; a plan that another process overtook is left, and so is its move.
-    Without ``wait`` it raises `Locked` where another writer is at work.
+    ``moves`` renames keys, and replaces any entries of the new names. Durable on return. Returns
+    whether everything was written; an overtaken plan is dropped, and so is its move. Without
+    ``wait``, raises `Locked` if another writer is active.
     """
     overtaken: set[str] = set()
 
     def build(flip: Flip, toc: Toc) -> dict[str, Mapping[str, Any] | None]:
         entries: dict[str, Mapping[str, Any] | None] = {}
         for key, plan in plans.items():
-            # Under the writer lock, so that no erasure can come between.
+            # Under the writer lock, so no erasure can intervene.
             if toc.saved(key) == plan.found and toc.erased == plan.erased:
                 entry = plan.entry(flip).to_entry()
-                # Names of later versions stay.
+                # Keep fields of later versions.
                 entries[key] = {**toc.projections.get(key, {}), **entry}
                 entries.update(dict.fromkeys(outlived(toc, key, plan.seq)))
             else:
@@ -279,7 +282,8 @@ def publish(
             if moved is None or key in overtaken:
                 overtaken.add(key)
             else:
-                entries[name], entries[key] = moved, None
+                entries[name] = moved
+                entries[key] = None
         return entries
 
     log.publish_projections(build, wait=wait)

@@ -1,6 +1,6 @@
-"""Events on their way into a fold: in batches, up to damage, and what is said of that.
+"""Events for a fold: in batches, up to damage, and the error for reads beyond it.
 
-Owns how a projection is fed; which events it is given is `fold`'s to decide.
+Owns the steps of a fold; `fold` chooses the events.
 """
 
 from collections.abc import Iterator
@@ -11,13 +11,13 @@ from cerata.engine.events import Event
 from cerata.projections.projection import Projection
 
 _STEP_EVENTS: Final = 1024
-"""Events decoded at once: enough to make columns pay, few enough to stay in cache."""
+"""Events decoded at once: enough for efficient columns, few enough to stay in cache."""
 _SAVE_SEQS: Final = 32_768
-"""Events of a long fold between two savings: about a second of folding."""
+"""Events of a long fold between two saves: about a second of folding."""
 
 
 def next_stop(seq: int) -> int:
-    """Return where a long fold may be saved next."""
+    """Return the seq of the next save in a long fold."""
     return seq - seq % _SAVE_SEQS + _SAVE_SEQS
 
 
@@ -25,15 +25,15 @@ def apply_events(projection: Projection, events: Iterator[Event]) -> None:
     """Fold events in batches.
 
     Raises:
-        Corrupt: reading met damage; every event before it is folded.
-        ProjectionFailed: the user's code raised; every event before that one is folded.
+        Corrupt: the log is damaged; every event before the damage is folded.
+        ProjectionFailed: the user's code raised; every event before that event is folded.
     """
     for batch in batches(events):
         projection.apply(batch)
 
 
 def batches(events: Iterator[Event]) -> Iterator[list[Event]]:
-    """Yield events in lists; where reading meets damage, first those read before it."""
+    """Yield events in lists; at damage, yield the events before it, then raise."""
     batch: list[Event] = []
     try:
         for event in events:
@@ -54,6 +54,6 @@ def hole(error: Corrupt, last_seq: int) -> Corrupt:
     return Corrupt(
         f"The log is damaged after event {last_seq:,}: {error.what}",
         where=error.where,
-        remedy=f"Read the memory before it with at({last_seq}); run 'cerata verify' for the rest.",
+        remedy=f"Read the state before the damage with at({last_seq}), and run 'cerata verify'.",
         offset=error.offset,
     )

@@ -1,13 +1,13 @@
 """Folding: projections restored from checkpoints, brought up to the log, and saved again.
 
-Owns when and over what the folds run; the folds themselves are pure (`cerata.projections`), and
+Owns the schedule and the input of folds; the folds themselves are pure (`cerata.projections`), and
 `checkpoint` owns the form of a checkpoint. Folding is lazy: opening and appending touch the log
-alone. If a chunk does not verify, its own events are folded again.
+alone. If a chunk does not verify, its events are folded again.
 
 An exception may strike at any bytecode of a fold (Ctrl-C, MemoryError, an alarm). So a projection
-is taken out of the table of settled states before anything changes it, and is put back by one
-assignment after the last change. An interrupted fold leaves no entry: the next read restores the
-projection and folds it again.
+is removed from the table of settled states before any change, and is put back by one assignment
+after the last change. An interrupted fold leaves no entry: the next read restores the projection
+and folds it again.
 """
 
 import inspect
@@ -54,44 +54,44 @@ from .stored_tokens import StoredTokens
 from .stored_vectors import StoredVectors
 
 _EVENTS_PER_MS: Final = 40
-"""Events that a fold takes in a millisecond, for policy only: costs are estimated, not clocked."""
+"""Events folded in a millisecond, for policy only: costs are estimated, not clocked."""
 CLOSE_COST_MS: Final = 5
 _CHUNKS_TOGETHER: Final = 32
-"""Chunks that are held decompressed at once, about 25 MB, while they are loaded."""
+"""Chunks in memory at once during a load, decompressed: about 25 MB."""
 
 NOT_FOLDED: Final = -1
-"""In place of the erasure that a fold reflects; no file has it, so no plan with it is published."""
+"""In place of the erasure that a fold reflects; no file has this value, so no plan is published."""
 
 _OWN_KEPT_MAX: Final = 8
-"""States of users' own projections that are kept for whoever asks again."""
+"""Cached states of user projections."""
 
 _TRIES: Final = 3
-"""Times that a state is folded anew if it is found damaged in memory."""
+"""Times that a state is folded again after damage in memory."""
 
 ProjectionType = TypeVar("ProjectionType", bound=Projection)
 Result = TypeVar("Result")
 
 Progress = Callable[[str, int, int], None]
-"""Called with what is being done, how many events are done, and how many there are."""
+"""Called with the name of the task, the number of processed events, and the total."""
 
 
 @dataclass(frozen=True, slots=True)
 class FoldReport:
-    """How a projection got its state: what was restored, replayed, and could not be used."""
+    """The source of a projection's state: restored and replayed events, and unusable chunks."""
 
     restored_events: int
     replayed_events: int
     bad_chunks: tuple[str, ...]
     bad_seqs: frozenset[int] = frozenset()
-    """The first seqs of these chunks."""
+    """The first seqs of the unusable chunks."""
 
 
 class Fold:
-    """The projections of one open log. Any thread may ask; one folds at a time.
+    """The projections of an open log. Any thread may read; one thread folds at a time.
 
-    ``last`` ends the log early: the fold is then that of the log as it was at that event.
-    Without ``use_checkpoints`` every state comes from the events alone. What folds raises `Corrupt`
-    where the log is damaged before the event that is asked for.
+    ``last`` ends the log early: the fold is then that of the log as of that event. Without
+    ``use_checkpoints`` every state comes from the events alone. Methods that fold raise `Corrupt`
+    if the log is damaged before the requested event.
     """
 
     def __init__(
@@ -107,14 +107,14 @@ class Fold:
         self._last = last
         self._use_checkpoints = use_checkpoints
         self._mutex = threading.RLock()
-        # Whole states only: a projection that is being changed is not in it.
+        # Whole states only, never a projection in the middle of a change.
         self._settled: dict[str, Projection] = {}
-        # The first event whose payload cannot be decoded, once a fold has met it.
+        # The first event with an undecodable payload, once a fold has met it.
         self._undecodable: int | None = None
         self._failed: set[str] = set()
         self._keys: dict[str, str] = {}
         self._seen: tuple[Toc | None, int] = None, 0
-        # The head from which on an automatic save is tried.
+        # The head from which automatic saves are tried.
         self._try_from = 0
         self._own: dict[tuple[str, int], OwnProjection] = {}
         self._last_facts: Facts | None = None
@@ -127,15 +127,15 @@ class Fold:
 
     @property
     def replaced(self) -> int:
-        """How often what was folded was replaced: by a rebuild, or dropped after an erasure."""
+        """The number of times that folded state was replaced, by a rebuild or after an erasure."""
         self._drop_all_if_erased()
         return self._replaced
 
     def _drop_all_if_erased(self) -> None:
-        """Drop everything that was folded if the file reflects another erasure than then.
+        """Drop all folded state if the file reflects another erasure than the state.
 
-        `_erased` is set before anything is folded. So a state that an erasure overtakes on the way
-        has the older value: its checkpoint is refused, and the next call here drops it.
+        `_erased` is set before anything is folded. So a state that an erasure overtakes has the
+        older value: its checkpoint is refused, and the next call here drops it.
         """
         try:
             erased = self._log.erased
@@ -146,12 +146,13 @@ class Fold:
             return
         with self._mutex:
             if self._erased != NOT_FOLDED:
-                for held in (self._settled, self._failed, self._own, self.reports):
-                    held.clear()
+                for states in (self._settled, self._failed, self._own, self.reports):
+                    states.clear()
                 for stored in (self._stored, self._stored_tokens):
                     stored.clear()
                 self._last_facts = self._last_links = self._undecodable = None
-                self._seen, self._try_from = (None, 0), 0
+                self._seen = (None, 0)
+                self._try_from = 0
                 self._replaced += 1
                 self._log.forget()
             # Last, so that an interrupt leaves the older value, and all is dropped again.
@@ -160,26 +161,26 @@ class Fold:
     # --- reading ---------------------------------------------------------------------------------
 
     def frames(self, through: int | None = None) -> Frames:
-        """Return frames folded at least through an event, by default the log's head."""
+        """Return frames folded through at least an event, by default the log's head."""
         return self._using_kind(FramesProjection, through, FramesProjection.snapshot)
 
     def fulltext(self, through: int | None = None) -> Fulltext:
-        """Return the full text folded at least through an event, by default the log's head."""
+        """Return the full text folded through at least an event, by default the log's head."""
         return self._using_kind(FulltextProjection, through, FulltextProjection.snapshot)
 
     def fact_text(self, through: int | None = None) -> FactText:
-        """Return the text of facts folded at least through an event, by default the log's head."""
+        """Return the text of facts folded through at least an event, by default the log's head."""
         return self._using_kind(FactTextProjection, through, FactTextProjection.fact_text)
 
     def fact_text_over(self, seq: int, events: Sequence[FoldedEvent]) -> FactText:
-        """Return the text of the facts of event ``seq`` with events over it that are in no log yet.
+        """Return the text of facts at event ``seq``, with pending events folded over it.
 
-        Cost, here and below: a copy of what is folded, and folding the events.
+        Cost, here and below: a copy of the folded state, and the fold of these events.
         """
         return self._over(FactTextProjection, seq, events).fact_text()
 
     def facts(self, through: int | None = None) -> Facts:
-        """Return facts folded at least through an event, by default the log's head."""
+        """Return facts folded through at least an event, by default the log's head."""
         self._drop_all_if_erased()
         facts = self._last_facts
         if facts is None or through is None or facts.seq < through:
@@ -189,11 +190,11 @@ class Fold:
         return facts
 
     def facts_over(self, seq: int, events: Sequence[FoldedEvent]) -> Facts:
-        """Return the facts of event ``seq`` with events over them that are in no log yet."""
+        """Return the facts at event ``seq``, with pending events folded over them."""
         return self._over(FactsProjection, seq, events).snapshot()
 
     def links(self, through: int | None = None) -> Links:
-        """Return links folded at least through an event, by default the log's head."""
+        """Return links folded through at least an event, by default the log's head."""
         self._drop_all_if_erased()
         links = self._last_links
         if links is None or through is None or links.seq < through:
@@ -203,11 +204,11 @@ class Fold:
         return links
 
     def links_over(self, seq: int, events: Sequence[FoldedEvent]) -> Links:
-        """Return the links of event ``seq`` with events over them that are in no log yet."""
+        """Return the links at event ``seq``, with pending events folded over them."""
         return self._over(LinksProjection, seq, events).snapshot()
 
     def vectors(self, through: int | None = None) -> Vectors:
-        """Return vectors folded at least through an event, by default the log's head."""
+        """Return vectors folded through at least an event, by default the log's head."""
         return self._using_kind(VectorsProjection, through, VectorsProjection.snapshot)
 
     def _using_kind(
@@ -216,7 +217,7 @@ class Fold:
         through: int | None,
         read: Callable[[ProjectionType], Result],
     ) -> Result:
-        """Return what ``read`` makes of a built-in projection; as `using`."""
+        """Return the result of ``read`` on a built-in projection, as `using` does."""
 
         def read_kind(projection: Projection) -> Result:
             assert isinstance(projection, kind)
@@ -236,53 +237,54 @@ class Fold:
         return upper
 
     def stored_vectors(self, space: Space) -> StoredVectors:
-        """Return the vectors of a space, as they are kept for all views."""
+        """Return the vectors of a space, cached for all views."""
         with self._mutex:
-            found = self._stored.get(space.key)
-            if found is None or found.source is not space.rows:
-                # A later fold has other rows; a view from before it keeps the old ones.
-                found = self._stored[space.key] = StoredVectors(self._log, space.rows)
-            return found
+            stored = self._stored.get(space.key)
+            if stored is None or stored.source is not space.rows:
+                # A later fold has other rows; earlier views keep the old rows.
+                stored = self._stored[space.key] = StoredVectors(self._log, space.rows)
+            return stored
 
     def stored_tokens(self, space: Space) -> StoredTokens:
-        """Return the token vectors of a space, as they are kept for all views."""
+        """Return the token vectors of a space, cached for all views."""
         with self._mutex:
-            found = self._stored_tokens.get(space.key)
-            if found is None or found.source is not space.rows:
-                found = self._stored_tokens[space.key] = StoredTokens(self._log, space.rows)
-            return found
+            stored = self._stored_tokens.get(space.key)
+            if stored is None or stored.source is not space.rows:
+                stored = self._stored_tokens[space.key] = StoredTokens(self._log, space.rows)
+            return stored
 
     def own(self, name: str, seq: int) -> OwnProjection:
-        """Return a user's own projection as it was at event ``seq``; its rows do not change.
+        """Return a user's projection as of event ``seq``; its rows do not change.
 
         Cost: at the head a copy of its rows; in the past the rows of the ranges before ``seq``,
-        and the events since the last of these, at most 4,096.
+        and the events since the last range, at most 4,096.
 
         Raises:
-            NotFound: no projection has this name. ProjectionFailed: it raised before ``seq``.
+            NotFound: no projection has this name.
+            ProjectionFailed: the projection raised before ``seq``.
             Corrupt: the log is damaged before ``seq``.
         """
         with self._mutex:
             self._drop_all_if_erased()
-            found = self._own.pop((name, seq), None)
-            if found is None:
-                found = self.using(name, seq, lambda fold: self._rows_at(fold, seq).snapshot())
-            self._own[name, seq] = found
+            state = self._own.pop((name, seq), None)
+            if state is None:
+                state = self.using(name, seq, lambda fold: self._rows_at(fold, seq).snapshot())
+            self._own[name, seq] = state
             while len(self._own) > _OWN_KEPT_MAX:
                 del self._own[next(iter(self._own))]
-            return found
+            return state
 
     def own_over(self, name: str, seq: int, events: Sequence[FoldedEvent]) -> OwnProjection:
-        """Return `own` with events over it that are in no log yet. Cost: its rows, and these.
+        """Return `own` with pending events folded over it. Cost: its rows, and these events.
 
         Raises:
-            As `own`; ProjectionFailed: it raised at one of these too.
+            As `own`; also ProjectionFailed: the projection raised at a pending event.
         """
         base = self.own(name, seq)
         return _row_fold(self.registry.make(name)).over(base, events)
 
     def _rows_at(self, projection: Projection, seq: int) -> RowFold:
-        """Return a fold of rows at event ``seq``: the one given, or a copy that is earlier."""
+        """Return a fold of rows at event ``seq``: the projection, or an earlier copy of it."""
         fold = _row_fold(projection)
         if fold.seq > seq:
             fold = fold.at_range(seq)
@@ -293,14 +295,14 @@ class Fold:
         """Return every projection's digest at the log's head.
 
         Raises:
-            ProjectionFailed: a user's own raised on the way.
+            ProjectionFailed: a user's projection raised before the head.
         """
         with self._mutex:
             self._settle_all(self._taken_together())
             return {name: self.using(name, None, _digest) for name in self.registry.names}
 
     def digest_at(self, name: str, seq: int) -> bytes:
-        """Return a projection's digest at an event; of a user's own in the past, by replay."""
+        """Return a projection's digest at an event; a user's projection in the past is replayed."""
 
         def digest(projection: Projection) -> bytes:
             if isinstance(projection, RowFold):
@@ -310,13 +312,14 @@ class Fold:
         return self.using(name, seq, digest)
 
     def using(self, name: str, through: int | None, read: Callable[[Projection], Result]) -> Result:
-        """Return what ``read`` makes of a projection folded at least through an event.
+        """Return the result of ``read`` on a projection folded through at least an event.
 
         Without ``through`` it is folded to the head. ``read`` must keep no reference to the
         projection, which a later call changes. If ``read`` raises, the state is dropped.
 
         Raises:
-            NotFound: no projection has this name. Corrupt: the log is damaged before the event.
+            NotFound: no projection has this name.
+            Corrupt: the log is damaged before the event.
             ProjectionFailed: the user's code raised before the event.
         """
         with self._mutex:
@@ -333,12 +336,12 @@ class Fold:
 
     @property
     def _end(self) -> int:
-        """The last event that this fold goes by."""
+        """The last event of this fold."""
         head = self._log.head.seq
         return head if self._last is None else min(head, self._last)
 
     def _take(self, name: str) -> Projection:
-        """Take a projection out of the settled ones, or restore it; `_settled` gets it back.
+        """Remove a projection from the settled states, or restore it; the caller puts it back.
 
         Raises:
             NotFound: no projection has this name.
@@ -351,7 +354,7 @@ class Fold:
                 try:
                     self.reports[name] = self.load(saved, fresh)
                 except Undecodable as error:
-                    # The fold in place of a bad chunk is half done: load again, up to that event.
+                    # The fold in place of a bad chunk is incomplete: load again, up to that event.
                     self._undecodable = error.seq
                     continue
             projection = fresh
@@ -360,11 +363,11 @@ class Fold:
     def _advanced(
         self, name: str, through: int | None
     ) -> tuple[Projection, Corrupt | ProjectionFailed | None]:
-        """Take a projection and fold it; return it with the fault that ended the fold too early."""
+        """Take a projection and fold it; return it, and any fault that ended the fold too early."""
         damage: StateDamaged | None = None
         if name not in BUILT_IN and self._is_folding(name):
             raise InvalidInput(
-                f"The projection {name!r} is being folded, and its apply() reads it",
+                f"apply() of the projection {name!r} reads that projection from the store",
                 remedy="Read self.rows in apply(), not the store.",
             )
         for _ in range(_TRIES):
@@ -372,7 +375,7 @@ class Fold:
             try:
                 return projection, self._advance(projection, through)
             except Undecodable as error:
-                # The step that met the payload is half done: fold again, up to that event.
+                # The step at that payload is incomplete: fold again, up to that event.
                 self._undecodable = error.seq
             except StateDamaged as error:
                 damage = error
@@ -380,12 +383,12 @@ class Fold:
         raise self._unstable(name, damage)
 
     def _is_folding(self, name: str) -> bool:
-        """Tell whether a caller further up folds a projection: its code reads itself.
+        """Return whether a caller further up folds a projection, so that its code reads itself.
 
-        The stack says so, since a note of it would outlive an interrupt.
+        The answer comes from the stack, since a flag could outlive an interrupt.
         """
-        own = inspect.currentframe()
-        frame = own and own.f_back and own.f_back.f_back
+        current = inspect.currentframe()
+        frame = current and current.f_back and current.f_back.f_back
         while frame is not None:
             if frame.f_code is Fold._advanced.__code__:
                 caller = frame.f_locals
@@ -395,7 +398,7 @@ class Fold:
         return False
 
     def _forget_reads(self) -> None:
-        """Forget what was read from a state that turned out to be damaged."""
+        """Drop all values read from a state that turned out to be damaged."""
         self._replaced += 1
         self._last_facts = self._last_links = None
         self._own.clear()
@@ -403,35 +406,36 @@ class Fold:
     def _advance(
         self, projection: Projection, through: int | None = None
     ) -> Corrupt | ProjectionFailed | None:
-        """Fold to the end; return a fault on the way if it lies before ``through``.
+        """Fold to the end; return a fault if it lies before ``through``.
 
         The state is whole on return, fault or not.
         """
-        # Read once: another thread may append meanwhile.
-        last, undecodable = self._end, self._undecodable
+        # Read once: another thread may append.
+        last = self._end
+        undecodable = self._undecodable
         bad = None if undecodable is None else self._damage_of_payload(undecodable)
         if bad is None:
-            # It can be decoded by now: the file was mended, or is another one.
+            # The payload can be decoded now: the file was repaired or replaced.
             self._undecodable = undecodable = None
-        wanted = last if through is None else through
+        target = last if through is None else through
         end = last if undecodable is None else min(last, undecodable - 1)
         damage: Corrupt | None = None
         try:
-            while projection.seq < min(end, wanted) and damage is None:
+            while projection.seq < min(end, target) and damage is None:
                 stop = min(end, next_stop(projection.seq))
                 damage = _fold_events(projection, self._log.read(projection.seq + 1, stop))
                 if stop < end and damage is None:
-                    # A long way: what is folded need not be folded again if we are killed.
+                    # A long fold: save progress, so that a killed process need not repeat it.
                     self._save_quietly(projection)
         except ProjectionFailed as error:
             self._failed.add(projection.name)
-            return error if projection.seq < wanted else None
+            return error if projection.seq < target else None
         if damage is None and end < last:
             damage = bad
-        return None if damage is None or projection.seq >= wanted else hole(damage, projection.seq)
+        return None if damage is None or projection.seq >= target else hole(damage, projection.seq)
 
     def _damage_of_payload(self, seq: int) -> Corrupt | None:
-        """Return the error of decoding an event's payload, or None if it can be decoded."""
+        """Return the error of decoding an event's payload, or None without an error."""
         try:
             _ = self._log.event(seq).body
         except Corrupt as error:
@@ -441,7 +445,7 @@ class Fold:
         return None
 
     def _taken_together(self) -> list[Projection]:
-        """Take every projection; fold those at one event in one pass, which decodes it once."""
+        """Take every projection; fold those at the earliest event in one pass, to decode once."""
         self._drop_all_if_erased()
         taken = {name: self._take(name) for name in self.registry.names}
         first = min(projection.seq for projection in taken.values())
@@ -469,13 +473,13 @@ class Fold:
             self._settled[projection.name] = projection
 
     def load(self, saved: SavedProjection, projection: Projection) -> FoldReport:
-        """Load a checkpoint's chunks; fold the events of those that cannot be used."""
-        refs = [one for one in chunk_refs(self._log.file, saved) if one[0].last_seq <= self._end]
-        # Many at once up to the first that cannot be used; from there on one by one.
+        """Load a checkpoint's chunks; fold the events of unusable chunks."""
+        refs = [item for item in chunk_refs(self._log.file, saved) if item[0].last_seq <= self._end]
+        # Many at once up to the first unusable chunk; from there on singly.
         with suppress(Corrupt):
             for start in range(0, len(refs), _CHUNKS_TOGETHER):
                 group = refs[start : start + _CHUNKS_TOGETHER]
-                projection.load(*[self._chunk(*one) for one in group])
+                projection.load(*[self._chunk(*item) for item in group])
         bad: dict[int, str] = {}
         replayed = 0
         for ref, damage in refs:
@@ -494,7 +498,7 @@ class Fold:
                     hurt = failure
                 replayed += projection.seq - before
                 if hurt is not None or projection.seq < ref.last_seq:
-                    # A read past this place folds on from here, and raises the error.
+                    # A read past this place continues the fold, and raises the error.
                     break
         restored = projection.seq - replayed
         return FoldReport(restored, replayed, tuple(bad.values()), frozenset(bad))
@@ -505,7 +509,7 @@ class Fold:
         return read_chunk(self._log.file, ref)
 
     def _key(self, name: str) -> str:
-        """Return the name of a projection in the TOC."""
+        """Return the key of a projection in the TOC."""
         key = self._keys.get(name)
         if key is None:
             key = self._keys[name] = projection_key(self.registry.make(name))
@@ -514,11 +518,11 @@ class Fold:
     # --- saving ----------------------------------------------------------------------------------
 
     def pending_events(self) -> int:
-        """Return how many events the next opener would have to fold."""
+        """Return the number of events that the next opener would have to fold."""
         return self._log.head.seq - self._saved_seq()
 
     def _saved_seq(self) -> int:
-        """Return the seq that every projection is saved up to, those left out whose code raised."""
+        """Return the seq through which all projections are saved, except failed projections."""
         toc = self._log.toc()
         if toc is not self._seen[0]:
             saved = [
@@ -530,28 +534,29 @@ class Fold:
         return self._seen[1]
 
     def is_worth_saving(self) -> bool:
-        """Tell whether folding what no checkpoint has would cost more than 5 ms."""
+        """Return whether folding all events after the checkpoints would cost more than 5 ms."""
         return self.pending_events() > CLOSE_COST_MS * _EVENTS_PER_MS
 
     def is_due(self) -> bool:
-        """Tell whether a largest range is complete and not saved: folding it takes about 100 ms."""
+        """Return whether a largest range is complete and not saved: about 100 ms of folding."""
         return self._log.head.seq // RANGE_SEQS_MAX > self._saved_seq() // RANGE_SEQS_MAX
 
     def save(self) -> None:
         """Write a checkpoint of every projection at the head. Durable on return.
 
-        Chunks are computed and compressed before the writer lock is taken. A projection whose
-        code raised is saved up to there.
+        Chunks are computed and compressed before the writer lock is taken. A projection whose code
+        raised is saved up to that event.
         """
         with self._mutex:
             self._log.refresh()
             self._save_all(tail=True)
 
     def save_if_due(self) -> bool:
-        """Save the complete ranges of every projection, if it is due; return whether it was.
+        """Save the complete ranges of every projection if a save is due; return whether it was.
 
-        It follows what was acknowledged already, so nothing that stands in its way is an error:
-        neither a full disk, a lock or a damaged log, nor a user's code. Whoever reads is told.
+        The save follows an acknowledged append, so an obstacle is not an error of the append:
+        neither a full disk, a lock or a damaged log, nor a user's code. A later read raises the
+        error.
         """
         if self._log.head.seq < self._try_from:
             return False
@@ -561,7 +566,7 @@ class Fold:
             with self._mutex:
                 self._save_all(tail=False, wait=False)
         except BaseException as error:
-            # It may fail again, and had its cost: not with every append.
+            # A failed save is expensive and may fail again: do not repeat it with every append.
             self._try_from = self._log.head.seq + RANGE_SEQS
             if not isinstance(error, Exception):
                 raise
@@ -579,13 +584,14 @@ class Fold:
             plan = self._planned(projection, self._log.toc(), tail=False)
             self._publish({} if plan is None else {projection.name: plan}, wait=False)
         except (StorageFailed, Corrupt, Locked, OutcomeUnknown):
-            # Nothing is lost by it. The next call of a poisoned handle raises.
+            # The failure loses nothing. The next call of a poisoned handle raises.
             return
 
     def _save_all(self, *, tail: bool, wait: bool = True) -> None:
         """Fold every projection to the head, and save it. Needs the mutex."""
         self._settle_all(self._taken_together())
-        toc, plans = self._log.toc(), dict[str, Plan]()
+        toc = self._log.toc()
+        plans = dict[str, Plan]()
         for name in self.registry.names:
             plan = self._plan_of(name, toc, tail=tail)
             if plan is not None:
@@ -593,10 +599,10 @@ class Fold:
         self._publish(plans, wait=wait)
 
     def _plan_of(self, name: str, toc: Toc, *, tail: bool) -> Plan | None:
-        """Return what a checkpoint of a projection would write; a damaged state is folded anew.
+        """Return the checkpoint plan of a projection; a damaged state is folded again.
 
         Raises:
-            Corrupt: the state was damaged in memory twice in a row.
+            Corrupt: the state was damaged in memory at every try.
         """
         damage: StateDamaged | None = None
         for _ in range(_TRIES):
@@ -613,13 +619,13 @@ class Fold:
 
     def _unstable(self, name: str, damage: StateDamaged | None) -> Corrupt:
         return Corrupt(
-            f"The state of the projection {name!r} does not stay as it was folded: {damage}",
+            f"The state of the projection {name!r} changed in memory after the fold: {damage}",
             where=self._log.path,
-            remedy="Nothing of it was saved. Run 'cerata rebuild', and test this machine's memory.",
+            remedy="Run 'cerata rebuild', and test this machine's memory; nothing was saved.",
         )
 
     def _planned(self, projection: Projection, toc: Toc, *, tail: bool) -> Plan | None:
-        """Return what a checkpoint of a taken projection would write."""
+        """Return the checkpoint plan of a taken projection."""
         report = self.reports.get(projection.name)
         bad = frozenset[int]() if report is None else report.bad_seqs
         saved = toc.saved(projection_key(projection))
@@ -634,7 +640,7 @@ class Fold:
                 self._forget_damage(name)
 
     def _forget_damage(self, name: str) -> None:
-        """What was damaged of a projection has been written anew."""
+        """Clear the report of unusable chunks, which have been replaced."""
         if name in self.reports:
             self.reports[name] = replace(
                 self.reports[name], bad_chunks=(), bad_seqs=frozenset[int]()
@@ -643,12 +649,12 @@ class Fold:
     # --- for a rebuild ---------------------------------------------------------------------------
 
     def exclusive(self) -> AbstractContextManager[bool]:
-        """Return what keeps every other thread from folding while it is entered."""
+        """Return a context manager that keeps other threads from folding."""
         return self._mutex
 
     def replace(self, fresh: Projection) -> None:
-        """Let a projection that was folded elsewhere serve from here on."""
-        # What was read from the old state goes first, so that none of it outlives an interrupt.
+        """Replace a projection by a state that was folded elsewhere."""
+        # Drop values of the old state first, so that none outlives an interrupt.
         self._replaced += 1
         self._last_facts = self._last_links = None
         self._own.clear()
@@ -658,7 +664,7 @@ class Fold:
 
 
 class Undecodable(Exception):
-    """A step met event ``seq``, whose payload cannot be decoded: ``damage`` says why."""
+    """A step met event ``seq`` with an undecodable payload; ``damage`` is the error."""
 
     def __init__(self, seq: int, damage: Corrupt) -> None:
         super().__init__(seq)
@@ -667,10 +673,10 @@ class Undecodable(Exception):
 
 
 def _fold_events(projection: Projection, events: Iterator[Event]) -> Corrupt | None:
-    """Fold events in batches; return the damage that reading met, every event before it folded.
+    """Fold events in batches; return damage of the log, with every event before it folded.
 
     Raises:
-        ProjectionFailed: the user's code raised; every event before that one is folded.
+        ProjectionFailed: the user's code raised; every event before that event is folded.
         Undecodable: a payload cannot be decoded; the state is half changed.
     """
     pieces = batches(events)
@@ -692,7 +698,7 @@ def _fold_events(projection: Projection, events: Iterator[Event]) -> Corrupt | N
 
 
 def _decodable(pieces: Iterator[list[Event]]) -> Iterator[list[Event]]:
-    """Yield batches up to the first event whose payload cannot be decoded."""
+    """Yield batches up to the first event with an undecodable payload."""
     for batch in pieces:
         for place, event in enumerate(batch):
             try:
@@ -720,8 +726,8 @@ def _first_undecodable(batch: Sequence[Event]) -> int | None:
 def _row_fold(projection: Projection) -> RowFold:
     if not isinstance(projection, RowFold):
         raise InvalidInput(
-            f"The projection {projection.name!r} is a built-in one",
-            remedy="Read it through search, frames and the like.",
+            f"The projection {projection.name!r} is built-in and has no rows",
+            remedy="Use search(), frames() or another read.",
         )
     return projection
 
@@ -735,8 +741,8 @@ def silent(doing: str, done: int, total: int) -> None:
 
 
 def replay(log: Log, n: int | None = None, registry: Registry | None = None) -> Fold:
-    """Return the state after the first ``n`` events, by default all, from these alone.
+    """Return the state after the first ``n`` events, by default all, from the events alone.
 
-    No checkpoint is used. It folds when it is asked; `cerata.memory.view.View` reads it.
+    No checkpoint is used. Folding is lazy; `cerata.memory.view.View` reads the state.
     """
     return Fold(log, registry, last=n, use_checkpoints=False)

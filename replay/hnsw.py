@@ -1,10 +1,10 @@
-"""A graph over the vectors of a space, for who asks for it: quicker among many, and approximate.
+"""An optional graph over the vectors of a space: approximate, and faster in a large space.
 
-Owns building it with hnswlib (Y. Malkov and D. Yashunin, Efficient and robust approximate nearest
-neighbor search using Hierarchical Navigable Small World graphs, TPAMI 2020): in one thread, row by
-row, from a fixed seed, so that the same rows give the same graph. It is made when it is first asked
-for, lives in memory, and is never loaded from a file. What it proposes is ordered exactly, like all
-else.
+Owns the construction with hnswlib (Y. Malkov and D. Yashunin, Efficient and robust approximate
+nearest neighbor search using Hierarchical Navigable Small World graphs, TPAMI 2020): in one thread,
+row by row, from a fixed seed, so that equal rows give equal graphs. The graph is built on first
+use, lives in memory, and is never loaded from a file. Its candidates are ranked exactly, like any
+candidates.
 """
 
 import threading
@@ -25,16 +25,16 @@ EDGES: Final = 16
 """M of the paper: links of a vector on each level."""
 
 EFFORT_BUILDING: Final = 200
-"""Candidates looked at for the links of each new vector, efConstruction of the paper."""
+"""Candidates for the links of each new vector, efConstruction of the paper."""
 
 EFFORT_ASKING: Final = 128
-"""Candidates looked at for a question at least, ef of the paper."""
+"""Fewest candidates for a question, ef of the paper."""
 
 _SEED: Final = 100
 
 
 class Graph:
-    """The graph of one space; any thread may ask it."""
+    """The graph of a space; any thread may search it."""
 
     def __init__(self, metric: Metric, dimension: int) -> None:
         """Raises `Unsupported` without the extra hnsw."""
@@ -43,14 +43,14 @@ class Graph:
                 import hnswlib
         except ImportError as error:
             raise Unsupported(
-                "An approximate search needs hnswlib",
+                "An approximate search needs hnswlib, which is not installed",
                 remedy="Run: pip install 'cerata[hnsw]'; or leave approximate out.",
             ) from error
         index: Any = hnswlib.Index
         self._make = partial(index, space="cosine" if metric == "cosine" else "ip", dim=dimension)
         self._mutex = threading.RLock()
-        # The index and its number of rows; None while rows are added, so that an interrupted one
-        # is built anew.
+        # The index and its number of rows; None while rows are added, so that an interrupted index
+        # is built again.
         self._built: tuple[Any, int] | None = None
 
     def proposed(
@@ -58,28 +58,28 @@ class Graph:
     ) -> I64:
         """Return rows of the space that are likely the nearest that a mask allows, ascending.
 
-        Where it finds fewer than it should, as under a narrow filter, the signs choose. Cost: the
-        first time about 1 ms a vector; then O(log n), and a call of Python for each vector that it
-        passes where not all are allowed.
+        If the graph returns too few, as under a narrow filter, the signs choose. Cost: at first
+        about 1 ms a vector; then O(log n), plus a call of Python for each visited vector if the
+        mask excludes some.
         """
         rows = np.flatnonzero(allowed)
-        wanted = max(EFFORT_ASKING, 2 * k)
-        if len(rows) <= wanted:
+        effort = max(EFFORT_ASKING, 2 * k)
+        if len(rows) <= effort:
             return rows
         with self._mutex:
             index, count = self._grown(space, read)
-            index.set_ef(2 * wanted)
+            index.set_ef(2 * effort)
             let_in = None
             if len(rows) < count:
                 let_in = frozenset[int](rows.tolist()).__contains__
             try:
-                found, _ = index.knn_query(query, k=wanted, num_threads=1, filter=let_in)
+                nearest, _ = index.knn_query(query, k=effort, num_threads=1, filter=let_in)
             except RuntimeError:
                 return candidates(space, allowed, query, k)
-        return np.sort(found[0].astype(np.int64))
+        return np.sort(nearest[0].astype(np.int64))
 
     def _grown(self, space: Space, read: Callable[[I64], Matrix]) -> tuple[Any, int]:
-        """Return the index with the rows that came since added in their order, and their number."""
+        """Return the index with all new rows added in their order, and the number of rows."""
         total = len(space.seqs)
         index, count = self._built or (self._empty(), 0)
         if count < total:

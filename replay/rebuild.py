@@ -1,9 +1,9 @@
-"""Rebuilding: a projection folded anew on the side, while the old one serves.
+"""Rebuilding: a projection folded from scratch on the side, while the old state serves reads.
 
-What is done is saved every 32,768 events beside the old state, under its key with a ``~``, so a
-rebuild that was killed at any byte goes on from there. When it is whole, one flip puts it in the
-old one's place. Where nothing stands under the key (a new version, other parameters), it is saved
-there at once, as any fold of a long way is; those who run the older version go on with its entry.
+Progress is saved every 32,768 events beside the old state, under its key with a ``~``, so a
+rebuild that was killed at any byte continues from there. When the state is complete, one flip
+replaces the old state. If the key has no entry (a new version, other parameters), progress is saved
+under it at once, as in any long fold; processes with the older version continue with its entry.
 """
 
 from collections.abc import Mapping
@@ -20,27 +20,29 @@ from .events import apply_events, next_stop
 from .fold import Fold, Progress, Undecodable, silent
 
 REBUILDING: Final = "~"
-"""Ends the key of a state that is being rebuilt beside one that serves. On disk."""
+"""Ends the key of a state that is being rebuilt beside the serving state. On disk."""
 
 
 def rebuild(log: Log, fold: Fold, name: str, progress: Progress | None = None) -> None:
-    """Fold a projection anew from the first event, and put it in the old one's place.
+    """Fold a projection from the first event again, and replace the old state.
 
     Durable on return.
 
     Raises:
-        NotFound: no projection has this name. ProjectionFailed: it raised.
-        Corrupt: the log is damaged. ReadOnly: the log was opened for reading.
+        NotFound: no projection has this name.
+        ProjectionFailed: the projection raised.
+        Corrupt: the log is damaged.
+        ReadOnly: the log was opened for reading.
     """
     try:
         while not _rebuild(log, fold, name, progress or silent):
-            # An erasure overtook it: the state may hold content that is erased now.
+            # An erasure overtook the rebuild: the state may contain erased content.
             continue
     except StateDamaged as error:
         raise Corrupt(
             f"The state of the projection {name!r} changed while it was rebuilt: {error}",
             where=log.path,
-            remedy="Nothing of it was saved. Test the memory of this machine; rebuild again.",
+            remedy="Test the memory of this machine, and rebuild again; nothing was saved.",
         ) from error
 
 
@@ -49,7 +51,8 @@ def _rebuild(log: Log, fold: Fold, name: str, report: Progress) -> bool:
     fresh = fold.registry.make(name)
     key = projection_key(fresh)
     log.refresh()
-    erased, toc = log.erased, log.toc()
+    erased = log.erased
+    toc = log.toc()
     side = key + REBUILDING if key in toc.projections else key
     try:
         bad = fold.load(toc.saved(side), fresh).bad_seqs
@@ -64,7 +67,7 @@ def _rebuild(log: Log, fold: Fold, name: str, report: Progress) -> bool:
     with fold.exclusive():
         apply_events(fresh, log.read(fresh.seq + 1, log.head.seq))
         moves = {} if side == key else {side: key}
-        # Again where another rebuild went on with the side, or finished, meanwhile.
+        # Try again if another rebuild continued the side state, or finished, in between.
         while not _save(log, fresh, side, erased, bad, moves, tail=True):
             if log.erased != erased:
                 return False
@@ -82,7 +85,7 @@ def _save(
     *,
     tail: bool = False,
 ) -> bool:
-    """Save what is folded, and return whether it was; chunks at the seqs ``bad`` are made anew."""
+    """Save the folded state, replacing chunks at ``bad`` seqs; return whether it was saved."""
     saved = log.toc().saved(side)
     try:
         plan = plan_checkpoint(fresh, log.file, saved, erased=erased, tail=tail, bad=bad)

@@ -1,6 +1,6 @@
-"""The token vectors of one space: read from where the log keeps them, and kept while they fit.
+"""The token vectors of a space: read from the log, and cached up to a limit.
 
-Owns what is kept of them in memory. Leaves out which frames are best (`cerata.projections.maxsim`).
+Owns the cache. Leaves out the ranking of frames (`cerata.projections.maxsim`).
 """
 
 from collections.abc import Iterator
@@ -18,11 +18,11 @@ from cerata.projections.vectors import key_of
 from .stored_vectors import StoredSpace
 
 KEPT_SIZE_MAX: Final = 256 << 20
-"""Of a space so many bytes are kept; above it those that came in first go."""
+"""Most cached bytes of a space; above this the oldest entries are dropped."""
 
 
 class StoredTokens(StoredSpace):
-    """The token vectors of one space of a log, by row; any thread may read them."""
+    """The token vectors of a space in a log, by row; any thread may read them."""
 
     def __init__(self, log: Log, source: SpaceRows) -> None:
         super().__init__(log, source)
@@ -32,10 +32,10 @@ class StoredTokens(StoredSpace):
     def rows(self, space: Space, wanted: I64) -> Iterator[Tokens]:
         """Yield the token vectors in rows of the space, (tokens, dimension) int8 each.
 
-        Cost: the first time a read and a hash of each, then nothing while it is kept.
+        Cost: on first use a read and a hash of each, then nothing while they are cached.
 
         Raises:
-            Corrupt: those of an event are damaged, or no longer there.
+            Corrupt: the vectors of an event are damaged or missing.
         """
         for row in cast("list[int]", wanted.tolist()):
             tokens = self._kept.get(row)
@@ -44,22 +44,22 @@ class StoredTokens(StoredSpace):
     def _read(self, space: Space, row: int) -> Tokens:
         event = self._log.event(int(space.seqs[row]))
         body = event.body
-        found: Tokens | None = None
+        tokens: Tokens | None = None
         for embedding in body.embeddings if isinstance(body, PutFrame | PutEmbedding) else ():
             if key_of(embedding) == self._key:
                 try:
                     data = event.attached(embedding.data)
                 except NotFound:
                     continue
-                found = cast("Tokens", matrix_of(data, self._key))
-        if found is None:
+                tokens = cast("Tokens", matrix_of(data, self._key))
+        if tokens is None:
             raise Corrupt(
-                f"The token vectors of event {event.seq:,} are not there",
+                f"The token vectors of event {event.seq:,} are missing",
                 where=self._log.path,
-                remedy="Run 'cerata verify' to see what is affected.",
+                remedy="Run 'cerata verify' to see the damage.",
             )
-        self._keep(row, found)
-        return found
+        self._keep(row, tokens)
+        return tokens
 
     def _keep(self, row: int, tokens: Tokens) -> None:
         with self._mutex:

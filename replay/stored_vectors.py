@@ -1,6 +1,6 @@
-"""The vectors of one space: read from where the log keeps them, verified, and kept if they fit.
+"""The vectors of a space: read from the log, verified, and cached up to a limit.
 
-Owns what is kept of them in memory, and which frame each is of. Leaves out which are nearest.
+Owns the cache, and the frame of each vector. Leaves out the search for the nearest.
 """
 
 import threading
@@ -22,13 +22,13 @@ from cerata.projections.vector_table import Space
 from .hnsw import Graph
 
 KEPT_SIZE_MAX: Final = 512 << 20
-"""Of a space of more bytes only where each vector stands is kept."""
+"""Size in bytes of a space above which only offsets of vectors are cached."""
 
 
 class StoredSpace:
-    """One space of a log, and which frame each of its rows is of; any thread may read it.
+    """A space of a log, and the frame of each of its rows; any thread may read it.
 
-    - Rows are those of ``source``: another fold of the same events has vectors of its own kept.
+    - Rows are those of ``source``: another fold of the same events has another `StoredSpace`.
     """
 
     def __init__(self, log: Log, source: SpaceRows) -> None:
@@ -40,25 +40,25 @@ class StoredSpace:
         self._last: tuple[Mask, int, Mask] | None = None
 
     def of_frames(self, space: Space, frames: Frames, mask: Mask, n: int) -> Mask:
-        """Return which rows, all by event n, are the vector then of a frame that a mask lets pass.
+        """Return a mask of the rows by event n that are then the vector of a frame in ``mask``.
 
-        ``mask`` has an item for each frame by n. Cost: a look at each row; none for a mask that
-        nobody may write to, where it was the last that was asked for, of the same n.
+        ``mask`` has an item for each frame by n. Cost: a look at each row; nothing if the last call
+        had the same n and the same read-only mask.
         """
         last = self._last
         if last is not None and last[0] is mask and last[1] == n:
             return last[2]
-        held = space.held(n)
-        rows = self._rows_of_frames(space, frames, len(held))
-        held &= rows < len(mask)
-        held[held] = mask[rows[held]]
+        current = space.held(n)
+        rows = self._rows_of_frames(space, frames, len(current))
+        current &= rows < len(mask)
+        current[current] = mask[rows[current]]
         if not mask.flags.writeable:
-            held.flags.writeable = False
-            self._last = mask, n, held
-        return held
+            current.flags.writeable = False
+            self._last = mask, n, current
+        return current
 
     def _rows_of_frames(self, space: Space, frames: Frames, count: int) -> U32:
-        """Return the row of each vector's frame, or `NO_ROW` where that is none."""
+        """Return the row of each vector's frame, or `NO_ROW` without a frame."""
         if len(self._frame_rows) < count:
             with self._mutex:
                 start = len(self._frame_rows)
@@ -67,15 +67,15 @@ class StoredSpace:
                 inside = rows < len(frames.ids)
                 inside[inside] = frames.ids[rows[inside]] == named[inside]
                 if len(self._frame_rows) == start:
-                    # Else a signal handler of this thread was asked meanwhile, and did it.
+                    # Else a signal handler in this thread has extended the column.
                     self._frame_rows.extend(np.where(inside, rows, NO_ROW))
         return self._frame_rows.view()[:count]
 
 
 class StoredVectors(StoredSpace):
-    """The vectors of one space of a log; any thread may read them.
+    """The vectors of a space in a log; any thread may read them.
 
-    - ``_kept`` and ``_lengths`` have an item for each row; those that ``_has`` are read already.
+    - ``_kept`` and ``_lengths`` have an item for each row, filled if ``_has`` is true for the row.
     - ``_placed`` is a file and the offsets in it of the first rows, all sealed.
     """
 
@@ -84,7 +84,7 @@ class StoredVectors(StoredSpace):
         self._kept = matrix_of(b"", source.key)
         self._lengths = np.empty(0)
         self._has = np.empty(0, np.bool_)
-        # Of rows that no question compared yet, one at least.
+        # True if some row that no question has compared yet is damaged.
         self._is_damaged = False
         self._placed = log.file, Column(np.int64)
         self._looking = threading.RLock()
@@ -95,12 +95,12 @@ class StoredVectors(StoredSpace):
 
         Shapes: (len(wanted), dimension) and (len(wanted),).
 
-        Cost: the first time a look at where all rows stand, and a read and a hash of those that are
-        wanted; whoever asks again reads the others at once. Of a space over 512 MiB a read and a
-        hash of each row that is wanted, every time.
+        Cost: the first call finds the offsets of all rows, and reads and hashes its rows; a later
+        call with rows outside the cache reads and hashes all remaining rows. In a space over 512
+        MiB each call reads and hashes its rows.
 
         Raises:
-            Corrupt: one of them is damaged.
+            Corrupt: a vector is damaged.
         """
         if len(space.seqs) * self._row_size > KEPT_SIZE_MAX:
             vectors = self._read(space, wanted)
@@ -110,104 +110,115 @@ class StoredVectors(StoredSpace):
         return self._kept.take(wanted, axis=0), self._lengths.take(wanted)
 
     def vector(self, space: Space, row: int) -> Matrix:
-        """Return one vector, (dimension,). Cost: where it is not kept a read and a hash of it.
+        """Return one vector, (dimension,). Cost: a read and a hash unless it is cached.
 
         Raises:
-            Corrupt: it is damaged.
+            Corrupt: the vector is damaged.
         """
         if row < len(self._has) and self._has[row]:
-            found: Matrix = self._kept[row].copy()
+            vector: Matrix = self._kept[row].copy()
         else:
-            found = self._read(space, np.array([row]))[0]
-        return found
+            vector = self._read(space, np.array([row]))[0]
+        return vector
 
     @property
     def _row_size(self) -> int:
         return self._kept.itemsize * self._key[2]
 
-    def _keep(self, space: Space, wanted: I64) -> None:
+    def _keep(self, space: Space, rows: I64) -> None:
         with self._mutex:
-            total, is_first = len(space.seqs), not self._has.any()
+            total = len(space.seqs)
+            is_first = not self._has.any()
             if total > len(self._has):
                 self._grow(total)
-            # One question alone, as of a command line, need not wait for what it does not compare.
+            # A single question, as of a command line, need not wait for rows outside of it.
             if not is_first and not self._is_damaged:
                 try:
                     self._take_in(space, np.flatnonzero(~self._has[:total]))
                 except Corrupt:
-                    # Of what is not compared, and may be another tenant's.
+                    # The damaged row is not part of this question, and may be another tenant's.
                     self._is_damaged = True
-            self._take_in(space, wanted[~self._has[wanted]])
+            self._take_in(space, rows[~self._has[rows]])
 
     def _take_in(self, space: Space, missing: I64) -> None:
-        """Read rows, and keep them. Raises `Corrupt`."""
+        """Read rows, and cache them. Raises `Corrupt`."""
         step = max(STEP_NUMBERS // self._key[2], 1)
         for start in range(0, len(missing), step):
-            some = missing[start : start + step]
-            self._kept[some] = vectors = self._read(space, some)
-            self._lengths[some] = lengths_of(vectors)
-            self._has[some] = True
+            rows = missing[start : start + step]
+            self._kept[rows] = vectors = self._read(space, rows)
+            self._lengths[rows] = lengths_of(vectors)
+            self._has[rows] = True
 
     def _grow(self, count: int) -> None:
-        """Make room for so many rows; what is not read yet takes no memory."""
-        room, read = max(count, len(self._has) * 3 // 2), np.flatnonzero(self._has)
-        kept = np.empty((room, self._key[2]), self._kept.dtype)
-        lengths, has = np.empty(room), np.zeros(room, np.bool_)
-        kept[read], lengths[read], has[read] = self._kept[read], self._lengths[read], True
-        # Who holds no lock looks at `_has` first.
-        self._kept, self._lengths, self._has = kept, lengths, has
+        """Make room for so many rows; rows that are not read yet take no memory."""
+        room = max(count, len(self._has) * 3 // 2)
+        read = np.flatnonzero(self._has)
+        vectors = np.empty((room, self._key[2]), self._kept.dtype)
+        lengths = np.empty(room)
+        has = np.zeros(room, np.bool_)
+        vectors[read] = self._kept[read]
+        lengths[read] = self._lengths[read]
+        has[read] = True
+        # Readers without the lock look at `_has` first.
+        self._kept = vectors
+        self._lengths = lengths
+        self._has = has
 
-    def _read(self, space: Space, wanted: I64) -> Matrix:
-        """Read rows, which ascend: those that stand side by side in the file at once."""
-        (log_file, offsets), size = self._places_of(space), self._row_size
-        known = int(wanted.searchsorted(len(offsets)))
-        places, read = offsets[wanted[:known]], log_file.file.read_at
-        starts = [0, *(np.flatnonzero(np.diff(places) != size) + 1).tolist()] if known else []
-        held: list[bytes] = []
-        for start, end in pairwise([*starts, known]):
-            # What a file that was cut short lacks is no vector's bytes, either.
-            held.append(read(int(places[start]), (end - start) * size).ljust((end - start) * size))
-        if known < len(wanted):
-            held.append(self._log.embeddings(self._key, space.seqs[wanted[known:]]).tobytes())
-        data = np.frombuffer(b"".join(held), np.uint8)
-        return self._verified(space, wanted, data.reshape(-1, size))
+    def _read(self, space: Space, rows: I64) -> Matrix:
+        """Read rows, which ascend; adjacent rows in the file take one read."""
+        log_file, offsets = self._places_of(space)
+        size = self._row_size
+        sealed = int(rows.searchsorted(len(offsets)))
+        places = offsets[rows[:sealed]]
+        read = log_file.file.read_at
+        starts = [0, *(np.flatnonzero(np.diff(places) != size) + 1).tolist()] if sealed else []
+        pieces: list[bytes] = []
+        for start, end in pairwise([*starts, sealed]):
+            # Pad a short read of a truncated file; the hash check rejects the padding.
+            pieces.append(
+                read(int(places[start]), (end - start) * size).ljust((end - start) * size)
+            )
+        if sealed < len(rows):
+            pieces.append(self._log.embeddings(self._key, space.seqs[rows[sealed:]]).tobytes())
+        data = np.frombuffer(b"".join(pieces), np.uint8)
+        return self._verified(space, rows, data.reshape(-1, size))
 
     def _places_of(self, space: Space) -> tuple[LogFile, I64]:
-        """Return the file, and where in it rows stand, up to the first that is not sealed."""
+        """Return the file, and the offsets of its rows up to the first that is not sealed."""
         with self._looking:
             while self._placed[0] is not self._log.file or len(self._placed[1]) < len(space.seqs):
                 file = self._log.file
                 if self._placed[0] is not file:
-                    # A compactor put another in its place, where they stand elsewhere.
+                    # A compactor replaced the file, with other offsets.
                     self._placed = file, Column(np.int64)
                 offsets = self._placed[1]
-                known = len(offsets)
-                found = self._log.embedding_offsets(self._key, space.seqs[known:])
+                count = len(offsets)
+                added = self._log.embedding_offsets(self._key, space.seqs[count:])
                 if self._log.file is not file:
                     continue
-                unsealed = np.flatnonzero(found < 0)
-                if len(offsets) == known:
-                    offsets.extend(found[: unsealed[0]] if len(unsealed) else found)
+                unsealed = np.flatnonzero(added < 0)
+                if len(offsets) == count:
+                    offsets.extend(added[: unsealed[0]] if len(unsealed) else added)
                 break
             file, offsets = self._placed
             return file, offsets.view()
 
-    def _verified(self, space: Space, wanted: I64, data: U8) -> Matrix:
-        same = hashes64([row.tobytes() for row in data]) == space.checks[wanted]
-        if not bool(same.all()):
-            seq = int(space.seqs[wanted[~same][0]])
+    def _verified(self, space: Space, rows: I64, data: U8) -> Matrix:
+        is_equal = hashes64([row.tobytes() for row in data]) == space.checks[rows]
+        if not bool(is_equal.all()):
+            seq = int(space.seqs[rows[~is_equal][0]])
             raise Corrupt(
                 f"The vector of event {seq:,} is damaged",
                 where=self._log.path,
-                remedy="Run 'cerata verify' to see what is affected.",
+                remedy="Run 'cerata verify' to see the damage.",
             )
         return matrix_of(data.reshape(-1), self._key)
 
     def graph(self, metric: Metric) -> Graph:
-        """Return the graph over the space, made when it is first asked for.
+        """Return the graph over the space, built on first use.
 
         Raises:
-            Unsupported: without the extra hnsw.
+            Unsupported: the extra hnsw is not installed.
         """
         with self._mutex:
             if self._graph is None:

@@ -1,9 +1,9 @@
-"""Verification: recompute everything from the log, and compare it with what the file says.
+"""Verification: recompute everything from the log, and compare the result with the file.
 
-Two parts: the log itself (`cerata.engine.verify`: every check, the chain, the tree), and the
-projections, each replayed from the first event and held against every saved chunk, every digest
-in the ledger and the state that serves. Of what differs the first event is named: the range by
-its chunk, then the event by bisection. Writes nothing.
+Two parts: the log (`cerata.engine.verify`: every check, the chain, the tree), and the projections,
+each replayed from the first event and compared with every saved chunk, every digest in the ledger
+and the state that serves reads. A difference is traced to its first event: the range by its chunk,
+then the event by bisection. Writes nothing.
 """
 
 from collections.abc import Callable
@@ -31,10 +31,10 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Divergence:
-    """Where a projection is not what its events give.
+    """A difference between a projection and the replay of its events.
 
-    It is so after ``through``, and was not at ``after``. ``seq`` is the first event whose effect
-    differs, or None where only the range is known.
+    The difference exists after ``through`` and not at ``after``. ``seq`` is the first event with
+    another effect, or None if only the range is known.
     """
 
     projection: str
@@ -61,11 +61,11 @@ class Divergence:
 
 @dataclass(frozen=True, slots=True)
 class Verification:
-    """What a verification found.
+    """The result of a verification.
 
-    ``digests`` are those of a full replay, by projection; ``divergences`` has the first one of
-    each projection that differs from it; ``notes`` are damages that were mended by replay, and
-    what could not be compared.
+    ``digests`` are those of a full replay, by projection; ``divergences`` has the first of each
+    projection that differs from it; ``notes`` are damages that a replay repaired, and projections
+    that could not be compared.
     """
 
     log: LogVerification
@@ -76,16 +76,16 @@ class Verification:
     @property
     def diverging(self) -> tuple[str, ...]:
         """The names of the projections whose state differs from their replay."""
-        return tuple(found.projection for found in self.divergences)
+        return tuple(divergence.projection for divergence in self.divergences)
 
     @property
     def ok(self) -> bool:
-        """Whether the file is whole, every projection equals its replay, and a head agrees."""
+        """True if the file is whole, every projection equals its replay, and any head agrees."""
         return self.log.ok and not (self.divergences or self.notes)
 
     @property
     def against(self) -> HeadCheck | None:
-        """How the file compares with the head that was given; None if none was."""
+        """The comparison of the file with the given head; None without a head."""
         return self.log.against
 
     def to_dict(self) -> "dict[str, JsonValue]":
@@ -94,7 +94,7 @@ class Verification:
             "log": self.log.to_dict(),
             "digests": {name: digest.hex() for name, digest in sorted(self.digests.items())},
             "diverging": list(self.diverging),
-            "divergences": [found.to_dict() for found in self.divergences],
+            "divergences": [divergence.to_dict() for divergence in self.divergences],
             "notes": list(self.notes),
             "against": None if self.against is None else self.against.to_dict(),
         }
@@ -106,31 +106,31 @@ def verify(
     progress: Progress | None = None,
     against: RememberedHead | None = None,
 ) -> Verification:
-    """Verify the log and its projections; cost: two passes over all events."""
-    found = verify_log(log, progress, against)
+    """Verify the log and its projections. Cost: two passes over all events."""
+    verified = verify_log(log, progress, against)
     replaying = _Replaying(log, fold, progress or silent)
     try:
         replaying.run()
     except Corrupt as error:
-        # The log's own problems name the place; without its events nothing can be replayed.
-        return Verification(found, {}, (), (f"projections not compared: {error}",))
+        # The problems of the log name the place; a replay needs all events.
+        return Verification(verified, {}, (), (f"projections not compared: {error}",))
     notes = [
         f"{name}: {text}"
         for name, report in sorted(fold.reports.items())
         for text in report.bad_chunks
     ]
-    divergences = [one.first for one in replaying.checks if one.first is not None]
+    divergences = [check.first for check in replaying.checks if check.first is not None]
     return Verification(
-        found,
-        {one.name: one.digest for one in replaying.checks if one.digest is not None},
-        tuple(sorted(divergences, key=lambda one: one.projection)),
+        verified,
+        {check.name: check.digest for check in replaying.checks if check.digest is not None},
+        tuple(sorted(divergences, key=lambda divergence: divergence.projection)),
         (*notes, *replaying.notes),
     )
 
 
 @dataclass
 class _Check:
-    """One projection under verification."""
+    """A projection under verification."""
 
     name: str
     replayed: Projection
@@ -141,13 +141,13 @@ class _Check:
     digest: bytes | None = None
 
     def diverges(self, after: int, through: int, text: str, seq: int | None = None) -> None:
-        """Keep the first divergence, and the place of it that is known best."""
+        """Store the first divergence, and its event once that is known."""
         if self.first is None or (self.first.seq is None and seq is not None):
             self.first = Divergence(self.name, after, through, seq, text)
 
 
 class _Replaying:
-    """Replays every projection at once, stopping where something is there to be compared."""
+    """Replays every projection at once, and pauses at each saved state to compare."""
 
     def __init__(self, log: Log, fold: Fold, progress: Progress) -> None:
         self._log = log
@@ -157,103 +157,104 @@ class _Replaying:
         self.notes: list[str] = []
         toc = log.toc()
         self.checks = [
-            _Check(name, made, saved, ledger_of(log.file, saved) or [])
+            _Check(name, fresh, saved, ledger_of(log.file, saved) or [])
             for name in fold.registry.names
-            for made in [fold.registry.make(name)]
-            for saved in [toc.saved(projection_key(made))]
+            for fresh in [fold.registry.make(name)]
+            for saved in [toc.saved(projection_key(fresh))]
         ]
 
     def run(self) -> None:
         stops = {self._end}
-        for one in self.checks:
-            stops |= {one.saved.seq, *(entry.seq for entry in one.ledger)}
+        for check in self.checks:
+            stops |= {check.saved.seq, *(entry.seq for entry in check.ledger)}
         at = 0
         for stop in sorted(stop for stop in stops if stop <= self._end):
             self._replay(at, stop)
             at = stop
-            for one in self.checks:
-                if one.replayed.seq == stop:
-                    self._compare(one, stop)
+            for check in self.checks:
+                if check.replayed.seq == stop:
+                    self._compare(check, stop)
 
     def _replay(self, after: int, through: int) -> None:
         for batch in batches(self._log.read(after + 1, through)):
-            for one in self.checks:
-                if one.replayed.seq == batch[0].seq - 1:
-                    self._apply(one, batch)
+            for check in self.checks:
+                if check.replayed.seq == batch[0].seq - 1:
+                    self._apply(check, batch)
             self._progress("projections", batch[-1].seq, self._end)
 
-    def _apply(self, one: _Check, batch: "list[Event]") -> None:
+    def _apply(self, check: _Check, batch: "list[Event]") -> None:
         try:
-            one.replayed.apply(batch)
+            check.replayed.apply(batch)
         except ProjectionFailed as error:
             self.notes.append(str(error))
 
-    def _compare(self, one: _Check, seq: int) -> None:
-        """Hold against the replay what is known of a projection at ``seq``."""
-        digest = one.replayed.digest()
-        sound = one.sound
-        for entry in one.ledger:
+    def _compare(self, check: _Check, seq: int) -> None:
+        """Compare the saved states of a projection at ``seq`` with the replay."""
+        digest = check.replayed.digest()
+        sound = check.sound
+        for entry in check.ledger:
             if entry.seq == seq and entry.digest != digest:
-                one.diverges(sound, seq, "a checkpoint's digest is not that of its events")
-        if seq == one.saved.seq:
-            self._compare_chunks(one)
+                check.diverges(sound, seq, "a checkpoint's digest is not that of its events")
+        if seq == check.saved.seq:
+            self._compare_chunks(check)
         if seq == self._end:
-            one.digest = digest
-            if self._fold.digest_at(one.name, seq) != digest:
-                at = self._first_in_fold(one)
-                one.diverges(sound, seq, "the state that serves is not that of its events", at)
-        one.sound = seq
+            check.digest = digest
+            if self._fold.digest_at(check.name, seq) != digest:
+                at = self._first_in_fold(check)
+                check.diverges(sound, seq, "the state that serves is not that of its events", at)
+        check.sound = seq
 
     # --- saved chunks ----------------------------------------------------------------------------
 
-    def _compare_chunks(self, one: _Check) -> None:
-        for ref, damage in chunk_refs(self._log.file, one.saved):
-            after, through = ref.first_seq - 1, ref.last_seq
+    def _compare_chunks(self, check: _Check) -> None:
+        for ref, damage in chunk_refs(self._log.file, check.saved):
+            after = ref.first_seq - 1
+            through = ref.last_seq
             try:
                 if damage is not None:
                     raise damage
                 body = self._log.file.read_extent(ref, ExtentKind.CHUNK)
             except Corrupt:
-                # The log's verification has told it.
+                # The verification of the log has reported this damage.
                 continue
             try:
                 stored = decode_chunk(body, ref)
-                expected = one.replayed.chunk(after, through)
+                expected = check.replayed.chunk(after, through)
             except Corrupt as error:
-                one.diverges(after, through, f"a chunk cannot be decoded ({error.what})")
+                check.diverges(after, through, f"a chunk cannot be decoded ({error.what})")
                 return
             except ValueError as error:
-                one.diverges(after, through, f"a chunk covers other events ({error})")
+                check.diverges(after, through, f"a chunk covers other events ({error})")
                 return
             if not is_named_rightly(body, stored):
-                one.diverges(after, through, "a chunk has the id of other bytes")
+                check.diverges(after, through, "a chunk has the id of other bytes")
                 return
             if stored != expected:
-                seq = self._first_in_chunk(one, (after, through), stored, expected)
-                one.diverges(after, through, "a chunk is not what its events give", seq)
+                seq = self._first_in_chunk(check, (after, through), stored, expected)
+                check.diverges(after, through, "a chunk is not what its events give", seq)
                 return
 
     def _first_in_chunk(
-        self, one: _Check, span: Range, stored: bytes, expected: bytes
+        self, check: _Check, span: Range, stored: bytes, expected: bytes
     ) -> int | None:
-        """Return the first event of a range whose effect a stored chunk has otherwise."""
+        """Return the first event of a range whose effect differs in a stored chunk."""
         after, through = span
-        if isinstance(one.replayed, RowFold):
+        if isinstance(check.replayed, RowFold):
             keys = differing_rows(stored, expected)
-            return self._first_change(one.replayed.at_range(after), keys, through)
-        other = self._fold.registry.make(one.name)
+            return self._first_change(check.replayed.at_range(after), keys, through)
+        loaded = self._fold.registry.make(check.name)
         try:
             if after:
-                other.load(one.replayed.chunk(0, after))
-            other.load(stored)
+                loaded.load(check.replayed.chunk(0, after))
+            loaded.load(stored)
         except Corrupt:
             return None
         return _bisect(
-            after, through, lambda n: other.chunk(after, n) == one.replayed.chunk(after, n)
+            after, through, lambda n: loaded.chunk(after, n) == check.replayed.chunk(after, n)
         )
 
     def _first_change(self, fold: RowFold, keys: "frozenset[bytes]", through: int) -> int | None:
-        """Return the first event that changes one of these rows: the first that can be at fault."""
+        """Return the first event that changes a row of ``keys``: the first possible fault."""
         values = {key: fold.value(key) for key in keys}
         for event in self._log.read(fold.seq + 1, through):
             fold.apply([event])
@@ -263,12 +264,12 @@ class _Replaying:
 
     # --- the state that serves -------------------------------------------------------------------
 
-    def _first_in_fold(self, one: _Check) -> int | None:
-        """Return the first event after which the state that serves has another digest.
+    def _first_in_fold(self, check: _Check) -> int | None:
+        """Return the first event after which the serving state has another digest.
 
-        Of rows, which have no digest at every event: the first that can be at fault.
+        Rows have no digest at every event; for them, return the first event that may be at fault.
         """
-        replayed = one.replayed
+        replayed = check.replayed
         if isinstance(replayed, RowFold):
 
             def compare(serving: Projection) -> "tuple[int, frozenset[bytes]] | None":
@@ -276,7 +277,7 @@ class _Replaying:
                     return None
                 return replayed.compare(serving)
 
-            differing = self._fold.using(one.name, self._end, compare)
+            differing = self._fold.using(check.name, self._end, compare)
             if differing is None:
                 return None
             equal, keys = differing
@@ -284,12 +285,12 @@ class _Replaying:
         return _bisect(
             0,
             self._end,
-            lambda n: self._fold.digest_at(one.name, n) == one.replayed.digest_at(n),
+            lambda n: self._fold.digest_at(check.name, n) == check.replayed.digest_at(n),
         )
 
 
 def _bisect(low: int, high: int, is_equal: Callable[[int], bool]) -> int | None:
-    """Return the first seq in (low, high] that is unequal; once unequal, always so."""
+    """Return the first seq in (low, high] that is unequal; every later seq is unequal, too."""
     if is_equal(high):
         return None
     while high - low > 1:

@@ -1,18 +1,18 @@
-"""What kind a question is of: by rules on its words, none of them a model's.
+"""Kinds of questions: four classes, by rules on the words, without a model.
 
-Owns four kinds and their rules. The kind decides what each lane of a search weighs (`profiles`),
-never what is found.
+Owns the kinds and their rules. The kind sets the weight of each lane of a search (`profiles`),
+never the set of matches.
 
     temporal      asks for a time, or names one: "when", "yesterday", "in March 2024", "before"
-    exploratory   asks for all there is: "tell me about", "overview", "everything"
+    exploratory   asks for everything: "tell me about", "overview", "everything"
     semantic      asks for reasons, ways or meaning: "why", "how", "explain", "difference"
     factual       asks for one thing, or names it exactly: "which", "is it", quotes, parse_date()
 
-They are tried in this order and the first that fits decides; where none does, the question is
-exploratory. What stands in double quotes is a thing and not how it is asked for: no other rule
-looks at it. The rules are a list for English, matched without regard to case; questions of other
-languages are temporal by their dates, factual by quotes and names of code, else exploratory. Pure:
-the same question is of the same kind on any machine.
+The first of these that matches decides; without a match the question is exploratory. Text in double
+quotes is a thing, not a phrase of the question: all other rules ignore it. The rules are a list for
+English, matched without regard to case; questions in other languages are temporal by their dates,
+factual by quotes and names of code, else exploratory. Pure: a question has the same kind on any
+machine.
 """
 
 import re
@@ -24,11 +24,11 @@ QuestionKind: TypeAlias = Literal["factual", "semantic", "temporal", "explorator
 KINDS: Final[tuple[QuestionKind, ...]] = get_args(QuestionKind)
 
 _SIZE_MAX: Final = 1_000
-"""Characters that are looked at: how something is asked for stands before a long text."""
+"""Characters that are read: the words of a question precede a long text."""
 
 
 class Classified(NamedTuple):
-    """The kind of a question, and the words of it that say so; empty where none do."""
+    """The kind of a question, and the words that decided; empty without a match."""
 
     kind: QuestionKind
     cue: str
@@ -85,7 +85,7 @@ _YES_OR_NO: Final = (
 
 def _any(words: Iterable[str]) -> str:
     """Return a pattern of any of some words, each whole."""
-    # Longer ones first: of two that begin alike the cue is the whole one.
+    # Longer words first, so that the cue is the longest of those with the same beginning.
     ordered = sorted(words, key=lambda word: (-len(word), word))
     inner = "|".join(r"\s+".join(map(re.escape, word.split())) for word in ordered)
     return rf"(?<!\w)(?:{inner})(?!\w)"
@@ -94,7 +94,7 @@ def _any(words: Iterable[str]) -> str:
 _YEAR: Final = r"(?:19|20)\d\d"
 _DAY: Final = r"\d{1,2}(?:st|nd|rd|th)?"
 _POLITE: Final = r"^\W*(?:(?:please|hey|hi|hello|ok|okay|so|and|but|then|now)\b\W*)*"
-# Each begins where a run of its characters does, so that no run is tried from within.
+# Each begins at the start of a run of its characters, so that no run is tried from within.
 _CODE: Final = (
     r"(?<![a-z0-9+.-])[a-z][a-z0-9+.-]*://\S+",  # an address
     r"(?<![\w.+-])[\w.+-]+@[\w-]+\.\w+",  # a mailbox
@@ -146,13 +146,13 @@ def classify(question: str) -> Classified:
     >>> classify("harbour bridge")
     Classified(kind='exploratory', cue='')
     """
-    asked = question[:_SIZE_MAX]
-    quoted = _QUOTED.search(asked)
-    asked = _QUOTED.sub(" ", asked)
+    text = question[:_SIZE_MAX]
+    quoted = _QUOTED.search(text)
+    text = _QUOTED.sub(" ", text)
     for kind, pattern in _RULES:
-        # Something quoted is a thing that is asked for, unless a time, all or a reason is.
+        # A quoted thing makes a question factual, unless it asks for a time, all or a reason.
         if kind == "factual" and quoted is not None:
             break
-        if found := pattern.search(asked):
-            return Classified(kind, found[found.lastindex or 0].strip())
+        if match := pattern.search(text):
+            return Classified(kind, match[match.lastindex or 0].strip())
     return Classified("exploratory", "") if quoted is None else Classified("factual", quoted[0])

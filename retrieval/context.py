@@ -1,8 +1,8 @@
-"""Contexts: the entries that fit a budget of tokens, each naming its source.
+"""Contexts: the entries that fit a budget of tokens, each with its source.
 
 Owns the choice of entries. Pure: the same entries, policy, budget and tokenizer give the same
-bytes. What is counted is the text as written, so the budget is exact. Leaves out how one entry is
-written (`entries`), and how long each may be told (`policies`).
+bytes. The written text is counted, so the budget is exact. Leaves out the form of an entry
+(`entries`) and its length (`policies`).
 """
 
 from bisect import insort
@@ -20,28 +20,28 @@ from .policies import WHOLE, ContextPolicy, Tier
 from .tokens import Tokenizer, tokenizer
 
 ENTRY_TOKENS_MAX: Final = 600
-"""Most tokens of one entry, its source among them, unless the caller says otherwise."""
+"""Default for the most tokens of one entry, its source included."""
 
 MISSES_MAX: Final = 20
-"""Entries in a row that did not fit what was left, after which the rest is taken not to.
+"""Misses in a row after which the remaining entries are over budget, unread.
 
-Each has to be read to know. Of 100 hits of 140 tokens 30 are read for a context of 1,500.
+Only reading an entry shows its size. Of 100 hits of 140 tokens, 30 are read for a context of 1,500.
 """
 
 _GAP: Final = "\n\n"
 _GATHERED: Final = 1 << 62
-"""Above every id of the log: from here on those of an open transaction are ordered."""
+"""Above every id of the log: ids of an open transaction sort from here on."""
 
 Order: TypeAlias = Literal["score", "time"]
-"""How entries stand in a context: the best first, or the earliest."""
+"""The order of entries in a context: the best first, or the earliest."""
 
 
 @dataclass(frozen=True, slots=True)
 class ContextItem:
-    """Something shown: the frame, its source, the text of it, ``clipped`` if not whole.
+    """An entry of a context: the frame, its source, its text; ``clipped`` if that is not whole.
 
-    ``joined`` are the ids of neighbouring chunks whose text it also has. ``tier`` says how it is
-    told: its text ("full"), some of its sentences ("gist"), or the best of them ("line").
+    ``joined`` are the ids of neighbouring chunks whose text is included. ``tier`` is its length:
+    the text ("full"), some of its sentences ("gist"), or the best of them ("line").
     """
 
     id: int
@@ -64,9 +64,9 @@ class ContextItem:
 
 @dataclass(frozen=True, slots=True)
 class Omission:
-    """Something that was found and is not shown, and why.
+    """A match that is not in the context, and the reason.
 
-    ``duplicate_of`` is what is shown and says the same; None where the budget had no room.
+    ``duplicate_of`` is the id of the entry with the same text; None if the budget had no room.
     """
 
     id: int
@@ -74,7 +74,7 @@ class Omission:
 
     @property
     def reason(self) -> str:
-        """Why it is not shown, in words."""
+        """The reason in words."""
         return "over budget" if self.duplicate_of is None else f"duplicate of #{self.duplicate_of}"
 
     def to_dict(self) -> dict[str, JsonValue]:
@@ -83,9 +83,9 @@ class Omission:
 
 @dataclass(frozen=True, slots=True)
 class Filled:
-    """What fits: the items, the text that they are written as, its tokens; and what does not.
+    """A filled context: the items, their text, its tokens; and the omissions.
 
-    ``has_lead`` says whether the text begins with the lead that was asked for.
+    ``has_lead`` is whether the text begins with the requested lead.
     """
 
     items: tuple[ContextItem, ...]
@@ -97,17 +97,20 @@ class Filled:
 
 
 def check_budget(tokens: object) -> None:
-    """Raise `InvalidInput` unless a budget is a positive number."""
+    """Raise `InvalidInput` unless a budget is a positive whole number."""
     if isinstance(tokens, bool) or not isinstance(tokens, int) or tokens <= 0:
-        raise InvalidInput(f"A budget of {tokens!r} tokens", remedy="Give 1 or more.")
+        raise InvalidInput(
+            f"A budget must be a whole number of tokens from 1, not {tokens!r}",
+            remedy="Pass 1 or more.",
+        )
 
 
 @dataclass(frozen=True, slots=True)
 class Telling:
-    """How a context is told: its budget, how much of it an entry takes, form, order and policy.
+    """How a context is written: its budget, the budget of an entry, form, order and policy.
 
     Raises:
-        InvalidInput: a budget is not positive, or there is no such form or order.
+        InvalidInput: a budget is not positive, or the form or order is unknown.
     """
 
     max_tokens: int
@@ -120,13 +123,19 @@ class Telling:
         check_budget(self.max_tokens)
         check_budget(self.entry_tokens)
         if self.form not in FORMS:
-            raise InvalidInput(f"form is {self.form!r}", remedy="Write 'text' or 'markdown'.")
+            raise InvalidInput(
+                f"form must be 'text' or 'markdown', not {self.form!r}",
+                remedy="Pass form='text' or form='markdown'.",
+            )
         if self.order not in get_args(Order):
-            raise InvalidInput(f"order is {self.order!r}", remedy="Write 'score' or 'time'.")
+            raise InvalidInput(
+                f"order must be 'score' or 'time', not {self.order!r}",
+                remedy="Pass order='score' or order='time'.",
+            )
 
 
 Candidate: TypeAlias = tuple[int, Callable[[], Entry]]
-"""The id of something to show, and what reads it."""
+"""The id of an entry, and the function that reads it."""
 
 
 def fill(
@@ -137,18 +146,18 @@ def fill(
     lead: str = "",
     counter: Tokenizer | None = None,
 ) -> Filled:
-    """Choose of candidates, the best first, those that fit, and write them.
+    """Choose the candidates that fit, best first, and write them.
 
-    1. The best is told, whatever the budget: cut around what is asked for if it must be.
-    2. Then each other, in order, as its tier lets it, if that fits; a neighbour of one that is
-       told, in the same document, joins it while both fit.
-    3. Then, in order, what was not told: if the policy shortens, by its gist, and what is still
-       not, in one line; else what is longer than an entry may be, cut.
+    1. The best ignores the budget: if necessary it is cut around the match.
+    2. Then each further candidate in order, as its tier allows, if it fits; a neighbour in the
+       document of an earlier entry joins that entry while both fit.
+    3. Then the rest in order: if the policy shortens, by the gist, then in one line; else an entry
+       over ``entry_tokens`` is cut.
 
-    So nothing is cut for want of room before what fits whole was told. What says again what is told
-    is left out. Once 20 in a row did not fit, the rest is not read: it is over budget. ``lead``
-    stands first and is counted; where it would take more than half of the budget it is left out.
-    ``marks_of`` is asked only where an entry is cut. Cost: what is read, and a count of its text.
+    So lack of room cuts an entry only after all whole entries. Duplicates of entries in the context
+    are left out. After 20 misses in a row the rest is over budget, unread. ``lead`` comes first
+    and counts; a lead over half of the budget is left out. ``marks_of`` is called only for an
+    entry that is cut. Cost: reading the entries, and a count of their text.
     """
     filling = _Filling(telling, marks_of, lead, counter or tokenizer())
     left: list[tuple[int, Entry]] = []
@@ -156,15 +165,15 @@ def fill(
         if filling.misses == MISSES_MAX:
             break
         entry = read()
-        if not filling.tells(rank, entry, entry.tier):
+        if not filling.adds(rank, entry, entry.tier):
             left.append((rank, entry))
     for step in _SHORTER if telling.policy.shorten else _CUT:
-        left = [(rank, entry) for rank, entry in left if not filling.tells(rank, entry, step)]
+        left = [(rank, entry) for rank, entry in left if not filling.adds(rank, entry, step)]
     return filling.filled([number for number, _ in candidates])
 
 
 _Step: TypeAlias = Literal["full", "gist", "line", "cut"]
-"""How an entry is tried: by a tier, or cut to what an entry may take."""
+"""How an entry is tried: by a tier, or cut to its budget."""
 
 _LENGTHS: Final[dict[_Step, int]] = {"line": 0, "gist": 1, "cut": 2, "full": 2}
 
@@ -174,7 +183,7 @@ _CUT: Final[tuple[_Step, ...]] = ("cut",)
 
 @dataclass(frozen=True)
 class _Told:
-    """An entry with what joined it, and how it is written; ``place`` orders it in the context."""
+    """A placed entry with the neighbours that joined it; ``place`` orders it in the context."""
 
     place: tuple[int, ...]
     entry: Entry
@@ -184,35 +193,38 @@ class _Told:
 
     @cached_property
     def followed(self) -> int:
-        """The tokens that it takes with others after it.
+        """The tokens of the entry with another after it.
 
-        What follows begins with a mark, after a gap of line ends: no token reaches over both, so
-        a context takes the sum over its entries.
+        The next entry begins with a mark after a gap of line ends, and no token spans both, so a
+        context takes the sum over its entries.
         """
         return self.counter.count(self.written + _GAP)
 
     @cached_property
     def alone(self) -> int:
-        """The tokens that it takes at the end."""
+        """The tokens of the entry at the end."""
         return self.counter.count(self.written)
 
 
 class _Filling:
-    """What is told so far.
+    """A context that is being filled.
 
-    - ``_told`` is in the order in which it is written, and takes at most ``_room`` tokens, but
-      where the best entry's source alone takes more.
-    - ``_repeated`` is what says again what is told, and what that is; ``_long`` are the ranks of
-      what an entry has no room for.
-    - ``misses`` is how many in a row had room in an entry, and not in what is left.
+    - ``_placed`` is in the order of the context, and takes at most ``_room`` tokens, unless the
+      source of the best entry alone takes more.
+    - ``_repeated`` maps the id of a duplicate to that of its entry; ``_long`` has the ranks of
+      entries over their budget.
+    - ``misses`` counts entries in a row within their budget that the remaining room did not hold.
     """
 
     def __init__(self, telling: Telling, marks_of: MarksOf, lead: str, counter: Tokenizer) -> None:
-        policy, most = telling.policy, telling.max_tokens
+        policy = telling.policy
+        budget = telling.max_tokens
         size = counter.count(lead + _GAP) if lead else 0
-        self._telling, self._marks_of, self._counter = telling, marks_of, counter
-        self._lead = lead if 2 * size <= most else ""
-        self._room = most - (size if self._lead else 0)
+        self._telling = telling
+        self._marks_of = marks_of
+        self._counter = counter
+        self._lead = lead if 2 * size <= budget else ""
+        self._room = budget - (size if self._lead else 0)
         self._most: dict[_Step, int] = {
             "full": telling.entry_tokens,
             "gist": min(policy.gist_tokens, telling.entry_tokens),
@@ -221,138 +233,146 @@ class _Filling:
         }
         share = policy.duplicate_share
         self._duplicates = None if share is None else Duplicates(share)
-        self._told: list[_Told] = []
+        self._placed: list[_Told] = []
         self._repeated: dict[int, int] = {}
         self._long = set[int]()
         self.misses = 0
 
-    def tells(self, rank: int, entry: Entry, step: _Step) -> bool:
-        """Tell an entry so, if that fits; False where it is still to be told."""
-        known = None if entry.stands_for else self._duplicates
-        same = None if known is None else known.equal_to(entry.text)
-        told = self._with(rank, entry, step) if same is None else self._told
-        if told is None:
+    def adds(self, rank: int, entry: Entry, step: _Step) -> bool:
+        """Place an entry by a step, if it fits; return whether the entry is dealt with."""
+        duplicates = None if entry.stands_for else self._duplicates
+        same = None if duplicates is None else duplicates.equal_to(entry.text)
+        placed = self._with(rank, entry, step) if same is None else self._placed
+        if placed is None:
             return False
-        # What is close is dear to find, so it is looked for only among what would fit.
-        if known is not None and same is None:
-            same = known.close_to(entry.text)
+        # Near-duplicate detection is expensive; run it only on entries that fit.
+        if duplicates is not None and same is None:
+            same = duplicates.close_to(entry.text)
         if same is not None:
             self._repeated[entry.id] = same
-            return self._retells(same, rank, step)
-        self._told, self.misses = told, 0
-        if known is not None:
-            known.add(entry.id, entry.text)
+            return self._lengthens(same, rank, step)
+        self._placed = placed
+        self.misses = 0
+        if duplicates is not None:
+            duplicates.add(entry.id, entry.text)
         return True
 
-    def _retells(self, same: int, rank: int, step: _Step) -> bool:
-        """Tell what is told as long as a copy of it may be; False where that does not fit yet."""
-        for at, told in enumerate(self._told):
-            item = told.item
+    def _lengthens(self, same: int, rank: int, step: _Step) -> bool:
+        """Make a placed entry as long as its copy may be; return False if that does not fit yet."""
+        for at, shorter in enumerate(self._placed):
+            item = shorter.item
             if item.id != same or not item.clipped or _LENGTHS[item.tier] >= _LENGTHS[step]:
                 continue
-            longer = self._alone(rank, told.entry, step)
+            longer = self._alone(rank, shorter.entry, step)
             if longer is None:
                 return False
-            longer = replace(longer, place=told.place)
-            every = self._fitting([*self._told[:at], longer, *self._told[at + 1 :]])
-            if every is None:
+            longer = replace(longer, place=shorter.place)
+            placed = self._fitting([*self._placed[:at], longer, *self._placed[at + 1 :]])
+            if placed is None:
                 return False
-            self._told, self.misses = every, 0
+            self._placed = placed
+            self.misses = 0
         return True
 
     def _with(self, rank: int, entry: Entry, step: _Step) -> list[_Told] | None:
-        """Return what is told with one entry more: joined to a neighbour, or added; None if not."""
+        """Return the placed entries with this entry joined or added; None if that does not fit."""
         if step == "cut" and rank not in self._long:
             return None
         if step == "full" and entry.document is not None:
-            for at, other in enumerate(self._told):
-                if not other.item.clipped and _are_neighbours(other.entry, entry):
-                    joined = self._joined(other, entry)
+            for at, neighbour in enumerate(self._placed):
+                if not neighbour.item.clipped and _are_neighbours(neighbour.entry, entry):
+                    joined = self._joined(neighbour, entry)
                     if joined is not None:
-                        return self._fitting([*self._told[:at], joined, *self._told[at + 1 :]])
-        told = self._alone(rank, entry, step)
-        if told is None:
+                        return self._fitting([*self._placed[:at], joined, *self._placed[at + 1 :]])
+        added = self._alone(rank, entry, step)
+        if added is None:
             return None
-        if not self._told:
-            # The best is told whatever the budget.
-            return [told]
-        every = [*self._told]
-        insort(every, told, key=_place_of)
-        return self._fitting(every)
+        if not self._placed:
+            # The best entry ignores the budget.
+            return [added]
+        placed = [*self._placed]
+        insort(placed, added, key=_place_of)
+        return self._fitting(placed)
 
-    def _fitting(self, told: list[_Told]) -> list[_Told] | None:
-        tokens = sum(one.followed for one in told[:-1]) + told[-1].alone
+    def _fitting(self, placed: list[_Told]) -> list[_Told] | None:
+        tokens = sum(entry.followed for entry in placed[:-1]) + placed[-1].alone
         if tokens <= self._room:
-            return told
+            return placed
         self.misses += 1
         return None
 
     @property
     def _free(self) -> int:
-        """The tokens that are left for one entry more."""
-        return self._room - sum(one.followed for one in self._told)
+        """The tokens that are left for another entry."""
+        return self._room - sum(placed.followed for placed in self._placed)
 
     def _alone(self, rank: int, entry: Entry, step: _Step) -> _Told | None:
-        """Return how an entry is told by a step; None where it would have to be cut in full."""
-        writing, text = self._writing(entry, step), entry.text.strip()
+        """Return an entry as a step writes it; None if a full one would have to be cut."""
+        writing = self._writing(entry, step)
+        text = entry.text.strip()
         tier: Tier = "full"
         is_whole = writing.fits(text)
         if not is_whole and step in ("gist", "line"):
-            # A pass over the text is not made for what could only be cut again.
-            if self._told and self._free < writing.most:
+            # Skip the pass over the text if its result could only be cut again.
+            if self._placed and self._free < writing.most:
                 self.misses += 1
                 return None
             marks = self._marks_of(text)
-            tier, text = step, writing.gist(marks) if step == "gist" else writing.line(marks)
-        elif not is_whole and (step == "cut" or not self._told):
+            tier = step
+            text = writing.gist(marks) if step == "gist" else writing.line(marks)
+        elif not is_whole and (step == "cut" or not self._placed):
             text = writing.clipped(self._marks_of(text))
         elif not is_whole:
             self._long.add(rank)
             return None
-        if not text and self._told:
-            # A source alone says nothing.
+        if not text and self._placed:
+            # A source alone has no content.
             return None
         item = ContextItem(entry.id, entry.source, text, clipped=not is_whole, tier=tier)
         place = (rank,) if self._telling.order == "score" else (entry.time, _age(entry.id))
         return _Told(place, entry, item, writing.written(text), self._counter)
 
-    def _joined(self, told: _Told, entry: Entry) -> _Told | None:
-        """Return two neighbours as one, what overlaps once; its source is that of the better one.
+    def _joined(self, placed: _Told, entry: Entry) -> _Told | None:
+        """Return two neighbours as one, their overlap once, with the source of the better.
 
-        None where that is more than an entry may take.
+        None if that is over the budget of an entry.
         """
-        best = told.entry
+        best = placed.entry
         first, second = (best, entry) if best.start <= entry.start else (entry, best)
         overlap = max(0, first.end - second.start)
         shared = first.text[second.start - first.start :][: len(second.text)]
         if shared != second.text[:overlap]:
-            # They are not of one text, whatever is said of their places.
+            # Their places are adjacent, but their texts differ.
             return None
         text = first.text + second.text[overlap:]
-        both = replace(best, text=text, start=first.start)
-        writing, text = self._writing(both, "full"), text.strip()
+        merged = replace(best, text=text, start=first.start)
+        writing = self._writing(merged, "full")
+        text = text.strip()
         if not writing.fits(text):
             return None
-        item = replace(told.item, text=text, joined=(*told.item.joined, entry.id))
-        return _Told(told.place, both, item, writing.written(text), self._counter)
+        item = replace(placed.item, text=text, joined=(*placed.item.joined, entry.id))
+        return _Told(placed.place, merged, item, writing.written(text), self._counter)
 
     def _writing(self, entry: Entry, step: _Step) -> Writing:
         most = min(self._most[step], self._room)
         return Writing(entry, self._telling.form, most, self._counter)
 
     def filled(self, ids: Sequence[int]) -> Filled:
-        """Return what is told as a text, and of all ids those that are not."""
-        counter, told = self._counter, self._told
-        text = _GAP.join(filter(None, (self._lead, *(one.written for one in told))))
+        """Return the placed entries as a text, and the omissions among all ids."""
+        counter = self._counter
+        placed = self._placed
+        text = _GAP.join(filter(None, (self._lead, *(entry.written for entry in placed))))
         tokens = counter.count(text)
         if tokens > self._telling.max_tokens:
             text = text[: counter.cut(text, self._telling.max_tokens)]
             tokens = counter.count(text)
-        shown = {number for one in told for number in (one.item.id, *one.item.joined)}
+        shown_ids = {number for entry in placed for number in (entry.item.id, *entry.item.joined)}
         return Filled(
-            items=tuple(one.item for one in told),
+            items=tuple(entry.item for entry in placed),
             omissions=tuple(
-                Omission(one, self._repeated.get(one)) for one in ids if one not in shown
+                Omission(number, self._repeated.get(number))
+                for number in ids
+                if number not in shown_ids
             ),
             text=text,
             tokens=tokens,
@@ -361,15 +381,15 @@ class _Filling:
         )
 
 
-def _place_of(told: _Told) -> tuple[int, ...]:
-    return told.place
+def _place_of(entry: _Told) -> tuple[int, ...]:
+    return entry.place
 
 
 def _age(number: int) -> int:
-    """Return what orders ids, the oldest first: those of an open transaction are −1, −2, …."""
+    """Return the sort key of an id, oldest first: ids of an open transaction are −1, −2, …."""
     return number if number > 0 else _GATHERED - number
 
 
-def _are_neighbours(one: Entry, other: Entry) -> bool:
-    is_same = one.document == other.document
-    return is_same and one.start <= other.end and other.start <= one.end
+def _are_neighbours(first: Entry, second: Entry) -> bool:
+    is_same = first.document == second.document
+    return is_same and first.start <= second.end and second.start <= first.end

@@ -1,14 +1,14 @@
-"""Duplicates: whether a text says again what another one says.
+"""Duplicates: texts that repeat another text.
 
-Owns the rule. Two texts are equal if they are, but for runs of whitespace and the case of A to Z;
-of other letters Unicode's versions do not agree what their case is. They are close if the Jaccard
-coefficient of their shingles, those of both over those of either, is at least a share, where a
-shingle is four words in a row (A. Broder, *On the resemblance and containment of documents*,
-SEQUENCES 1997; four words and 0.9 as in C. Manning, P. Raghavan and H. Schütze, *Introduction to
-Information Retrieval*, 2008, 19.6). Three empty words are put at each end, so that one word more or
-less changes seven of the shingles of both wherever it stands. Of texts so short that this alone
-makes less than the share, which at 0.9 is below 63 words, only equal ones are duplicates: no note
-is dropped for another that names a different port. So it is of texts over 65,536 characters.
+Owns the rule. Two texts are equal if they differ only in runs of whitespace and in the case of A to
+Z; Unicode versions disagree about the case of other letters. Two texts are close if the Jaccard
+coefficient of their shingles (shared over all) is at least a share; a shingle is four words in a
+row (A. Broder, *On the resemblance and containment of documents*, SEQUENCES 1997; four words and
+0.9 as in C. Manning, P. Raghavan and H. Schütze, *Introduction to Information Retrieval*, 2008,
+19.6). Three empty words pad each end, so that an added word changes seven shingles at any place. If
+these seven alone bring a text below the share (at 0.9, a text below 63 words), only equal texts are
+duplicates: a note is never dropped for another that names a different port. The same holds for
+texts over 65,536 characters.
 """
 
 from typing import Final, TypeAlias
@@ -18,7 +18,7 @@ from cerata.projections.text import words
 SHINGLE_WORDS: Final = 4
 
 SIZE_MAX: Final = 65_536
-"""Characters of a text that is compared closely: its shingles take a hundred times its size."""
+"""Characters of the longest text with shingles, which take a hundred times its size."""
 
 Shingles: TypeAlias = frozenset[tuple[bytes, ...]]
 
@@ -26,7 +26,11 @@ _END: Final = [b""] * (SHINGLE_WORDS - 1)
 
 
 class Duplicates:
-    """The texts that were told, by the ids of their entries; ``share`` 1 is for equal ones."""
+    """The texts of the entries in a context, by id.
+
+    Args:
+        share: least Jaccard coefficient of a close text, above 0; 1 admits equal texts only
+    """
 
     def __init__(self, share: float) -> None:
         self._share = share
@@ -40,33 +44,37 @@ class Duplicates:
     def close_to(self, text: str) -> int | None:
         """Return the first entry whose text is close, or None.
 
-        Cost: where the text is long, its shingles, and a comparison with each long one.
+        Cost: for a long text its shingles, and a comparison with each long text.
         """
-        own = self._shingles(text)
-        close = (one for one, theirs in self._close if resemblance(own, theirs) >= self._share)
-        return next(close, None) if own else None
+        shingles_of_text = self._shingles(text)
+        close = (
+            entry
+            for entry, shingles_of_entry in self._close
+            if resemblance(shingles_of_text, shingles_of_entry) >= self._share
+        )
+        return next(close, None) if shingles_of_text else None
 
     def add(self, entry: int, text: str) -> None:
-        """Say that an entry was told."""
+        """Add the text of an entry in the context."""
         self._equal.setdefault(_folded(text), entry)
-        if own := self._shingles(text):
-            self._close.append((entry, own))
+        if added := self._shingles(text):
+            self._close.append((entry, added))
 
     def _shingles(self, text: str) -> Shingles:
-        """Return those of a text that may be close to another without being equal, else none."""
-        # Of scripts without spaces a character is a word, and so is each pair.
+        """Return the shingles of a text that may be close to an unequal one, else none."""
+        # In scripts without spaces each character is a word, and so is each pair.
         if len(text) > SIZE_MAX or not self._is_enough(2 * len(text) + len(_END)):
             return frozenset()
-        own = shingles(text)
-        return own if self._is_enough(len(own)) else frozenset()
+        runs = shingles(text)
+        return runs if self._is_enough(len(runs)) else frozenset()
 
     def _is_enough(self, count: int) -> bool:
-        """Tell whether so many shingles are close to those of the text with one word more."""
+        """Return whether a text of ``count`` shingles is close to itself with a word added."""
         return (count - SHINGLE_WORDS + 1) / (count + SHINGLE_WORDS) >= self._share
 
 
 def shingles(text: str) -> Shingles:
-    """Return every four words in a row of a text, folded; beyond its ends stand empty ones."""
+    """Return each run of four words of a text, folded; empty words pad both ends."""
     run = [*_END, *words(text), *_END]
     return frozenset(zip(*(run[start:] for start in range(SHINGLE_WORDS)), strict=False))
 

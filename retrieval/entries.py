@@ -1,8 +1,8 @@
-"""Entries: what a context can show, and how one of them is written.
+"""Entries: the parts of a context, and the form of each.
 
-Owns the two forms of a context, the marks by which nothing that was remembered passes for a source,
-and the three tiers of a text: whole, by its gist, in one line. Pure: what is counted is the text as
-written. Leaves out which entries are chosen (`context`) and which sentences (`extracts`).
+Owns the two forms of a context, the marks that keep remembered text from passing for a source, and
+the three tiers of a text: whole, by its gist, in one line. Pure: the written text is counted.
+Leaves out the choice of entries (`context`) and of sentences (`extracts`).
 """
 
 import re
@@ -20,19 +20,19 @@ _TOKEN_SIZE_MAX: Final = 128
 """Characters of the longest token of the encoding, a run of spaces."""
 
 _SEEN_SIZE: Final = 16
-"""Characters for each token that are looked at around a span: text has about four."""
+"""Characters that are read for each token around a span: text has about four."""
 
 ELLIPSIS: Final = "…"
 
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """Something to show: a frame's text, and where it comes from.
+    """A frame's text and its source.
 
     A chunk of a document also has ``document``, and in ``start`` the place of its text there:
-    neighbours that are both shown become one. ``time`` is when it was said, in microseconds since
-    1970 UTC; ``tier`` is the longest way in which it is told. What ``stands_for`` something that is
-    no text, as bytes, is no duplicate of what reads alike.
+    neighbours in one context are joined. ``time`` is the time of the content, in microseconds since
+    1970 UTC; ``tier`` is the longest tier that the policy allows. An entry that ``stands_for``
+    something other than text, such as bytes, is no duplicate of an equal text.
     """
 
     id: int
@@ -53,13 +53,13 @@ Form: TypeAlias = Literal["text", "markdown"]
 """How a context is written: each entry below its source in brackets, or quoted below a heading."""
 
 MarksOf: TypeAlias = Callable[[str], Marks]
-"""Returns where a text says what is asked; it is called only where one is cut."""
+"""Returns the matches in a text; it is called only for a text that is cut."""
 
 _MARKS: Final = re.compile(r"[\\`*_\[\]<]")
 
 
-def _escaped(found: re.Match[str]) -> str:
-    return "\\" + found[0]
+def _escaped(match: re.Match[str]) -> str:
+    return "\\" + match[0]
 
 
 _HEADS: Final[Mapping[Form, Callable[[str], str]]] = {
@@ -72,16 +72,16 @@ FORMS: Final = tuple(_HEADS)
 
 
 _BODIES: Final[Mapping[Form, Callable[[str], str]]] = {
-    # Nothing that was remembered may swallow the entries that follow.
+    # Remembered text must not swallow the entries after it.
     "text": lambda text: text,
     "markdown": lambda text: "\n".join(f"> {line}".rstrip() for line in text.splitlines()),
 }
 
 
 class Writing:
-    """How one entry is written in at most so many tokens: the line of its source, and its text.
+    """One entry in at most ``most`` tokens: the line of its source, and its text.
 
-    A source that would take more than half of them is its id alone.
+    A source that would take more than half of them is replaced by the id.
     """
 
     def __init__(self, entry: Entry, form: Form, most: int, counter: Tokenizer) -> None:
@@ -90,42 +90,43 @@ class Writing:
         self._counter = counter
         self._form: Form = form
         self.head = _HEADS[form](entry.source)
-        # No token is shorter than a byte: what is short is not counted.
+        # No token is shorter than a byte, so a short head need not be counted.
         if 2 * len(self.head.encode()) > most and 2 * counter.count(self.head) > most:
             self.head = _HEADS[form](f"#{entry.id}")
 
     def written(self, text: str) -> str:
-        """Return the entry with this text, as it stands in a context."""
-        # Before the form is applied, so that no form can leave it out.
+        """Return the entry with this text, as a context has it."""
+        # Before the form is applied, so that no form can skip the marks.
         plain = marked(text, headings=self._form == "markdown")
         return self.head + _BODIES[self._form](plain)
 
     def fits(self, text: str) -> bool:
-        """Tell whether the entry has room for this text."""
-        # What is longer than the longest tokens could make it need not be counted.
+        """Return whether the entry has room for this text."""
+        # A text longer than that many of the longest tokens need not be counted.
         return len(text) <= self.most * _TOKEN_SIZE_MAX and self._size(text) <= self.most
 
     def _size(self, text: str) -> int:
         return self._counter.count(self.written(text))
 
     def gist(self, marks: Marks) -> str:
-        """Return the sentences that say most, in their order, with marks where some are left out.
+        """Return the best sentences in their order, with ellipses for those between.
 
-        They are taken by their worth, up to the first for which there is no room.
+        Sentences are added by worth, up to the first without room.
         """
         text = self.entry.text.strip()
         chosen: list[Span] = []
-        told = ""
-        for one in by_worth(text, _near(text, marks), marks):
-            tried = sorted([*chosen, one])
+        gist = ""
+        for sentence in by_worth(text, _near(text, marks), marks):
+            tried = sorted([*chosen, sentence])
             piece = _pieced(text, tried)
             if not self.fits(piece):
                 break
-            chosen, told = tried, piece
-        return told or self.line(marks)
+            chosen = tried
+            gist = piece
+        return gist or self.line(marks)
 
     def line(self, marks: Marks) -> str:
-        """Return the sentence that says most, cut around what is asked for if it must be."""
+        """Return the best sentence, cut around the match if necessary."""
         text = self.entry.text.strip()
         start, end = next(by_worth(text, _near(text, marks), marks), (0, 0))
         piece = _pieced(text, [(start, end)])
@@ -136,20 +137,22 @@ class Writing:
         return self._cut(piece, best_span(piece, within))
 
     def clipped(self, marks: Marks) -> str:
-        """Return the text around its best span, as much of it as there is room for."""
+        """Return the text around its best span, as much as fits."""
         text = self.entry.text.strip()
         return self._cut(text, best_span(text, marks))
 
     def _cut(self, text: str, span: Span) -> str:
-        """Return what of a text fits around a span."""
-        most, counter = self.most, self._counter
+        """Return as much of a text as fits, around a span."""
+        most = self.most
+        counter = self._counter
         room = most - counter.count(self.head)
         if room <= 0:
             return ""
         start, end = span
         spare = max(0, room - counter.count(text[start:end])) // 2
-        # From the end backwards there is no cut: the beginning is sought by halves.
-        low, high = max(0, start - most * _SEEN_SIZE), start
+        # The tokenizer cannot cut backwards from an end: bisect for the beginning.
+        low = max(0, start - most * _SEEN_SIZE)
+        high = start
         while low < high:
             middle = (low + high) // 2
             if counter.count(text[middle:start]) <= spare:
@@ -159,12 +162,13 @@ class Writing:
         lead = ELLIPSIS if low else ""
         stop = start + most * _SEEN_SIZE
         piece = lead + text[low:stop].strip()
-        clipped, size = piece + (ELLIPSIS if text[stop:].strip() else ""), counter.cut(piece, room)
+        clipped = piece + (ELLIPSIS if text[stop:].strip() else "")
+        size = counter.cut(piece, room)
         over = self._size(clipped) - most
         while over > 0:
             if size <= 0:
                 return ""
-            # Marks and what stands at the seams take tokens more; each has a character at least.
+            # Marks and seams take further tokens, each of at least a character.
             clipped = piece[:size].rstrip() + ELLIPSIS
             over = self._size(clipped) - most
             size -= max(over, 1)
@@ -172,18 +176,20 @@ class Writing:
 
 
 def _near(text: str, marks: Marks) -> list[Span]:
-    """Return the sentences around what is asked for."""
+    """Return the sentences around the match."""
     return sentences(text, best_span(text, marks)[0])
 
 
 def _pieced(text: str, spans: Sequence[Span]) -> str:
-    """Return pieces of a text as one, an ellipsis for what is left out between and around."""
-    told, at = "", 0
+    """Return pieces of a text as one, with an ellipsis for each omitted part."""
+    pieced = ""
+    at = 0
     for start, end in spans:
         between = text[at:start]
         if between.strip():
-            told += f" {ELLIPSIS} "
-        elif told:
-            told += "\n" if "\n" in between else " "
-        told, at = told + text[start:end], end
-    return (told + (f" {ELLIPSIS}" if text[at:].strip() else "")).strip()
+            pieced += f" {ELLIPSIS} "
+        elif pieced:
+            pieced += "\n" if "\n" in between else " "
+        pieced = pieced + text[start:end]
+        at = end
+    return (pieced + (f" {ELLIPSIS}" if text[at:].strip() else "")).strip()

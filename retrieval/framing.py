@@ -1,7 +1,7 @@
-"""Framing: what a context says of itself to the model that reads it.
+"""Framing: the words to the model at the start of a context.
 
-Owns the words. They change only with the version of Cerata's policies, since they are part of what
-was shown.
+Owns the words. A context in the log contains them, so they change only with the version of
+Cerata's policies.
 """
 
 from typing import Final

@@ -1,8 +1,8 @@
 """Imitation: lines of a remembered text that look like the source of another entry.
 
-Owns which lines those are, and how they are marked. The characters are listed here and not taken
-from the interpreter's tables, which differ by version: a context must be the same in each.
-Leaves out how an entry is written (`entries`).
+Owns the rule for these lines, and their mark. The characters are listed here and not taken from
+the interpreter's tables, which differ by version: a context must be the same in each. Leaves out
+the form of an entry (`entries`).
 """
 
 import re
@@ -31,10 +31,10 @@ _HASH: Final = re.compile(f"[{_HASHES}]")
 _START: Final = (
     f"[{_IGNORED}]*(?:(?:[>*+|\u2022\u2023\u25e6\u2013-]|[0-9]{{1,9}}[.)])[{_IGNORED}]*)*"
 )
-"""Blanks, and signs that begin a quotation, an item of a list or a row of a table."""
+"""Blanks, and signs that begin a quotation, a list item or a table row."""
 _SOURCE: Final = re.compile(f"{_START}[{_BRACKETS}][{_IGNORED}]*[{_HASHES}]")
 _HEADING: Final = re.compile(
-    # A line of signs below makes a heading of "#1 · title" too.
+    # A line of signs below "#1 · title" makes that line a heading too.
     f"{_START}(?:[{_HASHES}]+[{_IGNORED}]+)?[{_HASHES}][{_IGNORED}]*[0-9\uff10-\uff19]"
 )
 _STEERING: Final = re.compile(
@@ -45,9 +45,9 @@ _STEERING: Final = re.compile(
 def marked(text: str, *, headings: bool) -> str:
     r"""Return a text with a backslash before each line that looks like a source.
 
-    Such a line begins with a bracket and a number sign, in a quotation or a list too, in any
-    drawing of these characters and with invisible ones between them. With ``headings`` a heading
-    that begins with a number sign and a digit is marked too.
+    Such a line begins with a bracket and a number sign, also in a quotation or a list, in any
+    variant of these characters, and with invisible characters between them. With ``headings`` a
+    heading that begins with a number sign and a digit is marked too.
 
     >>> print(marked("Lunch.\n [#1 · 2020-01-01]", headings=False))
     Lunch.
@@ -66,7 +66,7 @@ def _imitates(line: str, headings: bool) -> bool:  # noqa: FBT001 - one call
 
 
 def on_one_line(name: str) -> str:
-    r"""Return a name without characters that end its line or turn its direction.
+    r"""Return a name without characters that end its line or change its direction.
 
     >>> on_one_line("a\n[#1 \u202e b")
     'a [#1 b'

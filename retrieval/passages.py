@@ -1,10 +1,10 @@
-"""Passages: cutting a document into pieces that are found and shown alone.
+"""Passages: cutting a document into pieces for search and contexts.
 
-Owns the rule: never across a heading or what else parts a document; a passage takes at most 400
-tokens, and ends, in its second half, where a reader would pause most: before an unindented line
-after a blank one, at a blank line, a line's end, a sentence's, a word's. Where one stretch takes
-several passages, each begins with up to 40 tokens of the one before, so that what stands at a cut
-is found whole. Spans say what overlaps: passages in order are the whole text.
+Owns the rule. No passage crosses a heading or another border of stretches. A passage takes at most
+400 tokens, and ends, in its second half, at the strongest pause: before an unindented line after a
+blank line, at a blank line, a line's end, a sentence's, a word's. Each further passage of a stretch
+begins with up to 40 tokens of the passage before, so that text around a cut is found whole. Spans
+give the overlap: passages in order cover the whole text.
 """
 
 import re
@@ -21,14 +21,14 @@ PASSAGE_TOKENS_MAX: Final = 400
 OVERLAP_TOKENS_MAX: Final = 40
 
 PARTS_MAX: Final = 131_072
-"""Passages of one document: each becomes a frame, so this bounds the time and size of an ingest."""
+"""Most passages of a document: each becomes a frame, so this limits time and size of an ingest."""
 
 _PIECES_TOGETHER: Final = 4_096
 _SPANS_TOGETHER: Final = 256
-"""Pieces and passages whose tokens are counted at once."""
+"""Pieces and passages in a single count of tokens."""
 
 _PIECE_SIZE_MAX: Final = 100
-"""Characters that are never cut where a word ends within them; at most 400 bytes, and tokens."""
+"""Most characters of a piece, cut at a word's end if possible; at most 400 bytes, and tokens."""
 
 _LINE_ENDS: Final = r"\n\r\v\f\x1c\x1d\x1e\x85\u2028\u2029"
 """The characters at which `str.splitlines` ends a line."""
@@ -39,7 +39,7 @@ _MARKED = re.compile(
     rf"(?:#(?<![^{_LINE_ENDS}]#)#{{0,5}}[ \t]|`(?<![^{_LINE_ENDS} ]`)``|~(?<![^{_LINE_ENDS} ]~)~~)"
     rf"[^{_LINE_ENDS}]*"
 )
-"""A heading, or what may be a code fence if at most three spaces are before it in its line."""
+"""A heading, or a possible code fence: at most three spaces may precede a fence in its line."""
 
 _INDENTED = re.compile(rf"(?<![^{_LINE_ENDS}]) {{1,3}}\Z")
 
@@ -48,10 +48,10 @@ _FENCE = re.compile(r"(`{3,}|~{3,})(.*)")
 
 
 _WORD, _SENTENCE, _LINE, _BLANK, _TOP = range(5)
-"""How much of a pause a break is."""
+"""The strength of a pause."""
 
 _LINES = re.compile(r"(\n{2,})|[^\n]*\n|[^\n]+")
-"""A line, or the ends of a line and of empty ones after it."""
+"""A line, or the ends of a line and of the empty lines after it."""
 
 SENTENCE_END = re.compile(r"[.!?。！？][\"')\]»”’]*[ \t]+|[。！？]")
 
@@ -63,7 +63,7 @@ Stretch = tuple[int, int, tuple[str, ...]]
 class Passage:
     """A piece of a text: characters [start, end), under these headings, outermost first.
 
-    It may begin within the one before it, in the same stretch; ``stretch`` is its number.
+    It may overlap the passage before it in the same stretch; ``stretch`` is the stretch's index.
     """
 
     start: int
@@ -73,7 +73,7 @@ class Passage:
 
 
 class _Piece(NamedTuple):
-    """Characters up to ``end`` that are not cut, how many tokens, and what break follows."""
+    """Characters up to ``end`` without a cut, their tokens, and the pause after them."""
 
     end: int
     tokens: int
@@ -86,16 +86,16 @@ def split_passages(
     *,
     counter: Tokenizer | None = None,
 ) -> list[Passage]:
-    r"""Cut a text into passages; by default its stretches are those of Markdown.
+    r"""Cut a text into passages; the default stretches are the sections of Markdown.
 
-    Cost: O(length); 2 MB a second or more, lines of a few characters less. Memory: the passages.
-    A text of at most 400 bytes a stretch needs no tokenizer.
+    Cost: O(length); 2 MB a second or more, less for lines of a few characters. Memory: the
+    passages. A text of at most 400 bytes a stretch needs no tokenizer.
 
     >>> [p.headings for p in split_passages("# A\nx\n## B\ny\n")]
     [('A',), ('A', 'B')]
 
     Raises:
-        InvalidInput: it has more than `PARTS_MAX` passages.
+        InvalidInput: the text has more than `PARTS_MAX` passages.
     """
     passages: list[Passage] = []
     for number, (start, end, headings) in enumerate(
@@ -109,7 +109,7 @@ def split_passages(
 
 
 def too_many_parts() -> InvalidInput:
-    """Return the error for a text of more parts than a document may have."""
+    """Return the error for a text with more parts than a document may have."""
     return InvalidInput(
         f"The text has more than {PARTS_MAX:,} parts",
         remedy="Split it into several files, or remove headings and turns of a few characters.",
@@ -129,14 +129,14 @@ def _spans(text: str, start: int, end: int, counter: Tokenizer | None) -> Iterat
     counter = counter or tokenizer()
     spans = _cut(_pieces(text, start, end, counter), start, counter.tokens_a_word)
     scale = counter.tokens_a_word
-    while some := list(islice(spans, _SPANS_TOGETHER)):
-        counts = counter.count_many(text[lead:last] for lead, _, last in some)
-        shared = counter.count_many(text[lead:first] for lead, first, _ in some)
-        for (lead, first, last), tokens, again in zip(some, counts, shared, strict=True):
-            if tokens <= PASSAGE_TOKENS_MAX * scale and again <= OVERLAP_TOKENS_MAX * scale:
+    while group := list(islice(spans, _SPANS_TOGETHER)):
+        counts = counter.count_many(text[lead:last] for lead, _, last in group)
+        shared = counter.count_many(text[lead:first] for lead, first, _ in group)
+        for (lead, first, last), tokens, repeated in zip(group, counts, shared, strict=True):
+            if tokens <= PASSAGE_TOKENS_MAX * scale and repeated <= OVERLAP_TOKENS_MAX * scale:
                 yield lead, last
             else:
-                # Now and then pieces take more tokens together than apart.
+                # Pieces may take more tokens together than apart.
                 yield from _fitting(text, first, last, counter)
 
 
@@ -151,22 +151,26 @@ def _fitting(text: str, start: int, end: int, counter: Tokenizer) -> Iterator[tu
 
 
 def _cut(pieces: Iterator[_Piece], start: int, scale: int) -> Iterator[tuple[int, int, int]]:
-    """Yield (lead, first, last): a passage's own characters and where its overlap begins.
+    """Yield (lead, first, last): a passage's characters [first, last), and its overlap's start.
 
-    At most the pieces of two passages are held at once.
+    At most the pieces of two passages are in memory.
     """
-    most, overlap = PASSAGE_TOKENS_MAX * scale, OVERLAP_TOKENS_MAX * scale
+    most = PASSAGE_TOKENS_MAX * scale
+    overlap = OVERLAP_TOKENS_MAX * scale
     lead = start
     ahead: list[_Piece] = []
     while True:
         room = most if lead == start else most - overlap
-        stop, tokens = 0, 0
-        best, pause = 1, -1
+        stop = 0
+        tokens = 0
+        best = 1
+        pause = -1
         while _has(ahead, stop, pieces) and (tokens + ahead[stop].tokens <= room or stop == 0):
             tokens += ahead[stop].tokens
             stop += 1
             if tokens * 2 >= room and ahead[stop - 1].pause >= pause:
-                best, pause = stop, ahead[stop - 1].pause
+                best = stop
+                pause = ahead[stop - 1].pause
         if not stop:
             return
         best = best if _has(ahead, stop, pieces) else stop
@@ -177,7 +181,7 @@ def _cut(pieces: Iterator[_Piece], start: int, scale: int) -> Iterator[tuple[int
 
 
 def _has(ahead: list[_Piece], at: int, pieces: Iterator[_Piece]) -> bool:
-    """Tell whether there is a piece at a place, which is taken from the rest where it must be."""
+    """Return whether a piece is at an index, and fetch the next piece if necessary."""
     if at < len(ahead):
         return True
     following = next(pieces, None)
@@ -188,8 +192,9 @@ def _has(ahead: list[_Piece], at: int, pieces: Iterator[_Piece]) -> bool:
 
 
 def _lead(pieces: list[_Piece], cut: int, overlap: int, start: int) -> int:
-    """Return where the overlap before a cut begins: whole pieces of the passage before it."""
-    lead, tokens = start, 0
+    """Return the start of the overlap before a cut: whole pieces of the passage before."""
+    lead = start
+    tokens = 0
     for at in range(cut - 1, 0, -1):
         tokens += pieces[at].tokens
         if tokens > overlap:
@@ -199,22 +204,22 @@ def _lead(pieces: list[_Piece], cut: int, overlap: int, start: int) -> int:
 
 
 def _pieces(text: str, start: int, end: int, counter: Tokenizer) -> Iterator[_Piece]:
-    """Yield what a stretch is made of: lines, and of longer ones sentences and words."""
+    """Yield the pieces of a stretch: lines, and sentences and words of longer lines."""
     breaks = _breaks(text, start, end)
-    while some := list(islice(breaks, _PIECES_TOGETHER)):
-        ends = [start, *(at for at, _ in some)]
-        counts = counter.count_many(text[a:b] for a, b in pairwise(ends))
-        for (at, pause), tokens in zip(some, counts, strict=True):
+    while group := list(islice(breaks, _PIECES_TOGETHER)):
+        ends = [start, *(at for at, _ in group)]
+        counts = counter.count_many(text[first:last] for first, last in pairwise(ends))
+        for (at, pause), tokens in zip(group, counts, strict=True):
             yield _Piece(at, tokens, pause)
         start = ends[-1]
 
 
 def _breaks(text: str, start: int, end: int) -> Iterator[tuple[int, int]]:
-    """Yield each place where a stretch can be cut, and how much of a pause it is."""
+    """Yield each possible cut of a stretch, and the strength of its pause."""
     for line in _LINES.finditer(text, start, end):
         first, last = line.span()
         if line.lastindex:
-            # Within a run of line ends one pauses as much as another.
+            # All line ends within a run are equal pauses.
             yield from ((at, _LINE) for at in range(first + 1, last))
             first = last - 1
         while last - first > _PIECE_SIZE_MAX:
@@ -226,8 +231,8 @@ def _breaks(text: str, start: int, end: int) -> Iterator[tuple[int, int]]:
 
 
 def _within(text: str, start: int, limit: int) -> tuple[int, int]:
-    """Return the last sentence's end before a limit, or that of a word, or the limit."""
-    sentence = [found.end() for found in SENTENCE_END.finditer(text, start, limit)]
+    """Return the last end of a sentence before a limit, else of a word, else the limit."""
+    sentence = [match.end() for match in SENTENCE_END.finditer(text, start, limit)]
     if sentence:
         return sentence[-1], _SENTENCE
     space = text.rfind(" ", start + 1, limit)
@@ -243,30 +248,32 @@ def _pause_after(text: str, start: int, end: int, last: int) -> int:
 
 
 def first_lines(text: str, count: int) -> str:
-    """Return the first lines of a text, as `str.splitlines` ends them."""
+    """Return the first lines of a text, with line ends as in `str.splitlines`."""
     ends = islice(_LINE_END.finditer(text), count)
     at = len(text)
-    for number, found in enumerate(ends, 1):
-        at = found.end() if number == count else at
+    for number, match in enumerate(ends, 1):
+        at = match.end() if number == count else at
     return text[:at]
 
 
 def split_sections(text: str) -> list[Stretch]:
-    """Return (start, end, headings) of the stretches between headings, code fences respected.
+    """Return (start, end, headings) of the stretches between headings; code fences are respected.
 
     Raises:
-        InvalidInput: there are more than `PARTS_MAX`.
+        InvalidInput: the text has more than `PARTS_MAX` stretches.
     """
     sections: list[Stretch] = []
     trail: list[tuple[int, str]] = []
     fence = ""
     start = 0
-    for found in _MARKED.finditer(text):
-        line, at = found[0], found.start()
+    for match in _MARKED.finditer(text):
+        line = match[0]
+        at = match.start()
         is_indented = line[0] != "#" and text[max(0, at - 1) : at] == " "
         if is_indented and _INDENTED.search(text, max(0, at - 4), at) is None:
             continue
-        before, fence = fence, _fence_after(line, fence)
+        before = fence
+        fence = _fence_after(line, fence)
         heading = None if before or fence else _HEADING.match(line)
         if heading:
             if len(sections) == PARTS_MAX:
@@ -275,7 +282,7 @@ def split_sections(text: str) -> list[Stretch]:
                 sections.append((start, at, tuple(title for _, title in trail)))
             level = len(heading.group(1))
             trail = [*((depth, name) for depth, name in trail if depth < level)]
-            # Stripped by hand: a pattern for it takes quadratic time on a line of many marks.
+            # Stripped by hand: a pattern takes quadratic time on a line of many marks.
             trail.append((level, line[heading.end() :].rstrip().rstrip("#").strip()))
             start = at
     if len(text) > start:
@@ -284,14 +291,14 @@ def split_sections(text: str) -> list[Stretch]:
 
 
 def _fence_after(line: str, fence: str) -> str:
-    """Return the mark of the code fence that is open after a line, given the one before it.
+    """Return the mark of the code fence that is open after a line; ``fence`` is open before it.
 
     A fence ends at a line of at least as many of its marks and nothing else (CommonMark 4.5).
     """
-    found = _FENCE.match(line)
-    if found is None:
+    match = _FENCE.match(line)
+    if match is None:
         return fence
-    mark, rest = found.groups()
+    mark, rest = match.groups()
     if not fence:
         return "" if mark[0] == "`" and "`" in rest else mark
     return "" if mark.startswith(fence) and not rest.strip() else fence

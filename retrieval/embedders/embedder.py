@@ -1,7 +1,6 @@
-"""The protocol of embedders, what is believed of their answers, and any callable as one.
+"""The protocol of embedders, the check of their answers, and any callable as an embedder.
 
-Owns the check of what comes back, in batches. Leaves out models and endpoints, which have files
-of their own.
+Owns the check of answers, in batches. Leaves out models and endpoints (other files of this folder).
 """
 
 from collections.abc import Callable, Sequence
@@ -19,46 +18,53 @@ Matrix: TypeAlias = npt.NDArray[np.float32]
 """Vectors of texts, (n, dimension) float32, row i of text i."""
 
 Progress: TypeAlias = Callable[[int, int], None]
-"""Is told how many texts are done, and of how many."""
+"""Called with the number of embedded texts, and that of all texts."""
 
 BATCH_DEFAULT: Final = 32
-"""Texts given to a model at a time: enough for a processor, few enough for any service."""
+"""Texts in a call of a model: enough for a processor, few enough for any service."""
 
 
 class Embedder(Protocol):
-    """What makes vectors of texts: a model on this machine, or one behind an interface.
+    """A maker of vectors of texts: a model on this machine, or behind an interface.
 
-    ``identity`` is known before any model is loaded: a store asks for it when it opens, and loads
+    ``identity`` must be available before a model is loaded: a store reads it at open, and loads
     nothing until the first text.
     """
 
     @property
     def identity(self) -> EmbedderIdentity:
-        """Which one it is; it names the space of its vectors."""
+        """The embedder's identity; it names the space of the vectors."""
         ...
 
     @property
     def max_tokens(self) -> int | None:
-        """How many of its own tokens of a text it looks at; None where that is not known."""
+        """The tokens of a text that the embedder reads; None if unknown."""
         ...
 
     def embed(self, texts: Sequence[str]) -> Matrix:
-        """Return a vector for each text, (len(texts), dimension) float32."""
+        """Return a vector for each text, (len(texts), dimension) float32.
+
+        Args:
+            texts: the texts, in order
+        """
         ...
 
 
 class TokenEmbedder(Embedder, Protocol):
-    """An embedder that makes a vector for each token of a text, too (late interaction)."""
+    """An embedder that also returns a vector for each token of a text (late interaction)."""
 
     @property
     def token_identity(self) -> EmbedderIdentity:
-        """Which one it is: it names the space of the token vectors, so its metric is "maxsim"."""
+        """The identity of the token vectors, with the metric "maxsim"; it names their space."""
         ...
 
     def embed_tokens(self, texts: Sequence[str]) -> Sequence[Matrix]:
         """Return for each text (tokens, dimension) float32, at least one token.
 
-        Only the directions count: each vector is stored as int8 of one length.
+        Only directions count: each vector is stored as int8 of a fixed length.
+
+        Args:
+            texts: the texts, in order
         """
         ...
 
@@ -66,8 +72,15 @@ class TokenEmbedder(Embedder, Protocol):
 class CallableEmbedder:
     """Any function from a list of texts to one vector each, as an embedder.
 
-    ``name`` and ``revision`` say which model it is, for good: give another revision whenever the
-    same text would get another vector. ``dtype="i1"`` stores a byte for each number.
+    Args:
+        function: takes a list of texts and returns their vectors, (texts, dimension)
+        name: the model's name
+        revision: the model's version; change it if the same text may get another vector
+        dimension: numbers in a vector
+        metric: "cosine" (default) or "dot"
+        dtype: "f4" (default), or "i1" to store a byte for each number
+        batch: texts in a call of the function, default 32
+        max_tokens: tokens of a text that the model reads; None if unknown
 
     >>> def sizes(texts: list[str]) -> list[list[float]]:
     ...     return [[len(text), 1.0] for text in texts]
@@ -78,7 +91,7 @@ class CallableEmbedder:
     [[3.0, 1.0], [6.0, 1.0]]
 
     Raises:
-        InvalidInput: what is no function, an identity that cannot be, or a batch below 1.
+        InvalidInput: the function is not callable, the identity invalid, or the batch below 1.
     """
 
     def __init__(
@@ -95,7 +108,7 @@ class CallableEmbedder:
     ) -> None:
         if not callable(function):
             raise InvalidInput(
-                f"{function!r:.60} cannot be called",
+                f"function must be callable, not {function!r:.60}",
                 remedy="Pass a function from a list of texts to their vectors.",
             )
         check_batch(batch)
@@ -108,82 +121,90 @@ class CallableEmbedder:
         return f"<{type(self).__name__} {self.identity.space}>"
 
     def embed(self, texts: Sequence[str]) -> Matrix:
-        """Return a vector for each text, (len(texts), dimension) float32, ``batch`` at a time."""
+        """Return a vector for each text, (len(texts), dimension) float32, ``batch`` at a time.
+
+        Args:
+            texts: the texts, in order
+        """
         rows = np.empty((len(texts), self.identity.dimension), np.float32)
         for first in range(0, len(texts), self._batch):
-            some = list(texts[first : first + self._batch])
-            rows[first : first + len(some)] = checked_vectors(
-                self.identity, len(some), self._function(some)
+            group = list(texts[first : first + self._batch])
+            rows[first : first + len(group)] = checked_vectors(
+                self.identity, len(group), self._function(group)
             )
         return rows
 
 
 def check_batch(batch: object) -> None:
-    """Refuse what is no number of texts from 1 on: `InvalidInput`."""
+    """Raise `InvalidInput` unless a batch is a whole number of texts from 1."""
     if isinstance(batch, bool) or not isinstance(batch, int) or batch < 1:
-        raise InvalidInput(f"batch is {batch!r:.60}", remedy="Give a number of texts from 1 on.")
+        raise InvalidInput(
+            f"batch must be a whole number of texts from 1, not {batch!r:.60}",
+            remedy="Pass batch=1 or more.",
+        )
 
 
 def check_embedder(embedder: object) -> None:
-    """Refuse what is no embedder: `InvalidInput`; it is not asked for any vector."""
+    """Raise `InvalidInput` unless an object is an embedder; no vector is computed."""
     identity = getattr(embedder, "identity", None)
     if not isinstance(identity, EmbedderIdentity) or not callable(getattr(embedder, "embed", None)):
         raise InvalidInput(
-            f"A {type(embedder).__name__} is no embedder",
+            f"embedder must be an Embedder, not {type(embedder).__name__}",
             remedy="Wrap a function in cerata.CallableEmbedder.",
         )
     if identity.metric == "maxsim":
         raise InvalidInput(
-            f"{identity.space!r} is a space of token vectors, and embed makes one a text",
-            remedy="Let it be the token_identity of one that has embed_tokens.",
+            f"The embedder's space must not be of token vectors, as {identity.space!r} is",
+            remedy="Return that identity as token_identity, and add embed_tokens().",
         )
-    by_token: object = getattr(embedder, "token_identity", None)
-    if by_token is not None and not (
-        isinstance(by_token, EmbedderIdentity)
-        and by_token.metric == "maxsim"
+    token_identity: object = getattr(embedder, "token_identity", None)
+    if token_identity is not None and not (
+        isinstance(token_identity, EmbedderIdentity)
+        and token_identity.metric == "maxsim"
         and callable(getattr(embedder, "embed_tokens", None))
     ):
         raise InvalidInput(
-            f"The token_identity of a {type(embedder).__name__} is {by_token!r:.60}",
-            remedy="It has the metric 'maxsim', and goes with embed_tokens.",
+            f"The token_identity of a {type(embedder).__name__} must have the metric 'maxsim' and "
+            f"come with embed_tokens(), not be {token_identity!r:.60}",
+            remedy="Pass an EmbedderIdentity with metric='maxsim', and add embed_tokens().",
         )
 
 
 def token_embedder(embedder: Embedder) -> TokenEmbedder | None:
-    """Return an embedder as one of token vectors, if it makes them."""
+    """Return an embedder as one of token vectors, or None if it has none."""
     is_one = getattr(embedder, "token_identity", None) is not None
     return cast("TokenEmbedder", embedder) if is_one else None
 
 
 def checked_vectors(identity: EmbedderIdentity, count: int, given: object) -> Matrix:
-    """Return what an embedder gave for ``count`` texts as float32, if it is that many vectors.
+    """Return an embedder's answer for ``count`` texts as float32, if it is that many vectors.
 
     Raises:
-        EmbedderFailed: another shape, no numbers, or one that is not finite as float32.
+        EmbedderFailed: the shape is wrong, or an item is no number or not finite as float32.
     """
     matrix = _numbers(identity, given)
-    wanted = (count, identity.dimension)
-    if matrix.shape != wanted:
-        raise _failed(identity, f"gave vectors of the shape {matrix.shape}, not {wanted}")
+    shape = (count, identity.dimension)
+    if matrix.shape != shape:
+        raise _failed(identity, f"returned vectors of the shape {matrix.shape}, not {shape}")
     return matrix
 
 
-def _numbers(identity: EmbedderIdentity, given: object) -> Matrix:
-    """Return what an embedder gave as float32, of any shape. Raises `EmbedderFailed`."""
+def _numbers(identity: EmbedderIdentity, answer: object) -> Matrix:
+    """Return an embedder's answer as float32, of any shape. Raises `EmbedderFailed`."""
     try:
-        matrix = np.asarray(given)
+        matrix = np.asarray(answer)
     except MemoryError:
         raise
     except Exception as error:
-        # What was given converts itself, and raises what it likes: a tensor on a graphics card.
-        raise _failed(identity, f"gave what are no vectors: {error}") from error
+        # An answer that converts itself may raise anything: a tensor on a graphics card.
+        raise _failed(identity, f"returned no vectors: {error}") from error
     if matrix.dtype.kind not in "fiu":
-        raise _failed(identity, f"gave {matrix.dtype}, and no numbers")
-    # What is too large becomes infinite, which is refused.
+        raise _failed(identity, f"returned {matrix.dtype}, not numbers")
+    # A number above float32 becomes infinite, and is refused below.
     with np.errstate(over="ignore"):
         matrix = matrix.astype(np.float32)
     if not np.isfinite(matrix).all():
-        raise _failed(identity, "gave a number that is not finite")
+        raise _failed(identity, "returned a number that is not finite")
     return matrix
 
 
@@ -191,19 +212,19 @@ def embed_token_texts(embedder: TokenEmbedder, texts: Sequence[str]) -> list[Mat
     """Return for each text a vector for each token, (tokens, dimension) float32; checked.
 
     Raises:
-        EmbedderFailed: the embedder raised, or gave what are no vectors of its identity.
+        EmbedderFailed: the embedder raised, or returned no vectors of its identity.
     """
     identity = embedder.token_identity
-    given = _asked(identity, embedder.embed_tokens, texts)
-    if not isinstance(given, list | tuple) or len(cast("Sequence[object]", given)) != len(texts):
-        raise _failed(identity, f"gave no list of {len(texts):,} arrays")
-    matrices = [_numbers(identity, one) for one in cast("Sequence[object]", given)]
-    for one in matrices:
-        is_right = one.ndim == 2 and one.shape[1] == identity.dimension
-        if not (is_right and 0 < len(one) <= TOKEN_VECTORS_MAX):
+    answer = _answer(identity, embedder.embed_tokens, texts)
+    if not isinstance(answer, list | tuple) or len(cast("Sequence[object]", answer)) != len(texts):
+        raise _failed(identity, f"returned no list of {len(texts):,} arrays")
+    matrices = [_numbers(identity, matrix) for matrix in cast("Sequence[object]", answer)]
+    for matrix in matrices:
+        is_right = matrix.ndim == 2 and matrix.shape[1] == identity.dimension
+        if not (is_right and 0 < len(matrix) <= TOKEN_VECTORS_MAX):
             raise _failed(
                 identity,
-                f"gave token vectors of the shape {one.shape}; wanted are 1 to "
+                f"returned token vectors of the shape {matrix.shape}, not 1 to "
                 f"{TOKEN_VECTORS_MAX:,} of {identity.dimension}",
             )
     return matrices
@@ -213,25 +234,25 @@ def embed_texts(embedder: Embedder, texts: Sequence[str]) -> Matrix:
     """Return a vector for each text, (len(texts), dimension) float32; the answer is checked.
 
     Raises:
-        EmbedderFailed: the embedder raised, or gave what are no vectors of its identity.
+        EmbedderFailed: the embedder raised, or returned no vectors of its identity.
     """
     identity = embedder.identity
-    return checked_vectors(identity, len(texts), _asked(identity, embedder.embed, texts))
+    return checked_vectors(identity, len(texts), _answer(identity, embedder.embed, texts))
 
 
-def _asked(
+def _answer(
     identity: EmbedderIdentity, embed: Callable[[Sequence[str]], object], texts: Sequence[str]
 ) -> object:
-    """Return what an embedder gives, whatever it is.
+    """Return an embedder's answer, unchecked.
 
     Raises:
-        EmbedderFailed: it raised.
+        EmbedderFailed: the embedder raised.
     """
     try:
-        # A list of its own: one that changes it must not change which text a vector is of.
+        # A copy: an embedder that changes the list must not change which text a vector is of.
         return embed(list(texts))
     except (EmbedderFailed, Unsupported):
-        # The second where a part of it is not installed, and says how to.
+        # Unsupported: a part of the embedder is not installed; the remedy names it.
         raise
     except MemoryError:
         raise
@@ -239,9 +260,9 @@ def _asked(
         raise _failed(identity, f"raised {type(error).__name__}: {error}") from error
 
 
-def _failed(identity: EmbedderIdentity, said: str) -> EmbedderFailed:
+def _failed(identity: EmbedderIdentity, fault: str) -> EmbedderFailed:
     return EmbedderFailed(
-        f"The embedder of {identity.space!r} {said}",
-        remedy="Mend it and call again.",
+        f"The embedder of {identity.space!r} {fault}",
+        remedy="Fix the embedder and call again.",
         embedder=identity.space,
     )

@@ -1,11 +1,11 @@
-"""Any endpoint that speaks as OpenAI's ``/v1/embeddings`` does, as an embedder.
+"""An endpoint with the interface of OpenAI's ``/v1/embeddings``, as an embedder.
 
-Owns the request, its time-out, when it is tried again, and what of the answer is believed. The
-protocol is that of OpenAI's API reference, "Create embeddings": texts go in ``input``, vectors come
-in ``data``, each with the ``index`` of its text.
+Owns the request, its time-out, its retries, and the check of the answer. The protocol is that of
+OpenAI's API reference, "Create embeddings": texts go in ``input``, vectors come in ``data``, each
+with the ``index`` of its text.
 
-- A key goes into one header, and nowhere else: into no message, no representation, and, since
-  redirects are not followed, to no other host.
+- A key goes into one header only: into no message, no representation and, since redirects are not
+  followed, to no other host.
 """
 
 import http.client
@@ -27,32 +27,44 @@ from .embedder import BATCH_DEFAULT, Matrix, check_batch, checked_vectors
 from .identity import EmbedderIdentity, Metric, VectorType
 
 TRIED_AGAIN: Final = frozenset({408, 425, 429, 500, 502, 503, 504})
-"""Statuses that pass: too early or too many, and a server that is busy or down."""
+"""Statuses that may pass: too early, too many requests, a busy or stopped server."""
 
 FIRST_WAIT_SECONDS: Final = 0.5
-"""The wait before the second try; each next one is twice as long."""
+"""The wait before the second try; each further wait is twice as long."""
 
 WAIT_SECONDS_MAX: Final = 60.0
-"""The longest wait between two tries, also where the server asks for a longer one."""
+"""The longest wait between two tries, even if the server asks for more."""
 
 ANSWER_BYTES_MAX: Final = 256 << 20
 _PIECE_BYTES: Final = 64 << 10
-_SAID_CHARACTERS_MAX: Final = 200
+_MESSAGE_CHARACTERS_MAX: Final = 200
 
 
 class EndpointEmbedder:
-    """An embedding model behind ``url``, such as ``http://localhost:8080/v1/embeddings``.
+    """An embedding model behind an HTTP endpoint.
 
-    ``revision`` is what you call the model's present state: give another one when the service
-    changes it. ``key`` is sent as a bearer token; ``key_variable`` names an environment variable
-    that has it. A request waits ``timeout`` seconds at most for an answer to begin, and as long for
-    it to end; it is tried ``tries`` times where that may help: after 0.5 s, 1 s, 2 s, or what
-    ``Retry-After`` says.
-    With ``shorten=True`` the dimension is asked for, as some models can be.
+    A request is repeated after a failure that may pass: after 0.5 s, 1 s, 2 s, or the seconds of
+    ``Retry-After``.
+
+    Args:
+        url: the endpoint, such as ``http://localhost:8080/v1/embeddings``
+        model: the model's name in requests, and in the identity
+        revision: your name for the state of the model; change it when the service changes
+        dimension: numbers in a vector
+        metric: "cosine" (default) or "dot"
+        dtype: "f4" (default), or "i1" to store a byte for each number
+        key: sent as a bearer token; default none
+        key_variable: name of an environment variable with the key; default none
+        timeout: seconds until an answer must begin, and again until it must end; default 30
+        tries: requests at most for each batch, default 5
+        batch: texts in a request, default 32
+        max_tokens: tokens of a text that the model reads; None if unknown
+        shorten: if True, requests contain the dimension, for models that can shorten; default False
+        sleep: function that waits for seconds, for tests
 
     Raises:
-        InvalidInput: a URL that is not of http or https, cannot be read, or has a password; a key
-        that no header can hold; an identity that cannot be; a number below its least.
+        InvalidInput: the URL is not http or https, is unreadable or contains a password; no header
+            can hold the key; the identity is invalid; or a number is too small.
     """
 
     def __init__(
@@ -76,21 +88,30 @@ class EndpointEmbedder:
         self._url = _checked_url(url)
         check_batch(batch)
         if not isinstance(timeout, int | float) or not 0 < timeout < float("inf"):
-            raise InvalidInput(f"timeout is {timeout!r:.60}", remedy="Give seconds above 0.")
+            raise InvalidInput(
+                f"timeout must be a number of seconds above 0, not {timeout!r:.60}",
+                remedy="Pass a number above 0, such as timeout=30.",
+            )
         if isinstance(tries, bool) or not isinstance(tries, int) or tries < 1:
-            raise InvalidInput(f"tries is {tries!r:.60}", remedy="Give a number from 1 on.")
+            raise InvalidInput(
+                f"tries must be a whole number from 1, not {tries!r:.60}",
+                remedy="Pass tries=1 or more.",
+            )
         if key is not None and key_variable is not None:
             raise InvalidInput(
-                "Give key or key_variable, not both", remedy="Leave out one of the two."
+                "key and key_variable are both set", remedy="Pass key or key_variable."
             )
         _check_key(key)
         self.identity: Final = EmbedderIdentity(model, revision, dimension, metric, dtype)
         self.max_tokens: Final = max_tokens
-        self._key, self._key_variable = key, key_variable
-        self._timeout, self._tries, self._batch = timeout, tries, batch
+        self._key = key
+        self._key_variable = key_variable
+        self._timeout = timeout
+        self._tries = tries
+        self._batch = batch
         self._shorten = shorten
         self._sleep = sleep
-        # Without the handlers of redirects, which would take the key along, and of files.
+        # No handler of redirects, which would forward the key, and none of files.
         self._opener = urllib.request.OpenerDirector()
         for handler in (
             urllib.request.ProxyHandler(),
@@ -107,30 +128,33 @@ class EndpointEmbedder:
     def embed(self, texts: Sequence[str]) -> Matrix:
         """Return a vector for each text, (len(texts), dimension) float32, ``batch`` at a time.
 
+        Args:
+            texts: the texts, in order
+
         Raises:
-            EmbedderFailed: the endpoint refused, did not answer, or gave what are no vectors.
+            EmbedderFailed: the endpoint refused, did not answer, or returned no valid vectors.
         """
         rows = np.empty((len(texts), self.identity.dimension), np.float32)
         for first in range(0, len(texts), self._batch):
-            some = list(texts[first : first + self._batch])
-            rows[first : first + len(some)] = self._ask(some)
+            group = list(texts[first : first + self._batch])
+            rows[first : first + len(group)] = self._ask(group)
         return rows
 
     def _ask(self, texts: list[str]) -> Matrix:
-        asked: dict[str, object] = {"model": self.identity.name, "input": texts}
+        request: dict[str, object] = {"model": self.identity.name, "input": texts}
         if self._shorten:
-            asked["dimensions"] = self.identity.dimension
-        answer = self._post(msgspec.json.encode(asked))
+            request["dimensions"] = self.identity.dimension
+        answer = self._post(msgspec.json.encode(request))
         try:
-            given = _in_order(msgspec.json.decode(answer, type=_Answer), len(texts))
+            vectors = _in_order(msgspec.json.decode(answer, type=_Answer), len(texts))
         except (msgspec.DecodeError, ValueError, RecursionError) as error:
-            raise self._failed(f"answered with what are no embeddings: {error}") from error
-        return checked_vectors(self.identity, len(texts), given)
+            raise self._failed(f"answered without valid embeddings: {error}") from error
+        return checked_vectors(self.identity, len(texts), vectors)
 
     # --- requests --------------------------------------------------------------------------------
 
     def _post(self, body: bytes) -> bytes:
-        """Return the answer to a request, tried again where that may help."""
+        """Return the answer to a request, repeated if a failure may pass."""
         key = self._read_key()
         for number in range(self._tries):
             try:
@@ -143,7 +167,7 @@ class EndpointEmbedder:
         raise AssertionError("the last try returns or raises")
 
     def _send(self, body: bytes, key: str | None) -> bytes:
-        """Return the answer to one request; `_Passing` where another may be answered."""
+        """Return the answer to one request; raise `_Passing` if another may succeed."""
         headers = {"Content-Type": "application/json", "User-Agent": "cerata"}
         if key is not None:
             headers["Authorization"] = f"Bearer {key}"
@@ -155,23 +179,24 @@ class EndpointEmbedder:
                 return self._read(response)
         except urllib.error.HTTPError as error:
             with error:
-                said = _said(error, key)
-            failed = self._failed(f"answered {error.code}{said}", _REMEDIES.get(error.code))
+                message = _server_message(error, key)
+            failed = self._failed(f"answered {error.code}{message}", _REMEDIES.get(error.code))
             if error.code not in TRIED_AGAIN:
                 raise failed from error
             raise _Passing(failed, _retry_after(error.headers.get("Retry-After"))) from error
         except (OSError, http.client.HTTPException) as error:
-            # What urllib says of an address, a refusal, a time-out or an answer cut short.
+            # From urllib: a bad address, a refusal, a time-out or an answer cut short.
             reason = getattr(error, "reason", error)
-            said = "did not answer in time" if isinstance(reason, TimeoutError) else "failed"
-            raise _Passing(self._failed(f"{said}: {_without(key, str(reason))}")) from error
+            message = "did not answer in time" if isinstance(reason, TimeoutError) else "failed"
+            raise _Passing(self._failed(f"{message}: {_without(key, str(reason))}")) from error
 
     def _read(self, response: http.client.HTTPResponse) -> bytes:
         """Return a whole answer; it must end within a time-out of its beginning."""
-        answer, size = bytearray(), response.length
+        answer = bytearray()
+        size = response.length
         end = time.monotonic() + self._timeout
         while size is None or len(answer) < size:
-            # As it comes: the socket's time-out is of each piece, and a drip never runs into it.
+            # Piecewise: the socket's time-out is for each piece, and a slow drip never exceeds it.
             piece = response.read1(_PIECE_BYTES)
             answer += piece
             if len(answer) > ANSWER_BYTES_MAX:
@@ -191,22 +216,22 @@ class EndpointEmbedder:
         if not key:
             raise self._failed(
                 f"has no key: the environment variable {self._key_variable} is not set",
-                "Set it, or pass key=.",
+                "Set the variable, or pass key=.",
             )
         _check_key(key)
         return key
 
-    def _failed(self, said: str, remedy: str | None = None) -> EmbedderFailed:
+    def _failed(self, fault: str, remedy: str | None = None) -> EmbedderFailed:
         return EmbedderFailed(
-            f"The endpoint of {self.identity.space!r} {said}",
+            f"The endpoint of {self.identity.space!r} {fault}",
             where=self._url.partition("?")[0],
-            remedy=remedy or "Call again when it answers.",
+            remedy=remedy or "Call again when the endpoint answers.",
             embedder=self.identity.space,
         )
 
 
 class _Passing(Exception):
-    """A failure that may pass, and the seconds that the server asks to wait, if it does."""
+    """A failure that may pass, and the seconds that the server asks to wait, if any."""
 
     def __init__(self, failed: EmbedderFailed, wait: float | None = None) -> None:
         super().__init__(str(failed))
@@ -214,55 +239,58 @@ class _Passing(Exception):
         self.wait = wait
 
 
-def _without(key: str | None, said: str) -> str:
-    """Return what a server said, which may repeat the key."""
-    return said if key is None else said.replace(key, "…")
+def _without(key: str | None, message: str) -> str:
+    """Return a server's message without the key, which it may repeat."""
+    return message if key is None else message.replace(key, "…")
 
 
 _REMEDIES: Final = {
     400: "Check model, dimension and the texts' length.",
     401: "Check the key.",
-    403: "Check the key, and what it may do.",
+    403: "Check the key and its permissions.",
     404: "Check the URL and the model's name.",
     413: "Give a smaller batch.",
 }
 
 
 def _checked_url(url: object) -> str:
-    """Return a URL that can be asked; of one that cannot nothing is shown, since it may have a key.
+    """Return a usable URL; an error shows nothing of the URL, since it may contain a key.
 
     Raises:
-        InvalidInput: it is not of http or https, cannot be read, or has a name or password.
+        InvalidInput: the URL is not http or https, is unreadable, or contains a name or password.
     """
     if not (isinstance(url, str) and url.isascii() and url.isprintable() and " " not in url):
         raise InvalidInput(
-            "The endpoint's URL is not one word of printable ASCII",
+            "The endpoint's URL must be one word of printable ASCII",
             remedy="Write other characters as %20 and the like, and hosts as xn--….",
         )
     parts = None
     with suppress(ValueError):
-        found = urllib.parse.urlsplit(url)
-        # A port that cannot be one raises when it is read.
-        if found.scheme in ("http", "https") and found.hostname and found.port != 0:
-            parts = found
+        split = urllib.parse.urlsplit(url)
+        # Reading an invalid port raises.
+        if split.scheme in ("http", "https") and split.hostname and split.port != 0:
+            parts = split
     if parts is None:
         raise InvalidInput(
-            "The endpoint is no URL of http or https",
-            remedy="Such as 'http://localhost:8080/v1/embeddings'.",
+            "The endpoint must be a URL of http or https",
+            remedy="Pass a URL such as 'http://localhost:8080/v1/embeddings'.",
         )
     if parts.username is not None or parts.password is not None:
-        raise InvalidInput("The endpoint's URL has a name or password", remedy="Pass key=.")
+        raise InvalidInput(
+            "The endpoint's URL must not contain a name or password",
+            remedy="Pass the key as key=.",
+        )
     return parts.geturl()
 
 
 def _check_key(key: str | None) -> None:
-    """Refuse a key that no header can hold; it is not shown."""
+    """Refuse a key that no header can hold; the error does not show the key."""
     if key is None:
         return
     is_line = isinstance(key, str) and key and key.isascii() and key.isprintable()
     if not is_line:
         raise InvalidInput(
-            "The endpoint's key is not one line of printable ASCII",
+            "The endpoint's key must be one line of printable ASCII",
             remedy="Pass the key as the provider gave it, without line breaks.",
         )
 
@@ -273,7 +301,7 @@ class _Vector(msgspec.Struct):
 
 
 class _Answer(msgspec.Struct):
-    """What is read of an answer."""
+    """The used part of an answer."""
 
     data: list[_Vector]
 
@@ -283,7 +311,7 @@ class _Said(msgspec.Struct):
 
 
 class _Refusal(msgspec.Struct):
-    """What is read of an answer that is an error."""
+    """The used part of an error's answer."""
 
     error: _Said
 
@@ -292,32 +320,32 @@ def _in_order(answer: _Answer, count: int) -> list[list[float]]:
     """Return the vectors of an answer in the order of their texts.
 
     Raises:
-        ValueError: an index is missing, there twice, or of no text.
+        ValueError: an index is missing, repeated, or out of range.
     """
     vectors: dict[int, list[float]] = {}
-    for one in answer.data:
-        if one.index in vectors or not 0 <= one.index < count:
-            raise ValueError(f"the index {one.index} of {count:,} texts")
-        vectors[one.index] = one.embedding
+    for item in answer.data:
+        if item.index in vectors or not 0 <= item.index < count:
+            raise ValueError(f"index {item.index} is repeated or out of range of {count:,} texts")
+        vectors[item.index] = item.embedding
     if len(vectors) != count:
-        raise ValueError(f"{len(vectors):,} vectors of {count:,} texts")
+        raise ValueError(f"{len(vectors):,} vectors for {count:,} texts")
     return [vectors[index] for index in range(count)]
 
 
-def _said(error: urllib.error.HTTPError, key: str | None) -> str:
-    """Return what a server says of an error: OpenAI's message, else how the answer begins."""
+def _server_message(error: urllib.error.HTTPError, key: str | None) -> str:
+    """Return a server's message about an error: OpenAI's, else the beginning of the answer."""
     try:
         text = error.read(1 << 16).decode(errors="replace")
     except (OSError, http.client.HTTPException):
         return ""
     with suppress(msgspec.DecodeError, RecursionError):
         text = msgspec.json.decode(text, type=_Refusal).error.message
-    # Before it is cut, which would leave a part of the key that nothing finds.
+    # Before the cut, which could leave an unrecognisable part of the key.
     line = " ".join(_without(key, text).split())
-    return f": {line[:_SAID_CHARACTERS_MAX]}" if line else ""
+    return f": {line[:_MESSAGE_CHARACTERS_MAX]}" if line else ""
 
 
 def _retry_after(value: str | None) -> float | None:
-    """Return the seconds that a server asks to wait; a date is not looked at."""
-    said = (value or "").strip()
-    return float(said) if said.isascii() and said.isdigit() else None
+    """Return the seconds that a server asks to wait; a date is ignored."""
+    text = (value or "").strip()
+    return float(text) if text.isascii() and text.isdigit() else None

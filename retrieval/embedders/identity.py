@@ -1,4 +1,4 @@
-"""Who makes vectors, and so which of them may be compared: the identity that names a space.
+"""Identities of embedders: the name of a space, so only comparable vectors are compared.
 
 A space's name is the identity of its embedder::
 
@@ -6,8 +6,8 @@ A space's name is the identity of its embedder::
     all-MiniLM-L6-v2@1.0.0/384/cosine/i1     the same vectors, quantised to int8
     colbertv2@1/128/maxsim/i1                a vector for each token, compared by MaxSim
 
-So another revision, dimension, metric or kind of number is another space, and none are mixed.
-A space may also have any other name that a caller gave it.
+So another revision, dimension, metric or type of number is another space, and spaces are never
+mixed. A caller may also give a space any other name.
 """
 
 import re
@@ -20,34 +20,41 @@ from cerata.engine.limits import EMBEDDING_DIMENSION_MAX, NAME_SIZE_MAX, TOKEN_D
 from cerata.projections import nearest
 
 Metric: TypeAlias = Literal["cosine", "dot", "maxsim"]
-"""How what a space has of two texts is compared: two vectors, or those of their tokens."""
+"""How two texts in a space are compared: by their vectors, or by those of their tokens."""
 
 VectorType: TypeAlias = Literal["f4", "i1"]
-"""What the numbers of a stored vector are: float32, or int8 quantised before they are stored."""
+"""The numbers of a stored vector: float32, or int8, quantised before storage."""
 
 _SPACE: Final = re.compile(
     r"(?P<name>[^@]+)@(?P<revision>[^@/]+)/(?P<dimension>[1-9][0-9]{0,4})/"
     r"(?P<metric>cosine|dot|maxsim)(?:/(?P<dtype>i1))?"
 )
-_METRICS: Final[Mapping[str, Metric]] = {one: one for one in get_args(Metric)}
-_REMEDY: Final = "Such as EmbedderIdentity('all-MiniLM-L6-v2', '1.0.0', 384)."
+_METRICS: Final[Mapping[str, Metric]] = {metric: metric for metric in get_args(Metric)}
+_REMEDY: Final = "Use a form such as EmbedderIdentity('all-MiniLM-L6-v2', '1.0.0', 384)."
 
 
 @dataclass(frozen=True, slots=True)
 class EmbedderIdentity:
-    """What makes the vectors of a space, and what they are.
+    """The embedder of a space, and the form of its vectors.
 
-    - ``name`` is printable, without ``@``, and has no space at its ends; so is ``revision``, whose
-      characters are not ``/`` either: whatever would make other vectors changes it.
     - No two identities have the same `space`.
-    - What is quantised to int8 is compared by cosine, since how long it was is not kept.
+    - ``name`` and ``revision`` are printable, without spaces at their ends and without ``@``;
+      ``revision`` also without ``/``.
+    - int8 vectors have the metric "cosine", since their lengths are not stored.
     - Token vectors are int8 and have at most 1,024 dimensions, so that MaxSim is exact.
+
+    Args:
+        name: the model's name
+        revision: the model's version; anything that changes the vectors changes the revision
+        dimension: numbers in a vector
+        metric: "cosine" (default), "dot", or "maxsim" for token vectors
+        dtype: "f4" (default) or "i1", stored as float32 or int8
 
     >>> EmbedderIdentity("all-MiniLM-L6-v2", "1.0.0", 384).space
     'all-MiniLM-L6-v2@1.0.0/384/cosine'
 
     Raises:
-        InvalidInput: a field that is none of these, or a space of over 255 bytes.
+        InvalidInput: a field breaks a rule above, or the space's name is over 255 bytes.
     """
 
     name: str
@@ -65,27 +72,29 @@ class EmbedderIdentity:
             or not 0 < self.dimension <= EMBEDDING_DIMENSION_MAX
         ):
             raise InvalidInput(
-                f"An embedder's dimension is {self.dimension!r:.60}; "
-                f"1 to {EMBEDDING_DIMENSION_MAX:,} can be stored",
+                f"An embedder's dimension must be a whole number from 1 to "
+                f"{EMBEDDING_DIMENSION_MAX:,}, not {self.dimension!r:.60}",
                 remedy="Pass the dimension of its vectors.",
             )
-        for what, value, allowed in (
+        for field, value, allowed in (
             ("metric", self.metric, get_args(Metric)),
             ("dtype", self.dtype, get_args(VectorType)),
         ):
             if value not in allowed:
                 raise InvalidInput(
-                    f"An embedder's {what} is {value!r:.60}", remedy=f"It is one of {allowed}."
+                    f"An embedder's {field} must be one of {allowed}, not {value!r:.60}",
+                    remedy=f"Pass {field}={allowed[0]!r}.",
                 )
         if self.metric == "maxsim":
             if self.dtype != "i1" or self.dimension > TOKEN_DIMENSION_MAX:
                 raise InvalidInput(
-                    f"Token vectors of {self.dimension:,} dimensions ({self.dtype})",
+                    f"Token vectors must be 'i1' of at most {TOKEN_DIMENSION_MAX:,} dimensions, "
+                    f"not {self.dtype!r} of {self.dimension:,}",
                     remedy=f"Use dtype='i1' and at most {TOKEN_DIMENSION_MAX:,} dimensions.",
                 )
         elif self.dtype == "i1" and self.metric != "cosine":
             raise InvalidInput(
-                "An embedder's int8 vectors are compared by cosine: their lengths are not kept",
+                "An embedder's int8 vectors need metric='cosine': their lengths are not stored",
                 remedy="Use dtype='f4' with metric='dot'.",
             )
         if len(self.space.encode()) > NAME_SIZE_MAX:
@@ -96,47 +105,50 @@ class EmbedderIdentity:
 
     @property
     def space(self) -> str:
-        """The name of the space of its vectors."""
+        """The name of the space of these vectors."""
         plain = f"{self.name}@{self.revision}/{self.dimension}/{self.metric}"
         return plain if self.dtype == "f4" else f"{plain}/{self.dtype}"
 
 
-def _check_part(what: str, value: object, forbidden: str) -> None:
+def _check_part(field: str, value: object, forbidden: str) -> None:
     if not isinstance(value, str) or not value or value != value.strip():
-        raise InvalidInput(f"An embedder's {what} is {value!r:.60}", remedy=_REMEDY)
-    # What is printable has UTF-8: lone surrogates are not.
+        raise InvalidInput(
+            f"An embedder's {field} must be a string without spaces at its ends, not {value!r:.60}",
+            remedy=_REMEDY,
+        )
+    # Printable text has UTF-8: lone surrogates are not printable.
     if not value.isprintable() or any(character in value for character in forbidden):
         raise InvalidInput(
-            f"An embedder's {what} is {value!r:.60}, with a character that none may have",
+            f"An embedder's {field} must be printable and without {forbidden!r}, not {value!r:.60}",
             remedy=_REMEDY,
         )
 
 
 def parse_space(space: str) -> EmbedderIdentity | None:
-    """Return the identity that a space is named after, or None where a caller named it freely.
+    """Return the identity that a space is named after, or None for any other name.
 
     >>> parse_space("all-MiniLM-L6-v2@1.0.0/384/cosine/i1").dtype
     'i1'
     >>> parse_space("mine") is None
     True
     """
-    found = _SPACE.fullmatch(space)
-    if found is None:
+    match = _SPACE.fullmatch(space)
+    if match is None:
         return None
     try:
         return EmbedderIdentity(
-            found["name"],
-            found["revision"],
-            int(found["dimension"]),
-            _METRICS[found["metric"]],
-            "f4" if found["dtype"] is None else "i1",
+            match["name"],
+            match["revision"],
+            int(match["dimension"]),
+            _METRICS[match["metric"]],
+            "f4" if match["dtype"] is None else "i1",
         )
     except InvalidInput:
         return None
 
 
 def metric_of(space: str) -> nearest.Metric:
-    """Return how two vectors of a space are compared: by cosine where its name does not say.
+    """Return how two vectors of a space are compared: by cosine unless its name has another metric.
 
     >>> metric_of("clip@2/512/dot"), metric_of("mine")
     ('dot', 'cosine')

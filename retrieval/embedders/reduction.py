@@ -1,10 +1,10 @@
-"""Fewer numbers a token: 384 become 128 by a fixed rule, which is no model and no data.
+"""Reduction: 384 numbers of a token become 128 by a fixed rule, without a model or data.
 
-Each block of 128 numbers gets signs, the three are added, and the sum is turned by a Hadamard
-matrix: y = H · (D₁x₁ + D₂x₂ + D₃x₃), with signs D that BLAKE3 gives. But for a factor the rows of
-this map are orthonormal, so inner products stay in the mean (a Johnson-Lindenstrauss map; N. Ailon
-and B. Chazelle, The Fast Johnson-Lindenstrauss Transform, SIAM J. Computing 2009). It is made of
-sums in one fixed order, so it has the same bits on every machine.
+Each block of 128 numbers gets signs, the three blocks are added, and the sum is multiplied by a
+Hadamard matrix: y = H · (D₁x₁ + D₂x₂ + D₃x₃), with signs D from BLAKE3. Up to a factor the rows of
+this map are orthonormal, so inner products are preserved in the mean (a Johnson-Lindenstrauss map;
+N. Ailon and B. Chazelle, The Fast Johnson-Lindenstrauss Transform, SIAM J. Computing 2009). The map
+consists of sums in a fixed order, so its bits are the same on every machine.
 """
 
 from typing import Final
@@ -15,13 +15,13 @@ from blake3 import blake3
 from .embedder import Matrix
 
 RULE: Final = "hadamard1"
-"""Named in the identity of what is reduced: another rule has another name."""
+"""Part of the identity of reduced vectors: another rule has another name."""
 
 WIDTH: Final = 128
 
 
 def reduced(vectors: Matrix) -> Matrix:
-    """Return vectors with 128 numbers, (n, 128) float32; given are (n, a multiple of 128).
+    """Return vectors with 128 numbers, (n, 128) float32, of vectors (n, a multiple of 128).
 
     >>> reduced(np.ones((1, 256), np.float32)).shape
     (1, 128)

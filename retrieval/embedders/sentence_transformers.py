@@ -1,6 +1,6 @@
 """Models of the package sentence-transformers as embedders; it is imported at the first text.
 
-Leaves out getting a model: it is one that is on this machine, unless the caller says otherwise.
+Leaves out the download of a model: by default the model must be on this machine.
 """
 
 import importlib
@@ -18,21 +18,30 @@ _PACKAGE: Final = "sentence_transformers"
 
 
 class Model(Protocol):
-    """What is used of a ``sentence_transformers.SentenceTransformer``."""
+    """The used part of a ``sentence_transformers.SentenceTransformer``."""
 
     def encode(self, sentences: list[str], **options: Any) -> object: ...
 
 
 class SentenceTransformersEmbedder:
-    """A model of sentence-transformers, by its name or the path of its folder.
+    """A model of sentence-transformers.
 
-    ``revision`` is the commit or tag that the model is loaded at, and part of the identity. The
-    model must be on this machine: only with ``download=True`` may it be fetched. ``options`` go to
-    ``SentenceTransformer``, such as ``device="cpu"``. The call is one at a time.
+    Calls from several threads run one after another.
+
+    Args:
+        model: the model's name, or the path of its folder
+        revision: commit or tag at which the model is loaded; part of the identity
+        dimension: numbers in a vector
+        metric: "cosine" (default) or "dot"
+        dtype: "f4" (default), or "i1" to store a byte for each number
+        batch: texts in a call of the model, default 32
+        max_tokens: tokens of a text that the model reads; None if unknown
+        download: if True, a missing model is downloaded; default False
+        options: passed to ``SentenceTransformer``, such as ``device="cpu"``
 
     Raises:
-        Unsupported: sentence-transformers is not installed. InvalidInput: an identity that cannot
-        be, or a batch below 1.
+        Unsupported: sentence-transformers is not installed.
+        InvalidInput: the identity is invalid, or the batch is below 1.
     """
 
     def __init__(
@@ -50,8 +59,8 @@ class SentenceTransformersEmbedder:
     ) -> None:
         if importlib.util.find_spec(_PACKAGE) is None:
             raise Unsupported(
-                "sentence-transformers is not there",
-                remedy="Install it: pip install sentence-transformers.",
+                "sentence-transformers is not installed",
+                remedy="Run 'pip install sentence-transformers'.",
             )
         check_batch(batch)
         self.identity: Final = EmbedderIdentity(model, revision, dimension, metric, dtype)
@@ -65,20 +74,23 @@ class SentenceTransformersEmbedder:
         return f"<{type(self).__name__} {self.identity.space}>"
 
     def embed(self, texts: Sequence[str]) -> Matrix:
-        """Return a vector for each text, (len(texts), dimension) float32, as the model gives it.
+        """Return a vector for each text, (len(texts), dimension) float32, as the model returns it.
+
+        Args:
+            texts: the texts, in order
 
         Raises:
-            EmbedderFailed: what it gives are no vectors of this dimension.
+            EmbedderFailed: the model returned no vectors of this dimension.
         """
         with self._lock:
             if self._model is None:
                 package: Any = importlib.import_module(_PACKAGE)
                 self._model = package.SentenceTransformer(self.identity.name, **self._options)
             assert self._model is not None
-            given = self._model.encode(
+            vectors = self._model.encode(
                 list(texts),
                 batch_size=self._batch,
                 convert_to_numpy=True,
                 show_progress_bar=False,
             )
-        return checked_vectors(self.identity, len(texts), given)
+        return checked_vectors(self.identity, len(texts), vectors)

@@ -1,12 +1,12 @@
 """WordPiece: from a text to the numbers of the pieces that BERT and its descendants read.
 
 The normalisation and the greedy longest match are those of "BERT: Pre-training of Deep
-Bidirectional Transformers" (Devlin and others, 2019), in its uncased form: accents and case do not
-count, punctuation and Chinese characters are words of their own. The vocabulary beside this file,
-``bert_uncased.txt``, one piece a line, is that of BERT-Base Uncased (Google, Apache-2.0), which
-all-MiniLM-L6-v2 was trained with; its SHA-256 is checked when it is read.
+Bidirectional Transformers" (Devlin et al., 2019), in its uncased form: accents and case do not
+count, punctuation and Chinese characters are separate words. The vocabulary beside this file,
+``bert_uncased.txt``, one piece a line, is that of BERT-Base Uncased (Google, Apache-2.0), with
+which all-MiniLM-L6-v2 was trained; its SHA-256 is checked on reading.
 
-A marker such as ``[SEP]`` in a text is three words like any other, and steers nothing.
+A marker such as ``[SEP]`` in a text is three ordinary words and has no effect.
 """
 
 import hashlib
@@ -21,14 +21,16 @@ from cerata.engine.errors import Unsupported
 VOCABULARY_SHA256: Final = "07eced375cec144d27c900241f3e339478dec958f92fddbc551f295c992038a3"
 """Of ``vocab.txt`` as published with BERT-Base Uncased."""
 
-CLASS, SEPARATOR, UNKNOWN = "[CLS]", "[SEP]", "[UNK]"
+CLASS = "[CLS]"
+SEPARATOR = "[SEP]"
+UNKNOWN = "[UNK]"
 
 WORD_CHARACTERS_MAX: Final = 100
 """A longer word is one unknown piece, as in the published tokenizer."""
 
 _KNOWN_WORDS_MAX: Final = 100_000
-"""Words whose pieces are kept: about 16 MB; a language has fewer that are common. None of them is
-longer than a word may be."""
+"""Words whose pieces are cached: about 16 MB; a language has fewer common words. None of them is
+longer than `WORD_CHARACTERS_MAX`."""
 
 _BLANK: Final = " \t\n\r"
 
@@ -36,15 +38,16 @@ _CHINESE: Final = (
     *((0x4E00, 0x9FFF), (0x3400, 0x4DBF), (0x20000, 0x2A6DF), (0x2A700, 0x2B73F)),
     *((0x2B740, 0x2B81F), (0x2B820, 0x2CEAF), (0xF900, 0xFAFF), (0x2F800, 0x2FA1F)),
 )
-"""Ranges of characters that are words of their own, as published."""
+"""Ranges of characters that are separate words, as published."""
 
 
 class WordPiece:
-    """Cuts texts into pieces of a vocabulary: words, and parts of those that are not in it."""
+    """Cuts texts into pieces of a vocabulary: words, and parts of words outside of it."""
 
     def __init__(self, vocabulary: Mapping[str, int]) -> None:
         self._numbers = vocabulary
-        self._first, self._last = vocabulary[CLASS], vocabulary[SEPARATOR]
+        self._first = vocabulary[CLASS]
+        self._last = vocabulary[SEPARATOR]
         self._unknown = vocabulary[UNKNOWN]
         self._longest = max(map(len, vocabulary))
         self._folds = _Folds()
@@ -53,11 +56,11 @@ class WordPiece:
     def encode(self, text: str, tokens_max: int) -> list[int]:
         """Return the numbers of a text's pieces between two markers, ``tokens_max`` at most.
 
-        Cost: about 0.2 us a word that was met before; of a long text only a part is looked at.
+        Cost: about 0.2 us for each cached word; only the beginning of a long text is read.
         """
         numbers = [self._first]
         room = tokens_max - 1
-        # Enough for words of any length that is read, and some blanks among them.
+        # Enough for words of any readable length, and some blanks between them.
         part = text.lstrip(_BLANK)[: tokens_max * WORD_CHARACTERS_MAX]
         for word in part.translate(self._folds).split():
             numbers += self._pieces(word)
@@ -68,27 +71,27 @@ class WordPiece:
     def _pieces(self, word: str) -> tuple[int, ...]:
         if len(word) > WORD_CHARACTERS_MAX:
             return (self._unknown,)
-        found = self._known.get(word)
-        if found is None:
-            found = tuple(self._cut(word))
+        pieces = self._known.get(word)
+        if pieces is None:
+            pieces = tuple(self._cut(word))
             if len(self._known) < _KNOWN_WORDS_MAX:
-                self._known[word] = found
-        return found
+                self._known[word] = pieces
+        return pieces
 
     def _cut(self, word: str) -> list[int]:
-        """Return the longest piece that the word begins with, then that of the rest, and so on."""
+        """Return the longest piece that starts the word, then that of the rest, and so on."""
         numbers: list[int] = []
         start = 0
         while start < len(word):
-            found = self._longest_piece(word, start)
-            if found is None:
+            piece = self._longest_piece(word, start)
+            if piece is None:
                 return [self._unknown]
-            number, start = found
+            number, start = piece
             numbers.append(number)
         return numbers
 
     def _longest_piece(self, word: str, start: int) -> tuple[int, int] | None:
-        """Return the number of the longest piece from a place on, and where it ends."""
+        """Return the number of the longest piece at an index, and its end."""
         mark = "##" if start else ""
         for end in range(min(len(word), start + self._longest), start, -1):
             number = self._numbers.get(mark + word[start:end])
@@ -98,7 +101,7 @@ class WordPiece:
 
 
 class _Folds(dict[int, str]):
-    """What each character becomes, worked out when it is first met; for `str.translate`."""
+    """The folded form of each character, computed on first use; for `str.translate`."""
 
     def __missing__(self, code: int) -> str:
         character = chr(code)
@@ -107,7 +110,7 @@ class _Folds(dict[int, str]):
 
 
 def _folded(character: str) -> str:
-    """Return a character without accent or case, set apart where it is a word of its own."""
+    """Return a character without accent or case, between spaces if it is a separate word."""
     if character in "\t\n\r" or unicodedata.category(character).startswith("Z"):
         return " "
     if character == "\ufffd" or unicodedata.category(character).startswith("C"):
@@ -125,7 +128,7 @@ def _folded(character: str) -> str:
 
 def _is_punctuation(character: str) -> bool:
     if character.isascii():
-        # Also what Unicode calls a symbol, such as $ and ^.
+        # Includes the symbols of Unicode, such as $ and ^.
         return character.isprintable() and not character.isalnum() and character != " "
     return unicodedata.category(character).startswith("P")
 
@@ -135,12 +138,12 @@ def bert_uncased() -> WordPiece:
     """Return the tokenizer of BERT-Base Uncased; read once, in about 6 ms.
 
     Raises:
-        Unsupported: the vocabulary beside this file is another one.
+        Unsupported: the vocabulary beside this file differs from the published file.
     """
     data = (files(__package__ or "") / "bert_uncased.txt").read_bytes()
     if hashlib.sha256(data).hexdigest() != VOCABULARY_SHA256:
         raise Unsupported(
-            "The vocabulary of the embedder is not the one it was made for",
+            "The vocabulary of the embedder is not the published file",
             where="bert_uncased.txt",
             remedy="Install Cerata again.",
         )

@@ -316,7 +316,7 @@ def test_nothing_is_not_put(run: Run, text: str) -> None:
     """An empty frame was stored, and found by nobody."""
     code, _, said = run("put", text)
     assert code == cerata.InvalidInput.exit_code
-    assert "no text to put" in said
+    assert "The text is empty" in said
     assert not Path("memory.cera").exists()
 
 

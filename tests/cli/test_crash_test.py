@@ -160,7 +160,7 @@ def test_an_interrupt_tells_what_was_found(
     assert main(["crash-test", "shoes.py", "--jobs", "1"]) == 130
     said = capsys.readouterr()
     assert re.search(r"^ +2  stories", said.out, re.MULTILINE)
-    assert "interrupted; the counts are those so far" in said.err
+    assert "interrupted; the counts are incomplete" in said.err
 
 
 def test_a_terminal_sees_it_go_on(sound: Run, checkout: Path) -> None:

@@ -49,8 +49,8 @@ def test_what_lacks_a_vector_is_given_one(run: Run, notes: None, server: Server)
         "passed": 0,
         "tokens": None,
     }
-    assert run(*asking(server))[1] == "1 frame given a vector in m@1/2/cosine\n"
-    assert run(*asking(server, "--int8"))[1] == "4 frames given a vector in m@1/2/cosine/i1\n"
+    assert run(*asking(server))[1] == "1 frame embedded in m@1/2/cosine\n"
+    assert run(*asking(server, "--int8"))[1] == "4 frames embedded in m@1/2/cosine/i1\n"
     assert [one["input"] for one in server.asked] == [
         ["wax", "tablet", "stylus"],
         ["other"],
@@ -69,11 +69,11 @@ def test_an_endpoint_that_refuses_is_an_error(run: Run, notes: None, server: Ser
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
-        (["--url", "http://localhost/v1", "--model", "m"], "--url came without --revision"),
-        (["--dimension", "3"], "--dimension is of an endpoint"),
-        (["--key-variable", "X"], "--key-variable is of an endpoint"),
-        (["--url", "http://localhost/v1", "--tokens"], "--tokens is of MiniLM"),
-        (["--url", "ftp://x", "--model", "m", "--revision", "1", "--dimension", "2"], "no URL"),
+        (["--url", "http://localhost/v1", "--model", "m"], "--url needs --revision"),
+        (["--dimension", "3"], "--dimension needs --url"),
+        (["--key-variable", "X"], "--key-variable needs --url"),
+        (["--url", "http://localhost/v1", "--tokens"], "--tokens does not go with --url"),
+        (["--url", "ftp://x", "--model", "m", "--revision", "1", "--dimension", "2"], "be a URL"),
     ],
 )
 def test_what_cannot_be_meant_is_told(
@@ -105,7 +105,7 @@ def test_minilm_is_what_embeds_by_default(run: Run, notes: None) -> None:
     code, out, _ = run("embed")
     assert (code, out) == (
         0,
-        "4 frames given a vector in all-MiniLM-L6-v2@int8-8199be6f699a/384/cosine\n",
+        "4 frames embedded in all-MiniLM-L6-v2@int8-8199be6f699a/384/cosine\n",
     )
 
 
@@ -114,6 +114,6 @@ def test_minilm_gives_token_vectors_too(run: Run, notes: None) -> None:
     code, out, _ = run("embed", "--tokens", "--tag", "t")
     assert code == 0
     assert out.splitlines() == [
-        "3 frames given a vector in all-MiniLM-L6-v2@int8-8199be6f699a/384/cosine",
-        f"3 frames given token vectors in {TOKENS_SPACE}",
+        "3 frames embedded in all-MiniLM-L6-v2@int8-8199be6f699a/384/cosine",
+        f"3 frames embedded by tokens in {TOKENS_SPACE}",
     ]

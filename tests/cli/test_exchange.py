@@ -44,7 +44,7 @@ def test_no_file_is_overwritten(run: Run, facts: Path) -> None:
     before = facts.read_bytes()
     code, _, err = run("export", "facts.jsonl", "--facts")
     assert code == Conflict.exit_code
-    assert "There is something at facts.jsonl already" in err
+    assert "facts.jsonl exists already" in err
     assert facts.read_bytes() == before
 
 

@@ -241,7 +241,7 @@ def test_repair_does_not_say_that_nothing_is_wrong_where_only_a_copy_helps(run: 
     Path(FILE).write_bytes(data)
     code, out, _ = run("repair")
     assert code == 1
-    assert out.startswith("There is nothing to mend in place.\n")
+    assert out.startswith("There is nothing to repair in place.\n")
     assert "'cerata repair --to NEW.cera'" in out
 
 
@@ -314,7 +314,7 @@ class TestInternalErrors:
         code, out, err = run("log")
         assert (code, out) == (70, "")
         assert err.startswith("error: Internal error: RuntimeError: not foreseen (test_failures.py")
-        assert "Please report it" in err
+        assert "Report it with the traceback" in err
         assert len(err.splitlines()) == 1
         code, out, err = run("log", "--json")
         assert (code, err) == (70, "")

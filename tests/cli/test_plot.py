@@ -33,10 +33,10 @@ def test_a_picture_is_of_the_form_that_its_name_says(run: Run, memory: None, ver
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
-        (("facts", "ann", "--plot", "a.gif"), "End it in .svg or .png"),
-        (("facts", "--conflicts", "--plot", "a.svg"), "has no picture"),
-        (("graph", "ann", "--together", "--plot", "a.svg"), "Only what is around"),
-        (("graph", "ann", "--to", "tea", "--plot", "a.svg"), "Only what is around"),
+        (("facts", "ann", "--plot", "a.gif"), "must end in .svg or .png"),
+        (("facts", "--conflicts", "--plot", "a.svg"), "does not go with --plot"),
+        (("graph", "ann", "--together", "--plot", "a.svg"), "--plot does not go with"),
+        (("graph", "ann", "--to", "tea", "--plot", "a.svg"), "--plot does not go with"),
     ],
 )
 def test_what_has_no_picture_is_refused(

@@ -265,7 +265,7 @@ def test_a_locked_file_says_who_has_it_open(run: Run, folder: Path, checkout: Pa
     with held(path, checkout) as pid:
         code, _, err = run("put", "x", "-f", str(path), "--lock-timeout", "0.01")
         assert code == cerata.Locked.exit_code
-        assert f"It is open in process {pid} (" in err
+        assert f"The file is open in process {pid} (" in err
         assert [holder.pid for holder in holders_of(str(path))] == [pid]
         assert f"process {pid} (" in run("doctor", "-f", str(path))[1]
     assert holders_of(str(path)) == []

@@ -373,7 +373,7 @@ def test_a_store_that_only_reads_asks_no_embedder(tmp_path: Path, embedder: Hash
 @pytest.mark.parametrize("given", ["minilm", object(), len, Hashing])
 def test_what_is_no_embedder_is_refused_at_open(tmp_path: Path, given: Any) -> None:
     """Before a file is made."""
-    with pytest.raises(InvalidInput, match="no embedder"):
+    with pytest.raises(InvalidInput, match="must be an Embedder"):
         cerata.open(tmp_path / "a.cera", embedder=given)
     assert not (tmp_path / "a.cera").exists()
 

@@ -123,5 +123,5 @@ def test_a_log_that_does_not_go_back_so_far_says_how_far_it_does() -> None:
         store.put_frames(["one", "two"])
         store.put_frame("three")
         assert store.at("HEAD~2").basis == 0
-        with pytest.raises(cerata.NotFound, match=r"no HEAD~9: the log has 2 batches\. HEAD~2 is"):
+        with pytest.raises(cerata.NotFound, match=r"no HEAD~9: .* 2 batches\. Pass HEAD~2,"):
             store.at("HEAD~9")

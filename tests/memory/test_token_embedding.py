@@ -151,7 +151,7 @@ ONE = np.ones((1, 8), np.float32)
         ([ONE, np.ones((8_193, 8))], r"shape \(8193, 8\)"),
         ([ONE, ONE * np.nan], "not finite"),
         ([ONE, ONE.astype(np.float64) * 1e300], "not finite"),
-        ([ONE, [["a"] * 8]], "no numbers"),
+        ([ONE, [["a"] * 8]], "not numbers"),
         ([ONE, [[1, 2], [3]]], "no vectors"),
     ],
 )
@@ -172,8 +172,8 @@ def test_what_is_no_token_embedder_is_refused_at_opening() -> None:
         cerata.open(":memory:", embedder=embedder)
     plain: Any = Hashing()
     plain.token_identity = HashingTokens().token_identity
-    with pytest.raises(InvalidInput, match="goes with embed_tokens"):
+    with pytest.raises(InvalidInput, match="come with embed_tokens"):
         cerata.open(":memory:", embedder=plain)
     plain = Hashing(metric="maxsim", dtype="i1")
-    with pytest.raises(InvalidInput, match="space of token vectors"):
+    with pytest.raises(InvalidInput, match="must not be of token vectors"):
         cerata.open(":memory:", embedder=plain)

@@ -58,12 +58,12 @@ def test_texts_are_given_in_batches() -> None:
 
 @pytest.mark.parametrize("batch", [0, -1, True, 2.0, None])
 def test_a_batch_is_a_number_of_texts(batch: Any) -> None:
-    with pytest.raises(cerata.InvalidInput, match="batch is"):
+    with pytest.raises(cerata.InvalidInput, match="batch must be"):
         embedder(batch=batch)
 
 
 def test_what_cannot_be_called_is_refused() -> None:
-    with pytest.raises(cerata.InvalidInput, match="cannot be called"):
+    with pytest.raises(cerata.InvalidInput, match="must be callable"):
         embedder("sized")
 
 
@@ -74,11 +74,11 @@ WRONG = {
     "shape (3, 3)": [[1.0, 2.0, 3.0]] * 3,
     "shape (3,)": [1.0, 2.0, 3.0],
     "shape ()": 1.0,
-    "what are no vectors": [[1.0], [1.0, 2.0], [1.0, 2.0]],
-    "gave object": [None, None, None],
-    "gave <U1": [["a", "b"]] * 3,
-    "gave bool": [[True, False]] * 3,
-    "gave complex128": [[1j, 1.0]] * 3,
+    "returned no vectors": [[1.0], [1.0, 2.0], [1.0, 2.0]],
+    "returned object": [None, None, None],
+    "returned <U1": [["a", "b"]] * 3,
+    "returned bool": [[True, False]] * 3,
+    "returned complex128": [[1j, 1.0]] * 3,
     "not finite": [[1.0, 2.0], [1.0, float("nan")], [1.0, 2.0]],
     "is not finite": [[1e300, 2.0]] * 3,
 }

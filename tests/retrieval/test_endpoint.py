@@ -181,7 +181,7 @@ def test_an_answer_that_is_too_large_is_not_kept(
 
     server.answers = [(200, {}, b" " * 1_001), pour, (200, {}, b" " * 1_000)]
     asking = Asking(server.url)
-    for said in ("over 1,000 bytes", "over 1,000 bytes", "no embeddings"):
+    for said in ("over 1,000 bytes", "over 1,000 bytes", "without valid embeddings"):
         assert said in str(refused(asking))
     assert len(server.asked) == 3
 
