@@ -23,7 +23,10 @@ WRONG: dict[str, tuple[Any, str]] = {
     "long name": (Candidate("a" * (16 << 20) + "a", "is", "b", 0, 2), "over the limit of"),
     "subject": (Candidate("", "is", "b", 0, 2), "The subject is empty"),
     "nan": (Candidate("a", "is", float("nan"), 0, 2), "The object is nan"),
-    "confidence": (Candidate("a", "is", "b", 0, 2, confidence=2), "confidence is 2"),
+    "confidence": (
+        Candidate("a", "is", "b", 0, 2, confidence=2),
+        "confidence must be from 0 to 1, not 2",
+    ),
     "period": (
         Candidate("a", "is", "b", 0, 2, valid_from="2020-01-01", valid_to="2019-01-01"),
         "would end at 2019",

@@ -222,7 +222,7 @@ class TestEndings:
         assert (fact.source, fact.assumptions) == ("inferred", ("one Alice",))
         assert [one.frame for one in fact.evidence] == [frame]
         assert said(store.at(wrong).facts("alice")) == ["paris 2020-"]
-        with pytest.raises(InvalidInput, match="Nothing is corrected"):
+        with pytest.raises(InvalidInput, match="got no change"):
             store.correct_fact(right)
 
     def test_depth_says_how_far_a_fact_is_from_what_was_observed(self, store: Store) -> None:
@@ -305,10 +305,10 @@ REFUSED: list[tuple[str, tuple[Any, ...], dict[str, Any], str]] = [
     ("over before it begins", ("a", "p", 1), {"valid_to": "2020-01-01"}, "when it is recorded"),
     ("no zone", ("a", "p", dt.datetime(2020, 1, 1)), {}, "no zone"),  # noqa: DTZ001
     ("no zone of a range", ("a", "p", 1), {"valid_from": "2020-01-01T10:00"}, "no zone"),
-    ("a source that is none", ("a", "p", 1), {"source": "guess"}, "source is"),
-    ("too sure", ("a", "p", 1), {"confidence": 1.5}, "confidence is"),
+    ("a source that is none", ("a", "p", 1), {"source": "guess"}, "source must be"),
+    ("too sure", ("a", "p", 1), {"confidence": 1.5}, "confidence must be"),
     ("no confidence", ("a", "p", 1), {"confidence": True}, "confidence must be"),
-    ("evidence that is none", ("a", "p", 1), {"evidence": [(1, 5, 5)]}, "no range of bytes"),
+    ("evidence that is none", ("a", "p", 1), {"evidence": [(1, 5, 5)]}, "not a range of bytes"),
 ]
 
 

@@ -113,7 +113,7 @@ def test_a_pattern_that_explodes_is_refused(tree: Path) -> None:
     """A typed error, before anything is looked at."""
     with pytest.raises(cerata.InvalidInput, match="exclude has a pattern"):
         find_files(["top"], exclude=["{1..100000}"])
-    with pytest.raises(cerata.InvalidInput, match="include is one string"):
+    with pytest.raises(cerata.InvalidInput, match="include must be a list, not a string"):
         find_files(["top"], include="*.md")
 
 
