@@ -70,7 +70,7 @@ class TestClocks:
         period = ("2021-01-01", "2022-01-01")
         assert [name for name in Allen if store.facts("a", allen=(name, period))] == [Allen.MEETS]
         assert store.facts("a", allen=("during", ("2019-01-01", None)))
-        with pytest.raises(InvalidInput, match="no relation of periods"):
+        with pytest.raises(InvalidInput, match="not a relation of periods"):
             store.facts("a", allen=("beside", period))
 
 
