@@ -22,7 +22,7 @@ WRONG: dict[str, tuple[Any, str]] = {
     "long object": (Candidate("a", "is", "b" * (16 << 20) + "b", 0, 2), "over the limit of"),
     "long name": (Candidate("a" * (16 << 20) + "a", "is", "b", 0, 2), "over the limit of"),
     "subject": (Candidate("", "is", "b", 0, 2), "The subject is empty"),
-    "nan": (Candidate("a", "is", float("nan"), 0, 2), "The object is nan"),
+    "nan": (Candidate("a", "is", float("nan"), 0, 2), "finite number, not nan"),
     "confidence": (
         Candidate("a", "is", "b", 0, 2, confidence=2),
         "confidence must be from 0 to 1, not 2",
@@ -110,7 +110,7 @@ def test_calls_that_cannot_be_are_refused(store: Store, tmp_path: Path) -> None:
         store.extract(7)
     with pytest.raises(InvalidInput, match="not both"):
         store.extract(1, where=Filter(kind="text"))
-    with store.transaction(), pytest.raises(InvalidInput, match="not in a transaction"):
+    with store.transaction(), pytest.raises(InvalidInput, match="cannot run in a transaction"):
         store.extract()
     path = tmp_path / "memory.cera"
     with cerata.open(path) as other:
