@@ -12,8 +12,8 @@ from cerata import Candidate, ExtractorFailed, Filter, InvalidInput, NotFound, R
 from .extractors import TEXT, Model, first_word
 
 WRONG: dict[str, tuple[Any, str]] = {
-    "no candidate": (("anna", "lives in", "paris"), "gave a tuple, not a Candidate"),
-    "beyond": (Candidate("a", "is", "b", 0, 100), r"bytes \[0, 100\), which are no part"),
+    "no candidate": (("anna", "lives in", "paris"), "returned a tuple, not a Candidate"),
+    "beyond": (Candidate("a", "is", "b", 0, 100), r"bytes \[0, 100\), which are not in the text"),
     "before": (Candidate("a", "is", "b", -1, 1), r"bytes \[-1, 1\)"),
     "empty": (Candidate("a", "is", "b", 1, 1), r"bytes \[1, 1\)"),
     "cut": (Candidate("a", "is", "b", 0, 1), r"bytes \[0, 1\)"),
@@ -71,7 +71,7 @@ def test_an_extractor_that_never_ends_is_stopped(store: Store) -> None:
             yield Candidate("a", "is", "b", 0, 1)
 
     store.put_frame(TEXT)
-    with pytest.raises(ExtractorFailed, match="found more than 9,999 facts"):
+    with pytest.raises(ExtractorFailed, match="returned more than 9,999 facts"):
         store.extract(extractor=Model(endless))
 
 
@@ -87,7 +87,7 @@ def test_an_extractor_has_a_name_and_a_version(store: Store, name: Any, version:
 
 @pytest.mark.parametrize("given", [object(), 7, "english-facts"])
 def test_what_is_no_extractor_is_refused(store: Store, given: Any) -> None:
-    with pytest.raises(InvalidInput, match="The extractor's name is None"):
+    with pytest.raises(InvalidInput, match="The extractor's name must be a non-empty string, not None"):
         store.extract(extractor=given)
 
 

@@ -156,7 +156,7 @@ class TestRemembering:
                 "top/gone.md": "skipped",
                 "top/a.mx": "skipped",
             }
-            remedy = "Convert it to UTF-8, or store its bytes with put_frame."
+            remedy = "Convert the file to UTF-8, or store its bytes with put_frame(data)."
             [replaced] = again.of("replaced")
             old = first.of("added")[1]
             assert (old.path, replaced.replaced) == ("top/b.py", (old.id,))
