@@ -29,7 +29,7 @@ class Access:
     """How often recorded recalls showed a frame, how often it was used, and when last.
 
     - The counts cover events within the view's scope, up to its basis.
-    - A time is None before the first event.
+    - A time before the first event is unset (None).
     """
 
     frame: int

@@ -33,7 +33,7 @@ _WIDTH = 78
 class Change:
     """The change of a frame between two states.
 
-    - ``old`` is None for an added frame, ``new`` for a removed frame.
+    - An added frame has no ``old``, a removed frame no ``new``.
     - ``old`` and ``new`` have the same id if the frame is a document whose chunks changed.
     - ``seq`` is the event of the change, the last of several.
     - If the newer state comes first, the direction is reversed.

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 class FactChange:
     """The change of a fact between two states.
 
-    - ``old`` is None for an added fact, ``new`` for a removed fact.
+    - An added fact has no ``old``, a removed fact no ``new``.
     - If both are set, they are the same fact with another end, other names of entities, or another
       confidence, source or evidence.
     """

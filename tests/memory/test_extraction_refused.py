@@ -87,7 +87,7 @@ def test_an_extractor_has_a_name_and_a_version(store: Store, name: Any, version:
 
 @pytest.mark.parametrize("given", [object(), 7, "english-facts"])
 def test_what_is_no_extractor_is_refused(store: Store, given: Any) -> None:
-    with pytest.raises(InvalidInput, match="The extractor's name must be a non-empty string, not None"):
+    with pytest.raises(InvalidInput, match="name must be a non-empty string, not None"):
         store.extract(extractor=given)
 
 
