@@ -71,12 +71,12 @@ class Questions(ABC):
 
         Text scores are BM25 over the frames that are current in this view, so the same basis gives
         the same scores. A question in plain language that names an entity with known facts adds the
-        lane "facts": the frames in which these facts were read. `Hit.lanes` names the lanes that
-        found a hit, and `explain` shows the share of each in its score.
+        lane "facts": the frames in which these facts were read. Quoted words, filters and NOT in
+        the query hold in every lane. `Hit.lanes` names the lanes that found a hit (an approximate
+        lane as "vectors (hnsw)"), and `explain` shows the share of each in its score.
 
         Args:
-            query: Plain language (any word may match, quoted words must), a `cerata.query`, or a
-                vector.
+            query: Plain language (any word may match, quoted words must), a query, or a vector.
             embedding: The question's vector, for the lane "vectors"; by default the embedder's.
             space: The vector space to search; needed if several spaces have the same dimension.
             k: Most hits to return.
@@ -85,12 +85,10 @@ class Questions(ABC):
             profile: Name or `Profile`: the lanes that run, their weights, how scores are fused.
             include_superseded: Also return frames that a newer version replaced.
             include_deleted: Also return deleted frames.
-            approximate: Let a graph (extra hnsw) choose the vectors to compare: faster among very
-                many; may miss some frames, so the lane has another name.
+            approximate: Compare only vectors that a graph (extra hnsw) chooses; may miss frames.
             token_embedding: The question's token vectors, (tokens, dimension), for the lane "late".
             tokens_space: The space of the token vectors; as ``space``.
-            rerank: Put the best 50 hits in order of their token vectors and keep the scores; None
-                leaves the choice to the profile.
+            rerank: Reorder the best 50 hits by token vectors, scores unchanged; None: the profile.
 
         Raises:
             InvalidInput: query is neither text, a query nor a vector, k is not positive, no such
@@ -225,15 +223,15 @@ class Questions(ABC):
         written before any entry is cut, and none twice; neighbouring chunks of a document join.
         Bytes are shown as their ``search_text``, or as their size. If nothing matches, the newest
         frames that pass ``where``, and the filters and NOTs of the query, take their place, and
-        `Context.fallback` is true. `Context.omissions` lists the entries left out, and why.
+        `Context.fallback` is true. `Context.omissions` lists the entries left out, and why. The
+        budget covers the whole text, sources and framing included (see `cerata.retrieval.tokens`).
 
         Args:
             query: Plain language (any word may match, quoted words must), or a `cerata.query`.
             embedding: The question's vector; as in `search`.
             space: The vector space to search; as in `search`.
             mode: "hybrid", "text" or "vector"; as in `search`.
-            max_tokens: Budget for the whole text, sources and framing included, in tokens of
-                ``cl100k_base`` (see `cerata.retrieval.tokens`).
+            max_tokens: Budget of the context, in tokens of ``cl100k_base``.
             entry_tokens: Most tokens of an entry.
             where: Which frames may be shown; leaves out facts.
             profile: Name or `Profile`; as in `search`. `Context.lanes` names the lanes that ran.

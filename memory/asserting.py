@@ -85,15 +85,15 @@ class FactWrites(Appends):
     ) -> Receipt:
         """Assert that a fact is true during [valid_from, valid_to). Durable on return.
 
-        A repeated assertion of a known fact adds to its evidence (docs/facts.md).
+        The time "open" means no beginning, or no end. A repeated assertion of a known fact adds to
+        its evidence (docs/facts.md).
 
         Args:
             subject: Name of the entity that the fact is about.
             predicate: Name of the property or relation.
             object: The value, or an `Entity`.
-            valid_from: When the fact becomes true, as an aware datetime or ISO string; by default
-                when it is recorded; "open" for no beginning.
-            valid_to: When the fact stops being true; by default, or with "open", no end.
+            valid_from: Aware datetime, ISO string, or "open"; by default when it is recorded.
+            valid_to: Aware datetime, ISO string, or "open", which is the default.
             confidence: Probability that the fact is true, from 0 to 1.
             source: "observed", "inferred", "hypothesis" or "synthetic".
             evidence: Frames in which the fact was read, or (frame, start, end) in UTF-8 bytes.

@@ -80,8 +80,7 @@ class FactReads(ABC):
             subject: Name of the subject; by default any.
             predicate: Name of the predicate; by default any.
             object: The value, or an `Entity`; by default any.
-            valid_at: Instant at which the facts are true, or "now"; by default the view's instant,
-                if it has one, else any time.
+            valid_at: Instant at which the facts are true, or "now"; by default the view's, or any.
             overlapping: Period, or (start, end), with at least an instant at which they are true.
             allen: Relation of their period to another, such as ``("during", (start, end))``.
             include_retracted: Also return retracted facts, with the period as stated.

@@ -73,8 +73,7 @@ class FactGains(FactWrites):
         (docs/extraction.md).
 
         Args:
-            frames: The frame or frames to read; by default all current frames. Documents are read
-                by their chunks.
+            frames: The frames to read, documents by their chunks; by default all current frames.
             where: Which of the current frames to read, instead of ``frames``.
             extractor: Finds the facts; by default `EnglishFacts`.
             dry_run: Write nothing, and return the facts that a run would write.
