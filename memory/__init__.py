@@ -1,6 +1,6 @@
-"""Memory: what agents use. A Store to write to, and Views to read from.
+"""Memory: the API that agents use. A Store to write to, and Views to read from.
 
-Remember, recall, supersede, and look at the memory as it was. Leaves out how bytes are kept
-(`cerata.engine`), how state is folded (`cerata.projections`) and how hits are ranked
-(`cerata.retrieval`). Start at `Store`.
+Owns remembering, recalling and superseding content, and reading the state at earlier points. Leaves
+out how bytes are stored (`cerata.engine`), how state is folded (`cerata.projections`) and how hits
+are ranked (`cerata.retrieval`). Start at `Store`.
 """

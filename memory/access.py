@@ -1,8 +1,8 @@
-"""Access: what was shown to models and used, as events and as counts.
+"""Access: which frames models were shown and used, as events and as counts.
 
-Owns the event that a recall writes, and the counts of a frame as a view sees them. Counts change
-no ranking but where a profile says so, and then those of use: what is shown more is not for that
-more worth showing.
+Owns the event that a recall writes, and the counts of a frame as of a view. Counts change a ranking
+only if a profile has an importance, and then only the counts of uses: a frame that is shown more
+often is not more useful for that.
 """
 
 from collections.abc import Iterable
@@ -26,9 +26,10 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Access:
-    """How often recorded recalls showed a frame, and it was used; when last, None for never.
+    """How often recorded recalls showed a frame, how often it was used, and when last.
 
-    Counted are the events within the view's scope, up to its basis.
+    - The counts cover events within the view's scope, up to its basis.
+    - A time before the first event is unset (None).
     """
 
     frame: int
@@ -48,16 +49,16 @@ class Access:
 
 
 def access_of(view: "View", frame: int) -> Access:
-    """Return the counts of a frame. Cost: O(1); once for each event that counts, all rows."""
-    shown, last_shown, used, last_used = _counts_of(view, frame)
-    return Access(frame, shown, _time(last_shown), used, _time(last_used))
+    """Return the counts of a frame. Cost: O(1); the first call of a state reads all rows."""
+    shown_count, last_shown, used_count, last_used = _counts_of(view, frame)
+    return Access(frame, shown_count, _time(last_shown), used_count, _time(last_used))
 
 
 def use_of(view: "View", frame: int, now: int) -> Use:
-    """Return how often a frame was used, and when, in days before a time in microseconds.
+    """Return how often a frame was used, and when, in days before ``now`` in microseconds.
 
-    It is when the view's last event was recorded, and not the clock's: the same basis then gives
-    the same answer at any time.
+    ``now`` is the recorded time of the view's last event, not the clock's, so the same basis gives
+    the same result at any time.
     """
     _, _, used, last_used = _counts_of(view, frame)
     age = days_between(view.layers.created(frame), now)
@@ -65,32 +66,35 @@ def use_of(view: "View", frame: int, now: int) -> Use:
 
 
 def uses_among(view: "View", frames: Iterable[int]) -> dict[int, Use]:
-    """Return the uses of those frames that were used, by their ids.
+    """Return the uses of the frames that were used, by id.
 
-    Cost: a look-up for each; as `access_of` for the first of a state.
+    Cost: a look-up for each frame; the first of a state as `access_of`.
     """
     now = view.head.recorded
-    found = {one: use_of(view, one, now) for one in frames if view.counts_of(one)}
-    return {one: use for one, use in found.items() if use.count}
+    uses = {frame: use_of(view, frame, now) for frame in frames if view.counts_of(frame)}
+    return {frame: use for frame, use in uses.items() if use.count}
 
 
 def all_access(view: "View") -> list[Access]:
     """Return the counts of all frames that were shown or used, the most used first.
 
-    Of those as often used the most shown, then the newest. Cost: a pass over all counts.
+    Ties go to the frame shown most often, then to the newest. Cost: a pass over all counts.
     """
-    every = (access_of(view, one) for one in view.counted())
-    counted = (one for one in every if one.shown or one.used)
-    return sorted(counted, key=lambda one: (-one.used, -one.shown, -view.layers.moment(one.frame)))
+    accesses = (access_of(view, frame) for frame in view.counted())
+    counted = (access for access in accesses if access.shown or access.used)
+    return sorted(
+        counted,
+        key=lambda access: (-access.used, -access.shown, -view.layers.moment(access.frame)),
+    )
 
 
 def _counts_of(view: "View", frame: int) -> Counts:
     """Return the counts of a frame over the scopes within the view's."""
-    shown, last_shown, used, last_used = NEVER
+    shown_count, last_shown, used_count, last_used = NEVER
     for row in view.counts_of(frame):
-        shown, last_shown = shown + row[0], max(last_shown, row[1])
-        used, last_used = used + row[2], max(last_used, row[3])
-    return shown, last_shown, used, last_used
+        shown_count, last_shown = shown_count + row[0], max(last_shown, row[1])
+        used_count, last_used = used_count + row[2], max(last_used, row[3])
+    return shown_count, last_shown, used_count, last_used
 
 
 def _time(recorded: int) -> datetime | None:
@@ -98,16 +102,21 @@ def _time(recorded: int) -> datetime | None:
 
 
 def recall_of(recalled: "Recalled") -> RecallContext:
-    """Return the event that says that a context was shown.
+    """Return the event that records a shown context.
 
-    Of the frames and facts that it has, the ids; those of chunks that joined another, too.
+    The event has the ids of the context's frames and facts, joined chunks included.
     """
-    search, telling, context = recalled.search, recalled.telling, recalled.context
+    search = recalled.search
+    telling = recalled.telling
+    context = recalled.context
     is_fact = set(recalled.facts)
-    shown = [one for item in context.items for one in (item.id, *item.joined)]
-    frames = tuple(one for one in shown if one not in is_fact)
-    facts = tuple(one for one in shown if one in is_fact)
-    query, where, vector, tokens = search.query, search.where, search.vector, search.tokens
+    numbers = [number for item in context.items for number in (item.id, *item.joined)]
+    frames = tuple(number for number in numbers if number not in is_fact)
+    facts = tuple(number for number in numbers if number in is_fact)
+    query = search.query
+    where = search.where
+    vector = search.vector
+    tokens = search.tokens
     return RecallContext(
         query=repr(query) if isinstance(query, Query) else query,
         basis=context.basis,
@@ -132,8 +141,8 @@ def recall_of(recalled: "Recalled") -> RecallContext:
         approximate=vector is not None and vector.approximate,
         frames=frames,
         facts=facts,
-        omitted=tuple(one for one in context.omitted if one not in is_fact),
-        omitted_facts=tuple(one for one in context.omitted if one in is_fact),
+        omitted=tuple(number for number in context.omitted if number not in is_fact),
+        omitted_facts=tuple(number for number in context.omitted if number in is_fact),
     )
 
 

@@ -1,7 +1,7 @@
-"""Appending: how what a call wants becomes one batch, or joins the open transaction.
+"""Appending: the events of a call become a batch, or join the open transaction.
 
-Owns transactions, what is checked before a batch is appended, and the receipt. Leaves out what
-the calls are (`writing`) and everything about bytes.
+Owns transactions, the checks before an append, and receipts. Leaves out the calls (`writing`) and
+bytes.
 """
 
 from collections.abc import Generator, Sequence
@@ -53,7 +53,7 @@ from .values import Receipt
 
 
 class Appends(Reads, Handle):
-    """A log that is written to, what is folded of it, and the open transaction of each task."""
+    """A log opened for writing, the fold of it, and the open transaction of each task."""
 
     def __init__(
         self,
@@ -67,14 +67,14 @@ class Appends(Reads, Handle):
         self._embedder = embedder
         self._fold = Fold(log, registry)
         self._transaction: ContextVar[Transaction | None] = ContextVar("transaction", default=None)
-        # What was worked out for the newest view serves the next, while nothing is appended.
+        # The layer of the newest view, reused until an append.
         self._latest: tuple[int, Layer] | None = None
-        # Of spaces that have vectors in the log, and `Fold.replaced` when they were learned.
+        # The shapes of spaces with vectors in the log, and `Fold.replaced` when they were read.
         self._shapes: dict[SpaceName, Shape] = {}
         self._shapes_of = 0
 
     def refresh(self) -> Head:
-        """Take in what other processes wrote, as every read does, and return the head."""
+        """Load the events of other processes, as every read does, and return the head."""
         return self._log.refresh()
 
     @contextmanager
@@ -83,46 +83,50 @@ class Appends(Reads, Handle):
     ) -> Generator[Transaction]:
         """Gather the writes of this thread or task into one batch: all of them or none.
 
-        Inside, receipts carry ids −1, −2, …, which later calls inside may name; afterwards
-        ``tx.receipt`` has the real ones. Reads of frames (`search`, `recall`, `frame`, `content`,
-        `frames`, `timeline`, `len`) see what the block has gathered over the memory as it stood
-        at the first of them; `at` gives what is in the log alone, but of a view that was taken
-        inside (``store.view()``) what that has. A call that cannot be appended is refused when it
-        is made, and nothing of it is gathered. No lock is held while the block runs; an exception
-        in it writes nothing. What others closed after the call, or ``expect``, is a `Conflict` at
-        the end.
+        Receipts inside the block carry ids −1, −2, …, which later calls inside may name; after the
+        block ``tx.receipt`` has the final ids. Reads of frames (`search`, `recall`, `frame`,
+        `content`, `frames`, `timeline`, `len`) see the gathered events over the state at the first
+        such read. The store's `at` reads only the log; the `at` of a view from inside the block
+        (``store.view()``) sees the same as that view. A call that cannot be appended raises at
+        once and gathers nothing. The block holds no lock, and an exception in it writes nothing.
 
-        ``key`` makes the block idempotent: it stands for the calls in it and what they were
-        given. Run again, the block reads the memory as it was before its first run (`at`,
-        `tag` and `head` too), writes nothing, and ``tx.receipt`` is the first one, with ``added``
-        False. A block that gathers nothing leaves no key. The key stands in the tenant of the
-        first event: where that is not the store's own, whoever reads before the first write reads
-        the newest memory, so open a store with that scope instead.
+        With ``key`` a repeated block reads the state before its first run (`at`, `tag` and `head`
+        too), writes nothing, and gets the first receipt, with ``added`` False. An empty block
+        leaves no key. The key belongs to the tenant of the first event. If that is not the
+        store's tenant, reads before the first write see the newest state, so open a store with
+        that scope instead.
+
+        Args:
+            expect: Seq at which the log must end when the block is appended; by default any.
+            key: Idempotency key for the calls in the block and their arguments; by default none.
 
         Raises:
-            IdempotencyConflict: the key was used for other calls, or these can be made no longer.
+            Conflict: at the end of the block: another writer closed a frame or fact that a call
+                names, or the log does not end at ``expect``.
+            IdempotencyConflict: the key was used for other calls, or the calls of the block can no
+                longer be repeated.
         """
         if expect is not None:
             check_number("expect", expect)
         if self._transaction.get() is not None:
-            raise Conflict("A transaction is open already", remedy="Use the open one.")
+            raise Conflict("A transaction is open already", remedy="Use the open transaction.")
         checks = Checks(self._log, self._fold, self._scope)
         find = None if key is None else partial(self._log.find_key, key, sees=self._sees)
         transaction = Transaction(checks, find)
         transaction.look_up(tenant_of(full_scope(None, self._scope)))
         try:
-            # Inside the block that resets it, since an interrupt may follow at once.
+            # Inside the `try` that resets it, because an interrupt may follow at once.
             self._transaction.set(transaction)
             yield transaction
         except (Conflict, InvalidInput, NotFound) as error:
             if transaction.first is None:
                 raise
-            # The first run was refused nothing over the same memory.
+            # The first run succeeded over the same state, so the calls differ.
             raise IdempotencyConflict(
                 f"The idempotency key {key!r} was used for other calls, "
-                f"or these can no longer be made: {error.what}",
+                f"or these calls can no longer be repeated: {error.what}",
                 where=f"event {transaction.first.appended.first_seq:,}",
-                remedy="What it was used for is done. Use a new key for a new request.",
+                remedy="Use a new key for a new request; the first request is written.",
             ) from error
         finally:
             self._transaction.set(None)
@@ -147,32 +151,37 @@ class Appends(Reads, Handle):
 
     @property
     def in_transaction(self) -> bool:
-        """Whether this thread or task has a transaction open."""
+        """True if this thread or task has a transaction open."""
         return self._transaction.get() is not None
 
     def _called(
         self, scope: Scope, *arguments: object, drafts: Sequence[Draft] | None = None
     ) -> None:
-        """Take down a call in a keyed transaction, by what the caller gave."""
+        """Record a call of a keyed transaction by the caller's arguments."""
         transaction = self._transaction.get()
         if transaction is not None and transaction.is_keyed:
             transaction.look_up(tenant_of(scope))
             transaction.called(*arguments, *(() if drafts is None else (asked(drafts),)))
 
     def first_use(self, key: str, tenant: ScopeValue) -> Receipt | None:
-        """Return the receipt of what an idempotency key was first used for in a tenant, or None.
+        """Return the receipt of an idempotency key's first use in a tenant, or None.
 
-        It is None, too, where that is outside the store's scope. Cost: takes the writer lock for
-        the look-up. Raises: InvalidInput, ReadOnly, Locked.
+        A first use outside the store's scope gives None, too. Cost: takes the writer lock for the
+        look-up.
+
+        Raises:
+            InvalidInput: the key or tenant is unusable.
+            ReadOnly: the store was opened for reading.
+            Locked: another process holds the writer lock.
         """
-        found = self._log.find_key(key, tenant, sees=self._sees)
-        return None if found is None else self._receipt((), found.appended)
+        use = self._log.find_key(key, tenant, sees=self._sees)
+        return None if use is None else self._receipt((), use.appended)
 
     @property
     def _sees(self) -> Sees | None:
-        """Whether an event of a scope is within the store's; None where every event is."""
-        scope = self._scope
-        return None if scope is None else lambda found: is_within(found, scope)
+        """A function that returns whether a scope is within the store's; None without a scope."""
+        outer = self._scope
+        return None if outer is None else lambda scope: is_within(scope, outer)
 
     def next_place(self) -> int:
         """Return the place, from 1, that the next event will have in its batch."""
@@ -180,28 +189,28 @@ class Appends(Reads, Handle):
         return 1 if transaction is None else len(transaction.drafts) + 1
 
     def _fields_of(self, frame: int) -> tuple[PutFrame, Scope]:
-        """Return what a new version takes over from a frame, there or about to be put."""
-        found = self.view().frame(frame)
-        if not found.scope:
+        """Return the fields that a new version inherits from a stored or gathered frame."""
+        old = self.view().frame(frame)
+        if not old.scope:
             raise NotFound(
-                f"Frame {found.id:,} was erased, and the scope that it had is unknown",
-                remedy="Put a new frame with put_frame.",
+                f"Frame {old.id:,} was erased, and its scope is unknown",
+                remedy="Put a new frame with put_frame().",
             )
         fields = PutFrame(
-            kind="text" if found.kind == DOCUMENT_KIND else found.kind,
-            role=found.role,
-            uri=found.uri,
-            title=found.title,
-            tags=found.tags,
-            labels=found.labels,
+            kind="text" if old.kind == DOCUMENT_KIND else old.kind,
+            role=old.role,
+            uri=old.uri,
+            title=old.title,
+            tags=old.tags,
+            labels=old.labels,
             metadata={
                 name: value
-                for name, value in found.metadata.items()
-                # These say of the old text where it is from.
+                for name, value in old.metadata.items()
+                # These describe the source of the old text.
                 if name not in (SOURCE_HASH, SPAN)
             },
         )
-        return fields, tuple(found.scope.items())
+        return fields, tuple(old.scope.items())
 
     def write(
         self,
@@ -213,15 +222,15 @@ class Appends(Reads, Handle):
     ) -> Receipt:
         """Append drafts as one batch, or add them to the open transaction.
 
-        Drafts without a scope of their own get the store's. ``arguments`` is the hash of what the
-        key stands for, where that is not what the drafts say.
+        Drafts with the default scope get the store's. ``arguments`` is the hash to store
+        with the key; by default that of the drafts.
 
         Raises:
-            InvalidInput: the scope of one is outside the store's, or one has a salt.
+            InvalidInput: a draft's scope is outside the store's, or a draft has a salt.
         """
         if any(draft.salt is not None for draft in drafts):
             raise InvalidInput(
-                "A draft must have no salt: a salt that two events share outlives either of them",
+                "A draft must have no salt, since a shared salt survives the erasure of one event",
                 remedy="Leave salt=None; the store draws one for each event.",
             )
         transaction = self._transaction.get()
@@ -263,28 +272,28 @@ class Appends(Reads, Handle):
             # An erasure may have left a space without vectors.
             self._shapes, self._shapes_of = {}, self._fold.replaced
         if self._shapes.items() >= spaces.shapes.items():
-            # What the log has of a space once, it has for good.
+            # A shape that the log has once, stays: without erasures no check is due.
             spaces = Spaces((), self._scope)
         is_checked = references or references.causes or tagging or spaces or rules
-        known = self._log.refresh().seq if is_checked else 0
-        references.check_causes(self._log, self._scope, known)
+        seq = self._log.refresh().seq if is_checked else 0
+        references.check_causes(self._log, self._scope, seq)
         if references:
-            named = self._fold.facts(known) if references.names_facts else None
-            references.check_exist(self._log, self._scope, known, named)
+            named = self._fold.facts(seq) if references.names_facts else None
+            references.check_exist(self._log, self._scope, seq, named)
         if references.names_frames:
-            checks.append(partial(references.check_open, self._fold.frames(known)))
+            checks.append(partial(references.check_open, self._fold.frames(seq)))
         links = LinkRules(drafts)
         if links:
-            links.check(self._fold.facts(known), self._fold.frames(known))
+            links.check(self._fold.facts(seq), self._fold.frames(seq))
         if rules:
-            facts = self._fold.facts(known)
+            facts = self._fold.facts(seq)
             rules.check(facts, facts.seq, Ended())
             checks.append(partial(rules.check_delta, facts))
         if tagging:
-            tagging.check(self._log, known)
-            checks.append(partial(tagging.check_free, self._fold.own(Tags.name, known).rows))
+            tagging.check(self._log, seq)
+            checks.append(partial(tagging.check_free, self._fold.own(Tags.name, seq).rows))
         if spaces:
-            frames = self._fold.frames(known)
+            frames = self._fold.frames(seq)
             spaces.check(self._log, frames, frames.seq)
             checks.append(spaces.check_delta)
 
@@ -298,7 +307,7 @@ class Appends(Reads, Handle):
             key=key,
             arguments=arguments,
             validate=validate if checks else None,
-            known=known,
+            known=seq,
             payloads=payloads,
             sees=self._sees,
         )
@@ -310,38 +319,38 @@ class Appends(Reads, Handle):
     def _receipt(self, drafts: Sequence[Draft], appended: Appended) -> Receipt:
         seqs = tuple(range(appended.first_seq, appended.last_seq + 1))
         if appended.replayed:
-            # What was asked for again may not be what was put then: the log says.
+            # The repeated call's drafts may differ from the stored events; read these.
             self._log.refresh()
-            said = [(event.type, event.body) for event in self._log.read(seqs[0], seqs[-1])]
+            bodies = [(event.type, event.body) for event in self._log.read(seqs[0], seqs[-1])]
         else:
-            said = [(draft.body.wire_name, draft.body) for draft in drafts]
-        made = tuple(seq for seq, (kind, _) in zip(seqs, said, strict=True) if kind in MAKERS)
-        olds = [body.old for _, body in said if isinstance(body, SupersedeFrame)]
+            bodies = [(draft.body.wire_name, draft.body) for draft in drafts]
+        ids = tuple(seq for seq, (kind, _) in zip(seqs, bodies, strict=True) if kind in MAKERS)
+        olds = [body.old for _, body in bodies if isinstance(body, SupersedeFrame)]
         return Receipt(
-            id=made[0] if made else appended.first_seq,
-            ids=made,
+            id=ids[0] if ids else appended.first_seq,
+            ids=ids,
             seqs=seqs,
             head=appended.head,
             durable=appended.durable,
             added=not appended.replayed,
-            # A frame of the same batch is named by its place there.
+            # A negative id is a frame's place in the same batch.
             replaced=tuple(old if old > 0 else appended.first_seq - old - 1 for old in olds),
         )
 
 
 def asked(drafts: Sequence[Draft]) -> list[tuple[str, Scope, EventBody]]:
-    """Return what drafts say, where they are all that a caller gave.
+    """Return the contents of drafts, to be hashed as a call's arguments.
 
-    Left out is what is derived from it, so that a key of today is known to a later version.
+    Derived values are left out, so that a later version recognises the keys of this version.
     """
-    return [(draft.body.wire_name, draft.scope, _given(draft.body)) for draft in drafts]
+    return [(draft.body.wire_name, draft.scope, _without_derived(draft.body)) for draft in drafts]
 
 
-def _given(body: EventBody) -> EventBody:
+def _without_derived(body: EventBody) -> EventBody:
     if isinstance(body, PutFrame):
         return msgspec.structs.replace(body, content_hash=None)
     if isinstance(body, AssertFact) and any(place.quote is not None for place in body.evidence):
-        # A quote of a frame of the same block differs from run to run, as the frame's salt does.
+        # The salt of a frame in the same block, and so the hash of a quote, differs in each run.
         places = [msgspec.structs.replace(place, quote=None) for place in body.evidence]
         return msgspec.structs.replace(body, evidence=tuple(places))
     return body

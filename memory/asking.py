@@ -1,7 +1,7 @@
-"""Questions: what is found for a query, and what of it a model is told.
+"""Questions: the best frames for a query, and the context that a model gets for one.
 
-Owns search and recall, for a view and for a store at its newest event. Leaves out reading what is
-there without a question (`reading`), ranking, and how a context is filled (`cerata.retrieval`).
+Owns search and recall, for a view and for a store at its newest event. Leaves out reads without a
+question (`reading`), and ranking and the filling of a context (`cerata.retrieval`).
 """
 
 from abc import ABC, abstractmethod
@@ -40,15 +40,15 @@ _NAME_SIZE = 120
 """Most characters of a title or a place in a source."""
 
 _PARTS_SHOWN = 2
-"""How many parts of a file's path a source shows: its folder's name and its own."""
+"""Parts of a file's path that a source shows: the names of its folder and of the file."""
 
 
 class Questions(ABC):
-    """The reads that answer a question; ``view`` says of which state."""
+    """The reads that answer a question from the state that ``view`` returns."""
 
     @abstractmethod
     def view(self) -> "View":
-        """Return the memory that is asked."""
+        """Return the state that is searched."""
 
     def search(
         self,
@@ -67,56 +67,57 @@ class Questions(ABC):
         tokens_space: str | None = None,
         rerank: bool | None = None,
     ) -> list[Hit]:
-        """Return the best ``k`` frames for a question, best first.
+        """Return the best ``k`` frames for a question, best first; ties go to the older frame.
 
-        Of plain language any word may match, and what stands in double quotes must; `cerata.query`
-        makes a query of the full language. Ties go to the older frame. Scores are BM25 over the
-        frames that are current in this view, so they are what they were then; ``where`` says
-        which of them may be returned, and changes no score.
+        Text scores are BM25 over the frames that are current in this view, so the same basis gives
+        the same scores. A question in plain language that names an entity with known facts adds the
+        lane "facts": the frames in which these facts were read. Quoted words, filters and NOT in
+        the query hold in every lane. `Hit.lanes` names the lanes that found a hit (an approximate
+        lane as "vectors (hnsw)"), and `explain` shows the share of each in its score.
 
-        Where a question in plain language names an entity of which facts are known, the frames
-        that these were read in are a second lane, "facts", and the score is that of both.
-        ``profile``, a name or a `Profile`, says which lanes run, what each weighs for which kind of
-        question, and how they are fused; ``lanes`` of a hit says which found it, and `explain`
-        what each added.
-
-        ``embedding`` is the question's vector, by which the nearest frames are a lane, "vectors",
-        too; ``space`` names whose vectors, where several have its dimension. A store with an
-        embedder makes it itself. A query that is an array is a vector alone. ``mode`` is "hybrid"
-        for all lanes, or leaves only those that go by words ("text") or by vectors ("vector").
-        What stands in double quotes, a filter or a NOT in the query holds for frames that are
-        found by their vectors, too. ``approximate`` lets a graph choose what is compared (extra
-        hnsw), which is quicker among very many and may miss some: the lane then says so.
-
-        ``token_embedding``, (tokens, dimension), has a vector for each token of the question, and
-        ``tokens_space`` names whose: the frames in which each finds its like are a lane, "late".
-        With ``rerank`` the best 50 of all lanes are put in order by them, where they have token
-        vectors; the scores stay, and `explain` says what moved. None leaves it to the profile.
+        Args:
+            query: Plain language (any word may match, quoted words must), a query, or a vector.
+            embedding: The question's vector, for the lane "vectors"; by default the embedder's.
+            space: The vector space to search; needed if several spaces have the same dimension.
+            k: Most hits to return.
+            mode: "hybrid" for all lanes, "text" for those by words, "vector" for those by vectors.
+            where: Which frames may be returned; no score changes.
+            profile: Name or `Profile`: the lanes that run, their weights, how scores are fused.
+            include_superseded: Also return frames that a newer version replaced.
+            include_deleted: Also return deleted frames.
+            approximate: Compare only vectors that a graph (extra hnsw) chooses; may miss frames.
+            token_embedding: The question's token vectors, (tokens, dimension), for the lane "late".
+            tokens_space: The space of the token vectors; as ``space``.
+            rerank: Reorder the best 50 hits by token vectors, scores unchanged; None: the profile.
 
         Raises:
-            InvalidInput: the query is neither text, a query nor a vector, k is not positive, there
-                is no such profile or mode, or no vector to search or rerank by.
-            NotFound: there is no such space. EmbedderFailed: it could not embed the question.
+            InvalidInput: query is neither text, a query nor a vector, k is not positive, no such
+                profile or mode exists, or no vector is available to search or rerank by.
+            NotFound: no such space exists.
+            EmbedderFailed: the embedder could not embed the question.
             Unsupported: none of the profile's lanes can run here.
         """
         if isinstance(query, np.ndarray):
             query, embedding, mode = _vector_alone(query, embedding, mode)
         _check_query(query)
         if isinstance(k, bool) or not isinstance(k, int) or k <= 0:
-            raise InvalidInput(f"k is {k!r}", remedy="Ask for 1 or more.")
-        view, wanted = self.view(), profile_of(profile)
+            raise InvalidInput(
+                f"k must be a positive whole number, not {k!r}", remedy="Pass k=1 or more."
+            )
+        view = self.view()
+        chosen_profile = profile_of(profile)
         has_tokens = token_embedding is not None
         vector = vector_query(
             *(view, query, embedding, space, mode), approximate=approximate, has_tokens=has_tokens
         )
         tokens = token_query(
-            *(view, query, token_embedding, tokens_space, mode, wanted), rerank=rerank
+            *(view, query, token_embedding, tokens_space, mode, chosen_profile), rerank=rerank
         )
         return Search(
             view,
             query,
             k,
-            wanted,
+            chosen_profile,
             where,
             include_superseded,
             include_deleted,
@@ -127,54 +128,72 @@ class Questions(ABC):
         ).hits
 
     def embedding(self, frame: FrameId, space: str | None = None) -> Matrix | None:
-        """Return a frame's vector, (dimension,), in a space; None where it has none there.
+        """Return a frame's vector, (dimension,), as stored: float32 or int8; None without one.
 
-        The space may be left out where the frame has vectors in one alone. It is as it was stored:
-        float32, or int8.
+        Args:
+            frame: The frame's id, or the receipt of its write.
+            space: Name of the vector space; may be left out if the frame has vectors in only one.
 
         Raises:
-            NotFound: no frame with this id at this basis, or it is outside the scope.
-            InvalidInput: it has vectors in several spaces. Corrupt: the vector is damaged.
+            NotFound: no frame with this id exists at this basis, or the frame is out of scope.
+            InvalidInput: the frame has vectors in several spaces, and none was named.
+            Corrupt: the vector is damaged.
         """
         view = self.view()
         return vector_of(view, view.existing(frame), space)
 
     def token_embedding(self, frame: FrameId, space: str | None = None) -> Tokens | None:
-        """Return a frame's token vectors, (tokens, dimension) int8, in a space; None without any.
+        """Return a frame's token vectors, (tokens, dimension) int8; None without any.
 
-        The space may be left out where the frame has token vectors in one alone.
+        Args:
+            frame: The frame's id, or the receipt of its write.
+            space: Name of the space; may be left out if the frame has token vectors in only one.
 
         Raises:
-            NotFound: no frame with this id at this basis, or it is outside the scope.
-            InvalidInput: it has some in several spaces. Corrupt: they are damaged.
+            NotFound: no frame with this id exists at this basis, or the frame is out of scope.
+            InvalidInput: the frame has token vectors in several spaces, and none was named.
+            Corrupt: the token vectors are damaged.
         """
         view = self.view()
         return tokens_of(view, view.existing(frame), space)
 
     def explain(self, hit: Hit) -> Explanation:
-        """Return why a hit has its score, as of the view that found it; printing it reads well.
+        """Return how a hit's score came about, as of the view that found it; made to be printed.
+
+        Args:
+            hit: A hit that `search` of this store or view returned.
 
         Raises:
-            InvalidInput: it is no hit, one of another log, or a copy without its search.
+            InvalidInput: hit is no `Hit`, comes from another log, or is a copy without its search.
         """
         if not isinstance(hit, Hit):
             raise InvalidInput(
-                f"A {type(hit).__name__} has no score to explain", remedy="Give a hit of a search."
+                f"hit must be a Hit, not {type(hit).__name__}", remedy="Pass a hit of search()."
             )
         if hit.made_by.view.log_id != self.view().log_id:
-            raise InvalidInput("The hit is of another log", remedy="Ask the store that found it.")
+            raise InvalidInput(
+                "hit comes from another log", remedy="Call explain() of the store that found it."
+            )
         return hit.made_by.explain(hit)
 
     def highlights(self, text: str, query: str | Query) -> list[tuple[int, int]]:
-        """Return where a text says what a query asks: characters [start, end), ascending."""
+        """Return the characters [start, end) of a text that match a query, ascending.
+
+        Args:
+            text: The text to search.
+            query: Plain language, or a `cerata.query`.
+
+        Raises:
+            InvalidInput: text is no string, or query is neither a string nor a query.
+        """
         _check_query(query)
         if not isinstance(text, str):
             raise InvalidInput(
-                f"The text must be a string, not {type(text).__name__}",
+                f"text must be a string, not {type(text).__name__}",
                 remedy="Pass a str, such as frame.text.",
             )
-        found = self.view().layers.ranking.highlights(text, query)
-        return [(mark.start, mark.end) for mark in found]
+        marks = self.view().layers.ranking.highlights(text, query)
+        return [(mark.start, mark.end) for mark in marks]
 
     def recall(
         self,
@@ -199,65 +218,83 @@ class Questions(ABC):
     ) -> Context:
         """Return the best entries for a question that fit ``max_tokens``, with their sources.
 
-        What is known of the entities that the question names comes first, a fact for each 150
-        tokens of the budget at most, with the frames that say so. What fits whole is told before
-        anything is cut, and nothing twice; an entry takes at most ``entry_tokens``; neighbouring
-        chunks of a document join. ``policy``, a name or a `ContextPolicy`, says which entries are
-        told by their gist or in one line, ``omissions`` of the context what is left out and why.
-        ``order`` is "score", or "time" for the earliest first. ``framing`` begins with words to the
-        model: to state only what stands there, and to name the source. ``form`` is "text" or
-        "markdown". All of it is counted, in tokens of ``cl100k_base``; see
-        `cerata.retrieval.tokens`. Where nothing matches, the newest frames stand in, and the
-        context says so: those that ``where`` and the query's own filters let pass and no NOT
-        excludes. Bytes are shown as their ``search_text``, or as how many there are. ``profile``
-        is as for `search`, and ``lanes`` of the context says which ran; so are ``embedding``,
-        ``space``, ``mode``, ``token_embedding``, ``tokens_space`` and ``rerank``. With ``record``,
-        of a store, an event says what was shown, by which `access` counts.
+        Facts about the entities that the question names come first, at most one fact for each 150
+        tokens of the budget, with the frames in which they were read. Entries that fit whole are
+        written before any entry is cut, and none twice; neighbouring chunks of a document join.
+        Bytes are shown as their ``search_text``, or as their size. If nothing matches, the newest
+        frames that pass ``where``, and the filters and NOTs of the query, take their place, and
+        `Context.fallback` is true. `Context.omissions` lists the entries left out, and why. The
+        budget covers the whole text, sources and framing included (see `cerata.retrieval.tokens`).
+
+        Args:
+            query: Plain language (any word may match, quoted words must), or a `cerata.query`.
+            embedding: The question's vector; as in `search`.
+            space: The vector space to search; as in `search`.
+            mode: "hybrid", "text" or "vector"; as in `search`.
+            max_tokens: Budget of the context, in tokens of ``cl100k_base``.
+            entry_tokens: Most tokens of an entry.
+            where: Which frames may be shown; leaves out facts.
+            profile: Name or `Profile`; as in `search`. `Context.lanes` names the lanes that ran.
+            form: "text", or "markdown" with headings and quotes.
+            policy: Name or `ContextPolicy`: the entries shortened to a gist or a line; duplicates.
+            order: "score" for the best entry first, or "time" for the earliest.
+            framing: Begin with instructions to the model: use only this text, name the sources.
+            record: Write an event that lists the entries shown, which `access` counts; store only.
+            approximate: Let a graph choose the vectors to compare; as in `search`.
+            token_embedding: The question's token vectors; as in `search`.
+            tokens_space: The space of the token vectors; as in `search`.
+            rerank: Put the best hits in order of their token vectors; as in `search`.
 
         Raises:
-            InvalidInput: as `search`; or a budget is not positive, or there is no such policy, form
-            or order. ReadOnly: ``record``, and what is asked does not write.
+            InvalidInput: as `search`; or a budget is not positive, or no such policy, form or order
+                exists.
+            ReadOnly: ``record`` is set, and this is a view.
         """
         telling = Telling(max_tokens, entry_tokens, form, order, policy_of(policy))
         view = self.view()
         _check_query(query)
-        wanted = profile_of(profile)
+        chosen_profile = profile_of(profile)
         has_tokens = token_embedding is not None
         vector = vector_query(
             *(view, query, embedding, space, mode), approximate=approximate, has_tokens=has_tokens
         )
         tokens = token_query(
-            *(view, query, token_embedding, tokens_space, mode, wanted), rerank=rerank
+            *(view, query, token_embedding, tokens_space, mode, chosen_profile), rerank=rerank
         )
         search = Search(
             view,
             query,
             CONTEXT_HITS,
-            wanted,
+            chosen_profile,
             where,
             mode=mode,
             vector=vector,
             tokens=tokens,
             rerank=rerank,
         )
-        found = recalled(search, telling, is_framed=framing)
-        return self._recorded(found.context, recall_of(found)) if record else found.context
+        recall = recalled(search, telling, is_framed=framing)
+        return self._recorded(recall.context, recall_of(recall)) if record else recall.context
 
     def _recorded(self, context: Context, said: RecallContext) -> Context:
-        """Return a context once the event is written that says that it was shown."""
+        """Write the event that lists the entries shown, and return the context."""
         raise ReadOnly(
-            "A view does not write", remedy="Recall from the store, or without record=True."
+            "A view does not write",
+            remedy="Call recall() of the store, or leave out record=True.",
         )
 
     def source_of(self, frame: Frame) -> str:
-        """Return the line that names where a frame comes from: id, title, place and day.
+        """Return a short line that names a frame's source: id, title, place and day.
 
-        It is one line, and short, whatever they are: no title passes for a source of its own, or
-        takes the room of what it names. Of a place the end is kept, of a file's path its name and
-        its folder's: the whole one is in ``frame.uri``.
+        Line breaks in a title or place become blanks, so that no title passes for another source.
+        Long names are cut: a place keeps its end, and a file's path the names of the file and its
+        folder; ``frame.uri`` has the whole place.
+
+        Args:
+            frame: The frame to cite.
         """
         parts = [f"#{frame.id}"]
-        title, place = (on_one_line(name or "") for name in (frame.title, frame.uri))
+        title = on_one_line(frame.title or "")
+        place = on_one_line(frame.uri or "")
         if place.startswith("/") and place.count("/") > _PARTS_SHOWN:
             place = "…/" + "/".join(place.split("/")[-_PARTS_SHOWN:])
         if title:
@@ -271,10 +308,10 @@ class Questions(ABC):
 def _vector_alone(
     query: "npt.NDArray[Any]", embedding: Vector | None, mode: Mode
 ) -> tuple[str, Vector, Mode]:
-    """Return the query, embedding and mode of a query that is a vector."""
+    """Return the query, embedding and mode for a query that is a vector."""
     if embedding is not None or mode == "text":
         raise InvalidInput(
-            "The query is a vector, and words are asked for",
+            "query must be text, not a vector, with embedding= or mode='text'",
             remedy="Pass the question as the query and its vector as embedding=.",
         )
     return "", query, "vector" if mode == "hybrid" else mode
@@ -290,11 +327,11 @@ def _check_query(query: object) -> None:
         return
     if not isinstance(query, str):
         raise InvalidInput(
-            f"A query must be a string, not {type(query).__name__}",
-            remedy="Ask in plain language, or make one with cerata.query('…').",
+            f"query must be a string, not {type(query).__name__}",
+            remedy="Pass a question in plain language, or cerata.query('…').",
         )
     check_size(query)
     if not is_unicode(query):
         raise InvalidInput(
-            f"The query is not valid Unicode: {query!r}", remedy="Decode it with errors='replace'."
+            f"query is not valid Unicode: {query!r}", remedy="Decode it with errors='replace'."
         )

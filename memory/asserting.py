@@ -1,7 +1,7 @@
-"""Writing facts: the calls that assert, retract, correct, and say who is who.
+"""Writing facts: the calls that assert, retract and correct facts, and name and merge entities.
 
-Owns what each call says in events. Leaves out how they are appended (`appending`) and what
-follows from them (`cerata.projections.fact_table`).
+Owns the events of each call. Leaves out appending them (`appending`) and the state that follows
+from them (`cerata.projections.fact_table`).
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -50,7 +50,7 @@ EvidenceLike = FactEvidence | FrameId | tuple[FrameId, int, int]
 
 @dataclass(frozen=True, slots=True)
 class Assertion:
-    """What `FactWrites.assert_facts` is told of one fact; fields as in `assert_fact`."""
+    """A fact to assert, for `FactWrites.assert_facts`; fields as in `assert_fact`."""
 
     subject: str
     predicate: str
@@ -65,7 +65,7 @@ class Assertion:
 
 
 class FactWrites(Appends):
-    """The calls that write facts; each is its own durable batch, or joins the open transaction."""
+    """The calls that write facts; each is a durable batch, or joins the open transaction."""
 
     def assert_fact(
         self,
@@ -85,16 +85,28 @@ class FactWrites(Appends):
     ) -> Receipt:
         """Assert that a fact is true during [valid_from, valid_to). Durable on return.
 
-        Without ``valid_from`` it is true from when it is recorded, and with "open" it has no
-        beginning; without ``valid_to`` it is true until further notice. ``source`` is observed,
-        inferred, hypothesis or synthetic; ``because`` is the fact that led to it. The same fact
-        again adds to its evidence (docs/facts.md).
+        The time "open" means no beginning, or no end. A repeated assertion of a known fact adds to
+        its evidence (docs/facts.md).
+
+        Args:
+            subject: Name of the entity that the fact is about.
+            predicate: Name of the property or relation.
+            object: The value, or an `Entity`.
+            valid_from: Aware datetime, ISO string, or "open"; by default when it is recorded.
+            valid_to: Aware datetime, ISO string, or "open", which is the default.
+            confidence: Probability that the fact is true, from 0 to 1.
+            source: "observed", "inferred", "hypothesis" or "synthetic".
+            evidence: Frames in which the fact was read, or (frame, start, end) in UTF-8 bytes.
+            assumptions: Texts: the assumptions under which the fact holds.
+            because: The fact that led to this fact.
+            scope: Names and values that narrow the store's scope.
+            key: Idempotency key; the same call again returns the first receipt.
 
         Raises:
-            InvalidInput: a value that cannot be stored, a period that is empty or inverted.
+            InvalidInput: a value cannot be stored, or the period is empty or inverted.
             NotFound: evidence names no frame, or ``because`` no event.
         """
-        one = Assertion(
+        assertion = Assertion(
             subject,
             predicate,
             object,
@@ -106,7 +118,7 @@ class FactWrites(Appends):
             assumptions,
             because,
         )
-        return self.assert_facts([one], scope=scope, key=key)
+        return self.assert_facts([assertion], scope=scope, key=key)
 
     def assert_facts(
         self,
@@ -117,35 +129,47 @@ class FactWrites(Appends):
     ) -> Receipt:
         """Assert many facts as one batch: all of them or none. Durable on return.
 
-        Each is an `Assertion`, or a subject, predicate and object. At most 10,000.
+        Args:
+            facts: Each an `Assertion`, or (subject, predicate, object); at most 10,000.
+            scope: Names and values that narrow the store's scope.
+            key: Idempotency key; the same call again returns the first receipt.
 
         Raises:
-            As `assert_fact`.
+            InvalidInput: as `assert_fact`.
+            NotFound: as `assert_fact`.
         """
         stamped = full_scope(scope, self._scope)
         now = self._log.environment.now_us()
         drafts = [
             assertion_draft(
-                one if isinstance(one, Assertion) else Assertion(*_triple(one)), stamped, now
+                fact if isinstance(fact, Assertion) else Assertion(*_triple(fact)), stamped, now
             )
-            for one in listed("facts", facts)
+            for fact in listed("facts", facts)
         ]
         self._called(stamped, "assert_facts", drafts=drafts)
         return self.write([quoted(self.view, draft) for draft in drafts], key=key)
 
     def retract_fact(self, fact: FactId) -> Receipt:
-        """End what is known of a fact; views before still have it. Durable on return.
+        """Retract a fact: it is no longer known; earlier views keep it. Durable on return.
+
+        Args:
+            fact: The fact, its id, or its receipt.
 
         Raises:
-            NotFound: no such fact. Conflict: it is retracted already.
+            NotFound: no such fact exists.
+            Conflict: the fact is retracted already.
         """
         return self.retract_facts([fact])
 
     def retract_facts(self, facts: Iterable[FactId]) -> Receipt:
-        """End what is known of many facts as one batch: of all of them or of none.
+        """Retract many facts as one batch: all of them or none. Durable on return.
+
+        Args:
+            facts: The facts, their ids, or their receipts.
 
         Raises:
-            NotFound: one of them is not there. Conflict: one is retracted already, or named twice.
+            NotFound: a fact does not exist.
+            Conflict: a fact is retracted already, or named twice.
         """
         scope = full_scope(None, self._scope)
         numbers = [fact_id(fact) for fact in listed("facts", facts)]
@@ -162,32 +186,45 @@ class FactWrites(Appends):
         confidence: float | None = None,
         evidence: Sequence[EvidenceLike] = (),
     ) -> Receipt:
-        """Retract a fact, and assert it as it should have been, in one batch. Durable on return.
+        """Retract a fact and assert a corrected one in the same batch. Durable on return.
 
-        What is not given stays as it was stated, entities by the names that they had before they
-        were merged; "open" takes an end away. The receipt's id is the
-        new fact's, whose cause is the retraction.
+        The new fact keeps the stated values that no argument replaces, and names entities as before
+        any merge. The receipt's id is the new fact's, whose cause is the retraction.
+
+        Args:
+            fact: The fact to correct, its id, or its receipt.
+            object: The right value; by default unchanged.
+            valid_from: The right beginning; "open" for none; by default unchanged.
+            valid_to: The right end; "open" for none; by default unchanged.
+            confidence: The right confidence, from 0 to 1; by default unchanged.
+            evidence: More places in which the fact was read; added to the old evidence.
 
         Raises:
-            NotFound: no such fact. Conflict: it is retracted already. InvalidInput.
+            NotFound: no such fact exists, or evidence names no frame.
+            Conflict: the fact is retracted already.
+            InvalidInput: no argument changes the fact, or a value cannot be stored.
         """
         view = self.view()
-        was = view.fact(fact)
-        subject, its_object = as_named(view, was)
-        number, scope = was.id, tuple(was.scope.items())
-        given = (object, valid_from, valid_to, confidence)
-        if all(value is None for value in given) and not evidence:
-            raise InvalidInput("Nothing is corrected", remedy="Give what should be different.")
+        old = view.fact(fact)
+        subject, its_object = as_named(view, old)
+        number = old.id
+        scope = tuple(old.scope.items())
+        changes = (object, valid_from, valid_to, confidence)
+        if all(value is None for value in changes) and not evidence:
+            raise InvalidInput(
+                "correct_fact got no change",
+                remedy="Pass object=, valid_from=, valid_to=, confidence= or evidence=.",
+            )
         corrected = Assertion(
             subject,
-            was.predicate,
+            old.predicate,
             its_object if object is None else object,
-            (was.stated.start or OPEN) if valid_from is None else valid_from,
-            (was.stated.end or OPEN) if valid_to is None else valid_to,
-            was.confidence if confidence is None else confidence,
-            was.source,
-            [*was.evidence, *listed("evidence", evidence)],
-            was.assumptions,
+            (old.stated.start or OPEN) if valid_from is None else valid_from,
+            (old.stated.end or OPEN) if valid_to is None else valid_to,
+            old.confidence if confidence is None else confidence,
+            old.source,
+            [*old.evidence, *listed("evidence", evidence)],
+            old.assumptions,
         )
         self._called(scope, "correct_fact", number, corrected)
         place = self.next_place()
@@ -209,9 +246,15 @@ class FactWrites(Appends):
         functional: bool,
         scope: Mapping[str, ScopeValue] | None = None,
     ) -> Receipt:
-        """Say whether a subject has one value of a predicate at a time. Durable on return.
+        """Declare whether a subject has a single value of a predicate at a time. Durable on return.
 
-        Then a value ends where the next begins, in every read from here on (docs/facts.md).
+        A value of a functional predicate ends when the next begins, in all later reads
+        (docs/facts.md).
+
+        Args:
+            predicate: Name of the predicate.
+            functional: True if a subject has a single value at a time.
+            scope: Names and values that narrow the store's scope.
         """
         if not isinstance(functional, bool):
             raise InvalidInput(
@@ -229,31 +272,48 @@ class FactWrites(Appends):
         aliases: Sequence[str] = (),
         scope: Mapping[str, ScopeValue] | None = None,
     ) -> Receipt:
-        """Say an entity's kind, and more names by which it is found. Durable on return."""
+        """Record an entity's kind, and further names that find it. Durable on return.
+
+        Args:
+            name: The entity's name.
+            kind: Its kind, such as "person"; by default the kind stays as it is.
+            aliases: Names to add.
+            scope: Names and values that narrow the store's scope.
+        """
         body = PutEntity(
             entity=checked_name("An entity's name", name),
             kind=None if kind is None else checked_name("An entity's kind", kind),
-            aliases=tuple(checked_name("An alias", one) for one in listed("aliases", aliases)),
+            aliases=tuple(checked_name("An alias", alias) for alias in listed("aliases", aliases)),
         )
         return self._one("put_entity", body, scope)
 
     def merge_entities(
         self, entity: str, into: str, *, scope: Mapping[str, ScopeValue] | None = None
     ) -> Receipt:
-        """Read an entity as another from here on; `unmerge` of the receipt ends it.
+        """Read an entity as another from here on, until `unmerge`. Durable on return.
+
+        Args:
+            entity: Name of the entity that disappears from reads.
+            into: Name of the entity that takes its place.
+            scope: Names and values that narrow the store's scope.
 
         Raises:
-            Conflict: it is merged already, or ``into`` is read as it. NotFound: nothing names it.
+            Conflict: entity is merged already, or ``into`` is read as entity.
+            NotFound: no event names one of the entities.
         """
         self._check_named(scope, entity, into)
         body = MergeEntities(entity=entity, into=into)
         return self._one("merge_entities", body, scope)
 
     def unmerge(self, merge: int | Receipt) -> Receipt:
-        """End a merge, by the id that it has. Durable on return.
+        """End a merge. Durable on return.
+
+        Args:
+            merge: The merge's id, or its receipt.
 
         Raises:
-            NotFound: no such merge. Conflict: it has ended already.
+            NotFound: no such merge exists.
+            Conflict: the merge has ended already.
         """
         return self._one("unmerge", UnmergeEntities(merge=_event_id(merge)), None)
 
@@ -265,15 +325,25 @@ class FactWrites(Appends):
         *,
         scope: Mapping[str, ScopeValue] | None = None,
     ) -> Receipt:
-        """Say that where these facts name an entity they mean another, from here on.
+        """Let an entity that some facts name mean another, from here on. Durable on return.
+
+        Args:
+            entity: Name of the entity in the facts.
+            into: Name of the entity that the facts mean.
+            facts: The facts, their ids, or their receipts; at least one.
+            scope: Names and values that narrow the store's scope.
 
         Raises:
-            NotFound: no such entity or fact. InvalidInput: no facts are given.
+            NotFound: no such entity or fact exists.
+            InvalidInput: facts is empty.
         """
         self._check_named(scope, entity)
-        numbers = tuple(fact_id(one) for one in listed("facts", facts))
+        numbers = tuple(fact_id(fact) for fact in listed("facts", facts))
         if not numbers:
-            raise InvalidInput("No facts are given", remedy="Name those that mean the other.")
+            raise InvalidInput(
+                "facts must name a fact, and is empty",
+                remedy="Pass the facts that mean the other entity.",
+            )
         body = SplitEntity(
             entity=entity, into=checked_name("An entity's name", into), facts=numbers
         )
@@ -282,17 +352,21 @@ class FactWrites(Appends):
     def _check_named(self, scope: Mapping[str, ScopeValue] | None, *names: str) -> None:
         """Raise `NotFound` unless a call may name these entities.
 
-        In a store without a scope it may name those of its tenant.
+        A call of a store without a scope may name the entities of the call's tenant.
         """
         view = self.view()
-        own = view if self._scope is not None else view.within(full_scope(scope, None)[:1])
-        check_entities(own, names)
+        allowed = view if self._scope is not None else view.within(full_scope(scope, None)[:1])
+        check_entities(allowed, names)
 
     def unsplit(self, split: int | Receipt) -> Receipt:
-        """End a split, by the id that it has. Durable on return.
+        """End a split. Durable on return.
+
+        Args:
+            split: The split's id, or its receipt.
 
         Raises:
-            NotFound: no such split. Conflict: it has ended already.
+            NotFound: no such split exists.
+            Conflict: the split has ended already.
         """
         return self._one("unsplit", UnsplitEntity(split=_event_id(split)), None)
 
@@ -302,84 +376,96 @@ class FactWrites(Appends):
         return self.write(drafts)
 
 
-def _triple(given: object) -> tuple[str, str, FactObject]:
-    if not isinstance(given, tuple) or len(cast("tuple[object, ...]", given)) != 3:
+def _triple(value: object) -> tuple[str, str, FactObject]:
+    if not isinstance(value, tuple) or len(cast("tuple[object, ...]", value)) != 3:
         raise InvalidInput(
-            f"A fact cannot be {given!r:.60}",
-            remedy="Give (subject, predicate, object), or a cerata.Assertion.",
+            f"A fact must be (subject, predicate, object), not {value!r:.60}",
+            remedy="Pass (subject, predicate, object), or a cerata.Assertion.",
         )
-    return cast("tuple[str, str, FactObject]", given)
+    return cast("tuple[str, str, FactObject]", value)
 
 
 def _event_id(value: int | Receipt) -> int:
     number = value.id if isinstance(value, Receipt) else value
     if isinstance(number, bool) or not isinstance(number, int):
         raise InvalidInput(
-            f"A {type(number).__name__} names no event",
+            f"An event must be a seq or a receipt, not {type(number).__name__}",
             remedy="Pass the seq of an event, or a receipt.",
         )
     return number
 
 
-def assertion_draft(one: Assertion, scope: Scope, now_us: int) -> Draft:
+def assertion_draft(assertion: Assertion, scope: Scope, now_us: int) -> Draft:
     """Return the event that asserts a fact. Raises `InvalidInput`."""
-    kind, value = stored_object(one.object)
-    start = _time("valid_from", one.valid_from, BEGINNING)
-    end = _time("valid_to", one.valid_to, None)
+    kind, value = stored_object(assertion.object)
+    start = _time("valid_from", assertion.valid_from, BEGINNING)
+    end = _time("valid_to", assertion.valid_to, None)
     if end is not None and end <= (now_us if start is None else start):
         begins = "when it is recorded" if start is None else to_datetime(start).isoformat()
         raise InvalidInput(
             f"The fact would end at {to_datetime(end).isoformat()}, and begin at {begins}",
             where="valid_to",
-            remedy="Give a valid_from that comes before it; 'open' is no beginning.",
+            remedy="Pass a valid_from before valid_to, or valid_from='open' for no beginning.",
         )
-    if one.source not in SOURCES:
-        raise InvalidInput(f"source is {one.source!r}", remedy=f"There are {', '.join(SOURCES)}.")
-    confidence: object = one.confidence
+    if assertion.source not in SOURCES:
+        raise InvalidInput(
+            f"source must be one of {', '.join(SOURCES)}, not {assertion.source!r}",
+            remedy="Pass source='observed', or leave it out.",
+        )
+    confidence: object = assertion.confidence
     if isinstance(confidence, bool) or not isinstance(confidence, int | float):
         raise InvalidInput(
             f"confidence must be a number, not {type(confidence).__name__}",
             remedy="Pass a number from 0 to 1.",
         )
     if not 0 <= confidence <= 1:
-        raise InvalidInput(f"confidence is {confidence}", remedy="Give 0 to 1.")
+        raise InvalidInput(
+            f"confidence must be from 0 to 1, not {confidence}",
+            remedy="Pass a number from 0 to 1.",
+        )
     body = AssertFact(
-        subject=checked_name("The subject", one.subject),
-        predicate=checked_name("The predicate", one.predicate),
+        subject=checked_name("The subject", assertion.subject),
+        predicate=checked_name("The predicate", assertion.predicate),
         object_kind=kind.name.lower(),
         object=value,
         valid_from=start,
         valid_to=end,
         confidence=float(confidence),
-        source=one.source,
-        evidence=tuple([_evidence(place) for place in listed("evidence", one.evidence)]),
+        source=assertion.source,
+        evidence=tuple([_evidence(place) for place in listed("evidence", assertion.evidence)]),
         assumptions=tuple(
-            [checked_name("An assumption", text) for text in listed("assumptions", one.assumptions)]
+            [
+                checked_name("An assumption", text)
+                for text in listed("assumptions", assertion.assumptions)
+            ]
         ),
     )
-    return Draft(body, scope, causation=None if one.because is None else fact_id(one.because))
+    return Draft(
+        body, scope, causation=None if assertion.because is None else fact_id(assertion.because)
+    )
 
 
-def _time(name: str, given: datetime | str | None, if_open: int | None) -> int | None:
-    if given is None:
+def _time(name: str, time: datetime | str | None, if_open: int | None) -> int | None:
+    if time is None:
         return None
-    if given == OPEN:
+    if time == OPEN:
         return if_open
     try:
-        return to_microseconds(given)
+        return to_microseconds(time)
     except InvalidInput as error:
         raise InvalidInput(error.what, where=name, remedy=error.remedy) from error
 
 
 def _evidence(place: EvidenceLike) -> Evidence:
-    """Return where a fact is said, as it is stored. Raises `InvalidInput`."""
+    """Return a place in which a fact was read, as stored. Raises `InvalidInput`."""
     if isinstance(place, FactEvidence):
         start, end = place.start, place.end
         frame = place.frame
     elif isinstance(place, tuple):
         if len(place) != 3:
             raise InvalidInput(
-                f"Evidence cannot be {place!r:.60}", remedy="Give (frame, start, end)."
+                f"Evidence must be a frame or (frame, start, end), not {place!r:.60}",
+                remedy="Pass a frame, or (frame, start, end) in bytes of its UTF-8.",
             )
         frame, start, end = frame_id(place[0]), place[1], place[2]
     else:
@@ -388,7 +474,7 @@ def _evidence(place: EvidenceLike) -> Evidence:
         return Evidence(frame)
     if not isinstance(start, int) or not isinstance(end, int) or not 0 <= start < end:
         raise InvalidInput(
-            f"The evidence [{start}, {end}) of frame {frame} is no range of bytes",
-            remedy="Give 0 <= start < end, in bytes of the frame's UTF-8.",
+            f"The evidence [{start}, {end}) of frame {frame} is not a range of bytes",
+            remedy="Pass 0 <= start < end, in bytes of the frame's UTF-8.",
         )
     return Evidence(frame, start, end)

@@ -1,7 +1,7 @@
-"""Why a fact is believed or not: what it stands on, and what speaks for and against it.
+"""Explanations of belief: the facts and frames that support a fact or speak against it.
 
-Owns the tree that explains a fact's standing, and how it prints. Which facts stand is worked out by
-`cerata.projections.labelling`.
+Owns the tree that explains a fact's standing, and the printed form. Leaves out the rules of the
+standing (`cerata.projections.labelling`).
 """
 
 from collections.abc import Iterator
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from .view import View
 
 DEPTH_MAX: Final = 64
-"""The deepest tree that can be asked for."""
+"""Most levels of a tree."""
 
 _PASSIVE: Final = {
     "contradicts": "contradicted by",
@@ -36,14 +36,15 @@ _PASSIVE: Final = {
 
 @dataclass(frozen=True, slots=True)
 class Reason:
-    """A link that speaks for or against a fact, and what is at its other end.
+    """A link that speaks for or against a fact, and the fact or frame at the other end.
 
-    That is a fact, with why it is believed, or a frame, which stands while it is current.
+    - ``why`` explains the fact at the other end; None for a frame.
+    - ``frame`` is the frame at the other end, valid while current; None for a fact.
     """
 
     link: Link
     phrase: str
-    """How the fact stands to it: "depends on", "superseded by"."""
+    """The relation from the fact to the other end: "depends on", "superseded by"."""
     standing: Standing
     why: "Why | None"
     frame: int | None
@@ -60,11 +61,13 @@ class Reason:
 
 @dataclass(frozen=True, slots=True)
 class Why:
-    """Why a fact stands, or does not. Printing it gives the tree, a line for each reason.
+    """Why a fact is believed or not, as a tree; `str` has a line for each reason.
 
-    It stands if it is known, all that it ``requires`` stands, and none of its ``attackers`` does;
-    ``supports`` and ``contradicts`` are told, and decide nothing. What comes several times in a
-    tree is told once, where it is nearest; elsewhere, and at the tree's end, ``is_told`` is False.
+    - A fact is believed if it is known, all facts and frames that it requires are valid, and no
+      attacker is.
+    - ``supports`` and ``contradicts`` have no effect on the standing.
+    - A fact that occurs several times has reasons only at the occurrence nearest to the root. At
+      the other occurrences, and below the depth limit, ``is_told`` is False.
     """
 
     fact: Fact
@@ -76,17 +79,17 @@ class Why:
 
     @property
     def standing(self) -> Standing:
-        """Whether the fact stands."""
+        """The fact's standing."""
         return self.fact.standing
 
     @property
     def evidence(self) -> tuple[FactEvidence, ...]:
-        """Where the fact is said."""
+        """The places in which the fact was read."""
         return self.fact.evidence
 
     @property
     def reasons(self) -> tuple[Reason, ...]:
-        """All reasons: what is required, what attacks, what supports, what contradicts."""
+        """All reasons: required, attacking, supporting and contradicting, in this order."""
         return (*self.requires, *self.attackers, *self.supports, *self.contradicts)
 
     def __str__(self) -> str:
@@ -100,98 +103,106 @@ class Why:
             return
         for place in fact.evidence:
             span = "" if place.start is None else f" [{place.start}, {place.end})"
-            yield f"{below}said by frame #{place.frame}{span}"
+            yield f"{below}read in frame #{place.frame}{span}"
         for reason in self.reasons:
             if reason.why is None:
                 current = "current" if reason.standing is Standing.STANDS else "no longer current"
                 yield f"{below}{reason.phrase} frame #{reason.frame}: {current}"
                 continue
-            first, *others = reason.why._lines(indent + 4)
+            first, *rest = reason.why._lines(indent + 4)
             yield f"{below}{reason.phrase} {first}"
-            yield from others
+            yield from rest
 
     def to_dict(self) -> dict[str, JsonValue]:
         return {
             "fact": self.fact.to_dict(),
-            "requires": [one.to_dict() for one in self.requires],
-            "attackers": [one.to_dict() for one in self.attackers],
-            "supports": [one.to_dict() for one in self.supports],
-            "contradicts": [one.to_dict() for one in self.contradicts],
+            "requires": [reason.to_dict() for reason in self.requires],
+            "attackers": [reason.to_dict() for reason in self.attackers],
+            "supports": [reason.to_dict() for reason in self.supports],
+            "contradicts": [reason.to_dict() for reason in self.contradicts],
             "is_told": self.is_told,
         }
 
 
 class Beliefs(FactReads):
-    """The read that explains; ``view`` says of which state."""
+    """The read that explains facts of the state that ``view`` returns."""
 
     def why(self, fact: FactId, *, depth: int = 16) -> Why:
-        """Return why a fact is believed or not, and why what it rests on is, to a depth.
+        """Return why a fact is believed or not, and the same for the facts that it rests on.
 
         Cost: a look-up for each fact in the tree.
 
+        Args:
+            fact: The fact, its id, or its receipt.
+            depth: Most levels of the tree, from 1 to 64.
+
         Raises:
-            NotFound: no such fact. InvalidInput: a depth that is not from 1 to 64.
+            NotFound: no such fact exists.
+            InvalidInput: depth is not from 1 to 64.
         """
         check_number("depth", depth)
         if not 1 <= depth <= DEPTH_MAX:
-            raise InvalidInput(f"depth is {depth}", remedy=f"Give 1 to {DEPTH_MAX}.")
+            raise InvalidInput(
+                f"depth must be from 1 to {DEPTH_MAX}, not {depth}", remedy="Pass depth=16."
+            )
         view = self.view()
-        found = view.fact(fact)
-        row = view.facts_at.row_of(view.fact_seq(found.id))
+        number = view.fact(fact).id
+        row = view.facts_at.row_of(view.fact_seq(number))
         assert row is not None
         return _Tree(view, row, depth).why(row)
 
 
 class _Way(NamedTuple):
-    """From a row by a link to the row of another fact, or to a frame."""
+    """A link from a row to the row of another fact; ``next_row`` is None for a frame."""
 
     row: int
-    other: int | None
+    next_row: int | None
     joined: Joined
 
 
 class _Tree:
-    """The facts around one, nearest first, each reached from one place."""
+    """The facts around a root, nearest first, each reached by a single way."""
 
     def __init__(self, view: "View", root: int, depth: int) -> None:
         self._view = view
         self._ways: dict[int, list[_Way]] = {}
-        self._told_from: dict[int, _Way | None] = {root: None}
+        self._reached_by: dict[int, _Way | None] = {root: None}
         waiting = [root]
         for _ in range(depth):
             following: list[int] = []
             for row in waiting:
                 self._ways[row] = list(self._reasons(row))
                 for way in self._ways[row]:
-                    if way.other is not None and way.other not in self._told_from:
-                        self._told_from[way.other] = way
-                        following.append(way.other)
+                    if way.next_row is not None and way.next_row not in self._reached_by:
+                        self._reached_by[way.next_row] = way
+                        following.append(way.next_row)
             waiting = following
 
     def _reasons(self, row: int) -> Iterator[_Way]:
-        """Yield the links that speak for or against a row, in the order in which they are told."""
+        """Yield the links that speak for or against a row, in the order of `Why.reasons`."""
         labelling = self._view.labelling
-        mine = [_Way(row, one.target, one) for one in labelling.of([row])]
-        others = [_Way(row, one.fact, one) for one in labelling.to([row])]
-        validated, contradicts = LinkKind.VALIDATED_BY, LinkKind.CONTRADICTS
-        yield from (way for way in mine if way.joined.link.kind in REQUIRING)
-        yield from (way for way in others if way.joined.link.kind in ATTACKING)
-        yield from (way for way in others if way.joined.link.kind is LinkKind.SUPPORTS)
-        yield from (way for way in mine if way.joined.link.kind is validated)
-        yield from (way for way in (*mine, *others) if way.joined.link.kind is contradicts)
+        outgoing = [_Way(row, joined.target, joined) for joined in labelling.of([row])]
+        incoming = [_Way(row, joined.fact, joined) for joined in labelling.to([row])]
+        validated = LinkKind.VALIDATED_BY
+        contradicts = LinkKind.CONTRADICTS
+        yield from (way for way in outgoing if way.joined.link.kind in REQUIRING)
+        yield from (way for way in incoming if way.joined.link.kind in ATTACKING)
+        yield from (way for way in incoming if way.joined.link.kind is LinkKind.SUPPORTS)
+        yield from (way for way in outgoing if way.joined.link.kind is validated)
+        yield from (way for way in (*outgoing, *incoming) if way.joined.link.kind is contradicts)
 
     def why(self, row: int, by: _Way | None = None) -> Why:
-        """Return the tree below a row, or where it is told elsewhere the row alone."""
+        """Return the tree below a row; only the row if its reasons belong to another way."""
         fact = self._view.fact_in(row)
-        if row not in self._ways or self._told_from[row] != by:
+        if row not in self._ways or self._reached_by[row] != by:
             return Why(fact, (), (), (), (), is_told=False)
-        told = [(way.joined.link.kind, self._reason(way)) for way in self._ways[row]]
+        reasons = [(way.joined.link.kind, self._reason(way)) for way in self._ways[row]]
         return Why(
             fact,
-            tuple(reason for kind, reason in told if kind in REQUIRING),
-            tuple(reason for kind, reason in told if kind in ATTACKING),
-            tuple(reason for kind, reason in told if kind in _SUPPORTING),
-            tuple(reason for kind, reason in told if kind is LinkKind.CONTRADICTS),
+            tuple(reason for kind, reason in reasons if kind in REQUIRING),
+            tuple(reason for kind, reason in reasons if kind in ATTACKING),
+            tuple(reason for kind, reason in reasons if kind in _SUPPORTING),
+            tuple(reason for kind, reason in reasons if kind is LinkKind.CONTRADICTS),
         )
 
     def _reason(self, way: _Way) -> Reason:
@@ -199,10 +210,10 @@ class _Tree:
         assert link is not None
         name = link.kind.replace("_", " ")
         phrase = name if way.joined.fact == way.row else _PASSIVE[name]
-        if way.other is None:
+        if way.next_row is None:
             standing = Standing.STANDS if way.joined.is_current else Standing.INVALID
             return Reason(link, phrase, standing, None, link.target)
-        why = self.why(way.other, way)
+        why = self.why(way.next_row, way)
         return Reason(link, phrase, why.standing, why, None)
 
 

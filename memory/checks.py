@@ -1,8 +1,8 @@
-"""Checks: what a transaction gathers is looked at call by call, before any of it is appended.
+"""Checks: a transaction checks each call when it is gathered, before the batch is appended.
 
-Owns what has to be remembered from one call to the next. What is checked is the business of
-`references`, `tagging` and `spaces`, which look at the whole batch again when it is appended:
-others may have written meanwhile.
+Owns the state that the checks of later calls need. Leaves out the rules (`references`, `tagging`,
+`spaces`, `fact_rules`), which check the whole batch again at the append, since other writers may
+have appended events by then.
 """
 
 from collections import ChainMap
@@ -26,7 +26,7 @@ from .tagging import Tagging, TagKey
 
 @dataclass(frozen=True, slots=True)
 class Checked:
-    """Drafts that may be gathered: their payloads, and what later calls are checked against."""
+    """Drafts that passed the checks: their payloads, and the state for later checks."""
 
     payloads: list[bytes]
     closing: Mapping[int, Closing]
@@ -36,9 +36,10 @@ class Checked:
 
 
 class Checks:
-    """The checks of one transaction; only `keep` changes them.
+    """The checks of one transaction.
 
-    - ``_closing``, ``_tags``, ``_shapes`` and ``_ended`` are those of the drafts that were taken.
+    - ``_closing``, ``_tags``, ``_shapes`` and ``_ended`` cover the drafts given to `keep`.
+    - Only `keep` changes them.
     """
 
     def __init__(self, log: Log, fold: Fold, scope: Scope | None) -> None:
@@ -51,7 +52,7 @@ class Checks:
         self._ended = Ended()
 
     def salted(self, drafts: Sequence[Draft]) -> list[Draft]:
-        """Return drafts with a salt each, as their events will have it."""
+        """Return drafts with the salts that their events will have."""
         salts = salts_of(drafts, self._log.environment.random_bytes)
         return [
             msgspec.structs.replace(draft, salt=salt)
@@ -59,10 +60,10 @@ class Checks:
         ]
 
     def take(self, drafts: Sequence[Draft], first: int, n: int | None) -> Checked:
-        """Check the drafts from place ``first`` on.
+        """Check the drafts from place ``first`` on, as if the log ended at event ``n``.
 
-        As if the log ended at event ``n``; by default it ends where it does. Cost: encoding them;
-        a look at each frame that they name.
+        By default ``n`` is the log's end. Cost: encodes the drafts and looks up each frame that
+        they name.
 
         Raises:
             InvalidInput, NotFound, Conflict: as `Store.append` does.
@@ -97,7 +98,7 @@ class Checks:
         return Checked(payloads, closing.maps[0], keys, shapes.maps[0], ended)
 
     def keep(self, checked: Checked) -> None:
-        """Check later calls against drafts that were gathered, too."""
+        """Add drafts that were gathered to the state for later checks."""
         if checked.ended is not None:
             self._ended = checked.ended
         self._closing.update(checked.closing)

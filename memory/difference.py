@@ -1,7 +1,7 @@
-"""The difference between two states of one memory, frame by frame and fact by fact.
+"""The difference between two states of a memory, frame by frame and fact by fact.
 
-Owns `Diff` and `Change`, and how they print. A document that was split counts as one frame. Leaves
-out which states are meant (`store`).
+Owns `Diff` and `Change`, and their printed forms. A document with chunks counts as one frame.
+Leaves out the choice of the states (`store`).
 """
 
 import difflib
@@ -26,15 +26,17 @@ _LINES_MAX = 12
 """Lines that a change prints; the rest is counted."""
 
 _WIDTH = 78
-"""Where a printed line is cut, so that it fits a terminal of 80 columns."""
+"""Characters at which a printed line is cut, so that the line fits a terminal of 80 columns."""
 
 
 @dataclass(frozen=True)
 class Change:
-    """What became of one frame: ``old`` is None where it was added, ``new`` where it was removed.
+    """The change of a frame between two states.
 
-    Both are one frame where it is a document whose parts changed. ``seq`` is the event that did
-    it, the last one of several. Where the newer state comes first, all is the other way round.
+    - An added frame has no ``old``, a removed frame no ``new``.
+    - ``old`` and ``new`` have the same id if the frame is a document whose chunks changed.
+    - ``seq`` is the event of the change, the last of several.
+    - If the newer state comes first, the direction is reversed.
     """
 
     seq: int
@@ -43,7 +45,7 @@ class Change:
 
     @property
     def kind(self) -> Literal["added", "removed", "replaced", "changed"]:
-        """Which of the four it is."""
+        """The kind of the change."""
         if self.old is None:
             return "added"
         if self.new is None:
@@ -62,7 +64,7 @@ class Change:
         old = "" if self.old is None else self.old.text
         new = "" if self.new is None else self.new.text
         compared = difflib.unified_diff(old.splitlines(), new.splitlines(), lineterm="", n=1)
-        # The first two lines name files, which there are none of.
+        # Skip the first two lines, which name files.
         lines = [line for line in list(compared)[2:] if not line.startswith("@@")]
         if len(lines) > _LINES_MAX:
             left = len(lines) - _LINES_MAX
@@ -71,23 +73,22 @@ class Change:
 
     @property
     def _title(self) -> str:
-        ids = dict.fromkeys(one.id for one in (self.old, self.new) if one is not None)
+        ids = dict.fromkeys(frame.id for frame in (self.old, self.new) if frame is not None)
         numbers = " → ".join(f"#{number}" for number in ids)
-        shown = self.new or self.old
-        named = shown and (shown.title or shown.uri)
-        return f"{self.kind} {numbers}{f' · {named}' if named else ''}"
+        frame = self.new or self.old
+        name = frame and (frame.title or frame.uri)
+        return f"{self.kind} {numbers}{f' · {name}' if name else ''}"
 
 
 @dataclass(frozen=True)
 class Diff:
-    """What differs between the states at seq ``a`` and seq ``b``: falsy if nothing does.
+    """The difference between the states at seq ``a`` and seq ``b``; falsy if they are equal.
 
-    ``facts`` has what changed of facts.
-
-    ``added``, ``removed``, ``replaced`` and ``changed`` (documents some of whose parts came or
-    went) name frames by id; iterating reads them, in the order in which the log changed them.
-    Printing it gives the changes as texts. What a transaction has gathered has the seqs that it
-    would get if nobody else wrote.
+    - ``added``, ``removed``, ``replaced`` and ``changed`` (documents whose chunks changed) have the
+      ids of frames.
+    - Iteration reads the frames, in the order of the log; `str` gives the changes as text.
+    - ``facts`` has the changes of facts.
+    - Gathered events have the seqs that they get if no other writer appends first.
     """
 
     a: int
@@ -97,12 +98,12 @@ class Diff:
     replaced: tuple[tuple[int, int], ...]
     changed: tuple[int, ...]
     _seqs: tuple[int, ...]
-    """Where each became so: of ``added``, ``removed``, ``replaced``, ``changed``, one by one."""
+    """The seq of each change: of ``added``, ``removed``, ``replaced`` and ``changed`` in turn."""
     _older: View = field(repr=False, compare=False)
     _newer: View = field(repr=False, compare=False)
 
     def __getstate__(self) -> dict[str, object]:
-        # The views stay with their process: a copy has what they would be read for.
+        # The views belong to their process, so a copy carries the values read from them.
         views = ("_older", "_newer")
         state = {name: value for name, value in vars(self).items() if name not in views}
         return {**state, "changes": self.changes, "facts": self.facts}
@@ -119,17 +120,17 @@ class Diff:
 
     @cached_property
     def changes(self) -> tuple[Change, ...]:
-        """The changes with their frames, each as its own side's view saw it."""
+        """The changes with their frames, each as of its side's view."""
         first, second = self._older, self._newer
         if self.a > self.b:
             first, second = second, first
         pairs: list[tuple[int | None, int | None]] = [
-            *((None, one) for one in self.added),
-            *((one, None) for one in self.removed),
+            *((None, frame) for frame in self.added),
+            *((frame, None) for frame in self.removed),
             *self.replaced,
-            *((one, one) for one in self.changed),
+            *((frame, frame) for frame in self.changed),
         ]
-        found = [
+        changes = [
             Change(
                 seq,
                 None if old is None else first.frame(old),
@@ -137,11 +138,11 @@ class Diff:
             )
             for seq, (old, new) in zip(self._seqs, pairs, strict=True)
         ]
-        return tuple(sorted(found, key=lambda change: change.seq, reverse=self.a > self.b))
+        return tuple(sorted(changes, key=lambda change: change.seq, reverse=self.a > self.b))
 
     @cached_property
     def facts(self) -> tuple[FactChange, ...]:
-        """What changed of facts, by id; of views with an instant, of what was true then.
+        """The changes of facts, by id; of views with an instant, the changes of true facts.
 
         Cost: see `cerata.memory.fact_changes.fact_changes`.
         """
@@ -150,17 +151,17 @@ class Diff:
 
     @property
     def summary(self) -> str:
-        """One line: the two points, and how many changes of each kind."""
+        """A line with the two seqs, and the count of changes of each kind."""
         counts = f"{len(self.added):,} added, {len(self.removed):,} removed"
         changed = f", {len(self.changed):,} changed" if self.changed else ""
-        found = f"{self.a:,} → {self.b:,}: {counts}, {len(self.replaced):,} replaced{changed}"
+        frames = f"{self.a:,} → {self.b:,}: {counts}, {len(self.replaced):,} replaced{changed}"
         if not self.facts:
-            return found
+            return frames
         kinds = Counter(change.kind for change in self.facts)
-        told = ", ".join(
+        facts = ", ".join(
             f"{kinds[kind]:,} {kind}" for kind in ("added", "removed", "changed") if kinds[kind]
         )
-        return f"{found}; facts: {told}"
+        return f"{frames}; facts: {facts}"
 
     def __str__(self) -> str:
         facts = "\n".join(_cut(str(change)) for change in self.facts)
@@ -176,30 +177,32 @@ class Diff:
 
 
 def diff(a: View, b: View) -> Diff:
-    """Return what differs between two views of one memory and scope.
+    """Return the difference between two views of one memory and scope.
 
-    Cost: a mask over the frames of either state, and a look at each frame that differs.
+    Cost: a mask over the frames of each state, and a look-up of each frame that differs.
 
     Raises:
-        InvalidInput: neither state goes on from the other.
+        InvalidInput: neither state continues the other.
     """
     older, newer = (a, b) if _end(a) <= _end(b) else (b, a)
     _check_goes_on(older, newer)
     before, after = _current(older), _current(newer)
-    gone = np.setdiff1d(before, after, assume_unique=True).tolist()
-    come = np.setdiff1d(after, before, assume_unique=True).tolist()
+    only_before = np.setdiff1d(before, after, assume_unique=True).tolist()
+    only_after = np.setdiff1d(after, before, assume_unique=True).tolist()
     removed: list[tuple[int, int]] = []
     replaced: list[tuple[int, tuple[int, int]]] = []
-    new = set(come)
-    for frame in gone:
+    new = set(only_after)
+    for frame in only_before:
         seq, heir = _became(newer, frame)
         if heir is not None and heir in new:
             replaced.append((seq, (frame, heir)))
         else:
-            # Deleted, or in favour of a frame that both states have.
+            # The frame was deleted, or superseded by a frame that both states have.
             removed.append((seq, frame))
     heirs = {heir for _, (_, heir) in replaced}
-    added = sorted((newer.layers.moment(frame), frame) for frame in come if frame not in heirs)
+    added = sorted(
+        (newer.layers.moment(frame), frame) for frame in only_after if frame not in heirs
+    )
     changed = _changed(older, newer, np.intersect1d(before, after, assume_unique=True))
     if older is b:
         added, removed = removed, added
@@ -218,19 +221,19 @@ def diff(a: View, b: View) -> Diff:
 
 
 def _end(view: View) -> int:
-    """Return the last event of a state; what is gathered counts as if nobody else wrote."""
+    """Return the last event of a state; gathered events count as appended at its basis."""
     return view.basis + len(view.gathered)
 
 
 def _check_goes_on(older: View, newer: View) -> None:
-    """Refuse states of which neither is the other's beginning: `InvalidInput`."""
-    own = older.gathered
-    is_beginning = newer.basis == older.basis and newer.gathered[: len(own)] == own
-    if not is_beginning if own else newer.basis < older.basis:
+    """Raise `InvalidInput` unless ``older`` is a beginning of ``newer``."""
+    gathered = older.gathered
+    is_beginning = newer.basis == older.basis and newer.gathered[: len(gathered)] == gathered
+    if not is_beginning if gathered else newer.basis < older.basis:
         raise InvalidInput(
-            "Neither state goes on from the other: one has what a transaction gathered, the other "
-            "what was written beside it",
-            remedy="Compare with the log as the transaction found it: diff(view.basis, view).",
+            "Neither state continues the other: one state has the events of a transaction, the "
+            "other has events that were appended beside them",
+            remedy="Compare with the basis of the transaction: diff(view.basis, view).",
         )
 
 
@@ -247,9 +250,9 @@ def _ids(layers: Layers, masks: Sequence[Mask]) -> I64:
 
 
 def _became(view: View, frame: int) -> tuple[int, int | None]:
-    """Return when a frame was closed for good, and which one is current in its place, if any.
+    """Return the seq at which a frame's last successor was closed, and the current successor.
 
-    One in its place may be replaced in turn; the last that is still current counts.
+    The successor is None if the frame, or its last successor, was deleted.
     """
     layers = view.layers
     closing = layers.closing_of(frame)
@@ -260,19 +263,18 @@ def _became(view: View, frame: int) -> tuple[int, int | None]:
     return seq, heir
 
 
-def _changed(older: View, newer: View, both: I64) -> list[tuple[int, int]]:
-    """Return which of the frames that both states have are of other parts, and since when."""
+def _changed(older: View, newer: View, common: I64) -> list[tuple[int, int]]:
+    """Return the frames of both states whose chunks differ, each with the seq of the change."""
     layers = newer.layers
-    before, after = (
-        _ids(one.layers, one.layers.parts(one.layers.active)) for one in (older, newer)
-    )
+    before = _ids(older.layers, older.layers.parts(older.layers.active))
+    after = _ids(newer.layers, newer.layers.parts(newer.layers.active))
     since: dict[int, int] = {}
     for part in np.setxor1d(before, after, assume_unique=True).tolist():
         document, closing = layers.parent_of(part), layers.closing_of(part)
         if document is not None:
             moment = layers.moment(part) if closing is None else closing.seq
             since[document] = max(since.get(document, 0), moment)
-    whole = np.intersect1d(both, np.array(list(since), np.int64)).tolist()
+    whole = np.intersect1d(common, np.array(list(since), np.int64)).tolist()
     return sorted(
         (since[document], document)
         for document in whole

@@ -1,7 +1,7 @@
-"""The doctor: looks at a file, explains what is wrong, and says what to do. It never writes.
+"""The doctor: examines a file, explains each fault, and names the cure. It never writes.
 
-Owns the findings and what mends them. What it finds is what opening, verification and the log's
-own checks report; it recomputes nothing itself. `cerata.memory.repair` does what it proposes.
+Owns the findings and their cures. Findings come from the reports of opening, of verification and of
+the log's checks; the doctor recomputes nothing. Leaves out the cures (`cerata.memory.repair`).
 """
 
 from collections.abc import Callable, Iterator
@@ -26,25 +26,25 @@ _PAGES_SIZE = 8192
 
 
 class Cure(StrEnum):
-    """What mends a finding."""
+    """The cure of a finding."""
 
     NOTHING = "nothing"
-    """It is no fault."""
+    """No fault."""
     OPENING = "opening"
-    """Whoever next opens the file for writing mends it."""
+    """The next opening for writing repairs the file."""
     REBUILDING = "rebuilding"
-    """A projection is folded anew from the log."""
+    """A projection must be folded again from the log."""
     COPYING = "copying"
-    """Every event is readable: a copy of them has everything."""
+    """Every event is readable, so a copy of the events loses nothing."""
     LOSS = "loss"
-    """Acknowledged events are unreadable: a backup has them, or nobody."""
+    """Acknowledged events are unreadable; only a backup can have them."""
 
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """One thing that was found: what it is, what it means, and what mends it.
+    """A finding: description, meaning and cure.
 
-    ``projection`` is the one to rebuild, where that is the cure.
+    ``projection`` is the projection to rebuild, if that is the cure.
     """
 
     what: str
@@ -63,9 +63,10 @@ class Finding:
 
 @dataclass(frozen=True, slots=True)
 class Diagnosis:
-    """What the doctor found; ``readable`` of ``events`` come before the first damage.
+    """The doctor's findings, and the counts of readable events.
 
-    ``beyond`` are events after it that could still be read, with ``salvage=True``.
+    - ``readable`` of ``events`` come before the first damage.
+    - ``beyond`` come after the damage, and can be read with ``salvage=True``.
     """
 
     file: str
@@ -76,11 +77,11 @@ class Diagnosis:
 
     @property
     def healthy(self) -> bool:
-        """Whether there is nothing to mend."""
+        """True if no finding needs a cure."""
         return all(finding.cure is Cure.NOTHING for finding in self.findings)
 
     def of(self, cure: Cure) -> list[Finding]:
-        """Return the findings that have one cure."""
+        """Return the findings with a cure."""
         return [finding for finding in self.findings if finding.cure is cure]
 
     def to_dict(self) -> dict[str, JsonValue]:
@@ -101,10 +102,10 @@ def diagnose(
     environment: Environment | None = None,
     progress: Progress | None = None,
 ) -> Diagnosis:
-    """Look at a file with every check there is; writes nothing. Cost: that of `verify`.
+    """Examine a file with every check; write nothing. Cost: that of `verify`.
 
     Raises:
-        NotFound, Unsupported, StorageFailed: as opening it raises; only damage is diagnosed.
+        NotFound, Unsupported, StorageFailed: opening fails; only damage is diagnosed.
     """
     try:
         store = open_store(path, mode="r", lock_timeout=lock_timeout, environment=environment)
@@ -114,19 +115,19 @@ def diagnose(
         head = store.head.seq
         checked = store.verify(progress)
         readable, beyond = (head, 0) if checked.log.ok else _readable(store, head)
-        found = [
+        findings = [
             *_of_opening(store.report),
             *_of_log(checked, store.report, lost=readable < head),
             *_of_projections(checked),
             *(_of_kinds(store) if checked.log.ok else ()),
         ]
-        return Diagnosis(path, head, readable, beyond, tuple(found))
+        return Diagnosis(path, head, readable, beyond, tuple(findings))
 
 
 def _of_damage(
     path: str, damage: Corrupt, lock_timeout: float | None, environment: Environment | None
 ) -> Diagnosis:
-    """Say what is left of a file that cannot be opened."""
+    """Return the diagnosis of a file that cannot be opened."""
     with open_store(
         path, mode="r", lock_timeout=lock_timeout, environment=environment, salvage=True
     ) as store:
@@ -136,7 +137,7 @@ def _of_damage(
 
 
 def _readable(store: Store, head: int) -> tuple[int, int]:
-    """Return the end of the last batch that can be read before damage, and how many come after."""
+    """Return the end of the last readable batch before damage, and the count of events after it."""
     readable = 0
     try:
         for event in store.view().events(1, head):
@@ -147,98 +148,102 @@ def _readable(store: Store, head: int) -> tuple[int, int]:
     return readable, sum(1 for event in store.salvaged() if event.seq > readable)
 
 
-def _loss(what: str) -> Finding:
+def _loss(damage: str) -> Finding:
     return Finding(
-        what,
-        "Acknowledged events cannot be read. Something changed bytes that were safe: a disk, a "
-        "copy that was cut short, another program.",
+        damage,
+        "Acknowledged events cannot be read. A disk, a copy that was cut short, or another program "
+        "changed bytes that were safe.",
         Cure.LOSS,
     )
 
 
 def _of_opening(report: RecoveryReport) -> Iterator[Finding]:
-    """Yield what opening found and passed by, since it only read."""
+    """Yield the faults that opening reported and, being read-only, did not repair."""
     for page in report.bad_pages:
         yield Finding(
             f"Header page {'AB'[page]} is damaged",
-            "The other page is whole and serves; one more fault there would cost a long search.",
+            "The other page is intact and in use. Damage to that page, too, would cost a long "
+            "search of the file.",
             Cure.OPENING,
         )
     for number in report.bad_witnesses:
         yield Finding(
             f"Witness {number} of the log's end is damaged",
-            "A crash can tear it, and nothing is lost then. If damage reached to it from the "
-            "newest batches, these are lost: compare the head with what was acknowledged.",
+            "A crash can tear a witness without loss. If the damage reaches to the newest batches, "
+            "these are lost: compare the head with the last acknowledged head.",
             Cure.OPENING,
         )
     if report.adopted_footer:
         yield Finding(
             "The header pages are older than the newest table of contents",
-            "A writer was killed between the two; the newer one was found and is whole.",
+            "A writer was killed between the two writes. The newer table is intact and in use.",
             Cure.OPENING,
         )
     if report.rebuilt_toc:
         yield Finding(
             "The table of contents is unreadable",
-            "The segments were found by a search of the file.",
+            "A search of the file located the segments.",
             Cure.OPENING,
         )
     if report.cut_bytes:
         yield Finding(
-            f"{report.cut_bytes:,} bytes follow the log that are no whole batch",
-            "A writer was killed while it wrote, before anybody was told that it is safe. They "
-            "are cut and kept aside.",
+            f"{report.cut_bytes:,} bytes after the log are not a whole batch",
+            "A writer was killed before it acknowledged the write. The next opening for writing "
+            "cuts the bytes and sets them aside.",
             Cure.OPENING,
         )
 
 
 def _of_kinds(store: Store) -> Iterator[Finding]:
-    """Yield what the log has of types and versions that this process cannot apply."""
+    """Yield the types and versions of events that this process cannot apply."""
     for kind in cast("list[dict[str, JsonValue]] | None", store.info()["unread"]) or ():
         yield Finding(
             f"{kind['events']:,} events are {kind['type']} of version {kind['version']}",
-            "This program does not know them: they are kept and change no answer. A later Cerata, "
-            "or the program that registers them, applies them.",
+            "This program does not know their type or version. The events stay in the log and "
+            "change no result; a later Cerata, or the program that registers them, applies them.",
             Cure.NOTHING,
         )
 
 
-def _of_log(found: "Verification", report: RecoveryReport, *, lost: bool) -> Iterator[Finding]:
-    """Yield what recomputing every hash of the log found."""
-    for problem in found.log.problems:
+def _of_log(
+    verification: "Verification", report: RecoveryReport, *, lost: bool
+) -> Iterator[Finding]:
+    """Yield the problems that recomputing every hash of the log reported."""
+    for problem in verification.log.problems:
         at = problem.offset
         if at is not None and at < _PAGES_SIZE and at // (_PAGES_SIZE // 2) in report.bad_pages:
-            continue  # Opening said so.
+            continue  # Opening reported the page.
         if report.bad_witnesses and problem.text.startswith("Witness "):
-            continue  # Opening said so.
-        if any(str(problem) in note for note in found.notes if found.digests):
-            continue  # It is a saved index, of which more is said below.
+            continue  # Opening reported the witness.
+        if any(str(problem) in note for note in verification.notes if verification.digests):
+            continue  # `_of_projections` reports the saved index.
         if lost:
             yield _loss(str(problem))
             continue
         yield Finding(
             str(problem),
-            "Every event is readable and the hashes are right; what is damaged is made of them.",
+            "Every event is readable and the hashes match; only data derived from the events is "
+            "damaged.",
             Cure.COPYING,
         )
 
 
-def _of_projections(found: "Verification") -> Iterator[Finding]:
-    """Yield what a replay of every projection found."""
-    for divergence in found.divergences:
+def _of_projections(verification: "Verification") -> Iterator[Finding]:
+    """Yield the divergences that a replay of every projection reported."""
+    for divergence in verification.divergences:
         yield Finding(
             str(divergence),
-            "The saved index is not what the events give; the log is right.",
+            "The saved index differs from a replay of the events; the log is intact.",
             Cure.REBUILDING,
             divergence.projection,
         )
-    for note in found.notes:
+    for note in verification.notes:
         name = note.partition(":")[0]
-        if name in found.digests:
+        if name in verification.digests:
             yield Finding(
                 note,
-                "A saved index is damaged. Reads use one made from the log, so nothing is lost "
-                "but time at opening.",
+                "A saved index is damaged. Reads use an index rebuilt from the log, so nothing is "
+                "lost but time at opening.",
                 Cure.REBUILDING,
                 name,
             )

@@ -1,6 +1,7 @@
-"""From what a caller says to events: values checked, times turned into microseconds.
+"""Drafting: arguments of calls become events, with checked values and times in microseconds.
 
-Owns the arguments that every way of putting a frame shares.
+Owns the arguments that all calls that put a frame share, scopes, and content hashes. Leaves out
+the calls (`writing`, `ingest`) and appending (`appending`).
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -29,13 +30,13 @@ from cerata.projections.times import to_microseconds
 ItemType = TypeVar("ItemType")
 
 CONTENT_HASH_SIZE: Final = 16
-"""Bytes of the hash by which a content is known."""
+"""Bytes of the hash that identifies a content."""
 
 SPAN: Final = "span"
-"""A chunk's metadata: the characters [start, end) of the document that its text is."""
+"""A chunk's metadata: the characters [start, end) of the document that it holds."""
 
 SOURCE_HASH: Final = "source_hash"
-"""A document's metadata: the hash of the file that its text was extracted from."""
+"""A document's metadata: the hash of the file from which its text was extracted."""
 
 
 def frame_fields(
@@ -53,12 +54,10 @@ def frame_fields(
     created: datetime | str | None = None,
     search_text: str | None = None,
 ) -> PutFrame:
-    """Check what can be said of a frame besides its content, and return a frame of it.
-
-    ``metadata`` is copied.
+    """Return a frame without content from checked fields; ``metadata`` is copied.
 
     Raises:
-        InvalidInput: a field of the wrong type; the message names it.
+        InvalidInput: a field has the wrong type; the message names the field.
     """
     for name, value in (
         ("role", role),
@@ -77,12 +76,12 @@ def frame_fields(
             )
     if not isinstance(kind, str) or not kind:
         raise InvalidInput(
-            "kind must be a string that is not empty", remedy="Pass a name, such as kind='note'."
+            "kind must be a non-empty string", remedy="Pass a name, such as kind='note'."
         )
     if metadata is not None and not isinstance(metadata, Mapping):
         raise InvalidInput(
             f"metadata must be a mapping, not {type(metadata).__name__}",
-            remedy="Pass a dict from names to values of JSON.",
+            remedy="Pass a dict from names to JSON values.",
         )
     return PutFrame(
         kind=kind,
@@ -101,7 +100,7 @@ def frame_fields(
 
 
 def copied(metadata: Mapping[str, JsonValue]) -> dict[str, JsonValue]:
-    """Return metadata that nobody else can change; the log refuses in it what is no JSON."""
+    """Return a deep copy, so that the caller cannot change it; the log refuses non-JSON values."""
     return {name: _copied(value, 1) for name, value in metadata.items()}
 
 
@@ -109,14 +108,14 @@ def _copied(value: JsonValue, depth: int) -> JsonValue:
     if depth > NESTING_MAX:
         return value
     if isinstance(value, dict):
-        return {name: _copied(one, depth + 1) for name, one in value.items()}
+        return {name: _copied(item, depth + 1) for name, item in value.items()}
     if isinstance(value, list | tuple):
-        return [_copied(one, depth + 1) for one in value]
+        return [_copied(item, depth + 1) for item in value]
     return value
 
 
 def is_unicode(text: str) -> bool:
-    """Tell whether a text has UTF-8: one with a lone surrogate has none."""
+    """Return whether a text can be encoded as UTF-8; a lone surrogate cannot."""
     try:
         text.encode()
     except UnicodeEncodeError:
@@ -125,7 +124,7 @@ def is_unicode(text: str) -> bool:
 
 
 def check_number(name: str, value: object) -> None:
-    """Refuse what is no whole number: `InvalidInput` with the name."""
+    """Raise `InvalidInput` with the name unless a value is a whole number."""
     if isinstance(value, bool) or not isinstance(value, int):
         raise InvalidInput(
             f"{name} must be a number, not {type(value).__name__}", remedy="Pass a whole number."
@@ -136,10 +135,12 @@ def listed(name: str, values: Iterable[ItemType]) -> list[ItemType]:
     """Return the items of an argument that takes several.
 
     Raises:
-        InvalidInput: it is one string, or has no items.
+        InvalidInput: the argument is a string, or cannot be iterated.
     """
     if isinstance(values, str):
-        raise InvalidInput(f"{name} is one string", remedy=f"Write {name}=[{values!r}].")
+        raise InvalidInput(
+            f"{name} must be a list, not a string", remedy=f"Pass {name}=[{values!r}]."
+        )
     if not isinstance(values, Iterable):
         raise InvalidInput(
             f"{name} must be a list, not {type(values).__name__}", remedy="Pass a list."
@@ -148,30 +149,33 @@ def listed(name: str, values: Iterable[ItemType]) -> list[ItemType]:
 
 
 def _strings(name: str, values: Sequence[str]) -> tuple[str, ...]:
-    found = tuple(listed(name, values))
-    for value in found:
+    items = tuple(listed(name, values))
+    for value in items:
         if not isinstance(value, str):
             raise InvalidInput(
-                f"{name} holds {shown(value)}, which is not a string", remedy="Pass strings."
+                f"{name} must hold strings only, and has {shown(value)}", remedy="Pass strings."
             )
-    return found
+    return items
 
 
 def content_hash(content: str | bytes) -> bytes:
-    """Return 16 bytes of BLAKE3 over a content; a text's are those of its UTF-8.
+    """Return the hash of a content: 16 bytes of BLAKE3, of a text over its UTF-8.
 
-    By it `View.find_stored` and `View.find_content` find what is there already.
+    `View.find_stored` and `View.find_content` find stored content by this hash.
+
+    Args:
+        content: The text, or the bytes.
 
     >>> content_hash("wax").hex() == content_hash(b"wax").hex()
     True
 
     Raises:
-        InvalidInput: neither text nor bytes, or the text has a lone surrogate and so no UTF-8.
+        InvalidInput: content is neither text nor bytes, or has a lone surrogate and so no UTF-8.
     """
     if not isinstance(content, str | bytes):
         raise InvalidInput(
-            f"A content must be str or bytes, not {type(content).__name__}",
-            remedy="Pass the text or the bytes themselves.",
+            f"content must be str or bytes, not {type(content).__name__}",
+            remedy="Pass the text or the bytes.",
         )
     try:
         data = content.encode() if isinstance(content, str) else content
@@ -184,11 +188,11 @@ def content_hash(content: str | bytes) -> bytes:
 
 
 def check_content_hash(value: object) -> None:
-    """Refuse what is not 16 bytes: `InvalidInput`."""
+    """Raise `InvalidInput` unless a value is 16 bytes."""
     if not isinstance(value, bytes) or len(value) != CONTENT_HASH_SIZE:
         raise InvalidInput(
-            f"A content hash is {CONTENT_HASH_SIZE} bytes, not {value!r:.60}",
-            remedy="Make it with cerata.content_hash(text).",
+            f"A content hash must be {CONTENT_HASH_SIZE} bytes, not {value!r:.60}",
+            remedy="Compute the hash with cerata.content_hash(text).",
         )
 
 
@@ -205,8 +209,8 @@ def frame_draft(
 ) -> Draft:
     """Return the event that puts a frame with these fields.
 
-    ``hashed`` is its content hash where that is known, or of more than ``content``. A chunk has
-    none: it is found by its document's.
+    ``hashed`` is the content hash if the caller has it, or if it covers more than ``content``. A
+    chunk has no hash: the hash of its document finds it.
 
     Raises:
         InvalidInput: the content is neither str nor bytes, or has a lone surrogate.
@@ -225,10 +229,11 @@ def frame_draft(
         hashed = blob.hash[:CONTENT_HASH_SIZE]
     else:
         raise InvalidInput(
-            f"Content must be str or bytes, not {type(content).__name__}",
-            remedy="To remember a file, pass a pathlib.Path to remember().",
+            f"content must be str or bytes, not {type(content).__name__}",
+            remedy="Pass a pathlib.Path to remember() to store a file.",
         )
-    attachments = (*attachments, *(one[1] for one in (embedding, tokens) if one is not None))
+    vectors = (embedding, tokens)
+    attachments = (*attachments, *(vector[1] for vector in vectors if vector is not None))
     body = msgspec.structs.replace(
         fields,
         text=text,
@@ -243,9 +248,9 @@ def frame_draft(
 
 
 def chunk_span(body: PutFrame, after: int) -> tuple[int, int]:
-    """Return the characters of the document that a chunk is.
+    """Return the characters [start, end) of the document that a chunk holds.
 
-    One that does not say, as of an earlier version, follows on from ``after``.
+    A chunk without a span, as earlier versions wrote, starts at ``after``.
     """
     size = len(body.text or "")
     match body.metadata.get(SPAN):
@@ -256,53 +261,55 @@ def chunk_span(body: PutFrame, after: int) -> tuple[int, int]:
 
 
 def joined_text(chunks: Iterable[PutFrame]) -> str:
-    """Return the text of a document from its chunks in order, what overlaps once."""
+    """Return the text of a document from its ordered chunks; overlaps appear once."""
     parts: list[str] = []
-    done = 0
+    size = 0
     for body in chunks:
-        start, end = chunk_span(body, done)
-        parts.append((body.text or "")[done - start :])
-        done = max(done, end)
+        start, end = chunk_span(body, size)
+        parts.append((body.text or "")[size - start :])
+        size = max(size, end)
     return "".join(parts)
 
 
-def full_scope(given: Mapping[str, ScopeValue] | None, within: Scope | None) -> Scope:
-    """Return the scope of a write: that of the store, narrowed by the call's.
+def full_scope(narrower: Mapping[str, ScopeValue] | None, within: Scope | None) -> Scope:
+    """Return the scope of a write: the store's, narrowed by the call's.
 
     Raises:
         InvalidInput: the call would widen the store's scope, or a name or value is unusable.
     """
-    if given is not None and not isinstance(given, Mapping):
+    if narrower is not None and not isinstance(narrower, Mapping):
         raise InvalidInput(
-            f"A scope must be a mapping, not {type(given).__name__}",
+            f"A scope must be a mapping, not {type(narrower).__name__}",
             remedy="Pass a dict such as {'tenant': 'name'}.",
         )
-    if not given:
+    if not narrower:
         return within or DEFAULT_SCOPE
-    return _joined(dict(within or DEFAULT_SCOPE), given, within or ())
+    return _joined(dict(within or DEFAULT_SCOPE), narrower, within or ())
 
 
-def narrowed(within: Scope | None, given: Scope | Mapping[str, ScopeValue]) -> Scope:
-    """Return the scope of a read: the names of both.
+def narrowed(within: Scope | None, narrower: Scope | Mapping[str, ScopeValue]) -> Scope:
+    """Return the scope of a read: the names of ``within`` and of the call.
 
     Raises:
         InvalidInput: a name has another value in ``within``, or a name or value is unusable.
     """
-    if isinstance(given, Mapping):
-        pairs: Mapping[str, ScopeValue] = given
+    if isinstance(narrower, Mapping):
+        pairs: Mapping[str, ScopeValue] = narrower
     else:
-        check_pairs(given)
-        pairs = dict(given)
+        check_pairs(narrower)
+        pairs = dict(narrower)
     return _joined(dict(within or ()), pairs, within or ())
 
 
-def _joined(base: dict[str, ScopeValue], given: Mapping[str, ScopeValue], within: Scope) -> Scope:
-    """Return a scope with the names of both, the tenant first; ``within`` may not change."""
-    for name, value in given.items():
+def _joined(
+    base: dict[str, ScopeValue], narrower: Mapping[str, ScopeValue], within: Scope
+) -> Scope:
+    """Return ``base`` with the call's names, tenant first; values of ``within`` may not change."""
+    for name, value in narrower.items():
         if not isinstance(name, str) or not isinstance(value, str | int | bool):
             raise InvalidInput(
                 f"The scope {name!r}: {shown(value)} is not a name and a plain value",
-                remedy="Use a string as the name, and a string, whole number or bool as the value.",
+                remedy="Pass a string as the name, and a string, int or bool as the value.",
             )
         if name in dict(within) and not is_within(within, ((name, value),)):
             raise InvalidInput(
@@ -314,7 +321,7 @@ def _joined(base: dict[str, ScopeValue], given: Mapping[str, ScopeValue], within
             check_string(value, f"the scope's {name!r}", STRING_SIZE_MAX)
         elif not -(1 << 63) <= value < 1 << 63:
             raise InvalidInput(
-                f"The scope's {name!r} is a number of more than 64 bits",
+                f"The scope's {name!r} must be a number of at most 64 bits",
                 remedy="Pass a smaller number, or a string.",
             )
         base[name] = value
@@ -325,10 +332,10 @@ def _joined(base: dict[str, ScopeValue], given: Mapping[str, ScopeValue], within
 
 
 def realm(scope: Scope, within: Scope | None) -> str | None:
-    """Return where a name that an event of ``scope`` takes is taken, for a store of ``within``.
+    """Return the realm in which a name used in ``scope`` is unique, for a store of ``within``.
 
-    A store with a scope has a single realm: the events that it can see; None for other events. A
-    store without a scope has a realm for each tenant.
+    A store with a scope has a single realm, the events that the store can see; other events have
+    None. A store without a scope has a realm for each tenant.
     """
     if within is None:
         return tenant_in(scope)
@@ -336,7 +343,7 @@ def realm(scope: Scope, within: Scope | None) -> str | None:
 
 
 def within_scope(drafts: Sequence[Draft], scope: Scope | None) -> Sequence[Draft]:
-    """Return drafts in the scope of a store: those without one of their own are stamped with it.
+    """Return drafts in the scope of a store; a draft with the default scope gets the store's.
 
     Raises:
         InvalidInput: a draft's scope does not lie within the store's.
@@ -355,7 +362,7 @@ def _within(draft: Draft, scope: Scope) -> Draft:
     if not is_within(draft.scope, scope):
         raise InvalidInput(
             f"The draft's scope {dict(draft.scope)!r} is outside the store's, {dict(scope)!r}",
-            remedy="A write may narrow the store's scope and never leave it.",
+            remedy="Narrow the store's scope, or open the file with another scope.",
         )
     return draft
 
@@ -364,12 +371,12 @@ def arguments_hash(*arguments: object) -> bytes:
     """Return the hash by which an idempotency key recognises the same call.
 
     Raises:
-        InvalidInput: an argument cannot be stored at all.
+        InvalidInput: an argument cannot be stored.
     """
     try:
         return hash_bytes(msgspec.msgpack.encode(arguments, order="deterministic"))
     except (TypeError, OverflowError, UnicodeEncodeError, RecursionError) as error:
         raise InvalidInput(
             f"A value cannot be stored: {error}",
-            remedy="Use strings, bytes, numbers, bools, None, lists and maps of them.",
+            remedy="Pass strings, bytes, numbers, bools, None, or lists and dicts of these.",
         ) from error

@@ -1,8 +1,8 @@
-"""Embedding: when the texts of frames get vectors, and of which embedder.
+"""Embedding: the writes that add vectors to the texts of frames.
 
-Owns what a store with an embedder does before it writes, and the pass over frames that lack a
-vector. An embedder is asked before any lock is taken and never by a replay: what it said is in the
-log. Leaves out looking vectors up (`text_vectors`) and searching by them.
+Owns the embedding of texts before a write, and the pass over frames without a vector. The embedder
+runs before any lock is taken and never in a replay: its vectors are in the log. Leaves out the
+look-up of vectors (`text_vectors`) and the search by them.
 """
 
 from collections.abc import Iterator, Sequence
@@ -25,18 +25,19 @@ from .values import Receipt
 from .view import View
 
 _TRIES: Final = 1_000
-"""Looks at the memory before giving up on busy writers; the vectors of the batch are kept."""
+"""Attempts to append a batch while other writers append; its vectors are computed once."""
 
 BATCH_FRAMES: Final = 256
-"""Frames a batch: whoever is stopped loses at most this many vectors."""
+"""Frames of a batch: an interrupted call loses at most this many vectors."""
 
 
 @dataclass(frozen=True, slots=True)
 class EmbeddedFrames:
-    """What `Store.embed_missing` did: ``frames`` were given a vector.
+    """The result of `Store.embed_missing`.
 
-    ``asked`` is how many texts the embedder was given; what has one in the log is not among them.
-    ``passed`` are frames that others embedded or closed meanwhile.
+    - ``frames`` counts the frames that got a vector.
+    - ``asked`` counts the texts that the embedder got; texts with a vector in the log are not sent.
+    - ``passed`` counts the frames that other writers embedded or closed during the call.
     """
 
     space: str
@@ -44,7 +45,7 @@ class EmbeddedFrames:
     asked: int
     passed: int
     tokens: "EmbeddedFrames | None" = None
-    """The same of token vectors, where the embedder makes them."""
+    """The same for token vectors, if the embedder computes them."""
 
     def to_dict(self) -> dict[str, JsonValue]:
         return {
@@ -57,11 +58,11 @@ class EmbeddedFrames:
 
 
 class Embeds(Appends):
-    """Writes whose texts are embedded first, and the embedding of what is there already."""
+    """Writes with embedded texts, and the embedding of stored frames."""
 
     @property
     def embedder(self) -> Embedder | None:
-        """What makes vectors of texts, as given at open."""
+        """The embedder passed to `open`; None without one."""
         return self._embedder
 
     def embed_missing(
@@ -71,17 +72,20 @@ class Embeds(Appends):
         batch: int = BATCH_FRAMES,
         progress: Progress | None = None,
     ) -> EmbeddedFrames:
-        """Give each current frame with a text a vector in the embedder's space, if it lacks one.
+        """Embed each current frame with a text and without a vector in the embedder's space.
 
-        And, of an embedder that makes them, token vectors.
+        A token embedder also adds token vectors. Each batch is durable before the next, so a
+        repeated call continues after an interrupt. Vectors of other spaces stay, and earlier views
+        do not change (docs/embedders.md).
 
-        Each ``batch`` of frames is durable before the next, so whoever was stopped calls again.
-        Vectors of other spaces stay, as does what any earlier basis has (docs/embedders.md).
-        ``progress`` is told how many frames are done, and of how many.
+        Args:
+            where: The frames to embed; by default all.
+            batch: Frames per batch; by default 256.
+            progress: Called with the count of finished frames, and the count of all.
 
         Raises:
-            EmbedderFailed: with the batches before it written. InvalidInput: the store has no
-            embedder; inside a transaction.
+            EmbedderFailed: the embedder failed; earlier batches stay written.
+            InvalidInput: the store has no embedder, or a transaction is open.
         """
         if self._embedder is None:
             raise InvalidInput(
@@ -90,34 +94,37 @@ class Embeds(Appends):
             )
         if self.in_transaction:
             raise InvalidInput(
-                "Frames are embedded in batches, not in a transaction",
-                remedy="Call embed_missing outside it.",
+                "embed_missing writes several batches and cannot run in a transaction",
+                remedy="Call embed_missing() after the block.",
             )
         check_batch(batch)
         self._check_writable()
         size = min(batch, BATCH_EVENTS_MAX)
-        view, makers = self.view(), makers_of(self._embedder)
+        view = self.view()
+        makers = makers_of(self._embedder)
         spaces = [maker.identity.space for maker in makers]
         lacking = [{frame for frame, _ in _unembedded(view, where, space)} for space in spaces]
-        asked_for, written = [0] * len(makers), [0] * len(makers)
+        asked_for = [0] * len(makers)
+        written = [0] * len(makers)
         frames = sorted(set[int]().union(*lacking))
         for first in range(0, len(frames), size):
-            some = frames[first : first + size]
-            for place, (maker, own) in enumerate(zip(makers, lacking, strict=True)):
+            batch_frames = frames[first : first + size]
+            for place, (maker, missing) in enumerate(zip(makers, lacking, strict=True)):
                 vectors = TextVectors(maker)
-                written[place] += self._embed([one for one in some if one in own], vectors, where)
+                numbers = [frame for frame in batch_frames if frame in missing]
+                written[place] += self._embed(numbers, vectors, where)
                 asked_for[place] += vectors.asked
             if progress is not None:
-                progress(first + len(some), len(frames))
+                progress(first + len(batch_frames), len(frames))
         counts = zip(spaces, written, asked_for, lacking, strict=True)
-        done, *others = (
-            EmbeddedFrames(space, count, asked, len(own) - count)
-            for space, count, asked, own in counts
+        embedded, *tokens = (
+            EmbeddedFrames(space, count, sent, len(missing) - count)
+            for space, count, sent, missing in counts
         )
-        return replace(done, tokens=others[0]) if others else done
+        return replace(embedded, tokens=tokens[0]) if tokens else embedded
 
     def _embed(self, frames: Sequence[int], vectors: TextVectors, where: Filter | None) -> int:
-        """Write the vectors of those frames that still lack one; how many they were."""
+        """Write vectors for the frames that still lack one, and return their count."""
         for _ in range(_TRIES):
             view = self.view()
             lacking = dict(_unembedded(view, where, vectors.space, frames)) if frames else {}
@@ -136,57 +143,61 @@ class Embeds(Appends):
                     raise
             else:
                 return len(drafts)
-        raise Conflict("Other writers came first every time", remedy="Call again when fewer write.")
+        raise Conflict(
+            f"Other writers appended before each of {_TRIES:,} attempts to write vectors",
+            remedy="Call embed_missing() again when fewer processes write.",
+        )
 
     # --- before a write --------------------------------------------------------------------------
 
     def _put(self, drafts: Sequence[Draft], key: str | None = None) -> Receipt:
-        """Append drafts, with the vectors of the texts that they put.
+        """Append drafts with the vectors of their texts.
 
-        A key stands for them without: vectors are not what the caller gave.
+        The hash stored with a key leaves out the vectors, which are no argument of the caller.
         """
         arguments = None if key is None else arguments_hash(asked(drafts))
         drafts = self.with_vectors(drafts, self.text_vectors(), key)
         return self.write(drafts, key=key, arguments=arguments)
 
     def text_vectors(self) -> Sequence[TextVectors]:
-        """Return what gathers the vectors of a call, or of the open transaction, if any do."""
+        """Return the vector caches of a call or of the open transaction; empty without embedder."""
         if self._embedder is None:
             return ()
         transaction = self._transaction.get()
         if transaction is not None and transaction.vectors is not None:
             return transaction.vectors
-        made = [TextVectors(maker) for maker in makers_of(self._embedder)]
+        vectors = [TextVectors(maker) for maker in makers_of(self._embedder)]
         if transaction is not None:
-            transaction.vectors = made
-        return made
+            transaction.vectors = vectors
+        return vectors
 
     def with_vectors(
         self, drafts: Sequence[Draft], vectors: Sequence[TextVectors], key: str | None = None
     ) -> Sequence[Draft]:
-        """Return drafts with the vectors of their texts; ``vectors`` are those of the call.
+        """Return drafts with the vectors of their texts; ``vectors`` are the call's caches.
 
-        A repetition of what was done under a key asks no embedder, since it writes nothing; nor
-        does a batch that is too large, which is refused.
+        The embedder does not run for a call repeated under its key, which writes nothing, or for a
+        batch that is too large, which the append refuses.
 
         Raises:
-            EmbedderFailed: and nothing was written. ReadOnly: before it was asked.
+            EmbedderFailed: the embedder failed; nothing is written.
+            ReadOnly: the store was opened for reading; the embedder did not run.
         """
-        if not any(one.lacks(draft.body) for one in vectors for draft in drafts):
+        if not any(cache.lacks(draft.body) for cache in vectors for draft in drafts):
             return drafts
         if self.next_place() - 1 + len(drafts) > BATCH_EVENTS_MAX:
             return drafts
         self._check_writable()
         transaction = self._transaction.get()
         if transaction is not None:
-            is_done = transaction.first is not None
+            is_repeated = transaction.first is not None
         else:
-            is_done = key is not None and self._is_used(key, drafts[0].scope)
-        if is_done:
+            is_repeated = key is not None and self._is_used(key, drafts[0].scope)
+        if is_repeated:
             return drafts
         newest = View(self._log, self._fold, self._log.refresh().seq, self._scope)
-        for one in vectors:
-            drafts = one.of_drafts(drafts, newest)
+        for cache in vectors:
+            drafts = cache.of_drafts(drafts, newest)
         return drafts
 
     def _is_used(self, key: str, scope: Scope) -> bool:
@@ -204,9 +215,9 @@ def _unembedded(
     [admitted] = view.layers.admitted(where)
     rows = admitted & ~layer.frames.embedded(layer.n, space)
     if among is not None:
-        wanted = np.zeros_like(rows)
-        wanted[layer.rows_of(np.array(among, np.int64))] = True
-        rows &= wanted
+        chosen = np.zeros_like(rows)
+        chosen[layer.rows_of(np.array(among, np.int64))] = True
+        rows &= chosen
     for frame in layer.ids(np.flatnonzero(rows)).tolist():
         body = view.layers.event(frame).body
         if isinstance(body, PutFrame) and embedded_text(body) is not None:

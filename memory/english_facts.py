@@ -1,8 +1,8 @@
-"""English facts: a small extractor, of a few plain sentences that seldom mean anything else.
+"""English facts: a small extractor for a few plain forms of sentences.
 
-Owns the patterns. It would rather find nothing than something wrong: a sentence must begin with a
-name, say one of a few verbs in the present, and go on with nothing that could change its meaning.
-Leaves out what no pattern can know: who "she" is, irony, and every other language.
+Owns the patterns. They prefer precision over recall: a sentence must begin with a name, have one of
+a few verbs in the present, and contain nothing after them that could change its meaning. Leaves out
+the meaning of pronouns, irony, and other languages.
 """
 
 import re
@@ -15,17 +15,17 @@ from .fact_values import Entity
 
 _CONFIDENCE: Final = 0.9
 _CONFIDENCE_MOVED: Final = 0.7
-"""Of who moved somewhere and so lives there: things and firms move too."""
+"""Confidence that a subject that moved to a place lives there: objects and firms move, too."""
 
 _SENTENCE_MAX: Final = 1_000
-"""Characters of a sentence that is read at all: a longer one is none of these."""
+"""Most characters of a sentence; the extractor skips longer sentences."""
 
 _UPPER: Final = "A-ZÀ-ÖØ-ÞĀĂĄĆČĎĐĒĖĘĚĞĢĪĮĶĹĻĽŁŃŅŇŌŐŒŔŘŚŞŠŢŤŪŮŰŲŹŻŽ"
 _NAME: Final = (
     rf"(?:(?:Dr|Mr|Mrs|Ms|Prof|St)\. )?[{_UPPER}][\w&-]*"
     rf"(?: (?:(?:&|of|van|von|de|der|da|del|la|le) )*[{_UPPER}][\w&-]*)*"
 )
-"""Words that begin with a capital, of the Latin alphabet, and small words between them."""
+"""Latin words that begin with a capital letter, and small words between them."""
 
 _MONTHS: Final = (
     *("january", "february", "march", "april", "may", "june", "july"),
@@ -37,17 +37,17 @@ _DATE: Final = (
     rf"|{_MONTH} \d{{4}}|\d{{4}})"
 )
 _END: Final = r"(?= *(?:$|[.!;](?: |$))|,? (?:and|but|with) )"
-"""What may follow: the sentence ends, or goes on with something that changes nothing."""
+"""The allowed rest: the end of the sentence, or a conjunction that does not change the meaning."""
 
 _END_MOVED: Final = r"(?= *(?:$|[.!;](?: |$)))"
-"""What may follow a move: "and back to Paris" is one more."""
+"""The allowed rest after a move, without conjunctions: "and back to Paris" is a further move."""
 
 _CHANGES: Final = re.compile(
     r"(?:\b(?:not|never|nor|no longer|if|unless|until|whether|perhaps|probably)\b|n['’]t\b"
     r"|\b(?:says?|said|thinks?|thought|believes?|believed|claims?|claimed|hopes?|hoped)\b)",
     re.IGNORECASE,
 )
-"""What makes a sentence that goes on say something else: negation, condition, and hearsay."""
+"""Words in the rest that change the meaning: negation, condition and hearsay."""
 
 _ROLE: Final = r"[A-Za-z][A-Za-z-]*(?: [A-Za-z][A-Za-z-]*){0,2}?"
 
@@ -63,7 +63,7 @@ _NOT_NAMES: Final = frozenset(
         *("today", "tomorrow", "tonight", "yesterday"),
     )
 )
-"""Words that begin a sentence with a capital and name nobody."""
+"""Words that begin a sentence with a capital letter and are no names."""
 
 _NOT_FIRST_NAMES: Final = frozenset(
     (
@@ -87,18 +87,18 @@ _NOT_FIRST_NAMES: Final = frozenset(
         *("whose", "wish", "with", "without", "would", "wrong", "yes", "yet"),
     )
 )
-"""Words that, before a name, say something of the whole sentence: "Suppose Anna lives in Oslo"."""
+"""Words that qualify the sentence if a name follows: "Suppose Anna lives in Oslo"."""
 
 
 class _Pattern(NamedTuple):
-    """A sentence's form; with ``predicate`` empty it is that of the role that the sentence has."""
+    """A form of sentences; if ``predicate`` is empty, the role in the sentence gives it."""
 
     form: re.Pattern[str]
     predicate: str
 
 
 def _pattern(between: str, predicate: str, *, when: str) -> _Pattern:
-    """Return the form "NAME between NAME", and perhaps a date after the word ``when``."""
+    """Return the form "NAME between NAME", with an optional date after the word ``when``."""
     dated = rf"(?: {when} (?P<when>{_DATE}))"
     dated += "" if predicate == _MOVED else "?"
     end = _END_MOVED if predicate == _MOVED else _END
@@ -123,16 +123,16 @@ _SENTENCE_END: Final = re.compile(r"[.!?](?= |$)|$")
 _PARAGRAPH: Final = re.compile(
     r"\S[^\n]*(?:\n(?![ \t]*\n|[ \t]*(?:#{1,6}|[-*+>]|\d{1,3}[.)]) )[^\n]+)*"
 )
-"""Lines up to a blank one, or one that Markdown marks."""
+"""Lines up to a blank line, or to a line with a Markdown mark."""
 _MARKS: Final = re.compile(r"(?:#{1,6}|[-*+>]|\d{1,3}[.)]) +")
-"""What Markdown puts before a line."""
+"""A Markdown mark at the start of a line."""
 
 
 class EnglishFacts:
-    """Finds who lives where, works where, is married to whom, and is the what of what.
+    """Finds homes, employers, marriages, locations and roles in English sentences.
 
     >>> text = "Anna lives in Paris since 2020. Bob moved to New York in May 2024."
-    >>> [str(found) for found in EnglishFacts().extract(text)]
+    >>> [str(fact) for fact in EnglishFacts().extract(text)]
     ['Anna · lives in · Paris', 'Bob · lives in · New York']
     """
 
@@ -140,27 +140,31 @@ class EnglishFacts:
     version = "2"
 
     def extract(self, text: str) -> Iterator[Candidate]:
-        """Yield the facts that a text says, in the order in which it says them."""
-        done = size = 0
+        """Yield the facts in a text, in the order of the text.
+
+        Args:
+            text: The text to read.
+        """
+        last_start = size = 0
         for start, sentence in _sentences(text):
-            found = _read(sentence)
-            if found is None:
+            statement = _read(sentence)
+            if statement is None:
                 continue
-            # Bytes are those of the text itself, counted on from the sentence before.
-            size, done = size + len(text[done:start].encode()), start
+            # Count UTF-8 bytes of the original text, from the sentence before.
+            size, last_start = size + len(text[last_start:start].encode()), start
             yield Candidate(
-                found.subject,
-                "lives in" if found.predicate == _MOVED else found.predicate,
-                Entity(found.object),
+                statement.subject,
+                "lives in" if statement.predicate == _MOVED else statement.predicate,
+                Entity(statement.object),
                 start=size,
-                end=size + len(text[start : start + found.end].encode()),
-                confidence=_CONFIDENCE_MOVED if found.predicate == _MOVED else _CONFIDENCE,
-                valid_from=found.when,
+                end=size + len(text[start : start + statement.end].encode()),
+                confidence=_CONFIDENCE_MOVED if statement.predicate == _MOVED else _CONFIDENCE,
+                valid_from=statement.when,
             )
 
 
 class _Said(NamedTuple):
-    """What a sentence says: names, the character where that ends, and from when it is so."""
+    """The fact in a sentence; ``end`` is the index after its last character."""
 
     subject: str
     predicate: str
@@ -170,38 +174,38 @@ class _Said(NamedTuple):
 
 
 def _read(sentence: str) -> _Said | None:
-    """Return what a sentence says, if it has one of the forms."""
+    """Return the fact in a sentence that has one of the forms, else None."""
     if sentence.rstrip().endswith("?"):
         return None
     for form, predicate in _PATTERNS:
-        found = form.match(sentence)
-        if found is None or not _is_name(found["subject"]):
+        match = form.match(sentence)
+        if match is None or not _is_name(match["subject"]):
             continue
-        if _CHANGES.search(sentence, found.end()):
+        if _CHANGES.search(sentence, match.end()):
             return None
-        given = found["when"]
-        when = None if given is None else _day(given)
-        if given is not None and when is None:
+        date_text = match["when"]
+        when = None if date_text is None else _day(date_text)
+        if date_text is not None and when is None:
             return None
-        said = predicate or f"is {found['role']} of"
-        return _Said(found["subject"], said, found["object"], found.end(), when)
+        name = predicate or f"is {match['role']} of"
+        return _Said(match["subject"], name, match["object"], match.end(), when)
     return None
 
 
 def _is_name(words: str) -> bool:
-    """Tell whether words with capitals, where a sentence begins, are somebody's name."""
-    first, *others = words.lower().split()
-    return first not in _NOT_NAMES and not (others and first in _NOT_FIRST_NAMES)
+    """Return whether capitalised words at the start of a sentence are a name."""
+    first, *rest = words.lower().split()
+    return first not in _NOT_NAMES and not (rest and first in _NOT_FIRST_NAMES)
 
 
 def _sentences(text: str) -> Iterator[tuple[int, str]]:
-    """Yield sentences with the character they start at; any white space within one is a space."""
+    """Yield each sentence with its first character's index; white space becomes blanks."""
     for paragraph in _PARAGRAPH.finditer(text):
         words = re.sub(r"\s", " ", paragraph[0])
         marks = _MARKS.match(words)
         start = 0 if marks is None else marks.end()
-        for found in _SENTENCE_END.finditer(words):
-            end = found.end()
+        for match in _SENTENCE_END.finditer(words):
+            end = match.end()
             if end - start <= _SENTENCE_MAX:
                 sentence = words[start:end]
                 if _ABBREVIATION.search(sentence):
@@ -212,13 +216,13 @@ def _sentences(text: str) -> Iterator[tuple[int, str]]:
 
 
 def _day(text: str) -> datetime | None:
-    """Return the first instant of a year, month or day in UTC; None where there is no such day."""
-    numbers = [int(one) for one in re.findall(r"\d+", text)]
-    named = re.search(r"[A-Z][a-z]+", text)
-    if named is None:
+    """Return the first instant of a year, month or day in UTC; None if no such day exists."""
+    numbers = [int(digits) for digits in re.findall(r"\d+", text)]
+    month_name = re.search(r"[A-Z][a-z]+", text)
+    if month_name is None:
         year, month, day = (*numbers, 1, 1)[:3]
     else:
-        month = _MONTHS.index(named[0].lower()) + 1
+        month = _MONTHS.index(month_name[0].lower()) + 1
         *days, year = numbers
         day = days[0] if days else 1
     try:

@@ -1,6 +1,6 @@
-"""Evidence: from a frame and a range of its bytes to the text that says so, and back to a hash.
+"""Evidence: the text of a range of a frame's bytes, and the salted hash of the range.
 
-Owns what is read of a frame for it. Where evidence is kept is the business of `cerata.projections`.
+Owns the reads of frames for evidence. Leaves out the storage of evidence (`cerata.projections`).
 """
 
 from collections.abc import Callable
@@ -19,15 +19,16 @@ if TYPE_CHECKING:
 
 
 def evidence_text(view: "View", place: FactEvidence) -> EvidenceText:
-    """Return what evidence says in a view."""
+    """Return the text and state of evidence as of a view."""
     try:
         frame = view.frame(place.frame)
     except NotFound:
-        # Another writer may name what is not there, and a scope hides it.
+        # The frame is out of scope, or another writer named a frame that does not exist.
         return EvidenceText(place, None, f"#{place.frame}", None, is_current=False)
     if _is_erased(view, frame.id):
         return EvidenceText(place, None, f"#{place.frame}", None, is_current=frame.active)
-    data, salt = frame.text.encode()[place.start : place.end], _salt_of(view, frame.id)
+    data = frame.text.encode()[place.start : place.end]
+    salt = _salt_of(view, frame.id)
     return EvidenceText(
         place,
         data.decode(errors="replace"),
@@ -38,15 +39,16 @@ def evidence_text(view: "View", place: FactEvidence) -> EvidenceText:
 
 
 def quoted(view: Callable[[], "View"], draft: Draft) -> Draft:
-    """Return an assertion with the salted hash of each range of bytes that it names as evidence.
+    """Return an assertion with the salted hash of each range of bytes in its evidence.
 
-    Cost: a read of each frame that is named with a range; where none is, ``view`` is not called.
+    Cost: a read of each frame that has a range; without ranges ``view`` is not called.
 
     Raises:
-        NotFound: a frame is not there. InvalidInput: the range is not one of its text's.
+        NotFound: a frame does not exist.
+        InvalidInput: a range is not within its frame's text, or cuts a character.
     """
     body = draft.body
-    if not isinstance(body, AssertFact) or all(one.end is None for one in body.evidence):
+    if not isinstance(body, AssertFact) or all(place.end is None for place in body.evidence):
         return draft
     places = tuple(_hashed(view(), place) for place in body.evidence)
     return msgspec.structs.replace(draft, body=msgspec.structs.replace(body, evidence=places))
@@ -57,7 +59,7 @@ def _is_erased(view: "View", frame: int) -> bool:
 
 
 def _salt_of(view: "View", frame: int) -> bytes | None:
-    """Return the salt that keys the quotes of a frame; an erasure takes it away."""
+    """Return the salt that keys the quotes of a frame; None after an erasure."""
     return view.layers.event(frame).salt
 
 
@@ -74,7 +76,7 @@ def _hashed(view: "View", place: Evidence) -> Evidence:
         raise InvalidInput(
             f"The evidence ends at byte {place.end:,} of a text of {len(data):,}",
             where=where,
-            remedy="Give 0 <= start < end, in bytes of the frame's UTF-8.",
+            remedy="Pass 0 <= start < end, in bytes of the frame's UTF-8.",
         )
     part = data[place.start : place.end]
     try:

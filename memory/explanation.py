@@ -1,6 +1,6 @@
-"""Explanations: why a hit has its score, as a value and as a few lines that say so.
+"""Explanations: the parts of a hit's score, as a value and as a few lines of text.
 
-Owns the values and how they read. Leaves out where their numbers come from (`lanes`).
+Owns the values and their printed forms. Leaves out the computation of the numbers (`lanes`).
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -23,9 +23,9 @@ _FORMULAS: Final[Mapping[Method, str]] = {
 
 @dataclass(frozen=True, slots=True)
 class LeftOut:
-    """How many frames a lane could have found, and how many of them it left out, each once.
+    """The count of a lane's candidates, and how many it left out, each counted once.
 
-    What is not within the scope is in no count.
+    The counts leave out frames that are not within the scope.
     """
 
     candidates: int
@@ -35,7 +35,7 @@ class LeftOut:
 
     @property
     def is_any(self) -> bool:
-        """Whether anything was left out."""
+        """True if the lane left out any frame."""
         return bool(self.deleted or self.superseded or self.where)
 
     def to_dict(self) -> dict[str, JsonValue]:
@@ -58,9 +58,10 @@ class LeftOut:
 
 @dataclass(frozen=True, slots=True)
 class LaneShare:
-    """What one lane that ran added to a hit: ``rank`` and ``score`` are None where it found it not.
+    """The share of a lane that ran in a hit's score.
 
-    ``found`` are the hits of the lane, which may be fewer than were left in: it is cut at a depth.
+    - ``rank`` and ``score`` are set if the lane found the hit.
+    - ``found`` counts the lane's hits; a lane stops at a depth, so it may have more candidates.
     """
 
     lane: str
@@ -85,7 +86,7 @@ class LaneShare:
 
 @dataclass(frozen=True, slots=True)
 class Reranked:
-    """How a hit's tokens moved it among the best: its ranks, and the score that they go by."""
+    """The reranking of a hit by its tokens: ranks before and after, and the MaxSim score."""
 
     before: int
     after: int
@@ -100,7 +101,7 @@ class Reranked:
 
 @dataclass(frozen=True, slots=True)
 class Boost:
-    """What a hit's score was multiplied by, since it was used: how often, and when last."""
+    """The factor of a hit's score for the uses of its frame, and their count and last time."""
 
     factor: float
     used: int
@@ -120,16 +121,16 @@ class Boost:
 
 @dataclass(frozen=True, slots=True)
 class Explanation:
-    """Why a hit has its score: what each lane added, and each word to the lane of the text.
+    """The parts of a hit's score: the share of each lane, and of each word in the text lane.
 
-    - ``score`` is the sum of what ``lanes`` added, in their order, rounded to 9 digits; where there
-      is a ``boost``, times its factor, rounded again.
-    - The score of the lane "text" is that of what ``words`` added, likewise.
-    - ``method`` is None where one lane alone was asked or found anything: its scores are the hits'.
-    - ``question`` is the kind of the question, and the words of it that say so.
-    - ``facts`` are those that are read in the frame, of whom the question names: their ids.
-    - ``reranked`` says how its tokens moved it; None where they were not asked for, or are not
-      there. They change no score.
+    - ``score`` is the sum of ``added`` over ``lanes``, in their order, rounded to 9 digits; with a
+      ``boost``, times its factor and rounded again.
+    - The score of the lane "text" is the same sum over ``words``.
+    - ``method`` is None if only one lane ran or found hits: its scores are the scores of the hits.
+    - ``question`` has the kind of the question, and the words that decided the kind.
+    - ``facts`` are the ids of facts about the question's entities that were read in the frame.
+    - ``reranked`` has the ranks before and after reranking, which changes no score; None if no
+      reranking ran, or the frame has no token vectors.
     """
 
     id: int
@@ -169,21 +170,25 @@ class Explanation:
             yield f"  {self.boost}"
         if self.reranked is not None:
             yield f"  {self.reranked}"
-        width = max(len(one.lane) for one in self.lanes)
+        width = max(len(share.lane) for share in self.lanes)
         for share in self.lanes:
             yield f"  {share.lane:{width}}  {self._place(share)}"
             yield from (f"  {'':{width}}  {line}" for line in self._sources(share))
 
     def _sum(self) -> str:
-        """Write the score, and its parts where there are lanes to tell apart."""
+        """Return the score as text, with its parts if several lanes have a share."""
         digits = 6 if self.method == "rrf" else 3
-        parts = [f"{one.lane} {one.added:.{digits}f}" for one in self.lanes if one.rank is not None]
-        found = " + ".join(parts)
+        parts = [
+            f"{share.lane} {share.added:.{digits}f}"
+            for share in self.lanes
+            if share.rank is not None
+        ]
+        formula = " + ".join(parts)
         if self.boost is not None:
-            found = f"({found}) x {self.boost.factor:.3f}"
+            formula = f"({formula}) x {self.boost.factor:.3f}"
         elif self.method is None:
             return f"{self.score:.{digits}f}"
-        return f"{self.score:.{digits}f} = {found}"
+        return f"{self.score:.{digits}f} = {formula}"
 
     def _place(self, share: LaneShare) -> str:
         if share.rank is None or share.score is None:
@@ -192,20 +197,20 @@ class Explanation:
         return f"rank {share.rank:,} of {share.found:,}, score {share.score:.3f}{weight}"
 
     def _sources(self, share: LaneShare) -> Iterator[str]:
-        """Yield what a lane found the hit by, and what it left out."""
+        """Yield lines for the words or facts that matched, and for the frames left out."""
         if share.rank is not None and share.lane == "text":
-            yield from _told(self.words)
+            yield from _word_lines(self.words)
         if share.rank is not None and share.lane == "facts":
             yield f"read in it: {', '.join(f'fact #{fact}' for fact in self.facts)}"
         if share.left_out.is_any:
             yield str(share.left_out)
 
 
-def _told(words: Sequence[WordScore]) -> Iterator[str]:
-    """Yield a line for each word that is there, and one for those that are not."""
-    there = [word for word in words if word.count]
-    width = max((len(word.word) for word in there), default=0)
-    for word in there:
+def _word_lines(words: Sequence[WordScore]) -> Iterator[str]:
+    """Yield a line for each word in the frame, and a line that lists the missing words."""
+    matches = [word for word in words if word.count]
+    width = max((len(word.word) for word in matches), default=0)
+    for word in matches:
         factor = f"idf {word.idf:.3f} x {word.added / word.idf:.3f}"
         yield f"{word.word:{width}}  {word.added:.3f} = {factor} (count {word.count})"
     if missing := [word.word for word in words if not word.count]:

@@ -1,9 +1,9 @@
-"""Extraction: an extractor reads the text of frames, and what it finds becomes facts.
+"""Extraction: an extractor reads the text of frames, and its candidates become facts.
 
-Owns the protocol of extractors, and what is recorded: one event that says which extractor, of which
-version, read which frame, and as its consequences the facts, each with the bytes of the text that
-say so. Both are in the log, so an extractor is run once for each frame, and never by a replay.
-Leaves out how facts are found (`english_facts`, and whatever a user plugs in).
+Owns the protocol of extractors, and the events of an extraction: an event that names the extractor,
+its version and the frame, and as its consequences the facts, each with the bytes in which it was
+read. The events are in the log, so an extractor runs once for each frame, and never in a replay.
+Leaves out the extractors (`english_facts`, and those of users).
 """
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -30,15 +30,16 @@ from .view import View
 Ids: TypeAlias = tuple[int, ...]
 
 FOUND_MAX: Final = BATCH_EVENTS_MAX - 1
-"""Facts found in one frame: they and the event that led to them are one batch."""
+"""Most facts in a frame: they are in a batch with the event that led to them."""
 
 
 @dataclass(frozen=True, slots=True)
 class Candidate:
-    """A fact that an extractor found: what it says, and where.
+    """A fact that an extractor found, and its place in the text.
 
-    ``start`` and ``end`` are the UTF-8 bytes [start, end) of the text that say it. The other fields
-    are those of `Store.assert_fact`; without a period it is true since its frame was created.
+    - ``start`` and ``end`` are the UTF-8 bytes [start, end) in which the fact was read.
+    - The other fields are those of `Store.assert_fact`; without a period the fact is true since its
+      frame was created.
     """
 
     subject: str
@@ -56,33 +57,39 @@ class Candidate:
 
 
 class Extractor(Protocol):
-    """What finds facts in a text: rules, a local model, or one behind an interface.
+    """Finds facts in a text: by rules, a local model, or a model behind an interface.
 
-    ``version`` goes up when the same text would give other facts; then frames are read anew.
+    A change of ``version`` lets frames be read again; change it if the same text gives other facts.
     """
 
     @property
     def name(self) -> str:
-        """What it is called in the log."""
+        """The extractor's name in the log."""
         ...
 
     @property
     def version(self) -> str:
-        """Which one it is: of a model, whatever names its weights and its prompt."""
+        """The version; for a model, a name of its weights and its prompt."""
         ...
 
     def extract(self, text: str) -> Iterable[Candidate]:
-        """Return the facts that a text says."""
+        """Return the facts in a text.
+
+        Args:
+            text: The text of a frame.
+        """
         ...
 
 
 @dataclass(frozen=True, slots=True)
 class Extracted:
-    """What an extractor found in one frame.
+    """The facts that an extractor found in a frame.
 
-    ``facts`` are the ids of the facts, in order of ``candidates``; one that was known before is
-    named by its new event. ``added`` is False where it had read the frame before, and in a dry run,
-    which has candidates and no facts, or no candidates where it had read the frame before.
+    - ``facts`` are the ids of the facts, in order of ``candidates``; a fact known before has the id
+      of its new event.
+    - ``added`` is False if the extractor had read the frame before, and in a dry run.
+    - ``candidates`` is empty if the extractor had read the frame before.
+    - ``facts`` is empty in a dry run, unless the extractor had read the frame before.
     """
 
     frame: int
@@ -95,14 +102,14 @@ class Extracted:
             "frame": self.frame,
             "candidates": [
                 {
-                    "subject": one.subject,
-                    "predicate": one.predicate,
-                    "object": plain_object(one.object),
-                    "start": one.start,
-                    "end": one.end,
-                    "confidence": one.confidence,
+                    "subject": candidate.subject,
+                    "predicate": candidate.predicate,
+                    "object": plain_object(candidate.object),
+                    "start": candidate.start,
+                    "end": candidate.end,
+                    "confidence": candidate.confidence,
                 }
-                for one in self.candidates
+                for candidate in self.candidates
             ],
             "facts": list(self.facts),
             "added": self.added,
@@ -111,7 +118,7 @@ class Extracted:
 
 @dataclass(frozen=True, slots=True)
 class Extraction:
-    """What an extractor found in many frames, in order of their ids."""
+    """The facts that an extractor found in many frames, in order of the frames' ids."""
 
     extractor: str
     version: str
@@ -120,42 +127,42 @@ class Extraction:
 
     @property
     def found(self) -> int:
-        """How many facts were found, in frames that it had not read before."""
-        return sum(len(one.candidates) for one in self.frames)
+        """The count of facts in frames that the extractor had not read before."""
+        return sum(len(frame.candidates) for frame in self.frames)
 
     def to_dict(self) -> dict[str, JsonValue]:
         return {
             "extractor": self.extractor,
             "version": self.version,
-            "read": sum(one.added for one in self.frames),
-            "known": 0 if self.dry_run else sum(not one.added for one in self.frames),
+            "read": sum(frame.added for frame in self.frames),
+            "known": 0 if self.dry_run else sum(not frame.added for frame in self.frames),
             "found": self.found,
             "dry_run": self.dry_run,
-            "frames": [one.to_dict() for one in self.frames],
+            "frames": [frame.to_dict() for frame in self.frames],
         }
 
 
 Report: TypeAlias = Callable[[Extracted, int, int], None]
-"""Is told of each frame as it is done: what was found, which it is from 1, and of how many."""
+"""Called after each frame with its facts, its number from 1, and the count of frames."""
 
 
 def frames_to_read(view: View, frames: Iterable[int] | None, where: Filter | None) -> list[int]:
-    """Return the ids of the frames with text that are meant, ascending; of documents their parts.
+    """Return the ids of the selected frames with text, ascending; for documents, of their chunks.
 
     Raises:
-        NotFound: one of ``frames`` is not there.
+        NotFound: a frame in ``frames`` does not exist.
     """
     if frames is None:
-        meant: Iterable[Frame] = view.frames(where, include_chunks=True)
+        selected: Iterable[Frame] = view.frames(where, include_chunks=True)
     else:
-        meant = map(view.frame, frames)
-    found = set[int]()
-    for frame in meant:
+        selected = map(view.frame, frames)
+    ids = set[int]()
+    for frame in selected:
         if frame.chunk_count is not None and frame.chunk_index is None:
-            found.update(view.chunks(frame.id).values())
+            ids.update(view.chunks(frame.id).values())
         elif frame.text:
-            found.add(frame.id)
-    return sorted(found)
+            ids.add(frame.id)
+    return sorted(ids)
 
 
 def extract(
@@ -166,125 +173,136 @@ def extract(
     dry_run: bool,
     report: Report | None,
 ) -> Extraction:
-    """Run an extractor on frames, each its own durable batch; with ``dry_run`` write nothing.
+    """Run an extractor on frames, each a durable batch; with ``dry_run`` write nothing.
 
     Raises:
-        InvalidInput: the extractor has no name or version. ExtractorFailed: it raised, or gave what
-        is no fact; nothing of that frame is written.
+        InvalidInput: the extractor has no name or version.
+        ExtractorFailed: the extractor raised, or returned an unusable fact; nothing of that frame
+            is written.
     """
-    name, version = (_named(what, getattr(extractor, what, None)) for what in ("name", "version"))
-    done = list[Extracted]()
+    name = _checked("name", getattr(extractor, "name", None))
+    version = _checked("version", getattr(extractor, "version", None))
+    results = list[Extracted]()
     before = _read_before(store, numbers, name, version) if dry_run else {}
     for number in numbers:
         frame = store.frame(number)
         if number in before:
-            one = Extracted(number, (), before[number], added=False)
+            extracted = Extracted(number, (), before[number], added=False)
         else:
-            one = (_looked_at if dry_run else _read)(store, frame, extractor)
-        done.append(one)
+            extracted = (_planned if dry_run else _read)(store, frame, extractor)
+        results.append(extracted)
         if report is not None:
-            report(one, len(done), len(numbers))
-    return Extraction(name, version, tuple(done), dry_run)
+            report(extracted, len(results), len(numbers))
+    return Extraction(name, version, tuple(results), dry_run)
 
 
-def _named(what: str, value: object) -> str:
+def _checked(attribute: str, value: object) -> str:
     if not isinstance(value, str) or not value.strip() or not is_unicode(value):
-        raise InvalidInput(f"The extractor's {what} is {value!r:.60}", remedy="Give it a string.")
+        raise InvalidInput(
+            f"The extractor's {attribute} must be a non-empty string, not {value!r:.60}",
+            remedy=f"Set its {attribute} to a string.",
+        )
     if len(value.encode()) > NAME_SIZE_MAX:
         raise InvalidInput(
-            f"The extractor's {what} is over {NAME_SIZE_MAX} bytes", remedy="Shorten it."
+            f"The extractor's {attribute} is over {NAME_SIZE_MAX} bytes",
+            remedy=f"Shorten its {attribute}.",
         )
     return value
 
 
-def _looked_at(store: Appends, frame: Frame, extractor: Extractor) -> Extracted:
-    """Say what would be recorded."""
-    found = _found(extractor, frame)
-    # What could not be recorded is told here as it would be then.
-    for _ in _drafts(extractor, frame, found, tuple(frame.scope.items()), store):
+def _planned(store: Appends, frame: Frame, extractor: Extractor) -> Extracted:
+    """Return the facts that a run would record."""
+    candidates = _candidates(extractor, frame)
+    # Build the drafts, so that a dry run raises the same errors as a run.
+    for _ in _drafts(extractor, frame, candidates, tuple(frame.scope.items()), store):
         pass
-    return Extracted(frame.id, found, (), added=False)
+    return Extracted(frame.id, candidates, (), added=False)
 
 
 def _read_before(store: Appends, numbers: Sequence[int], name: str, version: str) -> dict[int, Ids]:
     """Return the ids of the facts that an extractor found in each frame that it has read.
 
-    A key is looked up under the writer's lock, which whoever only looks does without. Cost: a pass
-    over the log after the first of the frames.
+    Reads the log, since the look-up of a key needs the writer lock. Cost: a pass over the log after
+    the first of the frames.
     """
-    found = dict[int, Ids]()
+    facts = dict[int, Ids]()
     for event in store.view().log(min(numbers, default=0) + 1):
         body = event.body
         if isinstance(body, ExtractFacts) and (
             (body.extractor, body.extractor_version) == (name, version)
         ):
             last = min(event.seq + body.count, event.header.last_seq)
-            found.setdefault(body.frame, tuple(range(event.seq + 1, last + 1)))
-    return found
+            facts.setdefault(body.frame, tuple(range(event.seq + 1, last + 1)))
+    return facts
 
 
 def _read(store: Appends, frame: Frame, extractor: Extractor) -> Extracted:
-    """Record what an extractor finds in a frame, unless it has read it before.
+    """Record the facts that an extractor finds in a frame, unless it has read the frame before.
 
-    It runs before the transaction: what it writes to the same memory itself is not part of that.
+    The extractor runs before the transaction, so that its writes to the same store do not join it.
     """
-    asked = arguments_hash("extract", extractor.name, extractor.version, frame.id)
-    key = f"extract {asked.hex()}"
+    call_hash = arguments_hash("extract", extractor.name, extractor.version, frame.id)
+    key = f"extract {call_hash.hex()}"
     scope = tuple(frame.scope.items())
-    used = store.first_use(key, tenant_of(scope))
-    if used is not None:
-        return Extracted(frame.id, (), used.ids, added=False)
-    found = _found(extractor, frame)
+    earlier = store.first_use(key, tenant_of(scope))
+    if earlier is not None:
+        return Extracted(frame.id, (), earlier.ids, added=False)
+    candidates = _candidates(extractor, frame)
     with store.transaction(key=key) as transaction:
         transaction.look_up(tenant_of(scope))
-        transaction.called(asked)
-        # Another process may have read it meanwhile.
+        transaction.called(call_hash)
+        # Another process may have read the frame since the look-up.
         if transaction.first is None:
-            store.write(list(_drafts(extractor, frame, found, scope, store)))
+            store.write(list(_drafts(extractor, frame, candidates, scope, store)))
     receipt = transaction.receipt
     assert receipt is not None
-    return Extracted(frame.id, found if receipt.added else (), receipt.ids, receipt.added)
+    return Extracted(frame.id, candidates if receipt.added else (), receipt.ids, receipt.added)
 
 
 def _drafts(
     extractor: Extractor,
     frame: Frame,
-    found: Sequence[Candidate],
+    candidates: Sequence[Candidate],
     scope: Scope,
     store: Appends,
 ) -> Iterator[Draft]:
-    """Yield the event that says who read the frame, and the facts that follow from it."""
+    """Yield the event that names the extractor and the frame, then the facts, its consequences."""
     view = store.view()
     now = to_microseconds(view.now)
     body = ExtractFacts(
         frame=frame.id,
         extractor=extractor.name,
         extractor_version=extractor.version,
-        count=len(found),
+        count=len(candidates),
     )
     yield Draft(body, scope)
-    for number, one in enumerate(found, start=1):
+    for number, candidate in enumerate(candidates, start=1):
+        start = candidate.valid_from
+        if start is None and candidate.valid_to is None:
+            # With this start another version states the same fact, not a return to an old value.
+            start = frame.created
         fact = Assertion(
-            one.subject,
-            one.predicate,
-            one.object,
-            # Read again by another version, it is the same fact, and no move back to where one was.
-            frame.created if one.valid_from is None and one.valid_to is None else one.valid_from,
-            one.valid_to,
-            confidence=one.confidence,
+            candidate.subject,
+            candidate.predicate,
+            candidate.object,
+            start,
+            candidate.valid_to,
+            confidence=candidate.confidence,
             source="inferred",
-            evidence=[FactEvidence(frame.id, one.start, one.end)],
-            assumptions=one.assumptions,
+            evidence=[FactEvidence(frame.id, candidate.start, candidate.end)],
+            assumptions=candidate.assumptions,
             because=-1,
         )
         try:
             yield _storable(quoted(lambda: view, assertion_draft(fact, scope, now)))
         except InvalidInput as error:
-            raise _failed(extractor, frame, f"gave what is no fact: {error}", number) from error
+            raise _failed(
+                extractor, frame, f"returned an unusable fact: {error}", number
+            ) from error
 
 
 def _storable(draft: Draft) -> Draft:
-    """Return a draft that a batch can hold. Raises `InvalidInput`."""
+    """Return a draft unchanged if a batch can hold it. Raises `InvalidInput`."""
     try:
         encode_payloads([draft])
     except InvalidInput as error:
@@ -292,48 +310,48 @@ def _storable(draft: Draft) -> Draft:
     return draft
 
 
-def _found(extractor: Extractor, frame: Frame) -> tuple[Candidate, ...]:
-    """Return what an extractor finds. Raises `ExtractorFailed`."""
+def _candidates(extractor: Extractor, frame: Frame) -> tuple[Candidate, ...]:
+    """Return the candidates in a frame. Raises `ExtractorFailed`."""
     try:
-        found = tuple(islice(extractor.extract(frame.text), FOUND_MAX + 1))
+        candidates = tuple(islice(extractor.extract(frame.text), FOUND_MAX + 1))
     except MemoryError:
         raise
     except Exception as error:
-        said = f"raised {type(error).__name__}: {error}"
-        raise _failed(extractor, frame, said) from error
-    if len(found) > FOUND_MAX:
-        raise _failed(extractor, frame, f"found more than {FOUND_MAX:,} facts")
+        fault = f"raised {type(error).__name__}: {error}"
+        raise _failed(extractor, frame, fault) from error
+    if len(candidates) > FOUND_MAX:
+        raise _failed(extractor, frame, f"returned more than {FOUND_MAX:,} facts")
     data = frame.text.encode()
-    for number, one in enumerate(found, start=1):
-        if not isinstance(one, Candidate):
-            said = f"gave a {type(one).__name__}, not a Candidate"
-            raise _failed(extractor, frame, said, number)
-        if not _is_span(one.start, one.end, data):
-            said = f"gave bytes [{one.start}, {one.end}), which are no part of the text"
-            raise _failed(extractor, frame, said, number)
-    return found
+    for number, item in enumerate(candidates, start=1):
+        if not isinstance(item, Candidate):
+            fault = f"returned a {type(item).__name__}, not a Candidate"
+            raise _failed(extractor, frame, fault, number)
+        if not _is_span(item.start, item.end, data):
+            fault = f"returned bytes [{item.start}, {item.end}), which are not in the text"
+            raise _failed(extractor, frame, fault, number)
+    return candidates
 
 
 def _is_span(start: object, end: object, data: bytes) -> bool:
-    """Tell whether [start, end) are bytes of a text, from one character's start to another's."""
+    """Return whether [start, end) are bytes of a text that begin and end between characters."""
     if not isinstance(start, int) or not isinstance(end, int):
         return False
     if isinstance(start, bool) or isinstance(end, bool):
         return False
     if not 0 <= start < end <= len(data):
         return False
-    # A byte 10xxxxxx goes on with a character.
+    # A byte 10xxxxxx continues a character.
     return all(at == len(data) or data[at] & 0xC0 != 0x80 for at in (start, end))
 
 
 def _failed(
-    extractor: Extractor, frame: Frame, said: str, number: int | None = None
+    extractor: Extractor, frame: Frame, fault: str, number: int | None = None
 ) -> ExtractorFailed:
     where = f"frame {frame.id:,}" + ("" if number is None else f", candidate {number:,}")
     return ExtractorFailed(
-        f"The extractor {extractor.name!r} {said}",
+        f"The extractor {extractor.name!r} {fault}",
         where=where,
-        remedy="Mend it and call again; frames that are done are passed over.",
+        remedy="Repair the extractor and call extract() again; finished frames are skipped.",
         extractor=extractor.name,
         frame=frame.id,
     )

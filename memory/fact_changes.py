@@ -1,8 +1,8 @@
-"""What changed of facts between two states: in what was known, and in what was true.
+"""Changes of facts between two states, in knowledge and in validity.
 
-Owns the comparison. A state is a view: its basis is what is known, its instant, if it has one, when
-that has to be true. Two bases tell what was learned and retracted, two instants what began and
-ended.
+Owns the comparison of two views. A view's basis fixes the known facts; its instant, if any, the
+time at which they must be true. Two bases give the facts asserted and retracted in between, two
+instants the facts that began and ended.
 """
 
 from collections.abc import Iterable
@@ -22,10 +22,11 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class FactChange:
-    """What became of one fact: ``old`` is None where it was added, ``new`` where it was removed.
+    """The change of a fact between two states.
 
-    Where both are there, it is one fact of which something else is true now: until when it holds,
-    the names of its entities, what was said of it again.
+    - An added fact has no ``old``, a removed fact no ``new``.
+    - If both are set, they are the same fact with another end, other names of entities, or another
+      confidence, source or evidence.
     """
 
     old: Fact | None
@@ -33,14 +34,14 @@ class FactChange:
 
     @property
     def kind(self) -> Literal["added", "removed", "changed"]:
-        """Which of the three it is."""
+        """The kind of the change."""
         if self.old is None:
             return "added"
         return "removed" if self.new is None else "changed"
 
     @property
     def fact(self) -> Fact:
-        """The fact as the second state has it, or else the first."""
+        """The fact in the second state, else in the first."""
         return cast("Fact", self.new or self.old)
 
     def __str__(self) -> str:
@@ -58,11 +59,11 @@ class FactChange:
 
 
 def fact_changes(a: "View", b: "View") -> tuple[FactChange, ...]:
-    """Return what changed of facts from a view to another one of the same memory, by id.
+    """Return the changes of facts from a view to another view of the same memory, by id.
 
-    Cost: the facts asserted, repeated and retracted between the two, of a functional predicate with
-    its other values; a pass over all facts, about 2 us each, where an instant is given, facts are
-    linked, entities are merged or split, or a predicate was declared in between.
+    Cost: a look at each fact asserted, repeated or retracted in between, and at the other values of
+    functional predicates. If a view has an instant, facts have links, or entities were merged or
+    split or a predicate declared in between, a pass over all facts at about 2 us each.
     """
     before, after = a.facts_at, b.facts_at
     older, newer = (before, after) if before.n <= after.n else (after, before)
@@ -72,13 +73,15 @@ def fact_changes(a: "View", b: "View") -> tuple[FactChange, ...]:
     rows: Iterable[int] = range(newer.row_count)
     if is_timeless and alone:
         rows = newer.with_values_beside(touched)
-    old, new = _true(before, rows, a.valid_at_us), _true(after, rows, b.valid_at_us)
-    again = set(touched)
-    found: list[FactChange] = []
+    old = _true(before, rows, a.valid_at_us)
+    new = _true(after, rows, b.valid_at_us)
+    stated_again = set(touched)
+    changes: list[FactChange] = []
     for row in sorted(old.keys() | new.keys()):
-        was, now = old.get(row), new.get(row)
+        was = old.get(row)
+        now = new.get(row)
         if was is not None and now is not None:
-            if row not in again and _same(before, was, after, now):
+            if row not in stated_again and _same(before, was, after, now):
                 continue
             change = FactChange(shown(before, was, a.basis), shown(after, now, b.basis))
             if change.old == change.new:
@@ -88,12 +91,12 @@ def fact_changes(a: "View", b: "View") -> tuple[FactChange, ...]:
                 None if was is None else shown(before, was, a.basis),
                 None if now is None else shown(after, now, b.basis),
             )
-        found.append(change)
-    return tuple(found)
+        changes.append(change)
+    return tuple(changes)
 
 
 def _true(facts: FactsAt, rows: Iterable[int], instant: int | None) -> dict[int, FactSpan]:
-    """Return when rows are true, those that are known, and true at an instant if there is one."""
+    """Return the spans of the rows that are known, and true at the instant if any."""
     spans = facts.spans(facts.known(rows))
     return {span.row: span for span in spans if instant is None or span.valid.contains(instant)}
 

@@ -1,9 +1,10 @@
-"""Export: what is said of facts and entities at a basis, as lines that can be imported again.
+"""Export: the facts and entities of a basis, as lines for an import.
 
-Owns which events of the log become lines. They keep the log's order, in which a line names earlier
-ones only, and which decides where a value of a functional predicate ends. What no longer holds is
-left out; whom only that named is named by an entity's line in its place, so that entities keep
-their order too. Leaves out the lines themselves (`fact_lines`) and reading them (`fact_import`).
+Owns the choice of the events that become lines. Lines keep the order of the log: a line names only
+earlier lines, and the order decides when a value of a functional predicate ends. Events without
+effect at the basis are left out; an entity that only such an event named gets a line of its type in
+that place, so that entities keep their order, too. Leaves out the format of lines (`fact_lines`)
+and their import (`fact_import`).
 """
 
 from collections.abc import Iterable, Iterator
@@ -54,22 +55,23 @@ if TYPE_CHECKING:
     from .view import View
 
 _FRAMES_KEPT: Final = 1024
-"""Frames whose hashes are kept meanwhile: evidence of one frame often comes together."""
+"""Frames whose hashes are cached, since evidence in the same frame often comes together."""
 
 
 def export_facts(view: "View", *, history: bool = False) -> Iterator[str]:
-    """Yield the lines of a view's facts and entities, the one that says where they are from first.
+    """Yield the lines of a view's facts and entities, first the line that names their source.
 
-    With ``history`` also the facts that were retracted. A fact that is never true, since it had
-    ended before it was recorded, is left out. Cost: a pass over the log, and over the frames that
-    are evidence.
+    With ``history`` retracted facts get lines, too. A fact that is never true, since it had ended
+    before it was recorded, gets none. Cost: a pass over the log, and a read of each frame that is
+    evidence.
 
     Raises:
-        InvalidInput: the view has what an open transaction gathered.
+        InvalidInput: the view has events that an open transaction gathered.
     """
     if view.gathered:
         raise InvalidInput(
-            "The view has what a transaction has gathered", remedy="Export after the transaction."
+            "The view has events that an open transaction gathered",
+            remedy="Call export_facts() after the block.",
         )
     return _lines(view, history=history)
 
@@ -92,7 +94,8 @@ def _lines(view: "View", *, history: bool) -> Iterator[str]:
 class _Export:
     """A pass over a log's events.
 
-    ``_named`` are the entities that a line has named, by scope; ``_ended`` the retractions.
+    - ``_named`` are the entities that a line named, each with the line's scope.
+    - ``_ended`` are the seqs of the retractions that got a line.
     """
 
     def __init__(self, view: "View", *, history: bool) -> None:
@@ -104,7 +107,7 @@ class _Export:
         self._content = lru_cache(_FRAMES_KEPT)(self._content_of)
 
     def lines(self, event: Event) -> Iterator[SaidLine]:
-        """Yield the lines of one event, in order."""
+        """Yield the lines of an event, in order."""
         body = event.body
         if event.scope is None:
             return
@@ -129,12 +132,12 @@ class _Export:
     def _fact(self, event: Event, body: AssertFact, scope: Scope) -> Iterator[SaidLine]:
         facts, row = self._facts, self._facts.row_of(event.seq)
         if row is None or facts.seq_of(row) != event.seq:
-            # It has no value, or says again what a line before has said.
+            # The event has no readable object, or repeats the fact of an earlier line.
             return
         kind, value = facts.object_of(row)
         names = [body.subject]
         if kind is ObjectKind.ENTITY:
-            # As the event names it, whomever that is read as.
+            # The name in the event, not the entity that a merge or split reads for it.
             value = str(body.object)
             names.append(value)
         if not self._is_exported(row):
@@ -160,7 +163,7 @@ class _Export:
             scope=_said(scope),
         )
         if by is not None:
-            # At once: what is alike and came later is another fact, and stays.
+            # At once, because a later assertion of the same statement is another fact, and stays.
             self._ended.add(by)
             yield RetractionLine(id=by, fact=event.seq, scope=_said(scope))
 
@@ -169,12 +172,12 @@ class _Export:
         return valid.start < valid.end and (self._history or self._facts.is_known(row))
 
     def _exported_id(self, fact: int) -> int | None:
-        """Return the id of the line that has a fact, by the seq of an event that asserted it."""
+        """Return the id of a fact's line, by the seq of an event that asserted the fact."""
         row = self._facts.row_of(fact)
         return None if row is None or not self._is_exported(row) else self._facts.seq_of(row)
 
     def _cause(self, event: Event) -> int | None:
-        """Return the id of the line that led to a fact; None where nothing did, or it is none."""
+        """Return the id of the line that led to a fact; None without a cause that has a line."""
         cause = event.causation
         if cause is None or cause >= event.seq:
             return None
@@ -182,7 +185,7 @@ class _Export:
 
     def _split(self, body: SplitEntity, scope: Scope) -> Iterator[SaidLine]:
         ids = dict.fromkeys(map(self._exported_id, body.facts))
-        facts = tuple(one for one in ids if one is not None)
+        facts = tuple(number for number in ids if number is not None)
         if not facts:
             yield from self._entities((body.entity, body.into), scope)
             return
@@ -190,7 +193,7 @@ class _Export:
         yield SplitLine(entity=body.entity, into=body.into, facts=facts, scope=_said(scope))
 
     def _entities(self, names: Iterable[str], scope: Scope) -> Iterator[EntityLine]:
-        """Yield a line for each of those that none has named: they are there from here on."""
+        """Yield a line for each entity that no line named, since later lines depend on it."""
         for name in names:
             if (scope, name) not in self._named:
                 self._named.add((scope, name))
@@ -199,7 +202,7 @@ class _Export:
     # --- evidence --------------------------------------------------------------------------------
 
     def _evidence(self, places: Iterable[EvidencePlace]) -> Iterator[EvidencePart]:
-        """Yield evidence by content; a frame that was erased, is hidden, or never was has none."""
+        """Yield evidence by content, without frames that are erased, hidden or missing."""
         for place in places:
             part = self._content(place.frame)
             if part is not None:
@@ -228,14 +231,14 @@ class _Export:
 
 
 def hash_of(body: PutFrame) -> bytes:
-    """Return the hash of a frame's content, of a document that of its whole text."""
+    """Return the hash of a frame's content; for a document, of its whole text."""
     if body.content_hash is not None:
         return body.content_hash
     return content_hash(body.text or "") if body.blob is None else body.blob.hash[:16]
 
 
 def _said(scope: Scope) -> dict[str, ScopeValue] | UnsetType:
-    """Return a scope as a line has it; the plain one is not said."""
+    """Return a scope as a line's field; unset for the default scope."""
     return UNSET if scope == DEFAULT_SCOPE else dict(scope)
 
 

@@ -1,10 +1,10 @@
-"""Import: lines of facts and entities into a memory, batch by batch, each line one event.
+"""Import: lines of facts and entities into a memory, batch by batch, an event for each line.
 
-Owns the batches, the keys by which a batch is known again, and what ids and evidence mean here. A
-batch is durable before the next is read, and one with a bad line is refused whole, so whoever was
-stopped calls again with the same lines: those that are there are passed over. So is the beginning
-of a batch that an earlier import ended with, when more lines follow now. Leaves out the lines
-themselves (`fact_lines`).
+Owns the batches, their idempotency keys, and the translation of ids and evidence. A batch is
+durable before the next is read, and a bad line refuses its whole batch. So a repeated import of the
+same lines skips the batches that exist, and continues after an interrupt. If an earlier import
+ended within a batch, an import with more lines skips the beginning of that batch, too. Leaves out
+the format of lines (`fact_lines`).
 """
 
 from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
@@ -60,22 +60,23 @@ from .view import View
 
 BATCH_LINES: Final = 1_000
 BATCH_SIZE: Final = 8 << 20
-"""Lines, and bytes of them, after which a batch ends: keys depend on it, so never change them."""
+"""Lines, and bytes of lines, after which a batch ends. Keys depend on both: never change them."""
 
 DIALECT: Final = "cerata-facts"
 """The name in `ImportBatch` of lines of facts. On disk: never change."""
 
 Progress: TypeAlias = Callable[[int, int], None]
-"""Is told after each batch how many lines, and bytes of them, are done."""
+"""Called after each batch with the count of finished lines, and their bytes."""
 
 
 @dataclass(frozen=True, slots=True)
 class ImportedFacts:
-    """What an import did.
+    """The result of an import.
 
-    ``added`` counts the lines that were written, ``known`` those that an earlier import of the same
-    lines had written; ``missing`` the places of evidence whose content is not in this memory.
-    ``head`` is the log's newest event afterwards.
+    - ``added`` counts the lines that this import wrote.
+    - ``known`` counts the lines that an earlier import of the same lines had written.
+    - ``missing`` counts the places of evidence whose content is not in this memory.
+    - ``head`` is the log's newest event after the import.
     """
 
     added: int
@@ -98,64 +99,66 @@ def import_facts(
     scope: Scope | None,
     progress: Progress | None = None,
 ) -> ImportedFacts:
-    """Say what lines say; ``scope`` is the store's. Each batch is durable before the next is read.
+    """Write the events of lines; ``scope`` is the store's. A batch is durable before the next.
 
     Raises:
-        InvalidInput, Unsupported, Conflict, NotFound: a line that cannot be taken, by its number;
-        its batch is not written, and those before it stay.
+        InvalidInput, Unsupported, Conflict, NotFound: a line is unusable; ``where`` has its number.
+            Its batch is not written, and earlier batches stay.
     """
     work = _Import(store, scope)
-    number = done = 0
+    number = size = 0
     for number, data in enumerate(_each(lines), start=1):
-        done += len(data)
+        size += len(data)
         with _naming(number):
             line = decode(data) if data.strip() else None
         if isinstance(line, ExportLine):
-            # Ids are of the lines between here and the next of its kind.
+            # Ids are valid up to the next such line.
             work.begin()
         elif line is not None and work.gather(_Numbered(number, data, line)):
             work.write()
             if progress is not None:
-                progress(number, done)
+                progress(number, size)
     work.write()
     if progress is not None:
-        progress(number, done)
+        progress(number, size)
     return ImportedFacts(work.added, work.known, work.missing, store.refresh().seq)
 
 
 def _each(lines: Iterable[str | bytes]) -> Iterator[bytes]:
-    """Yield lines as bytes without their ends; of a file no more than a line may have."""
+    """Yield lines as bytes without line ends; read at most a line's limit of a file at once."""
     if isinstance(lines, str | bytes) or not isinstance(lines, Iterable):
         raise InvalidInput(
-            f"The lines are a {type(lines).__name__}",
-            remedy="Give a file that is open, or a list of lines.",
+            f"lines must be an open file or a list of lines, not {type(lines).__name__}",
+            remedy="Pass an open file, or a list of lines.",
         )
     read: Callable[[int], str | bytes] | None = getattr(lines, "readline", None)
     each: Iterable[str | bytes] = lines
     if read is not None:
-        # Up to the first that is empty, which is the end.
+        # The file ends at the first empty result.
         each = iter(partial(read, LINE_SIZE_MAX + len("\r\n")), type(read(0))())
     for number, line in enumerate(each, start=1):
         with _naming(number):
             if not isinstance(line, str | bytes):
                 raise InvalidInput(
-                    f"It is a {type(line).__name__}, not a str or bytes",
-                    remedy="Pass the lines of export_facts.",
+                    f"The line must be str or bytes, not {type(line).__name__}",
+                    remedy="Pass the lines of export_facts().",
                 )
             if isinstance(line, str) and not is_unicode(line):
-                raise InvalidInput("It is not valid Unicode", remedy="Write the file in UTF-8.")
+                raise InvalidInput(
+                    "The line is not valid Unicode", remedy="Write the file in UTF-8."
+                )
             data = (line.encode() if isinstance(line, str) else line).rstrip(b"\r\n")
             if len(data) > LINE_SIZE_MAX:
                 raise InvalidInput(
-                    f"It is over the limit of {LINE_SIZE_MAX:,} bytes",
-                    remedy="Split the line: fewer pieces of evidence to a fact.",
+                    f"The line is over the limit of {LINE_SIZE_MAX:,} bytes",
+                    remedy="Write the fact as several lines with fewer pieces of evidence.",
                 )
         yield data
 
 
 @contextmanager
 def _naming(number: int) -> Generator[None]:
-    """Say in an error of which line it is."""
+    """Add the number of a line to ``where`` of an error."""
     try:
         yield
     except (Conflict, InvalidInput, NotFound, Unsupported) as error:
@@ -164,7 +167,7 @@ def _naming(number: int) -> Generator[None]:
 
 
 class _Numbered(NamedTuple):
-    """A line, which it is from 1, and its bytes."""
+    """A line with its number, from 1, and its bytes."""
 
     number: int
     data: bytes
@@ -172,10 +175,9 @@ class _Numbered(NamedTuple):
 
 
 class _Part(NamedTuple):
-    """Lines of a batch up to ``end``, and the events of the batch that they are in the log.
+    """Lines of a batch up to ``end``, and their events if the log has them.
 
-    The first event is the importBatch, then comes one for each line; there are none where the
-    lines are not there.
+    ``seqs`` has the importBatch event, then an event for each line; empty for new lines.
     """
 
     end: int
@@ -183,38 +185,39 @@ class _Part(NamedTuple):
 
 
 class _Import:
-    """The batches on their way in. ``_ids`` are what lines are called here, by what they are there.
+    """The state of an import.
 
-    Those of the batch being written are −place, as in any transaction.
+    - ``_ids`` maps the ids of lines to ids in this memory.
+    - During the write of a batch, ids of its lines are −place, as in any transaction.
     """
 
     def __init__(self, store: Appends, scope: Scope | None) -> None:
         self.added = self.known = self.missing = 0
         self._store = store
         self._scope = scope
-        # The same lines under another scope say something else.
+        # The same lines under another scope are another import.
         self._chain = hash_bytes(b"facts 1\0" + scope_text(scope or ()).encode())
         self._batch: list[_Numbered] = []
         self._size = 0
         self._ids: dict[int, int] = {}
         self._after: int | None = None
-        """The importBatch of the lines before, whose hash goes on in the next key."""
+        """The seq of the importBatch before, whose hash continues in the next key."""
         self._is_new = False
-        """Whether a batch was not there whole: then no later one is."""
+        """True once a batch is not whole in the log; then no later batch is."""
 
     def begin(self) -> None:
         """End a batch, and forget the ids of all lines so far."""
         self.write()
         self._ids = {}
 
-    def gather(self, one: _Numbered) -> bool:
-        """Add a line to the batch; tell whether that is full."""
-        self._batch.append(one)
-        self._size += len(one.data)
+    def gather(self, numbered: _Numbered) -> bool:
+        """Add a line to the batch, and return whether the batch is full."""
+        self._batch.append(numbered)
+        self._size += len(numbered.data)
         return len(self._batch) == BATCH_LINES or self._size >= BATCH_SIZE
 
     def write(self) -> None:
-        """Write the batch, or find that it is there already."""
+        """Write the lines of the batch that the log does not have."""
         batch, self._batch, self._size = self._batch, [], 0
         if not batch:
             return
@@ -222,14 +225,14 @@ class _Import:
         self._chain = chain.at(len(batch))
         added, end, after = 0, 0, self._after
         while end < len(batch):
-            # Somebody else may be quicker, and cut the batch elsewhere: then it is looked at anew.
+            # Another process may write the same lines in other batches first; then start over.
             end, after = 0, self._after
             for part in self._parts(batch, chain):
                 lines, seqs = batch[end : part.end], part.seqs
                 if not seqs:
-                    done = self._write(lines, chain.at(part.end), after)
-                    seqs = done.seqs
-                    added += len(seqs) - 1 if done.added else 0
+                    receipt = self._write(lines, chain.at(part.end), after)
+                    seqs = receipt.seqs
+                    added += len(seqs) - 1 if receipt.added else 0
                 if len(seqs) - 1 != len(lines):
                     self._is_new = False
                     break
@@ -240,15 +243,15 @@ class _Import:
         self.known += len(batch) - added
 
     def _call(self, lines: Sequence[_Numbered], seqs: Sequence[int]) -> None:
-        """Take down what lines are called here."""
-        for one, seq in zip(lines, seqs, strict=True):
-            if isinstance(one.line, FactLine | RetractionLine):
-                self._ids[one.line.id] = seq
+        """Record the ids of lines in this memory."""
+        for numbered, seq in zip(lines, seqs, strict=True):
+            if isinstance(numbered.line, FactLine | RetractionLine):
+                self._ids[numbered.line.id] = seq
 
     def _write(self, lines: Sequence[_Numbered], chain: bytes, after: int | None) -> Receipt:
-        """Write lines as one batch, under the key of all lines so far.
+        """Write lines as a batch, under the key of all lines so far.
 
-        The key is a hash of lines, so it stands in an event that is erased with any of them.
+        The key is a hash of lines, so its event is erased with any of them.
         """
         with _naming(lines[0].number):
             first = self._scope_of(lines[0].line)
@@ -260,71 +263,71 @@ class _Import:
             if transaction.first is None:
                 batch = ImportBatch(dialect=DIALECT, count=len(lines), after=after)
                 self._store.write([Draft(batch, first)])
-                for one in lines:
-                    with _naming(one.number):
-                        receipt = self._store.write([self._draft(one.line, view)])
-                        self._name(one.line, receipt.seqs[0])
-        done = transaction.receipt
-        assert done is not None
-        # What they are called in the batch is nothing outside it.
+                for numbered in lines:
+                    with _naming(numbered.number):
+                        gathered = self._store.write([self._draft(numbered.line, view)])
+                        self._name(numbered.line, gathered.seqs[0])
+        receipt = transaction.receipt
+        assert receipt is not None
+        # Ids within the batch have no meaning outside it.
         self._ids = before
-        return done
+        return receipt
 
     def _parts(self, batch: Sequence[_Numbered], chain: "_Chain") -> "list[_Part]":
-        """Return what is there of a batch and what is not, in order of its lines.
+        """Return the parts of a batch in order of its lines, those in the log with their events.
 
-        Each time that the same lines came with more after them, these were a batch of their own,
-        which has the key of all lines so far. Cost: a look-up for each line, but only of the first
-        batch that is not there whole; no later one can be there.
+        An earlier import that ended within this batch wrote a shorter batch under the key of the
+        lines up to its end. Cost: a look-up for each line of the first batch that is not whole in
+        the log; later batches cannot be in the log.
         """
         count = len(batch)
         if self._is_new:
             return [_Part(count, ())]
-        tenants = {tenant_key(one): one for one in map(self._tenant_of, batch)}
+        tenants = {tenant_key(tenant): tenant for tenant in map(self._tenant_of, batch)}
         parts = list[_Part]()
         end = gap = count
         while end:
             uses = (
                 self._store.first_use(_key(chain.at(end)), tenant) for tenant in tenants.values()
             )
-            used = next((one for one in uses if one is not None), None)
-            if used is None:
+            receipt = next((use for use in uses if use is not None), None)
+            if receipt is None:
                 end -= 1
                 continue
             if gap > end:
                 parts.append(_Part(gap, ()))
-            parts.append(_Part(end, used.seqs))
-            gap = end = end - (len(used.seqs) - 1)
+            parts.append(_Part(end, receipt.seqs))
+            gap = end = end - (len(receipt.seqs) - 1)
         if gap:
             parts.append(_Part(gap, ()))
         self._is_new = not all(part.seqs for part in parts)
         return parts[::-1]
 
-    def _tenant_of(self, one: _Numbered) -> ScopeValue:
-        with _naming(one.number):
-            return tenant_of(self._scope_of(one.line))
+    def _tenant_of(self, numbered: _Numbered) -> ScopeValue:
+        with _naming(numbered.number):
+            return tenant_of(self._scope_of(numbered.line))
 
     def _name(self, line: SaidLine, place: int) -> None:
         if isinstance(line, FactLine | RetractionLine):
             if line.id in self._ids:
                 raise InvalidInput(
-                    f"The id {line.id} is that of an earlier line",
-                    remedy="Give each line an id of its own.",
+                    f"The id {line.id} belongs to an earlier line",
+                    remedy="Give each line another id.",
                 )
             self._ids[line.id] = place
 
-    # --- what lines say --------------------------------------------------------------------------
+    # --- the events of lines ---------------------------------------------------------------------
 
     def _scope_of(self, line: SaidLine) -> Scope:
         return full_scope(None if line.scope is UNSET else line.scope, self._scope)
 
     def _draft(self, line: SaidLine, view: View) -> Draft:
-        """Return the event that a line is. Raises `InvalidInput`."""
+        """Return the event of a line. Raises `InvalidInput`."""
         scope = self._scope_of(line)
         if isinstance(line, FactLine):
             return self._fact(line, scope, view)
         if isinstance(line, MergeLine) and _holds(line, scope, view):
-            # It is one event all the same, and this one says nothing new.
+            # Each line needs an event; this event changes nothing.
             return Draft(PutEntity(entity=_entity(line.entity)), scope)
         return Draft(self._body(line), scope)
 
@@ -337,7 +340,7 @@ class _Import:
                 return PutEntity(
                     entity=checked_name("An entity's name", line.entity),
                     kind=None if line.kind is None else checked_name("A kind", line.kind),
-                    aliases=tuple(checked_name("An alias", one) for one in line.aliases),
+                    aliases=tuple(checked_name("An alias", alias) for alias in line.aliases),
                 )
             case RetractionLine():
                 return RetractFact(fact=self._id(line.fact))
@@ -346,7 +349,8 @@ class _Import:
             case SplitLine():
                 if not line.facts:
                     raise InvalidInput(
-                        "No facts are given", remedy="Pass the lines of export_facts."
+                        "facts must name an earlier line, and is empty",
+                        remedy="Pass the lines of export_facts().",
                     )
                 return SplitEntity(
                     entity=_entity(line.entity),
@@ -359,7 +363,7 @@ class _Import:
     def _fact(self, line: FactLine, scope: Scope, view: View) -> Draft:
         valid = line.valid
         evidence = [self._evidence(part, scope, view) for part in line.evidence]
-        one = Assertion(
+        assertion = Assertion(
             line.subject,
             line.predicate,
             meant(line.object_kind, line.object),
@@ -371,20 +375,20 @@ class _Import:
             assumptions=line.assumptions,
             because=None if line.because is None else self._id(line.because),
         )
-        draft = assertion_draft(one, scope, to_microseconds(view.now))
+        draft = assertion_draft(assertion, scope, to_microseconds(view.now))
         return quoted(lambda: view.within(scope[:1]), draft)
 
     def _id(self, number: int) -> int:
-        found = self._ids.get(number)
-        if found is None:
+        fact = self._ids.get(number)
+        if fact is None:
             raise InvalidInput(
-                f"No line before it has the id {number}",
-                remedy="Put the line that has the id before it.",
+                f"No earlier line has the id {number}",
+                remedy="Put the line with the id before this line.",
             )
-        return found
+        return fact
 
     def _evidence(self, part: EvidencePart, scope: Scope, view: View) -> FactEvidence | None:
-        """Return where the content of evidence is here; None, counted, where it is not."""
+        """Return the evidence in this memory; None, and counted, if its content is missing."""
         frame = self._frame(part, view.within(scope[:1]))
         if frame is None:
             self.missing += 1
@@ -392,7 +396,7 @@ class _Import:
         return FactEvidence(frame, part.start, part.end)
 
     def _frame(self, part: EvidencePart, view: View) -> int | None:
-        """Return the oldest current frame with a content, or the chunk that it is of a document."""
+        """Return the oldest current frame with the content, or the chunk of the oldest document."""
         if part.document is UNSET or part.chunk is UNSET:
             return min(view.find_content(_hash(part.content)), default=None)
         for document in sorted(view.find_content(_hash(part.document))):
@@ -407,7 +411,7 @@ class _Chain:
 
     def __init__(self, before: bytes, batch: Sequence[_Numbered]) -> None:
         self._before = before
-        self._hashes = [hash_bytes(one.data) for one in batch]
+        self._hashes = [hash_bytes(numbered.data) for numbered in batch]
 
     def at(self, end: int) -> bytes:
         """Return the hash of all lines up to the batch's ``end``."""
@@ -419,13 +423,13 @@ def _key(chain: bytes) -> str:
 
 
 def _holds(line: MergeLine, scope: Scope, view: View) -> bool:
-    """Tell whether an entity is merged into the one that a line says already."""
-    held = view.facts_at
-    return held.facts.merged_into(tenant_in(scope), line.entity, held.n) == line.into
+    """Return whether the merge of a line holds already."""
+    facts = view.facts_at
+    return facts.facts.merged_into(tenant_in(scope), line.entity, facts.n) == line.into
 
 
 def _start(valid: PeriodPart) -> datetime | str | None:
-    """Return from when a line's fact is true, as an `Assertion` has it; null alone is open."""
+    """Return ``valid_from`` for the assertion of a line; a null start is open."""
     if valid.start is UNSET:
         return None
     return OPEN if valid.start is None else to_datetime(to_microseconds(valid.start))
@@ -436,15 +440,15 @@ def _entity(name: str) -> str:
 
 
 def _hash(text: str) -> bytes:
-    """Return the hash that evidence names a content by. Raises `InvalidInput`."""
+    """Return the content hash of evidence. Raises `InvalidInput`."""
     try:
-        found = bytes.fromhex(text)
+        content = bytes.fromhex(text)
     except ValueError:
-        found = b""
-    if len(found) != CONTENT_HASH_SIZE:
+        content = b""
+    if len(content) != CONTENT_HASH_SIZE:
         raise InvalidInput(
-            f"{text!r:.60} is no hash of a content",
+            f"A content hash must be {2 * CONTENT_HASH_SIZE} hexadecimal digits, not {text!r:.60}",
             where="evidence",
-            remedy=f"It is {2 * CONTENT_HASH_SIZE} hexadecimal digits.",
+            remedy="Pass the lines of export_facts().",
         )
-    return found
+    return content

@@ -1,8 +1,8 @@
-"""Lines: what is said of facts and entities as JSON Lines, one object a line, each by itself.
+"""Lines: facts and entities as JSON Lines, an object on each line.
 
-Owns the kinds of lines of version 1, docs/facts.md as types, and their encoding. A line is checked
-as it is decoded: unknown kinds, fields and versions, and wrong types, are errors that name the
-place in the line. What lines mean together is `fact_export`'s and `fact_import`'s.
+Owns the types of lines of version 1 (the fields are in docs/facts.md), and their encoding. Decoding
+checks each line: unknown types, fields and versions, and values of a wrong type, raise errors that
+name the place in the line. Leaves out the meaning of lines together (`fact_export`, `fact_import`).
 """
 
 import base64
@@ -22,21 +22,21 @@ from .fact_values import Entity, FactObject, stored_object
 VERSION: Final = 1
 
 LINE_SIZE_MAX: Final = 64 << 20
-"""Bytes of one line, its end left out."""
+"""Most bytes of a line, without its line end."""
 
 
 PlainObject: TypeAlias = str | int | float | bool
-"""What stands for an object in a line: bytes in Base64, a time as ISO, an entity's name."""
+"""An object as a line holds it: bytes in Base64, a time as ISO, an entity as its name."""
 
 
 class Line(msgspec.Struct, frozen=True, kw_only=True, tag_field="type", forbid_unknown_fields=True):
-    """Base of every kind of line; ``type`` says which one it is."""
+    """Base of all lines; ``type`` is the tag of the class."""
 
     version: Literal[1] = VERSION
 
 
 class ExportLine(Line, frozen=True, kw_only=True, tag="export"):
-    """Where the lines below are from; an import passes it over."""
+    """The source of the lines that follow; an import writes no event for it."""
 
     log_id: str
     basis: int
@@ -49,14 +49,14 @@ class _Scoped(Line, frozen=True, kw_only=True):
 
 
 class PredicateLine(_Scoped, frozen=True, kw_only=True, tag="predicate"):
-    """Whether a predicate has one value at a time."""
+    """A declaration of a predicate as functional or not."""
 
     predicate: str
     functional: bool
 
 
 class EntityLine(_Scoped, frozen=True, kw_only=True, tag="entity"):
-    """An entity, its kind, and more names of it."""
+    """An entity, its kind, and its aliases."""
 
     entity: str
     kind: str | None = None
@@ -64,16 +64,16 @@ class EntityLine(_Scoped, frozen=True, kw_only=True, tag="entity"):
 
 
 class PeriodPart(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """A range of time; null is open. Without ``start`` it begins when it is recorded."""
+    """A range of time; null is open. Without ``start`` the fact begins when it is recorded."""
 
     start: str | None | UnsetType = UNSET
     end: str | None = None
 
 
 class EvidencePart(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """Where a fact is said: a content by its hash in hex, and the bytes of its text.
+    """A place in which a fact was read: a content's hash in hex, and UTF-8 bytes [start, end).
 
-    A chunk is also named by the hash of its document and its index there. ``uri`` is for people.
+    A chunk also has the hash of its document, and its index there. ``uri`` is for people.
     """
 
     content: str
@@ -85,9 +85,9 @@ class EvidencePart(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fie
 
 
 class FactLine(_Scoped, frozen=True, kw_only=True, tag="fact"):
-    """A fact as it was stated; ``id`` is what other lines name it by.
+    """A fact as it was stated; other lines refer to it by ``id``.
 
-    ``known`` is when the source knew it, for people: an import records its own times.
+    ``known`` is the period in which the source knew the fact, for people; an import ignores it.
     """
 
     id: int
@@ -105,21 +105,21 @@ class FactLine(_Scoped, frozen=True, kw_only=True, tag="fact"):
 
 
 class RetractionLine(_Scoped, frozen=True, kw_only=True, tag="retraction"):
-    """The fact of an earlier line is known no longer; ``id`` is what led to others."""
+    """The fact of an earlier line is no longer known; causes of later facts refer to ``id``."""
 
     id: int
     fact: int
 
 
 class MergeLine(_Scoped, frozen=True, kw_only=True, tag="merge"):
-    """An entity is read as another."""
+    """An entity is read as another entity."""
 
     entity: str
     into: str
 
 
 class SplitLine(_Scoped, frozen=True, kw_only=True, tag="split"):
-    """Where the facts of earlier lines name an entity they mean another."""
+    """The facts of earlier lines that name an entity mean another entity."""
 
     entity: str
     into: str
@@ -127,7 +127,7 @@ class SplitLine(_Scoped, frozen=True, kw_only=True, tag="split"):
 
 
 SaidLine: TypeAlias = PredicateLine | EntityLine | FactLine | RetractionLine | MergeLine | SplitLine
-"""A line that says something; each is one event."""
+"""A line with a statement; each is an event."""
 
 AnyLine: TypeAlias = ExportLine | SaidLine
 
@@ -135,7 +135,7 @@ _KINDS: Final = ("export", "predicate", "entity", "fact", "retraction", "merge",
 
 
 class _Head(msgspec.Struct, frozen=True):
-    """What is looked at first of a line, whatever version it is of."""
+    """The fields that lines of every version have; decoded first."""
 
     type: str
     version: int
@@ -150,46 +150,47 @@ def encode(line: AnyLine) -> str:
     """Return a line as JSON, without a line end.
 
     Raises:
-        InvalidInput: it would be longer than what can be read.
+        InvalidInput: the line would be over the limit.
     """
     data = _encode(line)
     if len(data) > LINE_SIZE_MAX:
         raise InvalidInput(
             f"A line would be over the limit of {LINE_SIZE_MAX:,} bytes",
-            remedy="Correct the fact to fewer pieces of evidence.",
+            remedy="Retract the fact, and assert it again with fewer pieces of evidence.",
         )
     return data.decode()
 
 
 def decode(data: bytes) -> AnyLine:
-    """Return what a line says.
+    """Return a decoded line.
 
     Raises:
-        InvalidInput: it is none; says what is wrong and where in it. Unsupported: its version is
-        newer.
+        InvalidInput: the bytes are not a line; the message has the fault and its place.
+        Unsupported: the line's version is newer.
     """
     try:
         head = _decode_head(data)
     except UNDECODABLE as error:
-        raise _undecodable(error, "Each line is one object with type and version.") from error
+        raise _undecodable(error, "Write each line as an object with type and version.") from error
     if head.version > VERSION:
         raise Unsupported(
             f"The line is of version {head.version}, and this Cerata reads {VERSION}",
-            remedy="Import it with the Cerata that exported it, or a newer one.",
+            remedy="Import the lines with the Cerata that exported them, or a newer version.",
         )
     if head.type not in _KINDS:
         raise InvalidInput(
-            f"{head.type!r:.60} is no type of line", remedy=f"There are {', '.join(_KINDS)}."
+            f"type must be one of {', '.join(_KINDS)}, not {head.type!r:.60}",
+            remedy="Pass the lines of export_facts().",
         )
     try:
         return _decoder.decode(data)
     except UNDECODABLE as error:
-        raise _undecodable(error, "docs/facts.md has the fields of each type.") from error
+        raise _undecodable(error, "Use the fields of the type in docs/facts.md.") from error
 
 
 def _undecodable(error: Exception, remedy: str) -> InvalidInput:
-    said = " ".join(str(error).split())
-    return InvalidInput(f"The line cannot be read: {said:.200}", remedy=remedy)
+    reason = " ".join(str(error).split())
+    return InvalidInput(f"The line cannot be read: {reason:.200}", remedy=remedy)
 
 
 # --- objects -------------------------------------------------------------------------------------
@@ -199,11 +200,11 @@ _PLAIN_TYPES: Final[dict[ObjectKind, type]] = {
     ObjectKind.FLOAT: float,
     ObjectKind.BOOL: bool,
 }
-"""How kinds are written that are no strings."""
+"""The types of kinds that a line does not write as a string."""
 
 
 def plain(value: FactObject) -> tuple[str, PlainObject]:
-    """Return the kind of an object and what stands for it in a line."""
+    """Return the kind of an object, and the object as a line holds it."""
     kind, stored = stored_object(value)
     if isinstance(stored, bytes):
         return kind.name.lower(), base64.b64encode(stored).decode()
@@ -214,24 +215,26 @@ def plain(value: FactObject) -> tuple[str, PlainObject]:
 
 
 def meant(kind_name: str, value: PlainObject) -> FactObject:
-    """Return the object that a line has.
+    """Return the object of a line.
 
     Raises:
-        InvalidInput: kind and value do not go together.
+        InvalidInput: the kind is unknown, or the value is not of the kind.
     """
     kind = KIND_NAMES.get(kind_name)
     if kind is None:
         raise InvalidInput(
-            f"{kind_name!r:.60} is no kind of object", remedy=f"There are {', '.join(KIND_NAMES)}."
+            f"object_kind must be one of {', '.join(KIND_NAMES)}, not {kind_name!r:.60}",
+            remedy="Pass the lines of export_facts().",
         )
-    wanted = _PLAIN_TYPES.get(kind, str)
-    if type(value) is not wanted and not (wanted is float and type(value) is int):
+    plain_type = _PLAIN_TYPES.get(kind, str)
+    if type(value) is not plain_type and not (plain_type is float and type(value) is int):
         raise InvalidInput(
-            f"The object of kind {kind_name} is a {type(value).__name__}",
-            remedy=f"It is written as a {wanted.__name__}.",
+            f"The object of kind {kind_name} must be a {plain_type.__name__}, "
+            f"not {type(value).__name__}",
+            remedy=f"Write the object as a {plain_type.__name__}.",
         )
     if not isinstance(value, str):
-        return _as_float(value) if wanted is float else value
+        return _as_float(value) if plain_type is float else value
     if kind is ObjectKind.BYTES:
         try:
             return base64.b64decode(value, validate=True)
@@ -250,5 +253,6 @@ def _as_float(value: float) -> float:
         return float(value)
     except OverflowError as error:
         raise InvalidInput(
-            "The object is a whole number that no float reaches", remedy="Give it as a string."
+            "The object is a whole number beyond the range of a float",
+            remedy="Write the object as a string.",
         ) from error

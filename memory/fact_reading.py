@@ -1,7 +1,7 @@
-"""Reading facts: what was known and true, what contradicts what, and who is who.
+"""Reading facts: known and true facts, contradictions, and entities.
 
 Owns the reads of facts and entities, for a view and for a store at its newest event. Leaves out
-how the facts of a basis are found (`cerata.projections.fact_table`).
+the look-up of facts at a basis (`cerata.projections.fact_table`).
 """
 
 from abc import ABC, abstractmethod
@@ -54,11 +54,11 @@ PeriodLike = Period | tuple[datetime | str | None, datetime | str | None]
 
 
 class FactReads(ABC):
-    """The reads of facts; ``view`` says of which state."""
+    """The reads of facts of the state that ``view`` returns."""
 
     @abstractmethod
     def view(self) -> "View":
-        """Return the memory that is read."""
+        """Return the state to read."""
 
     def facts(
         self,
@@ -72,18 +72,22 @@ class FactReads(ABC):
         include_retracted: bool = False,
         include_invalid: bool = False,
     ) -> list[Fact]:
-        """Return the facts with what is given, oldest first.
+        """Return the facts that match all arguments, oldest first.
 
-        ``valid_at`` leaves those that are true at an instant, by default that of the view, or all
-        where it has none; "now" is the view's. ``overlapping`` leaves those true at some time of a
-        period; ``allen`` those whose period lies so to another, as ``("during", (start, end))``.
-        What was retracted comes with ``include_retracted`` only, and what is known but invalid, by
-        what it is linked to, with ``include_invalid``; both with the period that was stated.
+        Cost: a look at the facts with the subject or object; without either a pass over all.
 
-        Cost: that of the facts with the same subject, or object; otherwise a pass over all.
+        Args:
+            subject: Name of the subject; by default any.
+            predicate: Name of the predicate; by default any.
+            object: The value, or an `Entity`; by default any.
+            valid_at: Instant at which the facts are true, or "now"; by default the view's, or any.
+            overlapping: Period, or (start, end), with at least an instant at which they are true.
+            allen: Relation of their period to another, such as ``("during", (start, end))``.
+            include_retracted: Also return retracted facts, with the period as stated.
+            include_invalid: Also return facts that their links make invalid, with that period.
 
         Raises:
-            InvalidInput: a name, object, time or relation that cannot be.
+            InvalidInput: a name, object, time, period or relation is unusable.
         """
         view = self.view()
         instant = view.valid_instant(valid_at)
@@ -107,38 +111,47 @@ class FactReads(ABC):
         return [shown(facts, span, view.basis) for span in spans]
 
     def fact(self, fact: FactId) -> Fact:
-        """Return a fact by its id, retracted or not, as this view sees it.
+        """Return a fact, retracted or not, as of this view.
 
-        The id of an event that asserted it again names it too.
+        Args:
+            fact: The fact's id, a receipt, or a fact; the id of a repeated assertion is valid, too.
 
         Raises:
-            NotFound: no fact with this id at this basis, or it is outside the scope.
+            NotFound: no fact with this id exists at this basis, or the fact is out of scope.
         """
-        view, number = self.view(), fact_id(fact)
+        view = self.view()
+        number = fact_id(fact)
         row = view.facts_at.row_of(view.fact_seq(number))
         if row is None:
             raise NotFound(
                 f"There is no fact {number:,}",
                 where=f"basis {view.basis:,}",
-                remedy="Fact ids are shown by facts and log.",
+                remedy="Look the id up with facts() or log().",
             )
         return view.fact_in(row)
 
     def fact_history(self, subject: str, predicate: str | None = None) -> list[Fact]:
-        """Return every fact of a subject, retracted and invalid ones too, as they were learned.
+        """Return every fact of a subject, retracted and invalid facts included, oldest first.
 
-        With both clocks of each: when it was true, and when that was known.
+        Each has its valid period and its known period.
+
+        Args:
+            subject: Name of the subject.
+            predicate: Name of the predicate; by default any.
         """
         view = self.view().true_at(None)
         return view.facts(subject, predicate, include_retracted=True, include_invalid=True)
 
     def evidence(self, fact: FactId) -> list[EvidenceText]:
-        """Return where a fact is said, with the text, in order of the events that say so.
+        """Return the places in which a fact was read, with their text, in order of assertion.
 
         Cost: a read of each frame.
 
+        Args:
+            fact: The fact, its id, or its receipt.
+
         Raises:
-            NotFound: no fact with this id at this basis, or it is outside the scope.
+            NotFound: no fact with this id exists at this basis, or the fact is out of scope.
         """
         view = self.view()
         return [evidence_text(view, place) for place in view.fact(fact).evidence]
@@ -146,41 +159,49 @@ class FactReads(ABC):
     def conflicts(
         self, subject: str | None = None, predicate: str | None = None
     ) -> list[Contradiction]:
-        """Return the known facts that cannot both be true, with when; in order of id.
+        """Return the pairs of known facts that cannot both be true, with the period; in id order.
 
-        Two values of a functional predicate at the same time, True and False of any, and two of
-        which a link says that they contradict each other. What is invalid contradicts nothing.
+        Two facts contradict each other if they are values of a functional predicate at the same
+        time, True and False of any predicate, or joined by a link "contradicts". Invalid facts
+        contradict nothing.
+
+        Args:
+            subject: Name of the subject; by default any.
+            predicate: Name of the predicate; by default any.
         """
         view = self.view()
         facts, rows = _find(view, subject, predicate, None, closed=False)
-        found = {(pair[0].row, pair[1].row): pair for pair in _contradictions(facts, rows)}
+        pairs = {(pair[0].row, pair[1].row): pair for pair in _contradictions(facts, rows)}
         links = dict[tuple[int, int], int]()
         among = None if subject is None and predicate is None else frozenset(rows)
-        for one, other, link in view.labelling.contradictions():
-            if among is not None and one not in among and other not in among:
+        for row_a, row_b, link in view.labelling.contradictions():
+            if among is not None and row_a not in among and row_b not in among:
                 continue
-            overlapping = _overlapping(facts, one, other)
+            overlapping = _overlapping(facts, row_a, row_b)
             if overlapping is not None:
-                found.setdefault((one, other), overlapping)
-                links.setdefault((one, other), link)
+                pairs.setdefault((row_a, row_b), overlapping)
+                links.setdefault((row_a, row_b), link)
         return [
             Contradiction(
-                shown(facts, one, view.basis),
-                shown(facts, other, view.basis),
+                shown(facts, first, view.basis),
+                shown(facts, second, view.basis),
                 period_of(shared),
-                shown_seq(links[pair], view.basis) if pair in links else None,
+                shown_seq(links[key], view.basis) if key in links else None,
             )
-            for pair, (one, other, shared) in sorted(found.items())
+            for key, (first, second, shared) in sorted(pairs.items())
         ]
 
     def export_facts(self, *, history: bool = False) -> Iterator[str]:
-        """Yield what is said of facts and entities as JSON Lines, without line ends.
+        """Yield the facts and entities as JSON Lines, without line ends.
 
-        `Store.import_facts` of them says the same in another memory (docs/facts.md). With
-        ``history`` the facts that were retracted come too. Cost: a pass over the log.
+        `Store.import_facts` writes them into another memory (docs/facts.md). Cost: a pass over the
+        log.
+
+        Args:
+            history: Also yield retracted facts, each with its retraction.
 
         Raises:
-            InvalidInput: the view has what an open transaction gathered.
+            InvalidInput: the view has events that an open transaction gathered.
         """
         with loading("the part that exports facts"):
             from .fact_export import export_facts
@@ -192,9 +213,14 @@ class FactReads(ABC):
     ) -> list[FactHit]:
         """Return the best ``k`` facts for a question in plain language, best first.
 
-        First those of the entities that it names, by a name or an alias, those that name more of
-        them first; then those that share its words. ``valid_at`` leaves those true at an instant,
-        by default the view's, if it has one. Cost: a pass over the columns of facts.
+        Facts about entities that the question names, by a name or an alias, come first, those with
+        more of these entities before the rest; then facts that share words with the question. Cost:
+        a pass over the columns of facts.
+
+        Args:
+            query: The question.
+            k: Most facts to return.
+            valid_at: Instant at which the facts are true; by default the view's, if it has one.
 
         Raises:
             InvalidInput: the question is no string, or k is not positive.
@@ -207,46 +233,55 @@ class FactReads(ABC):
     # --- entities --------------------------------------------------------------------------------
 
     def resolve(self, name: str) -> list[str]:
-        """Return the entities with a name or alias, in order of their first event.
+        """Return the names of the entities with a name or alias, in order of their first event.
 
-        Names are exact or folded as aliases are: case, accents, punctuation and spaces do not
-        count. Of entities that were merged comes the one that they are read as.
+        Names match exactly, or folded: without case, accents, punctuation and runs of spaces. A
+        merged entity is returned as the entity that it is read as.
+
+        Args:
+            name: A name or an alias.
         """
         return Entities(self.view().facts_at).resolve(checked_name("A name", name))
 
     def entity(self, name: str) -> EntityInfo:
-        """Return an entity by its exact name, or that of one that is read as it.
+        """Return an entity by its exact name, or by that of an entity merged into it.
+
+        Args:
+            name: The name.
 
         Raises:
-            NotFound: nothing names it at this basis.
+            NotFound: no event names the entity at this basis.
         """
         entities = Entities(self.view().facts_at)
-        found = entities.find(checked_name("An entity's name", name))
-        if found is None:
+        row = entities.find(checked_name("An entity's name", name))
+        if row is None:
             raise _no_entity(entities, name)
-        return self._entity_info(found)
+        return self._entity_info(row)
 
     def entities(self, kind: str | None = None) -> Iterator[EntityInfo]:
-        """Yield the entities, in order of their first event; those of a kind if one is given.
+        """Yield the entities, in order of their first event.
 
-        Cost: a pass over the facts, and a look-up for each.
+        Cost: a pass over the facts, and a look-up for each entity.
+
+        Args:
+            kind: The kind of the entities; by default any.
         """
-        for found in Entities(self.view().facts_at).all():
-            info = self._entity_info(found)
+        for row in Entities(self.view().facts_at).all():
+            info = self._entity_info(row)
             if kind is None or info.kind == kind:
                 yield info
 
-    def _entity_info(self, found: EntityRow) -> EntityInfo:
-        seen = shown_seq(found.first_seq, self.view().basis)
-        return EntityInfo(*found._replace(first_seq=seen))
+    def _entity_info(self, row: EntityRow) -> EntityInfo:
+        first_seq = shown_seq(row.first_seq, self.view().basis)
+        return EntityInfo(*row._replace(first_seq=first_seq))
 
 
 def check_entities(view: "View", names: Iterable[str]) -> None:
     """Raise `NotFound` unless each name is of an entity in a view.
 
-    Cost: look-ups of the names; of one that the log does not have, a pass over what the open
-    transaction gathered. Facts are folded anew only if that ended a merge or split, which may have
-    been all that named an entity.
+    Cost: a look-up for each name; for a name that the log does not have, a pass over the gathered
+    events. Facts are folded again only if the open transaction ended a merge or split, since that
+    may have been the only event that named an entity.
     """
     drafts = view.layers.drafts
     ends = any(isinstance(draft.body, UnmergeEntities | UnsplitEntity) for draft in drafts)
@@ -258,7 +293,7 @@ def check_entities(view: "View", names: Iterable[str]) -> None:
 
 
 def _is_gathered(view: "View", name: str) -> bool:
-    """Tell whether the open transaction names an entity so within the scope of a view."""
+    """Return whether the open transaction names an entity within the scope of a view."""
     scope = view.scope
     return any(
         name in _entities_of(draft.body) and (scope is None or is_within(draft.scope, scope))
@@ -277,7 +312,7 @@ def _entities_of(body: EventBody) -> tuple[object, ...]:
 
 def _no_entity(entities: Entities, name: str) -> NotFound:
     near = entities.resolve(name)
-    remedy = f"Did you mean {near[0]!r}?" if near else "A fact or put_entity makes one."
+    remedy = f"Did you mean {near[0]!r}?" if near else "Create the entity with put_entity()."
     return NotFound(f"There is no entity {name!r}", remedy=remedy)
 
 
@@ -296,7 +331,7 @@ def _find(
     invalid: bool = False,
     instant: int | None = None,
 ) -> tuple[FactsAt, list[int]]:
-    """Return the facts of a view, and the rows with what is given."""
+    """Return the facts of a view, and the rows that match the arguments."""
     if subject is not None:
         checked_name("The subject", subject)
     if predicate is not None:
@@ -308,31 +343,32 @@ def _find(
 
 
 def _spans(facts: FactsAt, rows: Sequence[int]) -> list[FactSpan]:
-    """Return when rows are true; of what was retracted, when it was said to be."""
-    known = [row for row in rows if facts.is_known(row)]
-    if len(known) == len(rows):
+    """Return the periods in which rows are true; of retracted facts, the periods as stated."""
+    known_rows = [row for row in rows if facts.is_known(row)]
+    if len(known_rows) == len(rows):
         return facts.spans(rows)
-    spans = {span.row: span for span in facts.spans(known)}
+    spans = {span.row: span for span in facts.spans(known_rows)}
     return [spans[row] if row in spans else facts.stated(row) for row in rows]
 
 
-def _interval(given: PeriodLike) -> Interval:
-    """Return a caller's period in microseconds. Raises `InvalidInput` where it is empty."""
-    if isinstance(given, Period):
-        interval = given.interval
-    elif isinstance(given, tuple) and len(given) == 2:
-        start, end = given
+def _interval(period: PeriodLike) -> Interval:
+    """Return a caller's period in microseconds. Raises `InvalidInput` if the period is empty."""
+    if isinstance(period, Period):
+        interval = period.interval
+    elif isinstance(period, tuple) and len(period) == 2:
+        start, end = period
         interval = Interval(
             BEGINNING if start is None or start == OPEN else to_microseconds(start),
             ENDLESS if end is None or end == OPEN else to_microseconds(end),
         )
     else:
         raise InvalidInput(
-            f"A period cannot be {given!r:.60}", remedy="Give (start, end), or a cerata.Period."
+            f"A period must be (start, end) or a cerata.Period, not {period!r:.60}",
+            remedy="Pass (start, end), or a cerata.Period.",
         )
     if interval.start >= interval.end:
         raise InvalidInput(
-            "The period is empty or inverted", remedy="Its end must come after its start."
+            "The period is empty or inverted", remedy="Pass an end that comes after the start."
         )
     return interval
 
@@ -340,54 +376,55 @@ def _interval(given: PeriodLike) -> Interval:
 def _related(spans: Iterable[FactSpan], allen: tuple[Allen | str, PeriodLike]) -> list[FactSpan]:
     if not isinstance(allen, tuple) or len(cast("tuple[object, ...]", allen)) != 2:
         raise InvalidInput(
-            f"A relation cannot be {allen!r:.60}",
-            remedy='Give its name and a period, such as ("during", (start, end)).',
+            f"allen must be a name and a period, not {allen!r:.60}",
+            remedy='Pass a name and a period, such as ("during", (start, end)).',
         )
-    name, given = allen
+    name, period_like = allen
     try:
-        wanted = Allen(name)
+        named_relation = Allen(name)
     except ValueError as error:
         raise InvalidInput(
-            f"{name!r} is no relation of periods", remedy=f"There are {', '.join(Allen)}."
+            f"{name!r} is not a relation of periods", remedy=f"Use one of {', '.join(Allen)}."
         ) from error
-    period = _interval(given)
+    period = _interval(period_like)
     return [
         span
         for span in spans
-        if span.valid.start < span.valid.end and relation(span.valid, period) is wanted
+        if span.valid.start < span.valid.end and relation(span.valid, period) is named_relation
     ]
 
 
 def _contradictions(
     facts: FactsAt, rows: Sequence[int]
 ) -> Iterator[tuple[FactSpan, FactSpan, Interval]]:
-    """Yield pairs of known facts that cannot both be true, and when; in order of their starts.
+    """Yield the pairs of known facts that cannot both be true, with the period, by their starts.
 
-    Cost: a sort, and the pairs that overlap in values of one functional predicate or in bools.
+    Cost: a sort, and a step for each overlapping pair of values of a functional predicate, or of
+    bools.
     """
     for group in facts.groups(rows).values():
         spans = facts.spans(group.rows, group.rows)
         if not group.functional:
-            spans = [one for one in spans if facts.value_key(one.row)[0] == ObjectKind.BOOL]
-        spans.sort(key=lambda one: one.valid)
-        for place, one in enumerate(spans, start=1):
+            spans = [span for span in spans if facts.value_key(span.row)[0] == ObjectKind.BOOL]
+        spans.sort(key=lambda span: span.valid)
+        for place, span in enumerate(spans, start=1):
             for following in range(place, len(spans)):
-                other = spans[following]
-                if other.valid.start >= one.valid.end:
-                    # Nor has what begins later anything in common with it.
+                later = spans[following]
+                if later.valid.start >= span.valid.end:
+                    # Spans are sorted by start, so no later span overlaps.
                     break
-                shared = Interval(other.valid.start, min(one.valid.end, other.valid.end))
-                differ = facts.value_key(one.row) != facts.value_key(other.row)
+                shared = Interval(later.valid.start, min(span.valid.end, later.valid.end))
+                differ = facts.value_key(span.row) != facts.value_key(later.row)
                 if differ and shared.start < shared.end:
-                    first, second = sorted((one, other))
+                    first, second = sorted((span, later))
                     yield first, second, shared
 
 
 def _overlapping(
-    facts: FactsAt, one: int, other: int
+    facts: FactsAt, row_a: int, row_b: int
 ) -> tuple[FactSpan, FactSpan, Interval] | None:
-    """Return when two rows are both true, if they are at any time."""
-    first, second = facts.spans([one, other])
+    """Return the spans of two rows and the period in which both are true, if any."""
+    first, second = facts.spans([row_a, row_b])
     start = max(first.valid.start, second.valid.start)
     shared = Interval(start, min(first.valid.end, second.valid.end))
     is_real = all(span.valid.start < span.valid.end for span in (first, second))
@@ -395,7 +432,7 @@ def _overlapping(
 
 
 def as_named(view: "View", fact: Fact) -> tuple[str, FactObject]:
-    """Return the subject and object of a fact by the names that they had before any merge."""
+    """Return the subject and object of a fact by their names before any merge."""
     facts = view.facts_at
     row = facts.row_of(view.fact_seq(fact.id))
     assert row is not None

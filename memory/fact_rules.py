@@ -1,8 +1,8 @@
-"""Rules: what a batch ends must hold, and what it merges must be nobody's yet.
+"""Rules of facts: a batch ends a fact, merge or split only once, and merges an entity only once.
 
-Owns the checks of retractions, merges and what takes these back, before an append: against the
-folded facts, and under the lock against what others appended since. Nothing folds under the lock.
-That what is named exists is `references`' business.
+Owns the checks of retractions, merges, and the ends of merges and splits before an append: against
+the folded facts, and under the writer lock against the events that other writers appended since.
+No check folds under the lock. Leaves out whether the named facts exist (`references`).
 """
 
 from collections.abc import Sequence
@@ -29,22 +29,23 @@ _Name = tuple[str, str]
 
 @dataclass
 class Ended:
-    """What a batch ends and merges so far; facts, merges and splits by seq, or −place."""
+    """The facts, merges and splits that a batch ended, by seq or −place, and its merges."""
 
     targets: set[int] = field(default_factory=set[int])
     merged: dict[_Name, str] = field(default_factory=dict[_Name, str])
-    """What it merges into what; empty where it ends a merge."""
+    """The target of each merged entity; empty if the batch ended the merge."""
     heads: set[_Name] = field(default_factory=set[_Name])
-    """The entities that it merges another one into."""
+    """The targets of the batch's merges."""
 
     def copy(self) -> "Ended":
         return Ended(set(self.targets), dict(self.merged), set(self.heads))
 
 
 class FactRules:
-    """The drafts of a batch that end or merge something, from place ``first`` on.
+    """The drafts of a batch from place ``first`` on that end a fact, merge or split, or merge.
 
-    An entity is merged once in a tenant. An error names only merges within the scope ``within``.
+    - An entity has at most one merge in a tenant.
+    - An error names only merges within the scope ``within``.
     """
 
     def __init__(
@@ -62,10 +63,10 @@ class FactRules:
         return bool(self._new)
 
     def check(self, facts: Facts, n: int, ended: Ended) -> None:
-        """Refuse what cannot be ended or merged at event ``n``; what can is entered in ``ended``.
+        """Check each draft against the state at event ``n``, and enter its effect in ``ended``.
 
         Raises:
-            Conflict: with what stands against it.
+            Conflict: a draft cannot end its target, or cannot merge; the message has the reason.
         """
         for _, draft in self._new:
             body = draft.body
@@ -75,7 +76,7 @@ class FactRules:
                 self._end(facts.fact_named(body.fact), "Fact", ended)
                 if facts.is_closed(body.fact, n):
                     raise Conflict(
-                        f"Fact {body.fact:,} was retracted already", remedy="Leave this call out."
+                        f"Fact {body.fact:,} is retracted already", remedy="Leave this call out."
                     )
             elif isinstance(body, UnmergeEntities):
                 self._end(body.merge, "Merge", ended)
@@ -91,17 +92,20 @@ class FactRules:
                 if body.split > 0:
                     _check_holds(facts, n, body.split, "Split")
 
-    def _end(self, target: int, what: str, ended: Ended) -> None:
+    def _end(self, target: int, kind: str, ended: Ended) -> None:
         if target in ended.targets:
-            raise Conflict(f"{what} {target:,} is ended twice in one batch", remedy="End it once.")
+            raise Conflict(
+                f"The batch ends {kind.lower()} {target:,} twice",
+                remedy="Leave out the second call.",
+            )
         ended.targets.add(target)
 
     def _check_merge(
         self, facts: Facts, n: int, tenant: str, body: MergeEntities, ended: Ended
     ) -> None:
         def into(name: str) -> str:
-            own = ended.merged.get((tenant, name))
-            return (facts.merged_into(tenant, name, n) or "") if own is None else own
+            gathered = ended.merged.get((tenant, name))
+            return (facts.merged_into(tenant, name, n) or "") if gathered is None else gathered
 
         already = into(body.entity)
         here = ended.merged.get((tenant, body.entity))
@@ -112,12 +116,12 @@ class FactRules:
         ):
             raise Conflict(
                 f"{body.entity!r} is merged already, in another scope of the tenant",
-                remedy="Open the file with the scope of the tenant alone, and unmerge it there.",
+                remedy="Open the file with only the tenant as its scope, and unmerge the entity.",
             )
         if already:
             raise Conflict(
                 f"{body.entity!r} is merged into {already!r} already",
-                remedy=f"Unmerge it first, or merge {already!r}.",
+                remedy=f"Unmerge {body.entity!r} first, or merge {already!r}.",
             )
         if not ended.merged:
             is_circle = facts.is_read_as(tenant, body.into, body.entity, n)
@@ -130,17 +134,17 @@ class FactRules:
             is_circle = body.into == body.entity
         if is_circle:
             raise Conflict(
-                f"{body.into!r} is read as {body.entity!r}; they would make a circle",
-                remedy="Unmerge the other first.",
+                f"{body.into!r} is read as {body.entity!r}, so the merge would close a circle",
+                remedy=f"Pass another entity, or unmerge {body.into!r} first.",
             )
         ended.merged[tenant, body.entity] = body.into
         ended.heads.add((tenant, body.into))
 
     def check_delta(self, facts: Facts, delta: Sequence[Event]) -> None:
-        """Refuse to end what another writer ended just before, and any merge that raced with one.
+        """Check that no event in ``delta`` ended a target of the batch, or raced with its merges.
 
         Raises:
-            Conflict: with the event that came between.
+            Conflict: another writer's event came between; ``where`` names the event.
         """
         targets = {facts.fact_named(_target(draft.body)) for _, draft in self._new} - {0}
         merging = any(isinstance(draft.body, MergeEntities) for _, draft in self._new)
@@ -149,14 +153,14 @@ class FactRules:
             raced = merging and isinstance(body, MergeEntities | UnmergeEntities)
             if raced or facts.fact_named(_target(body)) in targets:
                 raise Conflict(
-                    "Another writer ended or merged the same just before",
+                    "Another writer ended or merged the same facts or entities just before",
                     where=f"event {event.seq:,}",
-                    remedy="Read again, and decide again.",
+                    remedy="Read the facts again before a new attempt.",
                 )
 
 
 def _target(body: object) -> int:
-    """Return what a body ends; 0 where it ends nothing."""
+    """Return the seq of the fact, merge or split that a body ends; 0 for other bodies."""
     match body:
         case RetractFact():
             return body.fact
@@ -168,9 +172,9 @@ def _target(body: object) -> int:
             return 0
 
 
-def _check_holds(facts: Facts, n: int, seq: int, what: str) -> None:
+def _check_holds(facts: Facts, n: int, seq: int, kind: str) -> None:
     if not facts.holds(seq, n):
         raise Conflict(
-            f"{what} {seq:,} has ended already, or never held",
+            f"{kind} {seq:,} has ended already, or never had an effect",
             remedy="Leave this call out.",
         )

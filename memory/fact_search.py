@@ -1,7 +1,7 @@
-"""Searching facts: those that a question names, then those that share its words.
+"""Searching facts: facts about entities that a question names, then facts that share its words.
 
-Owns the facts lane: which facts a question brings, in which order, and the frames that they were
-read in. Leaves out how words are ranked (`cerata.projections.fact_text`) and how lanes are joined
+Owns the facts lane: the facts for a question, their order, and the frames in which they were read.
+Leaves out the ranking by words (`cerata.projections.fact_text`) and the fusion of lanes
 (`cerata.retrieval.fusion`).
 """
 
@@ -29,24 +29,25 @@ if TYPE_CHECKING:
     from .view import View
 
 _WORDS_MAX: Final = 64
-"""Words of a question in which entities are looked for."""
+"""Words at the start of a question that are searched for names of entities."""
 
 _LANE_FACTS: Final = 50
-"""Facts whose frames are a lane."""
+"""Facts whose frames make up the lane."""
 
-_FRAMES_TOLD: Final = 3
-"""Frames that a fact's source names."""
+_SOURCE_FRAMES: Final = 3
+"""Most frames in the source line of a fact."""
 
 _NAMED_MAX: Final = 10_000
-"""Facts of a named entity that are ranked: the newest."""
+"""Facts of a named entity that are ranked, the newest first."""
 
 
 @dataclass(frozen=True, slots=True)
 class FactHit:
-    """A fact that a question found; ``named`` are the entities of it that the question names.
+    """A fact for a question.
 
-    ``score`` is BM25 over the facts that are known in the view, of the words of the fact as it was
-    asserted; 0 where the question only names it otherwise, such as by an alias.
+    - ``named`` are the entities of the fact that the question names.
+    - ``score`` is BM25 over the facts known in the view, for the words of the fact as asserted; 0
+      if the question names the fact only in another way, such as by an alias.
     """
 
     fact: Fact
@@ -58,58 +59,60 @@ class FactHit:
 
 
 def search_facts(view: "View", query: str, k: int) -> list[FactHit]:
-    """Return the best ``k`` facts for a question: of entities that it names, then by its words.
+    """Return the best ``k`` facts for a question: about its entities, then by its words.
 
-    Cost: a pass over the columns of facts, and the facts of the entities that are named.
+    Cost: a pass over the columns of facts, and a look at the facts of the named entities.
 
     Raises:
-        InvalidInput: the question is no string, or k is not positive.
+        InvalidInput: query is not a string, or k is not positive.
     """
     if not isinstance(query, str):
         raise InvalidInput(
-            f"A question must be a string, not {type(query).__name__}",
-            remedy="Ask in plain language.",
+            f"query must be a string, not {type(query).__name__}",
+            remedy="Pass a question in plain language.",
         )
     check_size(query)
     if isinstance(k, bool) or not isinstance(k, int) or k <= 0:
-        raise InvalidInput(f"k is {k!r}", remedy="Ask for 1 or more.")
+        raise InvalidInput(
+            f"k must be a positive whole number, not {k!r}", remedy="Pass k=1 or more."
+        )
     if not view.facts_at.row_count:
         return []
     lane = _Lane(view, query)
-    found = lane.of_named(k)
-    return found + lane.by_words(k - len(found)) if len(found) < k else found
+    hits = lane.of_named(k)
+    return hits + lane.by_words(k - len(hits)) if len(hits) < k else hits
 
 
 def search_named(view: "View", query: str) -> list[FactHit]:
-    """Return the best facts of the entities that a question names; none where it names none.
+    """Return the best facts about the entities that a question names; empty without such names.
 
-    Cost: a look-up for each run of its words; where one is a name, as `search_facts`.
+    Cost: a look-up for each run of words; if a run is a name, as `search_facts`.
     """
     return _Lane(view, query).of_named(_LANE_FACTS) if view.facts_at.row_count else []
 
 
 def scored_frames(hits: Iterable[FactHit]) -> dict[int, float]:
-    """Return the frames that facts were read in, those of the best first, and their scores.
+    """Return the frames in which facts were read, the best fact's first, and their scores.
 
-    A frame's score is that of the best fact read in it: how many entities of the fact the question
-    names, and b / (1 + b), below 1, of its BM25 b, by which those of as many are ordered.
+    A frame has the score of the best fact read in it: the count of the fact's named entities, plus
+    b / (1 + b) of its BM25 score b, which is below 1 and so orders facts with equal counts.
     """
-    found: dict[int, float] = {}
+    scores: dict[int, float] = {}
     for hit in hits:
         score = len(hit.named) + hit.score / (1.0 + hit.score)
         for place in hit.fact.evidence:
-            found.setdefault(place.frame, score)
-    return found
+            scores.setdefault(place.frame, score)
+    return scores
 
 
 def source_of_fact(fact: Fact) -> str:
-    """Return the line that names where a fact comes from: its id, and those of what says so."""
-    frames = list(dict.fromkeys(place.frame for place in fact.evidence))[:_FRAMES_TOLD]
+    """Return the source line of a fact: its id, and the ids of the frames in which it was read."""
+    frames = list(dict.fromkeys(place.frame for place in fact.evidence))[:_SOURCE_FRAMES]
     return f"#{fact.id} · fact{''.join(f' · #{frame}' for frame in frames)}"
 
 
 def told_fact(fact: Fact) -> str:
-    """Return a fact as a context shows it: what is held true, and when."""
+    """Return the text of a fact in a context: the statement, its period, and any doubt."""
     start, end = fact.valid.start, fact.valid.end
     since = "" if start is None else f", since {start.date().isoformat()}"
     until = "" if end is None else f", until {end.date().isoformat()}"
@@ -118,7 +121,7 @@ def told_fact(fact: Fact) -> str:
 
 
 class _Lane:
-    """One question to the facts of one view."""
+    """A question to the facts of a view."""
 
     def __init__(self, view: "View", query: str) -> None:
         facts = view.facts_at
@@ -132,9 +135,9 @@ class _Lane:
                 *facts.find(name, instant=self._instant),
                 *facts.find(object_=(ObjectKind.ENTITY, name), instant=self._instant),
             }
-            own = sorted(facts.of_tenant(rows, tenant))
-            self._older += own[:-_NAMED_MAX]
-            for row in own[-_NAMED_MAX:]:
+            tenant_rows = sorted(facts.of_tenant(rows, tenant))
+            self._older += tenant_rows[:-_NAMED_MAX]
+            for row in tenant_rows[-_NAMED_MAX:]:
                 self._named.setdefault(row, []).append(name)
 
     @cached_property
@@ -142,7 +145,7 @@ class _Lane:
         return self._view.fact_text.view(self._facts)
 
     def of_named(self, k: int) -> list[FactHit]:
-        """Return facts of the entities that are named, by their words, then the newest first."""
+        """Return facts with the most named entities first, then by words, then the newest first."""
         if not self._named:
             return []
         spans = self._true(self._named)
@@ -153,14 +156,14 @@ class _Lane:
         return [self._hit(spans[row], ranked.get(row, 0.0)) for row in order[:k]]
 
     def by_words(self, k: int) -> list[FactHit]:
-        """Return facts that share words with the question and name nobody whom it names."""
+        """Return facts that share words with the question and have no entity that it names."""
         among = self._facts.shown_mask(self._instant)
         among[[*self._named, *self._older]] = False
         count = k
         while True:
             ranked = self._ranked(count, among)
             spans = self._true(row for row, _ in ranked)
-            # What was said to be true then may have ended where another value began.
+            # A fact stated as true at the instant may have ended when another value began.
             if len(spans) >= k or len(ranked) < count:
                 return [self._hit(spans[row], score) for row, score in ranked if row in spans][:k]
             count *= 4

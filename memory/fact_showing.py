@@ -1,6 +1,6 @@
-"""Showing: from the rows in which facts are kept to the values that a caller gets.
+"""Showing: the values that a caller gets, from the stored rows of facts.
 
-Owns `shown`. Which rows is the business of whoever reads (`fact_reading`, `fact_search`).
+Owns `shown`. Leaves out the choice of rows (`fact_reading`, `fact_search`).
 """
 
 from cerata.projections.fact_spans import FactSpan
@@ -11,7 +11,7 @@ from .fact_values import Fact, FactEvidence, Period, period_of, shown_object
 
 
 def shown(facts: FactsAt, span: FactSpan, basis: int) -> Fact:
-    """Return a fact of a row and when it is true, in a view of the log at ``basis``."""
+    """Return the fact of a row with its valid period, in a view of the log at ``basis``."""
     row = span.row
     recorded, retracted, by = facts.known_of(row)
     confidence, source = facts.said_of(row)
@@ -42,5 +42,5 @@ def shown(facts: FactsAt, span: FactSpan, basis: int) -> Fact:
 
 
 def shown_seq(seq: int, basis: int) -> int:
-    """Return how a seq is shown: of an open transaction, after the log's end, as −1, −2, …."""
+    """Return the id of a seq: gathered events, after the log's end, are −1, −2, …."""
     return seq if seq <= basis else basis - seq

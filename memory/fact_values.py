@@ -1,4 +1,8 @@
-"""What is said of facts and entities: frozen, typed, and plain through ``to_dict()``."""
+"""The values of facts and entities that callers get: frozen, typed, plain through ``to_dict()``.
+
+Owns the types, ids and objects of facts. Leaves out the reads (`fact_reading`) and the writes
+(`asserting`).
+"""
 
 import base64
 import math
@@ -28,13 +32,13 @@ class Entity:
 
 
 StoredObject: TypeAlias = str | int | float | bool | bytes
-"""What stands for an object in an event."""
+"""An object as an event holds it."""
 
 FactObject: TypeAlias = str | int | float | bool | bytes | datetime | Entity
-"""What an object can be. A str is a string; a reference to an entity is an `Entity`."""
+"""An object. A str is a string; a reference to an entity is an `Entity`."""
 
 OPEN: Final = "open"
-"""As an end of a period: it has none on this side."""
+"""Marks a side of a period without an end."""
 
 Source: TypeAlias = Literal["observed", "inferred", "hypothesis", "synthetic"]
 SOURCES: Final[tuple[Source, ...]] = ("observed", "inferred", "hypothesis", "synthetic")
@@ -42,7 +46,7 @@ SOURCES: Final[tuple[Source, ...]] = ("observed", "inferred", "hypothesis", "syn
 
 @dataclass(frozen=True, slots=True)
 class Period:
-    """A half-open range of time, [start, end). None is no beginning, or until further notice."""
+    """A half-open range of time, [start, end). None is no beginning, or no end."""
 
     start: datetime | None
     end: datetime | None
@@ -80,10 +84,11 @@ def period_of(interval: Interval) -> Period:
 
 @dataclass(frozen=True, slots=True)
 class FactEvidence:
-    """Where a fact is said: a frame, and of its text the UTF-8 bytes [start, end) if given.
+    """A place in which a fact was read: a frame, and UTF-8 bytes [start, end) of its text.
 
-    ``quote`` is 16 bytes of BLAKE3 over these bytes, keyed by the salt of the frame's event and
-    taken when the fact was asserted.
+    - Without ``start`` and ``end`` the place is the whole frame.
+    - ``quote`` is 16 bytes of BLAKE3 over these bytes at the assertion, keyed by the salt of the
+      frame's event.
     """
 
     frame: int
@@ -98,11 +103,11 @@ class FactEvidence:
 
 @dataclass(frozen=True, slots=True)
 class EvidenceText:
-    """What evidence says: the bytes it names of a frame, or all of its text, as a view sees it.
+    """The text of evidence as of a view: the bytes of its range, or the frame's whole text.
 
-    ``text`` is None where the frame's content was erased. ``is_intact`` tells whether these are
-    the bytes that were read when the fact was asserted; None where no hash of them was taken.
-    ``is_current`` is false where the frame was deleted or superseded since.
+    - ``text`` is None if the frame's content was erased.
+    - ``is_intact`` is True if the bytes equal those at the assertion; None without their hash.
+    - ``is_current`` is False if the frame was deleted or superseded since.
     """
 
     place: FactEvidence
@@ -123,12 +128,13 @@ class EvidenceText:
 
 @dataclass(frozen=True, slots=True)
 class Fact:
-    """A fact as a view sees it.
+    """A fact as of a view.
 
-    ``stated`` is when it was said to be true; ``valid`` is that, or up to where another value of a
-    functional predicate begins, which is then ``ended_by``. ``known`` is from when it was asserted
-    to when it was retracted, by event ``retracted_by``. ``confidence`` and ``source`` are the last
-    stated.
+    - ``stated`` is the period given by the caller.
+    - ``valid`` is the same period, cut at the start of fact ``ended_by`` if a later value of a
+      functional predicate ends this value.
+    - ``known`` lasts from the assertion to the retraction by event ``retracted_by``.
+    - ``confidence`` and ``source`` are those stated last.
     """
 
     id: int
@@ -143,16 +149,16 @@ class Fact:
     evidence: tuple[FactEvidence, ...]
     assumptions: tuple[str, ...]
     depth: int
-    """0, or one more than that of the fact that led to it."""
+    """0, or the depth of the causing fact plus 1."""
     scope: Mapping[str, ScopeValue]
     ended_by: int | None
     retracted_by: int | None
     standing: Standing = Standing.STANDS
-    """Whether it stands, by what it is linked to; one that was retracted does not."""
+    """The standing by the fact's links; invalid if the fact is retracted."""
 
     @property
     def is_known(self) -> bool:
-        """Whether it has not been retracted."""
+        """True unless the fact is retracted."""
         return self.retracted_by is None
 
     def __str__(self) -> str:
@@ -171,7 +177,7 @@ class Fact:
             "known": self.known.to_dict(),
             "confidence": self.confidence,
             "source": self.source,
-            "evidence": [one.to_dict() for one in self.evidence],
+            "evidence": [place.to_dict() for place in self.evidence],
             "assumptions": list(self.assumptions),
             "depth": self.depth,
             "scope": dict(self.scope),
@@ -185,7 +191,7 @@ class Fact:
 class Contradiction:
     """Two facts that cannot both be true during ``period``; ``first`` was asserted first.
 
-    ``link`` is the id of the link that says so, where one does.
+    ``link`` is the id of the link "contradicts" between them, if a link is the reason.
     """
 
     first: Fact
@@ -204,11 +210,11 @@ class Contradiction:
 
 @dataclass(frozen=True, slots=True)
 class EntityInfo:
-    """An entity as a view sees it.
+    """An entity as of a view.
 
-    ``mentions`` counts the known facts that name it, as subject or object; ``names`` are those of
-    the entities that are read as it, its own first. ``first_seen`` is the first event that names
-    one of them.
+    - ``names`` are the entity's name, then the names of the entities merged into it.
+    - ``first_seen`` is the seq of the first event with any of these names.
+    - ``mentions`` counts the known facts with the entity as subject or object.
     """
 
     name: str
@@ -230,28 +236,28 @@ class EntityInfo:
 
 
 FactId: TypeAlias = int | Receipt | Fact
-"""Whatever names one fact: its id, or a value that has it."""
+"""A fact, its id, or the receipt of its assertion."""
 
 
 def fact_id(value: FactId) -> int:
-    """Return the id that a value names. Raises `InvalidInput` where it names none."""
+    """Return the id of a fact. Raises `InvalidInput` for other values."""
     if isinstance(value, Receipt | Fact):
         return value.id
     if isinstance(value, bool) or not isinstance(value, int):
         raise InvalidInput(
-            f"A {type(value).__name__} names no fact",
-            remedy="Give its id, or the receipt or fact that has it.",
+            f"A fact must be an id, a receipt or a Fact, not {type(value).__name__}",
+            remedy="Pass the fact's id, its receipt, or the fact.",
         )
     return value
 
 
 def stored_object(value: FactObject) -> tuple[ObjectKind, StoredObject]:
-    """Return the kind of an object and what stands for it in an event.
+    """Return the kind of an object, and the object as an event holds it.
 
-    Of a type that is more than its kind (an enum's, numpy's) what stands for it is the plain value.
+    A value of a subclass (an enum's, numpy's) becomes the plain value.
 
     Raises:
-        InvalidInput: it is of no kind that a fact can hold, or out of its range.
+        InvalidInput: the object's type is not in `FactObject`, or the value is out of range.
     """
     if isinstance(value, bool):
         return ObjectKind.BOOL, value
@@ -270,23 +276,25 @@ def stored_object(value: FactObject) -> tuple[ObjectKind, StoredObject]:
         if not -(1 << 63) <= value < 1 << 63:
             raise InvalidInput(
                 f"The object, of {value.bit_length():,} bits, does not fit in 64 bits",
-                remedy="Give it as a string.",
+                remedy="Pass the number as a string.",
             )
         return ObjectKind.INTEGER, int(value)
     if isinstance(value, float):
         if not math.isfinite(value):
-            raise InvalidInput(f"The object is {value}", remedy="Give a finite number.")
+            raise InvalidInput(
+                f"The object must be a finite number, not {value}", remedy="Pass a finite number."
+            )
         return ObjectKind.FLOAT, float(value) + 0.0
     if isinstance(value, bytes):
         return ObjectKind.BYTES, bytes(value)
     raise InvalidInput(
-        f"An object cannot be a {type(value).__name__}",
-        remedy="Give a str, int, float, bool, bytes, aware datetime, or cerata.Entity.",
+        f"object must be a plain value or Entity, not {type(value).__name__}",
+        remedy="Pass a str, int, float, bool, bytes, aware datetime, or cerata.Entity.",
     )
 
 
 def shown_object(kind: ObjectKind, value: StoredObject) -> FactObject:
-    """Return the object that a kind and what stands for it mean."""
+    """Return the object of a kind and a stored value."""
     if kind is ObjectKind.ENTITY:
         assert isinstance(value, str)
         return Entity(value)
@@ -297,7 +305,7 @@ def shown_object(kind: ObjectKind, value: StoredObject) -> FactObject:
 
 
 def plain_object(value: FactObject) -> JsonValue:
-    """Return an object as JSON holds it: bytes in Base64, a time as ISO, an entity as its name."""
+    """Return an object as a JSON value: bytes in Base64, a time as ISO, an entity as its name."""
     if isinstance(value, bytes):
         return base64.b64encode(value).decode()
     if isinstance(value, datetime):
@@ -305,16 +313,16 @@ def plain_object(value: FactObject) -> JsonValue:
     return value.name if isinstance(value, Entity) else value
 
 
-def checked_name(what: str, value: object) -> str:
-    """Return a name that can be stored. Raises `InvalidInput`."""
+def checked_name(role: str, value: object) -> str:
+    """Return a name that can be stored; ``role`` begins messages. Raises `InvalidInput`."""
     if not isinstance(value, str):
         raise InvalidInput(
-            f"{what} must be a string, not {type(value).__name__}", remedy="Pass a str."
+            f"{role} must be a string, not {type(value).__name__}", remedy="Pass a str."
         )
     if not value.strip():
-        raise InvalidInput(f"{what} is empty", remedy="Pass a name.")
+        raise InvalidInput(f"{role} is empty", remedy="Pass a name.")
     if not is_unicode(value):
         raise InvalidInput(
-            f"{what} is not valid Unicode: {value!r}", remedy="Decode it with errors='replace'."
+            f"{role} is not valid Unicode: {value!r}", remedy="Decode it with errors='replace'."
         )
     return str.__str__(value)

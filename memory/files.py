@@ -1,7 +1,8 @@
-"""Many files: each remembered once, and what became of it.
+"""Many files: each remembered once, with an outcome for each.
 
-Owns the summary: what was added, unchanged, replaced and skipped, and why. One file that cannot be
-read stops no other. Leaves out which files (`finding`) and how one is stored (`ingest`).
+Owns the summary: the files added, replaced, unchanged and skipped, and the reason of each skip. An
+unreadable file does not stop the rest. Leaves out the choice of files (`finding`) and the storage
+of a file (`ingest`).
 """
 
 from collections.abc import Callable, Iterator, Mapping
@@ -25,10 +26,12 @@ Outcome: TypeAlias = Literal["added", "replaced", "unchanged", "skipped"]
 
 @dataclass(frozen=True, slots=True)
 class RememberedFile:
-    """What became of one file, or would.
+    """The outcome of a file; in a dry run, the outcome that a run would have.
 
-    ``id`` is its frame, None where there is none yet; ``frames`` how many came; ``replaced`` the
-    frames whose place it took; ``why`` it was skipped.
+    - ``id`` is the file's frame; None without a frame.
+    - ``frames`` counts the added frames.
+    - ``replaced`` are the frames that the file superseded.
+    - ``why`` is the reason of a skip.
     """
 
     path: str
@@ -51,22 +54,22 @@ class RememberedFile:
 
 @dataclass(frozen=True, slots=True)
 class Remembered:
-    """What became of many files; ``excluded`` and ``passed_over`` as `FoundFiles` has them."""
+    """The outcomes of many files; ``excluded`` and ``passed_over`` as in `FoundFiles`."""
 
     files: tuple[RememberedFile, ...]
     excluded: int
     passed_over: Mapping[str, int]
     dry_run: bool
     head: int | None
-    """The log's newest event afterwards; None where no memory was opened."""
+    """The log's newest event after the call; None if no memory was opened."""
 
     def of(self, outcome: Outcome) -> list[RememberedFile]:
-        """Return the files with one outcome, in order."""
+        """Return the files with an outcome, in order."""
         return [file for file in self.files if file.outcome == outcome]
 
     @property
     def frames(self) -> int:
-        """How many frames came."""
+        """The count of added frames."""
         return sum(file.frames for file in self.files)
 
     def to_dict(self) -> dict[str, JsonValue]:
@@ -83,12 +86,12 @@ class Remembered:
 
 
 Report: TypeAlias = Callable[[RememberedFile, int, int], None]
-"""Is told of each file as it is done: what became of it, which it is from 1, and of how many."""
+"""Called after each file with its outcome, its number from 1, and the count of files."""
 
 
 def remember_files(
     store: Embeds | Callable[[], Embeds],
-    found: FoundFiles,
+    selection: FoundFiles,
     fields: PutFrame,
     scope: Scope,
     *,
@@ -97,22 +100,22 @@ def remember_files(
 ) -> Remembered:
     """Remember files one by one, each durable before the next; with ``dry_run`` write nothing.
 
-    A store that is given as what opens it is opened when there is something to keep, so that names
-    that are wrong leave no empty file.
+    ``store`` may be a function that opens the store. It is called before the first file is stored,
+    so wrong names create no empty memory.
     """
     work = _Work(store, fields, scope, dry_run=dry_run)
     files: list[RememberedFile] = []
-    total = len(found.files) + len(found.unreadable)
-    for one in work.each(found):
-        files.append(one)
+    total = len(selection.files) + len(selection.unreadable)
+    for file in work.each(selection):
+        files.append(file)
         if report is not None:
-            report(one, len(files), total)
+            report(file, len(files), total)
     head = None if work.store is None else work.store.refresh().seq
-    return Remembered(tuple(files), found.excluded, found.passed_over, dry_run, head)
+    return Remembered(tuple(files), selection.excluded, selection.passed_over, dry_run, head)
 
 
 class _Work:
-    """The files on their way in, and the store once it is open."""
+    """The state of a call of `remember_files`; ``store`` is None until the store is open."""
 
     def __init__(
         self,
@@ -122,16 +125,16 @@ class _Work:
         *,
         dry_run: bool,
     ) -> None:
-        self._given = store
+        self._store_or_opener = store
         self._fields = fields
         self._scope = scope
         self._dry_run = dry_run
         self.store: Embeds | None = store if isinstance(store, Embeds) else None
 
-    def each(self, found: FoundFiles) -> Iterator[RememberedFile]:
-        for path, why in found.unreadable:
+    def each(self, selection: FoundFiles) -> Iterator[RememberedFile]:
+        for path, why in selection.unreadable:
             yield RememberedFile(path, "skipped", why=why)
-        for path in found.files:
+        for path in selection.files:
             try:
                 data = read_file(Path(path))
             except (InvalidInput, NotFound, StorageFailed) as error:
@@ -142,9 +145,9 @@ class _Work:
     def _remember(self, path: str, data: bytes) -> RememberedFile:
         uri = file_uri(path)
         if self.store is not None:
-            known = find_unchanged(self.store.view().within(self._scope), data, uri, self._scope)
-            if known is not None:
-                return RememberedFile(path, "unchanged", known.id)
+            stored = find_unchanged(self.store.view().within(self._scope), data, uri, self._scope)
+            if stored is not None:
+                return RememberedFile(path, "unchanged", stored.id)
         try:
             document = extract(data, path)
             passages = passages_of(document, path)
@@ -158,17 +161,18 @@ class _Work:
 
     def _opened(self) -> Embeds:
         if self.store is None:
-            self.store = self._given if isinstance(self._given, Embeds) else self._given()
+            source = self._store_or_opener
+            self.store = source if isinstance(source, Embeds) else source()
         return self.store
 
 
 def _why(error: CerataError, path: str) -> str:
-    """Return what an error says of a file that is named beside it."""
+    """Return the text of an error, without its place if that is the file's path."""
     return str(type(error)(error.what, remedy=error.remedy) if error.where == path else error)
 
 
 def take_in(ingest: Ingest, path: str, *, dry_run: bool) -> RememberedFile:
-    """Store one document, or with ``dry_run`` look what that would do; ``path`` is its name."""
+    """Store a document, or with ``dry_run`` plan it; return the outcome under the name ``path``."""
     if dry_run:
         plan = ingest.plan()
         number = None if plan.known is None else plan.known.id

@@ -1,10 +1,10 @@
-"""Finding: which files below the named paths are remembered, and what is left out and why.
+"""Finding: the files to remember below named paths, and the files left out.
 
-Owns the walk, the patterns and what is left out unless asked for. A file that is named is taken
-whatever it is called; below a folder those whose endings are known, or that ``include`` names.
-Patterns are those of the shell: one without ``/`` is held against a name at any depth, one with it
-against the path, as it was given or from the named folder; ``**`` is any number of folders,
-``{a,b}`` either.
+Owns the walk, the patterns and the default excludes. A named file is taken with any ending; below a
+folder only files with known endings, or files that match ``include``. Patterns are those of the
+shell: a pattern without ``/`` is compared with names at any depth; a pattern with ``/`` with the
+path, both in full and relative to the named folder. ``**`` is any number of folders, ``{a,b}``
+either.
 """
 
 import os
@@ -27,7 +27,7 @@ DEFAULT_EXCLUDED: Final = (
     *(".*", "__pycache__", "node_modules", "bower_components", "venv", "*.egg-info"),
     *("*.min.js", "*.min.css", "package-lock.json"),
 )
-"""What nobody means who names a folder: hidden names, caches, what was installed or packed."""
+"""Names left out below a folder by default: hidden names, caches, installed and packed files."""
 
 _LINK: Final = "links to folders"
 _OUTSIDE: Final = (
@@ -37,11 +37,12 @@ _OUTSIDE: Final = (
 
 @dataclass(frozen=True, slots=True)
 class FoundFiles:
-    """The files, in order of name, and what was left out.
+    """The files to remember, in order of name, and the files left out.
 
-    ``excluded`` counts what a pattern kept out, a folder as one; ``passed_over`` the files whose
-    endings are not known, by ending, and those that are empty; ``unreadable`` has what cannot be
-    looked at, or is a link to a file outside of its folder, and why.
+    - ``excluded`` counts the files and folders that a pattern left out.
+    - ``passed_over`` counts files with unknown endings, by ending, and empty files.
+    - ``unreadable`` has unreadable paths and links to files outside of their folder, each with a
+      reason.
     """
 
     files: tuple[str, ...]
@@ -57,30 +58,30 @@ def find_files(
     exclude: Sequence[str] = (),
     default_excludes: bool = True,
 ) -> FoundFiles:
-    """Return the files that the named files and folders stand for, each once.
+    """Return the named files and the files below the named folders, each once.
 
-    Below a folder, links to folders and to files outside of it are not followed; a link to a file
-    inside of it is one more file. What is named itself is left out by ``exclude`` alone.
+    Below a folder, links to folders and to files outside of the folder are not followed; a link to
+    a file inside of the folder counts as a further file. Only ``exclude`` leaves out a named file.
 
     Raises:
-        InvalidInput: a pattern cannot be understood, or a name is no path.
+        InvalidInput: a pattern is unusable, or a name is not a path.
     """
     search = _Search(include, exclude, default_excludes=default_excludes)
-    found: dict[PurePath, str] = {}  # a.md and ./a.md are one
+    files: dict[PurePath, str] = {}  # a.md and ./a.md are the same file
     for name in names:
         path = _path_of(name)
         if os.path.isdir(path):
             search.root = os.path.realpath(path)
             for below in search.below(path, ""):
-                found.setdefault(PurePath(below), below)
+                files.setdefault(PurePath(below), below)
         elif search.is_wanted(PurePath(path)):
-            found.setdefault(PurePath(path), path)
+            files.setdefault(PurePath(path), path)
     passed_over = dict(sorted(search.passed_over.items()))
-    return FoundFiles(tuple(found.values()), search.excluded, passed_over, tuple(search.unreadable))
+    return FoundFiles(tuple(files.values()), search.excluded, passed_over, tuple(search.unreadable))
 
 
 def _path_of(name: object) -> str:
-    # Not bytes or a number: `os` would take the latter for an open descriptor.
+    # Neither bytes nor a number, which `os` would take for an open descriptor.
     path = os.fspath(name) if isinstance(name, str | os.PathLike) else None
     if isinstance(path, str):
         return path
@@ -91,7 +92,7 @@ def _path_of(name: object) -> str:
 
 
 class _Search:
-    """One walk: its patterns, and what it has left out."""
+    """A walk: its patterns, and the files left out so far."""
 
     def __init__(
         self, include: Sequence[str], exclude: Sequence[str], *, default_excludes: bool
@@ -100,19 +101,19 @@ class _Search:
         self._exclude = _matcher("exclude", exclude)
         self._default = _matcher("exclude", DEFAULT_EXCLUDED if default_excludes else ())
         self.root = ""
-        """Where the folder that is searched really lies."""
+        """The folder being searched, with links resolved."""
         self.excluded = 0
         self.passed_over: Counter[str] = Counter()
         self.unreadable: list[tuple[str, str]] = []
 
     def is_wanted(self, named: PurePath) -> bool:
-        """Tell whether a file that was named is not kept out, by its name or its path."""
-        is_out = _matches(self._exclude, named.as_posix(), named.name)
-        self.excluded += is_out
-        return not is_out
+        """Return whether neither the name nor the path of a named file is excluded."""
+        is_excluded = _matches(self._exclude, named.as_posix(), named.name)
+        self.excluded += is_excluded
+        return not is_excluded
 
     def below(self, folder: str, inner: str) -> Iterator[str]:
-        """Yield the files below a folder; ``inner`` is its path from the one that was named."""
+        """Yield the files below a folder; ``inner`` is its path relative to the named folder."""
         try:
             with os.scandir(folder) as listing:
                 entries = sorted(listing, key=lambda entry: entry.name)
@@ -129,11 +130,13 @@ class _Search:
                 yield from self._taken(entry, path, inside)
 
     def _taken(self, entry: os.DirEntry[str], path: str, inside: str) -> Iterator[str]:
-        """Yield the path of what is no folder, if it is wanted; count it if it is not."""
+        """Yield the path of an entry if it is a file to remember; else count the entry."""
         try:
-            is_link, is_file = entry.is_dir(), entry.is_file()
+            # The entry is not a folder, so this is true only of a link to a folder.
+            is_link = entry.is_dir()
+            is_file = entry.is_file()
             is_empty = is_file and entry.stat().st_size == 0
-        except OSError as error:  # a link to itself, or to where one may not look
+        except OSError as error:  # a link to itself, or to a place without permission
             self.unreadable.append((path, f"Cannot read: {error.strerror}"))
             return
         if is_link:
@@ -150,7 +153,7 @@ class _Search:
             yield path
 
     def _is_inside(self, path: str) -> bool:
-        """Tell whether a file really lies below the folder that is searched."""
+        """Return whether a file, with links resolved, lies below the folder being searched."""
         return os.path.commonpath((self.root, os.path.realpath(path))) == self.root
 
     def _is_included(self, path: str, inside: str) -> bool:
@@ -164,9 +167,9 @@ def _matches(patterns: "WcMatcher[str] | None", *paths: str) -> bool:
 
 
 def _matcher(name: str, patterns: Sequence[str]) -> "WcMatcher[str] | None":
-    """Return what tells whether a path is of one of the patterns; None if there are none."""
-    wanted = [pattern.rstrip("/") for pattern in listed(name, patterns)]
-    if not wanted:
+    """Return a matcher of paths against patterns; None without patterns."""
+    stripped = [pattern.rstrip("/") for pattern in listed(name, patterns)]
+    if not stripped:
         return None
     with loading("wcmatch"):
         from wcmatch import glob
@@ -174,9 +177,9 @@ def _matcher(name: str, patterns: Sequence[str]) -> "WcMatcher[str] | None":
 
     flags = glob.GLOBSTAR | glob.DOTGLOB | glob.BRACE | glob.MATCHBASE | glob.FORCEUNIX
     try:
-        return glob.compile(wanted, flags=flags)
+        return glob.compile(stripped, flags=flags)
     except (ValueError, TypeError, PatternLimitException) as error:
         raise InvalidInput(
-            f"{name} has a pattern that cannot be used: {error}",
-            remedy="Write it as a shell does: '*.md', 'notes/**', '{a,b}'.",
+            f"{name} has an unusable pattern: {error}",
+            remedy="Write patterns of the shell: '*.md', 'notes/**', '{a,b}'.",
         ) from error

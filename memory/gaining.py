@@ -1,6 +1,6 @@
-"""Gaining facts: from lines that another memory wrote, and from the text of frames.
+"""Bulk fact commands: `import_facts`, from exported lines, and `extract`, from the text of frames.
 
-Owns the two calls. Leaves out what they do: `fact_import` and `extraction`.
+Owns the two calls. Leaves out their work (`fact_import`, `extraction`).
 """
 
 from collections.abc import Iterable
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 
 class FactGains(FactWrites):
-    """The calls that write many facts in batches of their own, which no transaction can hold."""
+    """The calls that write many facts in several batches, and so cannot join a transaction."""
 
     # --- lines -----------------------------------------------------------------------------------
 
@@ -30,23 +30,27 @@ class FactGains(FactWrites):
         *,
         progress: "Progress | None" = None,
     ) -> "ImportedFacts":
-        """Say what lines of `export_facts` say: an open file, or the lines (docs/facts.md).
+        """Write the facts and entities in lines of `export_facts` (docs/facts.md).
 
-        A thousand of them are a batch, durable before the next is read; lines that an earlier
-        import has written add nothing, so whoever was stopped calls again. ``progress`` is told how
-        many lines and bytes are done.
+        A thousand lines are a batch, durable before the next is read. Lines that an earlier import
+        wrote add nothing, so a repeated call continues after an interrupt.
+
+        Args:
+            lines: An open file, or the lines.
+            progress: Called after each batch with the counts of finished lines and bytes.
 
         Raises:
-            InvalidInput, Unsupported, Conflict, NotFound: a line that cannot be taken, with its
-            number; nothing of its batch is written. InvalidInput: inside a transaction.
+            InvalidInput, Unsupported, Conflict, NotFound: a line is unusable; ``where`` has its
+                number, and nothing of its batch is written.
+            InvalidInput: a transaction is open.
         """
         with loading("the part that imports facts"):
             from .fact_import import import_facts
 
         if self.in_transaction:
             raise InvalidInput(
-                "Facts are imported in batches, not in a transaction",
-                remedy="Call import_facts outside it.",
+                "import_facts writes several batches and cannot run in a transaction",
+                remedy="Call import_facts() after the block.",
             )
         self._check_writable()
         return import_facts(self, lines, self._scope, progress)
@@ -62,18 +66,24 @@ class FactGains(FactWrites):
         dry_run: bool = False,
         report: "Report | None" = None,
     ) -> "Extraction":
-        """Find facts in the text of frames, and assert them with the bytes that say them.
+        """Find facts in the text of frames, and assert them with the bytes in which they were read.
 
-        Of the frames named, of those that ``where`` lets in, or of all that are current; of
-        documents their parts are read. ``extractor`` is by default a small one of plain English.
-        Each frame is a durable batch, in its own scope; one that the same extractor of the same
-        version has read adds nothing, so whoever was stopped calls again. With ``dry_run`` nothing
-        is written, and what would be is said; ``report`` is told of each frame
+        Each frame is a durable batch in the frame's scope. A frame that the same version of the
+        extractor has read adds nothing, so a repeated call continues after an interrupt
         (docs/extraction.md).
 
+        Args:
+            frames: The frames to read, documents by their chunks; by default all current frames.
+            where: Which of the current frames to read, instead of ``frames``.
+            extractor: Finds the facts; by default `EnglishFacts`.
+            dry_run: Write nothing, and return the facts that a run would write.
+            report: Called after each frame with its `Extracted`, its number from 1, and the count.
+
         Raises:
-            NotFound: no such frame. ExtractorFailed: the extractor raised, or gave what is no
-            fact; nothing of that frame is written. InvalidInput: inside a transaction.
+            NotFound: no such frame exists.
+            ExtractorFailed: the extractor raised, or returned an unusable fact; nothing of that
+                frame is written.
+            InvalidInput: a transaction is open, or both ``frames`` and ``where`` are set.
         """
         with loading("the part that extracts facts"):
             from .english_facts import EnglishFacts
@@ -81,18 +91,20 @@ class FactGains(FactWrites):
 
         if self.in_transaction:
             raise InvalidInput(
-                "Frames are read one by one, not in a transaction",
-                remedy="Call extract outside it.",
+                "extract writes several batches and cannot run in a transaction",
+                remedy="Call extract() after the block.",
             )
         if frames is not None and where is not None:
-            raise InvalidInput("Give frames or where, not both", remedy="Leave out one of the two.")
+            raise InvalidInput(
+                "extract takes frames or where, not both", remedy="Leave out frames= or where=."
+            )
         if not dry_run:
             self._check_writable()
         numbers = None
         if isinstance(frames, int | Receipt | Frame | Hit):
             numbers = [frame_id(frames)]
         elif frames is not None:
-            numbers = [frame_id(one) for one in listed("frames", frames)]
-        found = frames_to_read(self.view(), numbers, where)
+            numbers = [frame_id(frame) for frame in listed("frames", frames)]
+        ids = frames_to_read(self.view(), numbers, where)
         chosen = EnglishFacts() if extractor is None else extractor
-        return extract(self, found, chosen, dry_run=dry_run, report=report)
+        return extract(self, ids, chosen, dry_run=dry_run, report=report)

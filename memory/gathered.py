@@ -1,10 +1,10 @@
-"""What an open transaction has gathered, as reads inside it see it.
+"""The gathered drafts of an open transaction, as reads inside the transaction see them.
 
-The drafts are folded alone, by the same projections as the log, into a layer over the log's; the
-frames of the log that they close are noted beside. So nothing of the log's state is copied, and a
-read inside costs what it costs outside, and a fold of the drafts that came since the last one.
+Owns the fold of the drafts alone, by the same projections as the log, into a layer over the log's
+layer, and a list of the log's frames that the drafts close. No state of the log is copied. A read
+inside costs as much as outside, plus a fold of the drafts since the last read.
 
-The rules of closing are those of `cerata.projections.frames`, which a test holds this against.
+The rules of closing are those of `cerata.projections.frames`; a test compares the two.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -42,7 +42,7 @@ from .layer import Layer
 
 @dataclass(frozen=True, slots=True)
 class GatheredEvent:
-    """A draft as a projection and a view see it; ``seq`` is its place in the batch, from 1."""
+    """A draft as an event for projections and views; ``seq`` is its place in the batch, from 1."""
 
     seq: int
     type: str
@@ -54,9 +54,9 @@ class GatheredEvent:
 
 
 class DraftEvent(Event, frozen=True, dict=True, kw_only=True):
-    """A draft as an event of the log: its seq is minus its place.
+    """A draft as an event of the log; its seq is minus its place.
 
-    It is not stored, so it has no commitment, and its leaf binds nothing.
+    A draft is not stored, so it has no commitment, and its leaf binds nothing.
     """
 
     draft: Draft
@@ -76,10 +76,10 @@ class DraftEvent(Event, frozen=True, dict=True, kw_only=True):
 
 
 class DraftFolds:
-    """The projections of drafts alone, fed as they come.
+    """The projections of the drafts alone.
 
-    - An attribute never holds a fold that is being changed: it is None until the change is done,
-      and an interrupted fold is made anew from all drafts.
+    - An attribute is None while its fold changes, so an interrupted fold is built again from all
+      drafts.
     """
 
     def __init__(self) -> None:
@@ -89,11 +89,11 @@ class DraftFolds:
         self._terms: JointTerms | None = None
 
     def extend(self, events: Sequence[GatheredEvent]) -> None:
-        """Take the next drafts; a read folds them."""
+        """Add drafts; the next read folds them."""
         self._events += events
 
     def frames(self, through: int | None = None) -> Frames:
-        """Return the frames of the drafts, all of them; ``through`` is less than all."""
+        """Return the frames of all drafts; ``through`` is ignored."""
         fold, self._frames = self._frames or FramesProjection(), None
         fold.apply(self._events[fold.seq :])
         frames = fold.snapshot()
@@ -101,7 +101,7 @@ class DraftFolds:
         return frames
 
     def fulltext(self, through: int | None = None) -> Fulltext:
-        """Return the full text of the drafts, all of them."""
+        """Return the full text of all drafts; ``through`` is ignored."""
         fold, self._fulltext = self._fulltext or FulltextProjection(), None
         fold.apply(self._events[fold.seq :])
         fulltext = fold.snapshot()
@@ -109,9 +109,9 @@ class DraftFolds:
         return fulltext
 
     def fulltext_over(self, lower: Fulltext, rows: int) -> Fulltext:
-        """Return the full text of the log's first ``rows`` frames and, after them, of the drafts.
+        """Return the full text of the log's first ``rows`` frames, then of the drafts.
 
-        ``lower`` is the same in every call.
+        All calls must pass the same ``lower``.
         """
         if self._terms is None:
             self._terms = JointTerms(lower.vocabulary)
@@ -120,12 +120,13 @@ class DraftFolds:
 
 @dataclass(frozen=True, slots=True)
 class Gathered:
-    """The first ``count`` drafts of a transaction; it stays as it is while more are gathered.
+    """The first ``count`` drafts of a transaction; later drafts do not change the value.
 
-    ``closings`` say which frames they close, of the log's (positive) and of their own (negative):
-    when is the seq that the draft would have if nobody else wrote. ``replaced`` says which ones a
-    frame takes the place of, ``children`` which drafts are below a frame, ``spaces`` in which
-    spaces frames of the log come to have an embedding.
+    - ``closings`` maps the frames that the drafts close, of the log (positive) or of the drafts
+      (negative), to closings. Their seqs are those of the drafts if no other writer appends.
+    - ``replaced`` maps a frame to the frames that it supersedes.
+    - ``children`` maps a frame to the drafts below it.
+    - ``spaces`` maps a frame of the log to the spaces in which the drafts embed it.
     """
 
     count: int
@@ -151,7 +152,7 @@ class Gathered:
         )
 
     def events(self) -> Iterator[Event]:
-        """Yield the drafts as events of the log: seq −1, −2, …, and what they name by such ids."""
+        """Yield the drafts as events with seqs −1, −2, …, which their references use, too."""
         for place, draft in enumerate(self.drafts[: self.count], start=1):
             name, version = kind_of(draft.body)
             header = EventHeader(
@@ -161,16 +162,16 @@ class Gathered:
 
     @property
     def has_facts(self) -> bool:
-        """Whether a draft says something that the fold of facts handles."""
+        """True if the fold of facts handles a draft."""
         return any(draft.body.wire_name in FACT_EVENTS for draft in self.drafts[: self.count])
 
     @property
     def has_links(self) -> bool:
-        """Whether a draft says something that the fold of links handles."""
+        """True if the fold of links handles a draft."""
         return any(draft.body.wire_name in LINK_EVENTS for draft in self.drafts[: self.count])
 
     def all_events(self) -> list[GatheredEvent]:
-        """Return the drafts as a fold of the log would be given them, but for seqs and references.
+        """Return the drafts as events for a fold, before `lifted_after`.
 
         ``seq`` is the place, and references are as the caller gave them.
         """
@@ -192,7 +193,7 @@ class Gathered:
 
 
 def lifted_after(basis: int, event: GatheredEvent) -> GatheredEvent:
-    """Return a draft as the next events of a log that ends at ``basis``: −k is event basis + k."""
+    """Return a draft as an event after a log that ends at ``basis``: −k becomes basis + k."""
     cause = event.causation
     return replace(
         event,
@@ -203,7 +204,7 @@ def lifted_after(basis: int, event: GatheredEvent) -> GatheredEvent:
 
 
 class Gathering:
-    """Follows the drafts of one transaction, over the log as it stood at the first read."""
+    """The state of a transaction's drafts over the layer of the log at the first read."""
 
     def __init__(self, base: Layer, recorded: int) -> None:
         self._base = base
@@ -217,7 +218,7 @@ class Gathering:
         self._spaces: dict[int, tuple[str, ...]] = {}
 
     def through(self, drafts: Sequence[Draft]) -> Gathered:
-        """Take the drafts that are new, and return all as they are now."""
+        """Add the drafts that are new, and return the state of all drafts."""
         new = list(enumerate(drafts[self._count :], start=self._count + 1))
         self._folds.extend([self._event(place, draft) for place, draft in new])
         for place, draft in new:
@@ -235,15 +236,18 @@ class Gathering:
         )
 
     def _event(self, place: int, draft: Draft) -> GatheredEvent:
-        """Return a draft for the fold, which is told of births, and of embeddings of these.
+        """Return a draft for the fold, which gets only new frames and embeddings of new frames.
 
-        What is done to frames of the log, and closings, which cross the layers, are kept beside.
+        `_take` records closings, which cross the layers, and embeddings of frames of the log.
         """
-        body, kind = draft.body, ""
+        body = draft.body
+        kind = ""
         if isinstance(body, PutFrame):
-            body, kind = msgspec.structs.replace(body, parent=None), PutFrame.wire_name
+            body = msgspec.structs.replace(body, parent=None)
+            kind = PutFrame.wire_name
         elif isinstance(body, PutEmbedding) and body.frame < 0:
-            body, kind = msgspec.structs.replace(body, frame=-body.frame), PutEmbedding.wire_name
+            body = msgspec.structs.replace(body, frame=-body.frame)
+            kind = PutEmbedding.wire_name
         return GatheredEvent(place, kind, self._recorded, draft.scope, body)
 
     def _take(self, place: int, body: EventBody) -> None:
@@ -256,13 +260,13 @@ class Gathering:
         elif isinstance(body, SupersedeFrame):
             self._close(place, body.old, body.new)
         elif isinstance(body, PutEmbedding) and body.frame > 0:
-            known = self._spaces.get(body.frame, ())
-            self._spaces[body.frame] = (*known, body.embedding.space)
+            spaces = self._spaces.get(body.frame, ())
+            self._spaces[body.frame] = (*spaces, body.embedding.space)
 
     def _close(self, place: int, target: int, by: int | None) -> None:
-        """Close a frame and what hangs below it, unless it is closed already."""
-        instead = self._replacements(by)
-        if not self._is_open(target) or target in instead:
+        """Close a frame and the frames below it, unless the frame is closed already."""
+        replacements = self._replacements(by)
+        if not self._is_open(target) or target in replacements:
             return
         kind = ClosingKind.DELETE if by is None else ClosingKind.SUPERSEDE
         along = ClosingKind.WITH_DELETED if by is None else ClosingKind.WITH_SUPERSEDED
@@ -273,14 +277,14 @@ class Gathering:
         pending = [target]
         while pending:
             for child in self._below(pending.pop()):
-                # What stands in its place, and what is below that, does not go along.
-                if child not in instead:
+                # A replacement, and the frames below it, stay open.
+                if child not in replacements:
                     pending.append(child)
                     if self._is_open(child):
                         self._closings[child] = Closing(moment, along, by)
 
     def _replacements(self, frame: int | None) -> set[int]:
-        """Return a frame, what took its place, what took that one's, and so on."""
+        """Return a frame, its replacement, the replacement of that frame, and so on."""
         chain = set[int]()
         while frame is not None and frame not in chain:
             chain.add(frame)
@@ -294,12 +298,12 @@ class Gathering:
         return self._base.frames.closing_of(frame, self._base.n)
 
     def _is_open(self, frame: int) -> bool:
-        """Tell whether a frame is there and current."""
+        """Return whether a frame exists and is current."""
         if frame > 0:
-            is_there = frame <= self._base.n and self._base.frames.row_of(frame) is not None
+            exists = frame <= self._base.n and self._base.frames.row_of(frame) is not None
         else:
-            is_there = frame in self._born
-        return is_there and self._closing(frame) is None
+            exists = frame in self._born
+        return exists and self._closing(frame) is None
 
     def _below(self, frame: int) -> list[int]:
         stored = self._base.frames.children(frame, self._base.n) if frame > 0 else []

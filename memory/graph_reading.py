@@ -1,8 +1,8 @@
-"""Reading the graph over facts: neighbours, paths, walks, and who is named together.
+"""Reading the graph over facts: neighbours, paths, walks, and entities named together.
 
-Owns the reads, for a view and for a store at its newest event. Leaves out which edges there are
-and how they are walked (`cerata.projections.fact_graph`). The walk with decay 1 / (k + hop) is
-reciprocal rank fusion by distance (Cormack, Clarke and Büttcher, SIGIR 2009), whose k is 60.
+Owns the reads, for a view and for a store at its newest event. Leaves out the edges and their
+traversal (`cerata.projections.fact_graph`). The walk with decay 1 / (k + hop) is reciprocal rank
+fusion by distance (Cormack, Clarke and Büttcher, SIGIR 2009), whose k is 60.
 """
 
 from abc import ABC, abstractmethod
@@ -25,20 +25,20 @@ if TYPE_CHECKING:
     from .view import View
 
 HOPS_MAX: Final = 16
-"""The most hops that can be asked for."""
+"""Most hops of a walk or path."""
 FACTS_MAX: Final = 100_000
-"""How many facts one call looks at, unless it is told otherwise: about a second."""
+"""Default limit of the facts that a call looks at: about a second."""
 
 EntityLike = str | Entity
 """An entity, or its name."""
 
 
 class GraphReads(ABC):
-    """The reads of the graph; ``view`` says of which state."""
+    """The reads of the graph of the state that ``view`` returns."""
 
     @abstractmethod
     def view(self) -> "View":
-        """Return the memory that is read."""
+        """Return the state to read."""
 
     def neighbours(
         self,
@@ -49,21 +49,27 @@ class GraphReads(ABC):
         valid_at: datetime | str | None = None,
         facts_max: int = FACTS_MAX,
     ) -> list[Neighbour]:
-        """Return the entities that one fact joins with an entity, by the first fact that does.
+        """Return the entities that a fact joins with an entity, in order of the first such fact.
 
-        ``direction`` is "out" to what it is the subject of, "in" to whose object it is.
-        ``valid_at`` is as in `facts`.
+        Cost: about 6 us for each fact that names the entity.
 
-        Cost: about 6 us for each fact that names it.
+        Args:
+            entity: The entity, or its name.
+            predicate: Follow only facts with this predicate; by default any.
+            direction: "out" from subject to object, "in" from object to subject, or "both".
+            valid_at: Instant at which the facts are true; as in `facts`.
+            facts_max: Most facts to look at.
 
         Raises:
-            InvalidInput: a name, direction or time that cannot be, or it has more facts than
+            InvalidInput: a name, direction or time is unusable, or the entity has more facts than
                 ``facts_max``.
         """
         view = self.view()
         graph = _graph(view, predicate, direction, valid_at, facts_max)
-        found = graph.neighbours(_nodes(graph, entity), direction)
-        return [Neighbour(graph.name(node), _ids(view, rows), view) for node, rows in found.items()]
+        joined = graph.neighbours(_nodes(graph, entity), direction)
+        return [
+            Neighbour(graph.name(node), _ids(view, rows), view) for node, rows in joined.items()
+        ]
 
     def walk(
         self,
@@ -76,23 +82,31 @@ class GraphReads(ABC):
         valid_at: datetime | str | None = None,
         facts_max: int = FACTS_MAX,
     ) -> list[Reached]:
-        """Return the entities within some hops of one or several, the best first.
+        """Return the entities within some hops of the starts, the best first.
 
-        From each start an entity scores 1 / (k + hops), by the shortest way; starts are not among
-        the results. Ties come in order of hops, of the first fact that leads there, and by name.
+        An entity scores 1 / (k + hops) for each start, by the shortest path; starts are not among
+        the results. Ties are in order of hops, then of the first fact that leads there, then by
+        name. Cost: about 7 us for each fact that names an entity on the way, at each hop.
 
-        Cost: about 7 us for each fact that names an entity on the way, at each hop.
+        Args:
+            entities: The start, or several starts: entities or names.
+            hops: Most facts from a start, from 1 to 16.
+            k: Damping: a larger k gives near and far entities more equal scores.
+            predicate: Follow only facts with this predicate; by default any.
+            direction: "out" from subject to object, "in" from object to subject, or "both".
+            valid_at: Instant at which the facts are true; as in `facts`.
+            facts_max: Most facts to look at.
 
         Raises:
-            InvalidInput: hops not from 1 to 16, a name, direction, k or time that cannot be, or
-                more facts on the way than ``facts_max``.
+            InvalidInput: hops is not from 1 to 16, a name, direction, k or time is unusable, or
+                more than ``facts_max`` facts are on the way.
         """
         view = self.view()
         _check_hops(hops)
         _check_damping(k)
         graph = _graph(view, predicate, direction, valid_at, facts_max)
         named = [entities] if isinstance(entities, str | Entity) else _listed(entities)
-        starts = {node for one in named for node in _nodes(graph, one)}
+        starts = {node for entity in named for node in _nodes(graph, entity)}
         hops_to: dict[Node, list[int]] = {}
         rows: dict[Node, set[int]] = {}
         for start in starts:
@@ -100,15 +114,15 @@ class GraphReads(ABC):
                 for node, leading in level.items():
                     hops_to.setdefault(node, []).append(hop)
                     rows.setdefault(node, set()).update(leading)
-        found = [
+        ranked = [
             (-fsum(1 / (k + hop) for hop in far), min(far), node)
             for node, far in hops_to.items()
             if node not in starts
         ]
-        found.sort(key=lambda one: (*one[:2], min(rows[one[2]]), graph.name(one[2]), one[2]))
+        ranked.sort(key=lambda row: (*row[:2], min(rows[row[2]]), graph.name(row[2]), row[2]))
         return [
             Reached(graph.name(node), _ids(view, sorted(rows[node])), view, hop, -score)
-            for score, hop, node in found
+            for score, hop, node in ranked
         ]
 
     def paths(
@@ -123,35 +137,44 @@ class GraphReads(ABC):
         valid_at: datetime | str | None = None,
         facts_max: int = FACTS_MAX,
     ) -> list[FactPath]:
-        """Return the first ways from one entity to another, the shortest first.
+        """Return the first paths from an entity to another, the shortest first.
 
-        None passes an entity twice; from an entity to itself there is none. Those of one length
-        come in order of the first facts of their steps. With a ``direction`` every step follows
-        its fact that way. All facts of a path are true at one instant where ``valid_at``, or the
-        view's, says so.
+        No path passes an entity twice, so an entity has no path to itself. Paths of equal length
+        are in order of the first facts of their steps. Cost: a look at the facts around all
+        entities that are nearer to the end than the longest path found.
 
-        Cost: the facts around all that is nearer to the end than the longest path found.
+        Args:
+            start: The first entity, or its name.
+            end: The last entity, or its name.
+            hops_max: Most steps of a path, from 1 to 16.
+            limit: Most paths to return.
+            predicate: Follow only facts with this predicate; by default any.
+            direction: "out" from subject to object in each step, "in" the reverse, or "both".
+            valid_at: Instant at which all facts of a path are true; as in `facts`.
+            facts_max: Most facts and steps to look at.
 
         Raises:
-            InvalidInput: hops_max not from 1 to 16, a limit below 1, a name, direction or time that
-                cannot be, or more facts and steps to look at than ``facts_max``.
+            InvalidInput: hops_max is not from 1 to 16, limit is below 1, a name, direction or time
+                is unusable, or the search needs more facts and steps than ``facts_max``.
         """
         view = self.view()
         _check_hops(hops_max)
         check_number("limit", limit)
         if limit < 1:
-            raise InvalidInput(f"limit is {limit}", remedy="Ask for 1 or more.")
+            raise InvalidInput(
+                f"limit must be 1 or more, not {limit}", remedy="Pass limit=1 or more."
+            )
         graph = _graph(view, predicate, direction, valid_at, facts_max)
         ends = {node[0]: node for node in _nodes(graph, end)}
-        found: list[FactPath] = []
+        paths: list[FactPath] = []
         for node in sorted(_nodes(graph, start)):
-            there = ends.get(node[0], node)
-            if there != node:
-                paths = graph.paths(node, there, direction, hops_max)
-                for path in islice(paths, limit):
-                    steps = [Neighbour(graph.name(to), _ids(view, rows), view) for to, rows in path]
-                    found.append(FactPath(graph.name(node), tuple(steps)))
-        return sorted(found, key=len)[:limit]
+            goal = ends.get(node[0], node)
+            if goal != node:
+                ways = graph.paths(node, goal, direction, hops_max)
+                for way in islice(ways, limit):
+                    steps = [Neighbour(graph.name(to), _ids(view, rows), view) for to, rows in way]
+                    paths.append(FactPath(graph.name(node), tuple(steps)))
+        return sorted(paths, key=len)[:limit]
 
     def cooccurring(
         self,
@@ -160,15 +183,19 @@ class GraphReads(ABC):
         valid_at: datetime | str | None = None,
         facts_max: int = FACTS_MAX,
     ) -> list[Cooccurrence]:
-        """Return the entities that facts from the same frames name, those in the most frames first.
+        """Return the entities named by facts in the same frames, those in the most frames first.
 
         A frame names the entities of the facts that have it as evidence. Frames that were deleted
-        or superseded do not count. Ties come in order of the first frame, then of the first fact.
+        or superseded do not count. Ties are in order of the first frame, then of the first fact.
+        Cost: a look at the facts of the entity, and at the facts read in their frames.
 
-        Cost: the facts of the entity, and of the frames that these were read from.
+        Args:
+            entity: The entity, or its name.
+            valid_at: Instant at which the facts are true; as in `facts`.
+            facts_max: Most facts to look at.
 
         Raises:
-            InvalidInput: a name or time that cannot be, or more facts than ``facts_max``.
+            InvalidInput: a name or time is unusable, or there are more facts than ``facts_max``.
         """
         view = self.view()
         graph = _graph(view, None, "both", valid_at, facts_max)
@@ -194,12 +221,13 @@ def _graph(
     valid_at: datetime | str | None,
     facts_max: int,
 ) -> FactGraph:
-    """Return the edges that a caller asks for. Raises `InvalidInput`."""
+    """Return the graph that a call selects. Raises `InvalidInput`."""
     if predicate is not None:
         checked_name("The predicate", predicate)
     if direction not in DIRECTIONS:
         raise InvalidInput(
-            f"direction is {direction!r}", remedy=f"There are {', '.join(DIRECTIONS)}."
+            f"direction must be one of {', '.join(DIRECTIONS)}, not {direction!r}",
+            remedy="Pass direction='both', or leave it out.",
         )
     check_number("facts_max", facts_max)
     instant = view.valid_instant(valid_at)
@@ -209,22 +237,28 @@ def _graph(
 def _check_hops(hops: int) -> None:
     check_number("hops", hops)
     if not 1 <= hops <= HOPS_MAX:
-        raise InvalidInput(f"hops is {hops}", remedy=f"Give 1 to {HOPS_MAX}.")
+        raise InvalidInput(
+            f"hops must be from 1 to {HOPS_MAX}, not {hops}", remedy="Pass hops=2, for example."
+        )
 
 
 def _check_damping(k: object) -> None:
-    """Refuse a k that is no finite number from 0, or a whole one that no float reaches."""
+    """Raise `InvalidInput` unless k is a finite number from 0 that a float can hold."""
     if isinstance(k, int | float) and not isinstance(k, bool) and 0 <= k <= float_info.max:
         return
-    # A whole number of thousands of digits cannot even be shown.
-    said = "out of range" if isinstance(k, int | float) else repr(k)
-    raise InvalidInput(f"k is {said:.60}", remedy="Give a number from 0; 60 is usual.")
+    # `repr` raises for an int of thousands of digits.
+    value = "a number out of range" if isinstance(k, int | float) else repr(k)
+    raise InvalidInput(
+        f"k must be a finite number from 0, not {value:.60}",
+        remedy="Pass a number from 0; 60 is usual.",
+    )
 
 
 def _listed(entities: object) -> list[EntityLike]:
     if not isinstance(entities, Iterable):
         raise InvalidInput(
-            f"An entity cannot be {entities!r:.60}", remedy="Give its name, or a list of names."
+            f"entities must be a name, an Entity or a list of these, not {entities!r:.60}",
+            remedy="Pass a name, or a list of names.",
         )
     return list(cast("Iterable[EntityLike]", entities))
 
@@ -239,7 +273,8 @@ def _nodes(graph: FactGraph, entity: EntityLike) -> frozenset[Node]:
 
 def _ids(view: "View", rows: Sequence[int]) -> tuple[int, ...]:
     """Return the ids of the facts in rows."""
-    facts, basis = view.facts_at, view.basis
+    facts = view.facts_at
+    basis = view.basis
     return tuple(shown_seq(facts.seq_of(row), basis) for row in rows)
 
 

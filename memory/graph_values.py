@@ -1,4 +1,4 @@
-"""What is said of the graph over facts: frozen, typed, and plain through ``to_dict()``."""
+"""The values of the graph over facts: frozen, typed, plain through ``to_dict()``."""
 
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -14,20 +14,20 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Neighbour:
-    """An entity one fact away from another; ``fact_ids`` are all facts that lead there."""
+    """An entity one fact away from another; ``fact_ids`` are all facts that join the two."""
 
     entity: str
     fact_ids: tuple[int, ...]
     _view: "View" = field(repr=False, compare=False)
 
     def __getstate__(self) -> dict[str, object]:
-        # The view stays with its process: a copy has the facts.
+        # The view belongs to its process, so a copy carries the facts.
         state = {name: value for name, value in vars(self).items() if name != "_view"}
         return {**state, "facts": self.facts}
 
     @cached_property
     def facts(self) -> tuple[Fact, ...]:
-        """The facts, oldest first; they are read when asked for."""
+        """The facts, oldest first; read at the first access."""
         return tuple(self._view.fact(number) for number in self.fact_ids)
 
     def to_dict(self) -> dict[str, JsonValue]:
@@ -36,10 +36,11 @@ class Neighbour:
 
 @dataclass(frozen=True)
 class Reached(Neighbour):
-    """An entity that a walk came to: after ``hop`` facts at least, from the nearest start.
+    """An entity that a walk reached.
 
-    ``score`` is the sum of 1 / (k + hops) over the starts that lead there. ``fact_ids`` are the
-    last ones on the way: those that join it to entities one hop nearer to a start.
+    - ``hop`` is the least number of facts from the nearest start.
+    - ``score`` is the sum of 1 / (k + hops) over the starts that lead to the entity.
+    - ``fact_ids`` are the facts that join the entity to entities one hop nearer to a start.
     """
 
     hop: int
@@ -51,18 +52,18 @@ class Reached(Neighbour):
 
 @dataclass(frozen=True, slots=True)
 class FactPath:
-    """A way from ``start``, each step to a neighbour of the one before; it passes none twice."""
+    """A path from ``start``; each step leads to a neighbour, and no entity occurs twice."""
 
     start: str
     steps: tuple[Neighbour, ...]
 
     @property
     def entities(self) -> tuple[str, ...]:
-        """The entities on the way, both ends included."""
+        """The entities on the path, both ends included."""
         return (self.start, *(step.entity for step in self.steps))
 
     def __len__(self) -> int:
-        """Return how many steps it has."""
+        """Return the count of steps."""
         return len(self.steps)
 
     def __str__(self) -> str:
@@ -74,14 +75,17 @@ class FactPath:
 
 @dataclass(frozen=True, slots=True)
 class Cooccurrence:
-    """An entity that facts read from the same frames name; ``count`` of these, ``frames`` by id."""
+    """An entity named by facts that were read in the same frames as facts of another.
+
+    ``frames`` are the ids of these frames, and ``count`` is their number.
+    """
 
     entity: str
     frames: tuple[int, ...]
 
     @property
     def count(self) -> int:
-        """How many frames name both."""
+        """The count of frames that name both entities."""
         return len(self.frames)
 
     def to_dict(self) -> dict[str, JsonValue]:

@@ -1,5 +1,6 @@
-"""Extract: from the bytes of a file to a `Document`, by what the file is.
+"""Extract: from the bytes of a file to a `Document`, by the type of the file.
 
-Plain text, Markdown, HTML, PDF, chat transcripts, other JSON and source code. Leaves out where
-bytes come from and how a document is stored (`cerata.memory.ingest`). Start at `registry.extract`.
+Owns plain text, Markdown, HTML, PDF, chat transcripts, other JSON and source code. Leaves out the
+source of the bytes and the storage of documents (`cerata.memory.ingest`). Start at
+`registry.extract`.
 """

@@ -1,4 +1,7 @@
-"""Source code: Python by its definitions; other languages as text, cut at blank lines."""
+"""Source code: Python by its definitions; other languages as text, cut at blank lines.
+
+Owns the sections of source code. Leaves out the cutting of sections (`cerata.retrieval.passages`).
+"""
 
 import ast
 import re
@@ -10,14 +13,14 @@ from typing import Final
 from .document import Document, Section, decode_text
 
 _PARSED_SIZE_MAX: Final = 1 << 18
-"""Characters of Python that are parsed: a syntax tree takes up to a thousand times its source, and
-one of formatted strings quadratic time."""
+"""Most characters of Python to parse: a syntax tree takes up to a thousand times the size of its
+source, and formatted strings take quadratic time."""
 
 _JOINED_SIZE: Final = 1_200
-"""Small definitions that follow each other are one section up to so many characters."""
+"""Most characters of a section that joins small definitions in a row."""
 
 _LARGE_SIZE: Final = 1_600
-"""A class over so many characters is cut at its methods."""
+"""Characters above which a class is cut at its methods."""
 
 _LINE_END: Final = re.compile(r"\r\n|\r|\n")
 
@@ -33,22 +36,22 @@ def extract_code(data: bytes, where: str) -> Document:
 
 
 def extract_python(data: bytes, where: str) -> Document:
-    """Return Python by its definitions; what does not parse is one section."""
+    """Return Python by its definitions; a file that does not parse is one section."""
     text = decode_text(data, where)
     starts = list(_definitions(text)) if len(text) <= _PARSED_SIZE_MAX else []
     return Document(text, tuple(_sections(text, starts)), "text/x-python")
 
 
 def _definitions(text: str) -> Iterator[_Start]:
-    """Yield where each definition starts and what it is called, outermost name first."""
+    """Yield the start of each definition, and its names from the outermost inward."""
     try:
         with warnings.catch_warnings():
-            # What Python thinks of the style of a file that is only read.
+            # The file is only read, so Python's warnings about its style are noise.
             warnings.simplefilter("ignore")
             tree = ast.parse(text)
     except (SyntaxError, ValueError, RecursionError, MemoryError):
         return
-    offsets = [0, *(found.end() for found in _LINE_END.finditer(text)), len(text)]
+    offsets = [0, *(match.end() for match in _LINE_END.finditer(text)), len(text)]
     yield from _of_body(text, tree.body, (), offsets)
 
 
@@ -63,7 +66,7 @@ def _of_body(
                 yield _offset(text, node.lineno, offsets), above
             ended = False
             continue
-        first = min([node.lineno, *(one.lineno for one in node.decorator_list)])
+        first = min([node.lineno, *(decorator.lineno for decorator in node.decorator_list)])
         start = _offset(text, first, offsets)
         names = (*above, node.name)
         yield start, names
@@ -74,7 +77,7 @@ def _of_body(
 
 
 def _offset(text: str, line: int, offsets: list[int]) -> int:
-    """Return where a line starts, the comments right above it included."""
+    """Return the start of a line, or of the comments right above the line."""
     at = line - 1
     while at > 0 and text[offsets[at - 1] : offsets[at]].lstrip().startswith("#"):
         at -= 1
@@ -82,10 +85,11 @@ def _offset(text: str, line: int, offsets: list[int]) -> int:
 
 
 def _sections(text: str, starts: list[_Start]) -> Iterator[Section]:
-    """Yield sections from one start to the next, small neighbours of one kin joined."""
-    begin, names = 0, list[tuple[str, ...]]()
+    """Yield sections from each start to the next; small neighbours of one parent are joined."""
+    begin = 0
+    names = list[tuple[str, ...]]()
     for (start, name), (end, after) in pairwise([(0, ()), *starts, (len(text), ())]):
-        # A class that is cut at its methods begins anew; of the others, those on one level join.
+        # A class that is cut at its methods starts a section; else definitions on a level join.
         is_cut = after[: len(name)] == name and len(after) > len(name)
         kin = bool(names and name) and not is_cut and names[-1][:-1] == name[:-1]
         kin = kin and len(names[-1]) == len(name)

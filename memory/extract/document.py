@@ -1,4 +1,4 @@
-"""Documents: what every extractor returns, and how bytes become text."""
+"""Documents: the result of every extractor, and the decoding of bytes as text."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -9,15 +9,16 @@ from cerata.engine.events import JsonValue
 from cerata.engine.limits import STRING_SIZE_MAX
 
 NAME_SIZE_MAX: Final = 200
-"""Characters of a heading that a part's title keeps: a long one would be stored with each part."""
+"""Most characters of a heading in a title, since each part of a document stores its headings."""
 
 
 @dataclass(frozen=True, slots=True)
 class Section:
-    """Characters [start, end) of a document that belong together, under these headings.
+    """Characters [start, end) of a document that belong together, under their headings.
 
-    Of a transcript it is one turn: who spoke, when (microseconds since 1970 UTC), what kind of
-    turn, and the session or whatever else the file says of it. ``kind`` None is the document's.
+    - A section of a transcript is a turn: its ``role``, ``created`` (microseconds since 1970 UTC),
+      ``kind``, and in ``metadata`` its session.
+    - Without ``kind`` the section has the document's kind.
     """
 
     start: int
@@ -31,10 +32,10 @@ class Section:
 
 @dataclass(frozen=True, slots=True)
 class Document:
-    """A text and its sections, which follow each other and together are the text.
+    """A text and its sections, which cover the text without gaps.
 
-    Of plain text, Markdown, source code and data the text is the file's, character by character;
-    of HTML, PDF and transcripts it is what a person would read.
+    The text of plain text, Markdown, source code and data equals the file's, character by
+    character; the text of HTML, PDF and transcripts is the readable text.
     """
 
     text: str
@@ -42,14 +43,14 @@ class Document:
     media_type: str
     title: str | None = None
     is_extracted: bool = False
-    """Whether the text is another than that of the file's bytes."""
+    """True if the text differs from the decoded bytes of the file."""
 
 
 def decode_text(data: bytes, where: str) -> str:
     """Return the text of a file or of the input, without a byte order mark.
 
     Raises:
-        InvalidInput: it is over the limit, not UTF-8, has a NUL, or is empty.
+        InvalidInput: the data is over the limit, not UTF-8, has a NUL, or is empty.
     """
     if len(data) > STRING_SIZE_MAX:
         raise too_large(where)
@@ -59,7 +60,7 @@ def decode_text(data: bytes, where: str) -> str:
         raise InvalidInput(
             f"Not UTF-8 text: byte {error.start:,} is 0x{data[error.start]:02x}",
             where=where,
-            remedy="Convert it to UTF-8, or store its bytes with put_frame.",
+            remedy="Convert the file to UTF-8, or store its bytes with put_frame(data).",
         ) from error
     if "\0" in text:
         raise InvalidInput(
@@ -71,7 +72,7 @@ def decode_text(data: bytes, where: str) -> str:
 
 
 def some_text(text: str, where: str | None) -> str:
-    """Return the text, or raise `InvalidInput` if there is nothing but space in it."""
+    """Return the text; raise `InvalidInput` if the text is blank."""
     if not text.strip():
         raise InvalidInput(
             "There is no text to remember",
@@ -82,7 +83,9 @@ def some_text(text: str, where: str | None) -> str:
 
 
 def too_large(where: str) -> InvalidInput:
-    """Return the error for more text than one string may hold."""
+    """Return the error for a text over the limit of a string."""
     return InvalidInput(
-        f"It is over the limit of {STRING_SIZE_MAX:,} bytes", where=where, remedy="Split it."
+        f"The text is over the limit of {STRING_SIZE_MAX:,} bytes",
+        where=where,
+        remedy="Split the text into several files.",
     )

@@ -1,7 +1,8 @@
-"""HTML: the text that a reader would read, under its headings.
+"""HTML: the readable text of a page, under its headings.
 
-Parsed by selectolax (Lexbor, the HTML5 algorithm), in a child process. Dropped are scripts,
-styles, forms, navigation, asides and footers; where the page has a ``main``, all else.
+Owns the parser, which runs selectolax (Lexbor, the HTML5 algorithm) in a child process. Drops
+scripts, styles, forms, navigation, asides and footers, and everything outside of ``main`` if the
+page has that element.
 """
 
 import codecs
@@ -39,7 +40,7 @@ _BLANK: Final = re.compile(r"\n[ \t]*(?:\n[ \t]*)+")
 
 
 def extract_html(data: bytes, where: str) -> Document:
-    """Return the document of an HTML file; see `parse_isolated` for what it raises."""
+    """Return the document of an HTML file. Raises: as `parse_isolated`."""
     return parse_isolated(data, where, module="html", package="selectolax", media_type="text/html")
 
 
@@ -59,12 +60,12 @@ def parse(data: bytes) -> Parsed:
 
 
 def _decode(data: bytes) -> str:
-    """Decode a page as its byte order mark or its meta element says, or else as UTF-8."""
+    """Decode a page by its byte order mark or meta element, else as UTF-8."""
     if data.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
         return data.decode("utf-16")
     named = _CHARSET.search(data[:2048])
     name = named[1].decode("ascii").lower() if named else "utf-8"
-    # What browsers take these names for (WHATWG Encoding Standard, 4.2).
+    # Browsers decode these names as cp1252 (WHATWG Encoding Standard, 4.2).
     name = "cp1252" if name in ("iso-8859-1", "latin1", "ascii", "us-ascii") else name
     if name.startswith("utf"):
         name = "utf-8-sig"
@@ -72,7 +73,7 @@ def _decode(data: bytes) -> str:
 
 
 class _Writer:
-    """Gathers text and cuts it where a heading starts."""
+    """Collects text, and starts a section at each heading."""
 
     def __init__(self) -> None:
         self._sections: list[tuple[tuple[str, ...], str]] = []
@@ -86,7 +87,7 @@ class _Writer:
         self._close()
 
     def close_heading(self, level: int) -> None:
-        """Take what was written since the heading opened as its name."""
+        """Use the text since the heading opened as its name."""
         name = _SPACE.sub(" ", "".join(self._parts)).strip()
         self._trail = [*((depth, above) for depth, above in self._trail if depth < level)]
         if name:
@@ -106,7 +107,7 @@ class _Writer:
 
 
 def _write(root: "LexborNode", writer: _Writer) -> None:
-    """Write a tree out, without recursion: pages nest as deep as they like."""
+    """Write a tree without recursion, since pages nest without limit."""
     pre = 0
     for node, opens in _walk(root):
         tag = node.tag or ""
@@ -129,7 +130,7 @@ def _write(root: "LexborNode", writer: _Writer) -> None:
 
 
 def _walk(root: "LexborNode") -> "Iterator[tuple[LexborNode, bool]]":
-    """Yield each node when it opens and when it closes; what is dropped is not entered."""
+    """Yield each node when it opens and when it closes, without dropped nodes."""
     open_nodes = [root]
     yield root, True
     child = root.child

@@ -1,12 +1,12 @@
-"""Isolated parsing: a parser of hostile formats runs in a process of its own, under limits.
+"""Isolated parsing: a parser of hostile formats runs in a child process, under limits.
 
-Parsers of HTML and PDF take quadratic time and unbounded memory on files made for it, and those
-in C may crash. In a child with limits of time and memory the worst is an error. It costs the start
-of an interpreter, about 50 ms a file.
+Owns the child process and its limits. Parsers of HTML and PDF take quadratic time and unbounded
+memory on crafted files, and parsers in C may crash. In a child with limits of time and memory the
+worst result is an error. The cost is the start of an interpreter, about 50 ms a file.
 
-The child ends by itself: an alarm of the system ends it at a deadline, whatever its parser does. If
-its parent ends first, on Linux the system ends it at once; elsewhere a thread of it does, which
-waits for the end of its input, as soon as the parser lets a thread run.
+The child ends at a deadline by an alarm of the system, even if its parser never returns. If the
+parent ends first, on Linux the system ends the child at once. Elsewhere a thread of the child waits
+for the end of the input, and ends the child as soon as the parser lets a thread run.
 """
 
 import importlib.util
@@ -28,16 +28,16 @@ from cerata.engine.storage import refused
 from .document import Document, Section, some_text, too_large
 
 SECONDS_MAX: Final = 60
-"""Processor time of one file."""
+"""Most processor time for a file."""
 
 WALL_SECONDS_MAX: Final = 120
-"""Time on the clock of one file, from the start of the child."""
+"""Most time on the clock for a file, from the start of the child."""
 
 MEMORY_MAX: Final = 300 << 20
-"""Bytes of address space that a child may take beyond those that its interpreter has."""
+"""Most bytes of address space that a child may take, beyond those of its interpreter."""
 
 ANSWER_SIZE_MAX: Final = 2 * STRING_SIZE_MAX
-"""Bytes of what a child found: its text, and the headings of each section."""
+"""Most bytes of a child's answer: its text, and the headings of each section."""
 
 _START: Final = (
     "import sys; sys.path[:] = {path!r}; "
@@ -48,7 +48,7 @@ _PR_SET_PDEATHSIG: Final = 1
 
 
 class Parsed(msgspec.Struct, frozen=True):
-    """What a child found: the title, and headings and text of each section in order."""
+    """The answer of a child: the title, and headings and text of each section in order."""
 
     title: str | None = None
     sections: list[tuple[tuple[str, ...], str]] = []
@@ -58,17 +58,17 @@ class Parsed(msgspec.Struct, frozen=True):
 def parse_isolated(
     data: bytes, where: str, *, module: str, package: str, media_type: str
 ) -> Document:
-    """Return the document that ``parse`` of a module here makes of the bytes, in a child process.
+    """Return the document of bytes by ``parse`` of a module in this folder, in a child process.
 
     Raises:
-        Unsupported: the package is not installed; names the extra, which is called as the module.
+        Unsupported: the package is not installed; the extra has the name of the module.
         InvalidInput: the parser failed, or ran out of time or memory.
     """
     if not _is_installed(package):
         raise Unsupported(
             f"Reading {module.upper()} needs the package {package}",
             where=where,
-            remedy=f"Install it: pip install 'cerata[{module}]'.",
+            remedy=f"Install the package: pip install 'cerata[{module}]'.",
         )
     limits = Limits(len(data), os.getpid(), SECONDS_MAX, WALL_SECONDS_MAX, MEMORY_MAX)
     try:
@@ -78,13 +78,13 @@ def parse_isolated(
     if code in _ENDS:
         raise _failed(module, where, _ENDS[code])
     try:
-        found = msgspec.msgpack.decode(answer, type=Parsed)
+        parsed = msgspec.msgpack.decode(answer, type=Parsed)
     except msgspec.DecodeError as error:
         reason = "it takes too much time or memory, or crashes its parser"
         raise _failed(module, where, f"{reason} (exit code {code})") from error
-    if found.error is not None:
-        raise _failed(module, where, found.error)
-    return _document(found, where, media_type)
+    if parsed.error is not None:
+        raise _failed(module, where, parsed.error)
+    return _document(parsed, where, media_type)
 
 
 _ENDS: Final = {
@@ -92,19 +92,19 @@ _ENDS: Final = {
     -signal.SIGXCPU: "it takes too much time",
     -signal.SIGKILL: "it takes too much time, or the system ended its parser",
 }
-"""What a child that a signal ended had too much of."""
+"""The reasons for which a signal ends a child."""
 
 
 def _answer_of(code: str, data: bytes) -> tuple[bytes, int]:
-    """Run a child on its input; return what it wrote, and its exit code."""
+    """Run a child on its input; return its output and exit code."""
     with _child(code) as (child, inlet, outlet):
         feeder = threading.Thread(target=_feed, args=(inlet, data), daemon=True)
         feeder.start()
-        # One byte more than is allowed, so that an answer that is too long is no answer.
+        # One byte more than the limit, so that a longer answer cannot be decoded.
         answer = outlet.read(ANSWER_SIZE_MAX + 1)
         if len(answer) > ANSWER_SIZE_MAX:
             child.kill()
-        # The input stays open until here: its end tells the child that nobody waits for it.
+        # Keep the input open until here: the child exits at its end.
         feeder.join()
         inlet.close()
         return answer, child.wait()
@@ -112,15 +112,15 @@ def _answer_of(code: str, data: bytes) -> tuple[bytes, int]:
 
 @contextmanager
 def _child(code: str) -> "Generator[tuple[subprocess.Popen[bytes], IO[bytes], IO[bytes]]]":
-    """Start a child; it has ended when the block has, however that ends."""
-    child = subprocess.Popen(  # noqa: S603 - our own interpreter and code
+    """Start a child that has ended when the block ends, also after an exception."""
+    child = subprocess.Popen(  # noqa: S603 - this interpreter, with code from this module
         [sys.executable, "-c", code],
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         stderr=subprocess.DEVNULL,
         bufsize=0,
     )
-    # If its own alarm cannot end it: it was stopped, or had not set it yet.
+    # For a child whose alarm cannot end it: a stopped child, or a child that has not set it yet.
     deadline = threading.Timer(WALL_SECONDS_MAX + 5, child.kill)
     deadline.daemon = True
     try:
@@ -140,7 +140,7 @@ def _child(code: str) -> "Generator[tuple[subprocess.Popen[bytes], IO[bytes], IO
 
 
 def _feed(inlet: IO[bytes], data: bytes) -> None:
-    """Write all of the input; a child that has ended reads none."""
+    """Write the whole input; a child that has ended reads nothing."""
     rest = memoryview(data)
     with suppress(OSError, ValueError):
         while rest:
@@ -151,7 +151,7 @@ def _is_installed(package: str) -> bool:
     try:
         return importlib.util.find_spec(package) is not None
     except ValueError:
-        # Python's own mark for a module that must not be imported.
+        # `find_spec` raises for a loaded module without a spec.
         return False
 
 
@@ -159,28 +159,28 @@ def _failed(module: str, where: str, why: str) -> InvalidInput:
     return InvalidInput(
         f"The {module.upper()} cannot be read: {why}",
         where=where,
-        remedy="Save it as plain text or Markdown, and remember that.",
+        remedy="Save the file as plain text or Markdown, and remember that file.",
     )
 
 
-def _document(found: Parsed, where: str, media_type: str) -> Document:
-    text = "".join(text for _, text in found.sections)
+def _document(parsed: Parsed, where: str, media_type: str) -> Document:
+    text = "".join(text for _, text in parsed.sections)
     if len(text.encode()) > STRING_SIZE_MAX:
         raise too_large(where)
     some_text(text, where)
     sections: list[Section] = []
     start = 0
-    for headings, piece in found.sections:
+    for headings, piece in parsed.sections:
         sections.append(Section(start, start + len(piece), headings))
         start += len(piece)
-    return Document(text, tuple(sections), media_type, found.title, is_extracted=True)
+    return Document(text, tuple(sections), media_type, parsed.title, is_extracted=True)
 
 
 # --- in the child --------------------------------------------------------------------------------
 
 
 class Limits(msgspec.Struct, frozen=True):
-    """What a child is given, and may take: bytes of input, its parent, seconds, bytes of memory."""
+    """The child's input size in bytes, its parent's process id, and the limits of its resources."""
 
     size: int
     parent: int
@@ -190,7 +190,7 @@ class Limits(msgspec.Struct, frozen=True):
 
 
 def run_child(parse: Callable[[bytes], Parsed], limits: Limits) -> None:
-    """Parse standard input and write what was found: what the child does, from its limits on."""
+    """Set the limits, parse standard input, and write the answer; runs in the child."""
     _end_with_parent(limits.parent)
     _set_limits(limits)
     data = sys.stdin.buffer.read(limits.size)
@@ -203,11 +203,11 @@ def run_child(parse: Callable[[bytes], Parsed], limits: Limits) -> None:
         answer = _error("it takes too much memory")
     except RecursionError:
         answer = _error("it is nested too deeply")
-    except Exception as error:  # noqa: BLE001 - whatever a parser raises on bytes from anywhere
+    except Exception as error:  # noqa: BLE001 - a parser may raise anything on hostile bytes
         answer = _error(f"{type(error).__name__}: {error}"[:300])
     sys.stdout.buffer.write(answer)
     sys.stdout.buffer.flush()
-    # Without what an interpreter does at its end: the memory may be full.
+    # Skip the interpreter's cleanup, which needs memory that may be full.
     os._exit(0)
 
 
@@ -216,7 +216,7 @@ def _error(why: str) -> bytes:
 
 
 def _end_with_parent(parent: int) -> None:
-    """Have the system end this process with its parent, where it can."""
+    """Let the system end this process with its parent, on Linux."""
     if sys.platform == "linux":
         import ctypes
 
@@ -227,7 +227,7 @@ def _end_with_parent(parent: int) -> None:
 
 
 def _end_with_input() -> None:
-    """End this process when its parent has closed the input, or has ended."""
+    """End this process when its parent closes the input or ends."""
     with suppress(OSError):
         os.read(0, 1)
     os._exit(1)
@@ -242,13 +242,13 @@ def _set_limits(limits: Limits) -> None:
         signal.setitimer(signal.ITIMER_REAL, limits.wall_seconds)
         resource.setrlimit(resource.RLIMIT_CPU, (limits.seconds, limits.seconds + 1))
         space = _address_space() + limits.memory
-        # Not every system limits memory; macOS refuses to.
+        # Some systems cannot limit memory; macOS refuses.
         with suppress(OSError, ValueError):
             resource.setrlimit(resource.RLIMIT_AS, (space, space))
 
 
 def _address_space() -> int:
-    """Return the bytes of address space that this process has, where the system tells."""
+    """Return the bytes of address space of this process; an estimate outside of Linux."""
     try:
         with open("/proc/self/statm", "rb") as file:
             return int(file.read().split()[0]) * os.sysconf("SC_PAGE_SIZE")

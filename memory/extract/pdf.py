@@ -1,4 +1,4 @@
-"""PDF: the text of each page, by pypdf, in a child process. A scanned page has none."""
+"""PDF: the text of each page, by pypdf, in a child process. A scanned page has no text."""
 
 import io
 from typing import Final
@@ -10,7 +10,7 @@ PAGES_MAX: Final = 10_000
 
 
 def extract_pdf(data: bytes, where: str) -> Document:
-    """Return the document of a PDF file; see `parse_isolated` for what it raises."""
+    """Return the document of a PDF file. Raises: as `parse_isolated`."""
     return parse_isolated(data, where, module="pdf", package="pypdf", media_type="application/pdf")
 
 

@@ -1,4 +1,4 @@
-"""Plain text and Markdown: the text as it is; Markdown by its headings."""
+"""Plain text and Markdown: the unchanged text; Markdown by its headings."""
 
 from typing import Final
 
@@ -8,7 +8,7 @@ from cerata.retrieval.passages import first_lines, split_sections
 from .document import Document, Section, decode_text
 
 _TITLE_LINES_MAX: Final = 50
-"""A heading further down is that of a part."""
+"""Lines at the start of a Markdown text that can hold its title."""
 
 
 def extract_text(data: bytes, where: str) -> Document:
@@ -18,7 +18,7 @@ def extract_text(data: bytes, where: str) -> Document:
 
 
 def extract_markdown(data: bytes, where: str) -> Document:
-    """Return a Markdown text by its headings; the first one near the top is its title."""
+    """Return a Markdown text by its headings; the first heading near the top is the title."""
     text = decode_text(data, where)
     return Document(text, markdown_sections(text, where), "text/markdown", markdown_title(text))
 
@@ -27,7 +27,7 @@ def markdown_sections(text: str, where: str | None = None) -> tuple[Section, ...
     """Return the stretches between a Markdown text's headings.
 
     Raises:
-        InvalidInput: there are more than a document may have.
+        InvalidInput: the text has more sections than a document may have.
     """
     try:
         return tuple(Section(start, end, above) for start, end, above in split_sections(text))

@@ -1,4 +1,7 @@
-"""Which extractor reads a file: by its suffix, and where that says nothing, by its first bytes."""
+"""The registry of extractors: chooses by a file's suffix, else by its first bytes.
+
+Owns the suffixes, and the formats that have no text. Leaves out the extractors.
+"""
 
 from collections.abc import Callable
 from pathlib import PurePath
@@ -16,7 +19,7 @@ from .transcripts import extract_json, extract_json_lines
 Extractor = Callable[[bytes, str], Document]
 
 SIZE_MAX: Final = 64 << 20
-"""Bytes of a file that is read at all; its text has a limit of its own."""
+"""Most bytes of a file; its text has a smaller limit."""
 
 _CODE: Final = (
     "c h cc cpp cxx hpp hh m mm cs java kt kts scala go rs swift rb php pl pm lua r jl dart ex exs"
@@ -35,7 +38,7 @@ _BY_SUFFIX: Final[dict[str, Extractor]] = {
 }
 
 KNOWN_SUFFIXES: Final = frozenset((*_BY_SUFFIX, ".txt", ".text", ".rst"))
-"""What a folder is searched for; a file that is named is read whatever its name."""
+"""Endings of files to read below a folder; a named file is read with any ending."""
 
 _MAGIC: Final = {
     b"PK\x03\x04": "a zip archive or an office document",
@@ -50,28 +53,28 @@ _MAGIC: Final = {
     b"\x7fELF": "a program or library",
     b"SQLite format 3\0": "a SQLite database",
 }
-"""How files start that have no text to remember, and what they are."""
+"""The first bytes of files without text, and a description of each format."""
 
 
 def extract(data: bytes, where: str) -> Document:
     """Return the document of a file's bytes; ``where`` is its name.
 
     Raises:
-        InvalidInput: it has no text that can be read; says why. Unsupported: a package is
-        missing; names the extra that has it.
+        InvalidInput: the file has no readable text; the message has the reason.
+        Unsupported: a package is missing; the message names the extra that installs it.
     """
     if len(data) > SIZE_MAX:
         raise InvalidInput(
-            f"It is over the limit of {SIZE_MAX:,} bytes",
+            f"The file is over the limit of {SIZE_MAX:,} bytes",
             where=where,
-            remedy="Split it into several files.",
+            remedy="Split the file into several files.",
         )
-    for start, what in _MAGIC.items():
+    for start, description in _MAGIC.items():
         if data.startswith(start):
             raise InvalidInput(
-                f"Not text: it is {what}",
+                f"Not text: it is {description}",
                 where=where,
-                remedy="Unpack or convert it, or store its bytes with put_frame(data).",
+                remedy="Unpack or convert the file, or store its bytes with put_frame(data).",
             )
     return extractor_of(data, where)(data, where)
 
@@ -81,9 +84,9 @@ def extractor_of(data: bytes, where: str) -> Extractor:
     start = data[:1024].removeprefix(b"\xef\xbb\xbf").lstrip()
     if start.startswith(b"%PDF-"):
         return extract_pdf
-    found = _BY_SUFFIX.get(PurePath(where).suffix.lower())
-    if found is not None:
-        return found
+    extractor = _BY_SUFFIX.get(PurePath(where).suffix.lower())
+    if extractor is not None:
+        return extractor
     if start[:14].lower() == b"<!doctype html" or start[:5].lower() == b"<html":
         return extract_html
     return extract_text

@@ -1,4 +1,7 @@
-"""JSON and JSON Lines: chat transcripts turn by turn; all other data as its text."""
+"""JSON and JSON Lines: chat transcripts turn by turn; other data as text.
+
+Owns the decoding, and the documents of transcripts. Leaves out the shapes of turns (`turns`).
+"""
 
 import re
 from collections.abc import Generator, Iterable, Iterator
@@ -17,10 +20,10 @@ from .document import Document, Section, decode_text, some_text, too_large
 from .turns import Json, Turn, is_conversation_line, is_turn, read_turn, read_turns, session_of
 
 _LINES_TRIED: Final = 20
-"""A session log may start with some lines that are not turns."""
+"""Lines searched for a turn: a session log may start with other lines."""
 
 _VALUES_SIZE_MAX: Final = 128 << 20
-"""Bytes that decoded values may take, their texts left out. `PARTS_MAX` turns take less."""
+"""Most bytes of decoded values, without their texts. `PARTS_MAX` turns take less."""
 
 _STRING: Final = re.compile(r'"(?:[^"\\]++|\\.)*+"?', re.DOTALL)
 
@@ -28,7 +31,7 @@ _GAP: Final = "\n\n"
 
 
 def extract_json(data: bytes, where: str) -> Document:
-    """Return a transcript turn by turn, or other JSON as it is, valid or not.
+    """Return a transcript turn by turn, or other JSON as text, valid or not.
 
     Raises:
         InvalidInput: see `decode_text` and `read_turns`.
@@ -42,10 +45,10 @@ def extract_json(data: bytes, where: str) -> Document:
 
 
 def extract_json_lines(data: bytes, where: str) -> Document:
-    """Return a transcript of one turn or one conversation a line, or other JSON Lines as it is.
+    """Return a transcript with a turn or a conversation on each line, or other JSON Lines as text.
 
     Raises:
-        InvalidInput: see `decode_text`; of a transcript, a line that is no JSON, or a turn's time.
+        InvalidInput: see `decode_text`; or a line of a transcript is not JSON, or has a bad time.
     """
     text = decode_text(data, where)
     tried = [_value(line) for _, line in islice(_lines(text), _LINES_TRIED)]
@@ -63,7 +66,7 @@ def extract_json_lines(data: bytes, where: str) -> Document:
 
 @contextmanager
 def _named(where: str) -> Generator[None]:
-    """Give an error that names no place the file's."""
+    """Add the file's name to errors without a place."""
     try:
         yield
     except InvalidInput as error:
@@ -86,7 +89,7 @@ def _lines(text: str) -> Iterator[tuple[int, str]]:
 
 
 def _value(text: str) -> Json:
-    """Return decoded JSON; None if it is none, nested too deeply, or of too many values."""
+    """Return decoded JSON; None for other text, too deep nesting, or too many values."""
     if _is_dense(text):
         return None
     try:
@@ -96,21 +99,21 @@ def _value(text: str) -> Json:
 
 
 def _is_dense(text: str) -> bool:
-    """Tell whether the values of JSON would take more memory than is given to them."""
+    """Return whether the values of JSON would take more memory than the limit."""
     return _size_of(text) > _VALUES_SIZE_MAX and (
-        # Only the signs outside of strings count.
+        # Count only the signs outside of strings.
         _size_of(_STRING.sub('""', text)) > _VALUES_SIZE_MAX
     )
 
 
 def _size_of(text: str) -> int:
-    """Return the most bytes that the values of JSON take in memory, by the signs between them."""
+    """Return an upper bound of the bytes of decoded JSON, by the signs between its values."""
     count = text.count
     return 250 * count("{") + 100 * count("[") + 110 * count(":") + 65 * count(",")
 
 
 def _turns_of_lines(lines: Iterable[tuple[int, str]], where: str) -> Iterator[Turn]:
-    """Yield the turns; lines that say something else, as session logs do, are passed over."""
+    """Yield the turns; skip other lines, which session logs have."""
     session: str | None = None
     for at, line in lines:
         place = f"{where}, line {at:,}"
@@ -133,12 +136,12 @@ def _turns_of_lines(lines: Iterable[tuple[int, str]], where: str) -> Iterator[Tu
             raise InvalidInput(
                 f"The line is not JSON of a turn: {error}",
                 where=place,
-                remedy="If the file is still being written, remember it again later.",
+                remedy="Remember the file again later, if a program still writes to it.",
             ) from error
 
 
 def transcript(turns: list[Turn], media_type: str, where: str) -> Document:
-    """Return the document of turns: a section each, their texts apart by a blank line."""
+    """Return the document of turns: a section for each, with blank lines between their texts."""
     sections: list[Section] = []
     start = 0
     for turn in turns:
@@ -154,11 +157,11 @@ def transcript(turns: list[Turn], media_type: str, where: str) -> Document:
         raise InvalidInput(
             f"A turn is not valid Unicode: {error.reason}",
             where=where,
-            remedy="Write the transcript anew in UTF-8.",
+            remedy="Write the transcript again in UTF-8.",
         ) from error
     if size > STRING_SIZE_MAX:
         raise too_large(where)
     titles = {turn.title for turn in turns}
     title = titles.pop() if len(titles) == 1 else None
-    shown = some_text(text, where)
-    return Document(shown, tuple(sections), media_type, title, is_extracted=True)
+    checked = some_text(text, where)
+    return Document(checked, tuple(sections), media_type, title, is_extracted=True)

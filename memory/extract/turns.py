@@ -1,9 +1,9 @@
-"""Turns: what the shapes of chat transcripts have in common, and how each is read.
+"""Turns: the shapes of chat transcripts, read into a common form.
 
-Known are a plain list of messages, those of OpenAI's and Anthropic's interfaces, the exports of
-ChatGPT and Claude, and the session logs of Claude Code and Codex. Everything here is data of
-somebody else's making: what does not fit is refused with its place, or passed over where a shape
-has room for more than turns.
+Owns the shapes: plain lists of messages, messages of OpenAI's and Anthropic's interfaces, exports
+of ChatGPT and Claude, and session logs of Claude Code and Codex. All of this is foreign data: a
+value that does not fit raises an error with its place, or is skipped if the shape allows more than
+turns.
 """
 
 import math
@@ -21,7 +21,7 @@ from cerata.retrieval.passages import PARTS_MAX, too_many_parts
 from .document import NAME_SIZE_MAX
 
 Json: TypeAlias = "None | bool | int | float | str | list[Json] | dict[str, Json]"
-"""What msgspec decodes JSON to."""
+"""The types to which msgspec decodes JSON."""
 
 _ROLES: Final = ("role", "speaker", "sender", "author", "from")
 _TEXTS: Final = ("content", "text", "message", "value", "parts")
@@ -33,12 +33,12 @@ _SESSIONS: Final = (
 _ENVELOPES: Final = ("message", "payload")
 _KNOWN_ROLES: Final = {"human": "user", "gpt": "assistant", "ai": "assistant", "bot": "assistant"}
 _MILLISECONDS_FROM: Final = 1e11
-"""A number this large counts milliseconds: as seconds it would be the year 5138."""
+"""Numbers from here on are milliseconds: as seconds they would be after the year 5138."""
 
 
 @dataclass(frozen=True, slots=True)
 class Turn:
-    """One turn: who said what, of which kind, when (microseconds since 1970 UTC), and where."""
+    """A turn: role, text, kind, time (microseconds since 1970 UTC), session and title."""
 
     role: str
     text: str
@@ -49,11 +49,11 @@ class Turn:
 
 
 def read_turns(value: Json, where: str) -> list[Turn] | None:
-    """Return the turns of decoded JSON, or None if it is no transcript.
+    """Return the turns of decoded JSON, or None if the value is not a transcript.
 
     Raises:
-        InvalidInput: a transcript with a time that is none, or a session of too long a name;
-        ``where`` says in which turn. There are too many turns.
+        InvalidInput: a turn has a bad time or too long a session name (the error's place is the
+            turn), or there are too many turns.
     """
     if isinstance(value, dict):
         return _read_conversation(value, where)
@@ -61,8 +61,8 @@ def read_turns(value: Json, where: str) -> list[Turn] | None:
         return None
     objects = [item for item in value if isinstance(item, dict)]
     if len(objects) == len(value) and all(map(_is_conversation, objects)):
-        found = [read_turns(item, f"{where}, {at}") for at, item in enumerate(objects, 1)]
-        return [turn for turns in found for turn in turns or ()]
+        turn_lists = [read_turns(item, f"{where}, {at}") for at, item in enumerate(objects, 1)]
+        return [turn for turns in turn_lists for turn in turns or ()]
     return _conversation(value, {}, where) if _all_messages(value) else None
 
 
@@ -79,17 +79,17 @@ def _read_conversation(value: dict[str, Json], where: str) -> list[Turn] | None:
 
 
 def is_turn(value: Json) -> bool:
-    """Tell whether one line of JSON Lines is a turn of a session, in an envelope or not."""
+    """Return whether a line of JSON Lines is a turn of a session, in an envelope or not."""
     return isinstance(value, dict) and _message_in(value) is not None
 
 
 def is_conversation_line(value: Json) -> bool:
-    """Tell whether one line of JSON Lines is a whole conversation."""
+    """Return whether a line of JSON Lines is a whole conversation."""
     return isinstance(value, dict) and _is_conversation(value)
 
 
 def read_turn(value: dict[str, Json], session: str | None, where: str) -> Turn | None:
-    """Return the turn of one message, or None if it has no text."""
+    """Return the turn of a message, or None if the message has no text."""
     message = _message_in(value)
     if message is None:
         return None
@@ -111,17 +111,17 @@ def read_turn(value: dict[str, Json], session: str | None, where: str) -> Turn |
 
 def session_of(value: dict[str, Json]) -> str | None:
     """Return the session or thread that a message or line names."""
-    found = _first(value, _SESSIONS)
-    if isinstance(found, bool) or not isinstance(found, str | int):
+    session = _first(value, _SESSIONS)
+    if isinstance(session, bool) or not isinstance(session, str | int):
         return None
-    return _session(str(found))
+    return _session(str(session))
 
 
 def _session(name: str) -> str | None:
-    # It is stored with each turn.
+    # Each turn stores the name.
     if len(name) > NAME_SIZE_MAX:
         raise InvalidInput(
-            f"The name of a session has {len(name):,} characters; {NAME_SIZE_MAX} fit",
+            f"The name of a session has {len(name):,} characters, and the limit is {NAME_SIZE_MAX}",
             remedy="Shorten the name of the session.",
         )
     return name or None
@@ -138,10 +138,10 @@ def _conversation(messages: list[Json], about: dict[str, Json], where: str) -> l
         return None
     session = session_of(about)
     if session is None:
-        found = about.get("uuid") or about.get("id")
-        session = _session(found) if isinstance(found, str) else None
-    title = about.get("title") or about.get("name")
-    named = title if isinstance(title, str) else None
+        number = about.get("uuid") or about.get("id")
+        session = _session(number) if isinstance(number, str) else None
+    name = about.get("title") or about.get("name")
+    title = name if isinstance(name, str) else None
     if len(messages) > PARTS_MAX:
         raise too_many_parts()
     turns: list[Turn] = []
@@ -149,7 +149,7 @@ def _conversation(messages: list[Json], about: dict[str, Json], where: str) -> l
         place = f"{where}, turn {at:,}"
         turn = read_turn(message, session, place) if isinstance(message, dict) else None
         if turn is not None:
-            turns.append(Turn(turn.role, turn.text, turn.kind, turn.created, turn.session, named))
+            turns.append(Turn(turn.role, turn.text, turn.kind, turn.created, turn.session, title))
     return turns
 
 
@@ -158,7 +158,7 @@ def _all_messages(items: list[Json]) -> bool:
 
 
 def _message_in(value: dict[str, Json]) -> dict[str, Json] | None:
-    """Return the message that a value is or wraps: an object with a role and something said."""
+    """Return the message that a value is or wraps: an object with a role and content."""
     if _role(value):
         return value if any(name in value for name in (*_TEXTS, "tool_calls")) else None
     for name in _ENVELOPES:
@@ -169,10 +169,10 @@ def _message_in(value: dict[str, Json]) -> dict[str, Json] | None:
 
 
 def _role(message: dict[str, Json]) -> str:
-    found = _first(message, _ROLES)
-    if isinstance(found, dict):
-        found = found.get("role") or found.get("name")
-    return found if isinstance(found, str) else ""
+    role = _first(message, _ROLES)
+    if isinstance(role, dict):
+        role = role.get("role") or role.get("name")
+    return role if isinstance(role, str) else ""
 
 
 def _first(value: dict[str, Json], names: tuple[str, ...]) -> Json:
@@ -180,7 +180,7 @@ def _first(value: dict[str, Json], names: tuple[str, ...]) -> Json:
 
 
 def _content(message: dict[str, Json]) -> tuple[str, str]:
-    """Return what kind of turn it is and its text: of blocks, all of them, in order."""
+    """Return the kind of a turn, and its text: the texts of all blocks in order."""
     blocks = list(_blocks(_first(message, _TEXTS)))
     calls = message.get("tool_calls")
     for call in calls if isinstance(calls, list) else ():
@@ -227,7 +227,7 @@ def _shown(value: Json) -> str:
 def _time(value: Json, where: str) -> int:
     """Return a time in microseconds: ISO, or a number of seconds or milliseconds since 1970.
 
-    One without a zone is taken as UTC: transcripts rarely say, and their order is what matters.
+    A time without a zone counts as UTC: few transcripts have zones, and their order matters most.
     """
     if isinstance(value, int | float) and not isinstance(value, bool):
         seconds = value / 1_000 if abs(value) >= _MILLISECONDS_FROM else value
@@ -249,7 +249,8 @@ def _time(value: Json, where: str) -> int:
 def _chatgpt_messages(mapping: dict[str, Json], current: Json) -> list[Json]:
     """Return the messages from the root of a ChatGPT export to its current node.
 
-    Without a current node, all of them as they stand. Each node is met once, whatever the links.
+    Without a current node, return all messages in their order. Visit each node once, since links
+    may form a circle.
     """
     nodes = {name: node for name, node in mapping.items() if isinstance(node, dict)}
     path: list[dict[str, Json]] = []
@@ -260,4 +261,8 @@ def _chatgpt_messages(mapping: dict[str, Json], current: Json) -> list[Json]:
         path.append(nodes[at])
         at = nodes[at].get("parent")
     messages = [node.get("message") for node in path[::-1] or nodes.values()]
-    return [one for one in messages if isinstance(one, dict) and _message_in(one) is not None]
+    return [
+        message
+        for message in messages
+        if isinstance(message, dict) and _message_in(message) is not None
+    ]

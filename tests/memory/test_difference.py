@@ -169,10 +169,10 @@ def test_states_beside_each_other_have_no_difference(tmp_path: Path) -> None:
             view = store.view()
             other.put_frames(["meanwhile", "and again"])
             for a, b in (("HEAD", view), (view, "HEAD"), (view, 2)):
-                with pytest.raises(cerata.InvalidInput, match="Neither state goes on"):
+                with pytest.raises(cerata.InvalidInput, match="Neither state continues"):
                     store.diff(a, b)
             assert store.diff(view.basis, view).added == (-1,)
         with store.transaction():
             store.put_frame("of another block")
-            with pytest.raises(cerata.InvalidInput, match="Neither state goes on"):
+            with pytest.raises(cerata.InvalidInput, match="Neither state continues"):
                 store.diff(view, store.view())

@@ -153,7 +153,7 @@ def test_where_it_cannot_be_it_is_refused(path: Path) -> None:
     with cerata.open(path) as store, pytest.raises(InvalidInput, match="without an embedder"):
         store.embed_missing()
     with cerata.open(path, embedder=Hashing()) as store:
-        with store.transaction(), pytest.raises(InvalidInput, match="not in a transaction"):
+        with store.transaction(), pytest.raises(InvalidInput, match="cannot run in a transaction"):
             store.embed_missing()
         with pytest.raises(InvalidInput, match=r"batch must be .* not 0"):
             store.embed_missing(batch=0)

@@ -175,7 +175,7 @@ def test_only_hits_of_the_same_log_are_explained(store: Store) -> None:
     other.put_frame("alice")
     with pytest.raises(InvalidInput, match="another log"):
         store.explain(other.search("alice")[0])
-    with pytest.raises(InvalidInput, match="A Frame has no score"):
+    with pytest.raises(InvalidInput, match="hit must be a Hit, not Frame"):
         store.explain(store.frame(1))  # type: ignore[arg-type]
 
 

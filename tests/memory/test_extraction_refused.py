@@ -12,8 +12,8 @@ from cerata import Candidate, ExtractorFailed, Filter, InvalidInput, NotFound, R
 from .extractors import TEXT, Model, first_word
 
 WRONG: dict[str, tuple[Any, str]] = {
-    "no candidate": (("anna", "lives in", "paris"), "gave a tuple, not a Candidate"),
-    "beyond": (Candidate("a", "is", "b", 0, 100), r"bytes \[0, 100\), which are no part"),
+    "no candidate": (("anna", "lives in", "paris"), "returned a tuple, not a Candidate"),
+    "beyond": (Candidate("a", "is", "b", 0, 100), r"bytes \[0, 100\), which are not in the text"),
     "before": (Candidate("a", "is", "b", -1, 1), r"bytes \[-1, 1\)"),
     "empty": (Candidate("a", "is", "b", 1, 1), r"bytes \[1, 1\)"),
     "cut": (Candidate("a", "is", "b", 0, 1), r"bytes \[0, 1\)"),
@@ -22,8 +22,11 @@ WRONG: dict[str, tuple[Any, str]] = {
     "long object": (Candidate("a", "is", "b" * (16 << 20) + "b", 0, 2), "over the limit of"),
     "long name": (Candidate("a" * (16 << 20) + "a", "is", "b", 0, 2), "over the limit of"),
     "subject": (Candidate("", "is", "b", 0, 2), "The subject is empty"),
-    "nan": (Candidate("a", "is", float("nan"), 0, 2), "The object is nan"),
-    "confidence": (Candidate("a", "is", "b", 0, 2, confidence=2), "confidence is 2"),
+    "nan": (Candidate("a", "is", float("nan"), 0, 2), "finite number, not nan"),
+    "confidence": (
+        Candidate("a", "is", "b", 0, 2, confidence=2),
+        "confidence must be from 0 to 1, not 2",
+    ),
     "period": (
         Candidate("a", "is", "b", 0, 2, valid_from="2020-01-01", valid_to="2019-01-01"),
         "would end at 2019",
@@ -68,7 +71,7 @@ def test_an_extractor_that_never_ends_is_stopped(store: Store) -> None:
             yield Candidate("a", "is", "b", 0, 1)
 
     store.put_frame(TEXT)
-    with pytest.raises(ExtractorFailed, match="found more than 9,999 facts"):
+    with pytest.raises(ExtractorFailed, match="returned more than 9,999 facts"):
         store.extract(extractor=Model(endless))
 
 
@@ -84,7 +87,7 @@ def test_an_extractor_has_a_name_and_a_version(store: Store, name: Any, version:
 
 @pytest.mark.parametrize("given", [object(), 7, "english-facts"])
 def test_what_is_no_extractor_is_refused(store: Store, given: Any) -> None:
-    with pytest.raises(InvalidInput, match="The extractor's name is None"):
+    with pytest.raises(InvalidInput, match="name must be a non-empty string, not None"):
         store.extract(extractor=given)
 
 
@@ -107,7 +110,7 @@ def test_calls_that_cannot_be_are_refused(store: Store, tmp_path: Path) -> None:
         store.extract(7)
     with pytest.raises(InvalidInput, match="not both"):
         store.extract(1, where=Filter(kind="text"))
-    with store.transaction(), pytest.raises(InvalidInput, match="not in a transaction"):
+    with store.transaction(), pytest.raises(InvalidInput, match="cannot run in a transaction"):
         store.extract()
     path = tmp_path / "memory.cera"
     with cerata.open(path) as other:

@@ -224,5 +224,5 @@ def test_the_same_fact_is_not_there_twice(store: Store, copy: Store) -> None:
 
 
 def test_an_import_is_not_part_of_a_transaction(store: Store) -> None:
-    with store.transaction(), pytest.raises(InvalidInput, match="not in a transaction"):
+    with store.transaction(), pytest.raises(InvalidInput, match="cannot run in a transaction"):
         store.import_facts([line()])

@@ -23,17 +23,17 @@ BAD: dict[str, tuple[str | bytes, str]] = {
     "infinity": (line(object_kind="float").replace('"tea"', "1e999"), "out of range"),
     "Unicode": (b'{"type": "fact\xff"}', "cannot be read"),
     "surrogate": (line().replace("ann", "\\ud800"), "cannot be read"),
-    "type": (line(type="facts"), "'facts' is no type of line"),
+    "type": (line(type="facts"), "not 'facts'"),
     "field": (line(colour="red"), "unknown field `colour`"),
     "wrong": (line(subject=1), r"Expected `str`, got `int` - at `\$.subject`"),
     "null": (line(subject=None), "Expected `str`, got `null`"),
     "empty": (line(subject=" "), "The subject is empty"),
-    "kind": (line(object_kind="thing"), "'thing' is no kind of object"),
-    "value": (line(object=1), "The object of kind string is a int"),
-    "bool": (line(object=True, object_kind="integer"), "of kind integer is a bool"),
+    "kind": (line(object_kind="thing"), "not 'thing'"),
+    "value": (line(object=1), "of kind string must be a str, not int"),
+    "bool": (line(object=True, object_kind="integer"), "of kind integer must be a int, not bool"),
     "large": (line(object=1 << 63, object_kind="integer"), "does not fit in 64 bits"),
     "larger": (line(object=10**400, object_kind="integer"), "does not fit in 64 bits"),
-    "reach": (line(object=10**400, object_kind="float"), "that no float reaches"),
+    "reach": (line(object=10**400, object_kind="float"), "beyond the range of a float"),
     "digits": (line(object_kind="float").replace('"tea"', "1" * 5_000), "cannot be read"),
     "start": (line(valid={"start": ""}), "not an ISO time"),
     "open": (line(valid={"start": "open"}), "not an ISO time"),
@@ -42,18 +42,18 @@ BAD: dict[str, tuple[str | bytes, str]] = {
     "time": (line(object="today", object_kind="timestamp"), "not an ISO time"),
     "zone": (line(object="2026-01-01T00:00:00", object_kind="timestamp"), "has no zone"),
     "period": (line(valid={"start": "2020-01-01", "end": "2019-01-01"}), "would end at 2019"),
-    "confidence": (line(confidence=1.5), "confidence is 1.5"),
-    "source": (line(source="rumour"), "source is 'rumour'"),
-    "cause": (line(because=7), "No line before it has the id 7"),
-    "hash": (line(evidence=[{"content": "xy"}]), "'xy' is no hash of a content"),
+    "confidence": (line(confidence=1.5), "confidence must be from 0 to 1, not 1.5"),
+    "source": (line(source="rumour"), "not 'rumour'"),
+    "cause": (line(because=7), "No earlier line has the id 7"),
+    "hash": (line(evidence=[{"content": "xy"}]), "not 'xy'"),
     "span": (
         line(evidence=[{"content": cerata.content_hash(TEXT).hex(), "start": 3, "end": 3}]),
-        "is no range of bytes",
+        "is not a range of bytes",
     ),
     "scope": (line(scope={"tenant": [1]}), r"at `\$.scope\[...\]`"),
     "scope's name": (line(scope={"": "x" * 3, "n" * 300: 1}), "the limit is 255"),
-    "retraction": ('{"type":"retraction","version":1,"id":2,"fact":1}', "No line before"),
-    "split": ('{"type":"split","version":1,"entity":"a","into":"b","facts":[]}', "No facts"),
+    "retraction": ('{"type":"retraction","version":1,"id":2,"fact":1}', "No earlier line"),
+    "split": ('{"type":"split","version":1,"entity":"a","into":"b","facts":[]}', "facts must name"),
 }
 
 
@@ -77,7 +77,7 @@ def test_a_newer_version_is_told_from_a_bad_line(copy: Store) -> None:
 
 
 def test_an_id_stands_for_one_line(copy: Store) -> None:
-    with pytest.raises(InvalidInput, match=r"The id 1 is that of an earlier line \(line 2\)"):
+    with pytest.raises(InvalidInput, match=r"The id 1 belongs to an earlier line \(line 2\)"):
         copy.import_facts([line(), line(subject="bob")])
 
 
@@ -117,13 +117,13 @@ def test_a_huge_line_is_refused_before_it_is_read_whole(
 
 @pytest.mark.parametrize("given", ["one string", b"bytes", 7, None])
 def test_lines_are_many(copy: Store, given: Any) -> None:
-    with pytest.raises(InvalidInput, match="The lines are a"):
+    with pytest.raises(InvalidInput, match="lines must be an open file"):
         copy.import_facts(given)
 
 
 def test_an_item_that_is_no_line_is_refused(copy: Store) -> None:
     lines: Any = [line(), {"type": "fact"}]
-    with pytest.raises(InvalidInput, match=r"It is a dict, not a str or bytes \(line 2\)"):
+    with pytest.raises(InvalidInput, match=r"The line must be str or bytes, not dict \(line 2\)"):
         copy.import_facts(lines)
     with pytest.raises(InvalidInput, match="not valid Unicode"):
         copy.import_facts(["\ud800"])

@@ -70,7 +70,7 @@ class TestClocks:
         period = ("2021-01-01", "2022-01-01")
         assert [name for name in Allen if store.facts("a", allen=(name, period))] == [Allen.MEETS]
         assert store.facts("a", allen=("during", ("2019-01-01", None)))
-        with pytest.raises(InvalidInput, match="no relation of periods"):
+        with pytest.raises(InvalidInput, match="not a relation of periods"):
             store.facts("a", allen=("beside", period))
 
 
@@ -222,7 +222,7 @@ class TestEndings:
         assert (fact.source, fact.assumptions) == ("inferred", ("one Alice",))
         assert [one.frame for one in fact.evidence] == [frame]
         assert said(store.at(wrong).facts("alice")) == ["paris 2020-"]
-        with pytest.raises(InvalidInput, match="Nothing is corrected"):
+        with pytest.raises(InvalidInput, match="got no change"):
             store.correct_fact(right)
 
     def test_depth_says_how_far_a_fact_is_from_what_was_observed(self, store: Store) -> None:
@@ -294,8 +294,8 @@ REFUSED: list[tuple[str, tuple[Any, ...], dict[str, Any], str]] = [
     ("an empty subject", ("", "p", 1), {}, "subject is empty"),
     ("a subject that is none", (3, "p", 1), {}, "must be a string"),
     ("a lone surrogate", ("a", "p", "\ud800"), {}, "not valid Unicode"),
-    ("a list", ("a", "p", [1]), {}, "cannot be a list"),
-    ("no object", ("a", "p", None), {}, "cannot be a NoneType"),
+    ("a list", ("a", "p", [1]), {}, "not list"),
+    ("no object", ("a", "p", None), {}, "not NoneType"),
     ("not a number", ("a", "p", float("nan")), {}, "nan"),
     ("no end", ("a", "p", float("inf")), {}, "inf"),
     ("65 bits", ("a", "p", 1 << 63), {}, "64 bits"),
@@ -305,10 +305,10 @@ REFUSED: list[tuple[str, tuple[Any, ...], dict[str, Any], str]] = [
     ("over before it begins", ("a", "p", 1), {"valid_to": "2020-01-01"}, "when it is recorded"),
     ("no zone", ("a", "p", dt.datetime(2020, 1, 1)), {}, "no zone"),  # noqa: DTZ001
     ("no zone of a range", ("a", "p", 1), {"valid_from": "2020-01-01T10:00"}, "no zone"),
-    ("a source that is none", ("a", "p", 1), {"source": "guess"}, "source is"),
-    ("too sure", ("a", "p", 1), {"confidence": 1.5}, "confidence is"),
+    ("a source that is none", ("a", "p", 1), {"source": "guess"}, "source must be"),
+    ("too sure", ("a", "p", 1), {"confidence": 1.5}, "confidence must be"),
     ("no confidence", ("a", "p", 1), {"confidence": True}, "confidence must be"),
-    ("evidence that is none", ("a", "p", 1), {"evidence": [(1, 5, 5)]}, "no range of bytes"),
+    ("evidence that is none", ("a", "p", 1), {"evidence": [(1, 5, 5)]}, "not a range of bytes"),
 ]
 
 

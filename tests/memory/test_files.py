@@ -111,9 +111,9 @@ def test_a_link_that_cannot_be_followed_stops_no_other_file(tree: Path) -> None:
 
 def test_a_pattern_that_explodes_is_refused(tree: Path) -> None:
     """A typed error, before anything is looked at."""
-    with pytest.raises(cerata.InvalidInput, match="exclude has a pattern"):
+    with pytest.raises(cerata.InvalidInput, match="exclude has an unusable pattern"):
         find_files(["top"], exclude=["{1..100000}"])
-    with pytest.raises(cerata.InvalidInput, match="include is one string"):
+    with pytest.raises(cerata.InvalidInput, match="include must be a list, not a string"):
         find_files(["top"], include="*.md")
 
 
@@ -156,7 +156,7 @@ class TestRemembering:
                 "top/gone.md": "skipped",
                 "top/a.mx": "skipped",
             }
-            remedy = "Convert it to UTF-8, or store its bytes with put_frame."
+            remedy = "Convert the file to UTF-8, or store its bytes with put_frame(data)."
             [replaced] = again.of("replaced")
             old = first.of("added")[1]
             assert (old.path, replaced.replaced) == ("top/b.py", (old.id,))

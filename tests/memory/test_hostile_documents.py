@@ -105,7 +105,7 @@ class TestRepetition:
 
     def test_a_long_session(self) -> None:
         said = {"session": "s" * 201, "messages": [{"role": "u", "text": "b"}] * 2}
-        with pytest.raises(InvalidInput, match="session has 201 characters; 200 fit"):
+        with pytest.raises(InvalidInput, match="session has 201 characters, and the limit is 200"):
             of("a.json", json.dumps(said))
 
 

@@ -197,11 +197,13 @@ def test_a_file_that_is_gone_is_told_when_a_block_is_run_again(tmp_path: Path) -
             store.remember(path)
         path.unlink()
         with (
-            pytest.raises(cerata.IdempotencyConflict, match=r"can no longer be made: .+") as caught,
+            pytest.raises(
+                cerata.IdempotencyConflict, match=r"can no longer be repeated: .+"
+            ) as caught,
             store.transaction(key="k"),
         ):
             store.remember(path)
-        assert "is done" in (caught.value.remedy or "")
+        assert "is written" in (caught.value.remedy or "")
         assert isinstance(caught.value.__cause__, cerata.NotFound)
 
 

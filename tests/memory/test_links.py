@@ -386,7 +386,7 @@ def test_why_tells_what_speaks_for_and_against(store: Store) -> None:
     assert str(store.why(opens)) == (
         "#3 bridge · opens at · nine: stands\n"
         "    derived from #2 notice · says · nine: stands\n"
-        "        said by frame #1 [0, 10)\n"
+        "        read in frame #1 [0, 10)\n"
         "        generated from frame #1: current\n"
         "    invalidated by #4 f0 · is · True: invalid\n"
         "        superseded by #5 f1 · is · True: stands\n"

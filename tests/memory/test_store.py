@@ -128,7 +128,7 @@ class TestFrames:
         [
             ({"content": 5}, "str or bytes"),
             ({"content": "\ud800"}, "not valid Unicode"),
-            ({"content": "x", "tags": "one"}, "tags is one string"),
+            ({"content": "x", "tags": "one"}, "tags must be a list, not a string"),
             ({"content": "x", "metadata": {"a": float("nan")}}, "nan"),
             ({"content": "x", "metadata": {"a": {1, 2}}}, "cannot be stored|set"),
             ({"content": "x", "created": "soon"}, "not an ISO time"),
