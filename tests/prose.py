@@ -70,6 +70,8 @@ VAGUE = frozenset(
 
 VAGUE_SHARE_MAX = 0.01
 _TABLES = ("unicode_tables.py", "english.py")
+_DATA = ("framing.py", "query_classifier.py", "mutants.py", "agent.py")
+"""Modules whose strings are stored, compared or replaced, and so follow no rule of prose."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,8 +82,8 @@ class Passage:
     text: str
 
 
-def of_python(source: str) -> Iterator[Passage]:
-    """Yield the docstrings, messages and comments of a module."""
+def of_python(source: str, *, messages: bool = True) -> Iterator[Passage]:
+    """Yield the docstrings, comments and, unless its strings are data, the messages of a module."""
     tree = ast.parse(source)
     docstrings: set[int] = set()
     for node in ast.walk(tree):
@@ -92,14 +94,14 @@ def of_python(source: str) -> Iterator[Passage]:
                     docstrings.add(id(statement.value))
                     if isinstance(statement.value.value, str):
                         yield Passage(statement.lineno, _without_code(statement.value.value))
-        if isinstance(node, ast.JoinedStr):
+        if messages and isinstance(node, ast.JoinedStr):
             parts = [part.value for part in node.values if isinstance(part, ast.Constant)]
             docstrings.update(id(part) for part in node.values)
             text = " X ".join(str(part) for part in parts)
             if _is_message(text):
                 yield Passage(node.lineno, _without_code(text))
     for node in ast.walk(tree):
-        if not isinstance(node, ast.Constant) or not isinstance(node.value, str):
+        if not messages or not isinstance(node, ast.Constant) or not isinstance(node.value, str):
             continue
         if id(node) not in docstrings and _is_message(node.value):
             yield Passage(node.lineno, _without_code(node.value))
@@ -142,7 +144,9 @@ def _without_code(text: str) -> str:
 def passages(path: Path) -> list[Passage]:
     """Return the texts for people of a file."""
     source = path.read_text(encoding="utf-8")
-    return list(of_python(source) if path.suffix == ".py" else of_markdown(source))
+    if path.suffix == ".md":
+        return list(of_markdown(source))
+    return list(of_python(source, messages=path.name not in _DATA))
 
 
 def files_of(folders: Iterable[Path]) -> list[Path]:
