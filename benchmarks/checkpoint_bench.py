@@ -23,7 +23,7 @@ import cerata
 from cerata.engine.events import PutFrame
 from cerata.engine.log import Log
 from cerata.memory.store import Store
-from cerata.projections.projection import FoldedEvent, Projection
+from cerata.projections.core.projection import FoldedEvent, Projection
 from cerata.projections.registry import Registry, projection_key
 from cerata.replay.checkpoint import chunk_refs
 from cerata.replay.fold import Fold, replay

@@ -17,9 +17,9 @@ from typing import Any, Final
 
 import cerata
 from cerata import Assertion, Entity, Fact, Period
-from cerata.projections.facts import FactsProjection
-from cerata.projections.projection import Projection
-from cerata.projections.times import to_datetime, to_microseconds
+from cerata.projections.columnar.times import to_datetime, to_microseconds
+from cerata.projections.core.projection import Projection
+from cerata.projections.facts.projection import FactsProjection
 
 from .beside_sqlite import (
     BATCH,

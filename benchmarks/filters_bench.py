@@ -22,11 +22,11 @@ from dataclasses import dataclass
 import numpy as np
 
 from cerata.engine.events import DEFAULT_SCOPE, DeleteFrame, EventBody, PutFrame, Scope
-from cerata.projections.filters import Filter
-from cerata.projections.frame_table import Frames
-from cerata.projections.frames import FramesProjection
-from cerata.projections.timeline import Position
-from cerata.projections.times import to_microseconds
+from cerata.projections.columnar.times import to_microseconds
+from cerata.projections.frames.filters import Filter
+from cerata.projections.frames.projection import FramesProjection
+from cerata.projections.frames.reader import Frames
+from cerata.projections.frames.timeline import Position
 
 SEED = 20_261_122
 _DAY = 86_400_000_000

@@ -16,7 +16,7 @@ from typing import Final
 
 import cerata
 from cerata import Assertion
-from cerata.projections.times import to_microseconds
+from cerata.projections.columnar.times import to_microseconds
 
 from .beside_sqlite import (
     BATCH,

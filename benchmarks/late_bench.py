@@ -27,10 +27,10 @@ import numpy.typing as npt
 import cerata
 from cerata import Hit, Profile, Store
 from cerata.engine.events import PutFrame
-from cerata.projections import maxsim as maxsim_module
-from cerata.projections.maxsim import Tokens, maxsim
-from cerata.retrieval.embedders.quantising import quantised_tokens
-from cerata.retrieval.embedders.reduction import reduced
+from cerata.projections.vectors import maxsim as maxsim_module
+from cerata.projections.vectors.maxsim import Tokens, maxsim
+from cerata.retrieval.embedders.projection import reduced
+from cerata.retrieval.embedders.quantization import quantised_tokens
 
 from .beside_sqlite import percentiles, report, report_machine, timed
 from .fulltext_bench import corpus, questions_of

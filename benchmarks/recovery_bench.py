@@ -33,7 +33,7 @@ from cerata.engine.format.extent import EXTENT_HEADER_SIZE
 from cerata.engine.limits import RING_SIZE_DEFAULT, SECTOR_SIZE
 from cerata.engine.reader import Snapshot
 from cerata.engine.verify import verify_log
-from cerata.fault_injection.kills import Victim
+from cerata.fault_injection.sweeps.kills import Victim
 
 from .append_bench import frame, machine, options_of
 

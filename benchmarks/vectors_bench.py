@@ -27,10 +27,10 @@ import numpy.typing as npt
 import cerata
 from cerata import Store
 from cerata.engine.events import PutFrame
-from cerata.projections.nearest import exact_scores, lengths_of
-from cerata.projections.projection import Projection
-from cerata.projections.vectors import VectorsProjection
-from cerata.retrieval.embedders.quantising import quantised
+from cerata.projections.core.projection import Projection
+from cerata.projections.vectors.nearest import exact_scores, lengths_of
+from cerata.projections.vectors.projection import VectorsProjection
+from cerata.retrieval.embedders.quantization import quantised
 
 from .beside_sqlite import DURABLE, percentiles, report, report_machine, timed
 from .fulltext_bench import corpus, questions_of

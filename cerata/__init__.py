@@ -44,19 +44,24 @@ if TYPE_CHECKING:
     )
     from cerata.engine.events import Draft, Event, EventBody, event, upcaster
     from cerata.engine.head import Head
-    from cerata.memory.access import Access
-    from cerata.memory.asserting import Assertion
-    from cerata.memory.believing import Reason, Why
-    from cerata.memory.difference import Change, Diff
-    from cerata.memory.drafting import content_hash
-    from cerata.memory.embedding import EmbeddedFrames
-    from cerata.memory.english_facts import EnglishFacts
-    from cerata.memory.explanation import Explanation
-    from cerata.memory.extraction import Candidate, Extracted, Extraction, Extractor
-    from cerata.memory.fact_changes import FactChange
-    from cerata.memory.fact_import import ImportedFacts
-    from cerata.memory.fact_search import FactHit
-    from cerata.memory.fact_values import (
+    from cerata.memory.batch.transaction import Transaction
+    from cerata.memory.embeddings.commands import EmbeddedFrames
+    from cerata.memory.facts.changes import FactChange
+    from cerata.memory.facts.commands import Assertion
+    from cerata.memory.facts.english import EnglishFacts
+    from cerata.memory.facts.extraction import Candidate, Extracted, Extraction, Extractor
+    from cerata.memory.facts.importing import ImportedFacts
+    from cerata.memory.facts.search import FactHit
+    from cerata.memory.frames.access import Access
+    from cerata.memory.frames.diff import Change, Diff
+    from cerata.memory.ingest.folder import Remembered, RememberedFile
+    from cerata.memory.links.why import Reason, Why
+    from cerata.memory.snapshot.snapshot import View
+    from cerata.memory.store import Store
+    from cerata.memory.store import open_store as open  # noqa: A004 - the front door's own verb
+    from cerata.memory.values.arguments import content_hash
+    from cerata.memory.values.explanation import Explanation
+    from cerata.memory.values.facts import (
         Contradiction,
         Entity,
         EntityInfo,
@@ -65,28 +70,30 @@ if TYPE_CHECKING:
         FactEvidence,
         Period,
     )
-    from cerata.memory.files import Remembered, RememberedFile
-    from cerata.memory.graph_values import Cooccurrence, FactPath, Neighbour, Reached
-    from cerata.memory.link_values import Link
-    from cerata.memory.store import Store
-    from cerata.memory.store import open_store as open  # noqa: A004 - the front door's own verb
-    from cerata.memory.transaction import Transaction
-    from cerata.memory.values import Context, Frame, Hit, Receipt, TimelineEntry, TimelinePage
-    from cerata.memory.view import View
-    from cerata.projections.fact_values import Standing
-    from cerata.projections.filters import Filter
-    from cerata.projections.intervals import Allen
-    from cerata.projections.rows import RowProjection
-    from cerata.projections.timeline import Position
-    from cerata.retrieval.context import ContextItem, Omission
+    from cerata.memory.values.frames import (
+        Context,
+        Frame,
+        Hit,
+        Receipt,
+        TimelineEntry,
+        TimelinePage,
+    )
+    from cerata.memory.values.graph import Cooccurrence, FactPath, Neighbour, Reached
+    from cerata.memory.values.links import Link
+    from cerata.projections.columnar.intervals import Allen
+    from cerata.projections.facts.objects import Standing
+    from cerata.projections.frames.filters import Filter
+    from cerata.projections.frames.timeline import Position
+    from cerata.projections.rows.row_projection import RowProjection
+    from cerata.retrieval.context.packing import ContextItem, Omission
+    from cerata.retrieval.context.policies import ContextPolicy
     from cerata.retrieval.embedders.embedder import CallableEmbedder, Embedder, TokenEmbedder
     from cerata.retrieval.embedders.endpoint import EndpointEmbedder
     from cerata.retrieval.embedders.identity import EmbedderIdentity
     from cerata.retrieval.embedders.minilm import MiniLMEmbedder
     from cerata.retrieval.embedders.sentence_transformers import SentenceTransformersEmbedder
-    from cerata.retrieval.policies import ContextPolicy
-    from cerata.retrieval.profiles import Profile
-    from cerata.retrieval.query import query
+    from cerata.retrieval.query_language.parser import query
+    from cerata.retrieval.ranking.profiles import Profile
 
 __all__ = [
     "Access",
@@ -201,13 +208,13 @@ _HOMES = {
     ),
     "cerata.engine.events": ("Draft", "Event", "EventBody", "event", "upcaster"),
     "cerata.engine.head": ("Head",),
-    "cerata.memory.difference": ("Change", "Diff"),
-    "cerata.memory.drafting": ("content_hash",),
-    "cerata.memory.access": ("Access",),
-    "cerata.memory.asserting": ("Assertion",),
-    "cerata.memory.fact_changes": ("FactChange",),
-    "cerata.memory.fact_search": ("FactHit",),
-    "cerata.memory.fact_values": (
+    "cerata.memory.frames.diff": ("Change", "Diff"),
+    "cerata.memory.values.arguments": ("content_hash",),
+    "cerata.memory.frames.access": ("Access",),
+    "cerata.memory.facts.commands": ("Assertion",),
+    "cerata.memory.facts.changes": ("FactChange",),
+    "cerata.memory.facts.search": ("FactHit",),
+    "cerata.memory.values.facts": (
         "Contradiction",
         "Entity",
         "EntityInfo",
@@ -216,18 +223,18 @@ _HOMES = {
         "FactEvidence",
         "Period",
     ),
-    "cerata.memory.embedding": ("EmbeddedFrames",),
-    "cerata.memory.english_facts": ("EnglishFacts",),
-    "cerata.memory.explanation": ("Explanation",),
-    "cerata.memory.extraction": ("Candidate", "Extracted", "Extraction", "Extractor"),
-    "cerata.memory.fact_import": ("ImportedFacts",),
-    "cerata.memory.files": ("Remembered", "RememberedFile"),
-    "cerata.memory.graph_values": ("Cooccurrence", "FactPath", "Neighbour", "Reached"),
-    "cerata.memory.believing": ("Reason", "Why"),
-    "cerata.memory.link_values": ("Link",),
+    "cerata.memory.embeddings.commands": ("EmbeddedFrames",),
+    "cerata.memory.facts.english": ("EnglishFacts",),
+    "cerata.memory.values.explanation": ("Explanation",),
+    "cerata.memory.facts.extraction": ("Candidate", "Extracted", "Extraction", "Extractor"),
+    "cerata.memory.facts.importing": ("ImportedFacts",),
+    "cerata.memory.ingest.folder": ("Remembered", "RememberedFile"),
+    "cerata.memory.values.graph": ("Cooccurrence", "FactPath", "Neighbour", "Reached"),
+    "cerata.memory.links.why": ("Reason", "Why"),
+    "cerata.memory.values.links": ("Link",),
     "cerata.memory.store": ("Store", "open"),
-    "cerata.memory.transaction": ("Transaction",),
-    "cerata.memory.values": (
+    "cerata.memory.batch.transaction": ("Transaction",),
+    "cerata.memory.values.frames": (
         "Context",
         "Frame",
         "Hit",
@@ -235,21 +242,21 @@ _HOMES = {
         "TimelineEntry",
         "TimelinePage",
     ),
-    "cerata.memory.view": ("View",),
-    "cerata.projections.fact_values": ("Standing",),
-    "cerata.projections.filters": ("Filter",),
-    "cerata.projections.intervals": ("Allen",),
-    "cerata.projections.rows": ("RowProjection",),
-    "cerata.projections.timeline": ("Position",),
-    "cerata.retrieval.context": ("ContextItem", "Omission"),
+    "cerata.memory.snapshot.snapshot": ("View",),
+    "cerata.projections.facts.objects": ("Standing",),
+    "cerata.projections.frames.filters": ("Filter",),
+    "cerata.projections.columnar.intervals": ("Allen",),
+    "cerata.projections.rows.row_projection": ("RowProjection",),
+    "cerata.projections.frames.timeline": ("Position",),
+    "cerata.retrieval.context.packing": ("ContextItem", "Omission"),
     "cerata.retrieval.embedders.embedder": ("CallableEmbedder", "Embedder", "TokenEmbedder"),
     "cerata.retrieval.embedders.endpoint": ("EndpointEmbedder",),
     "cerata.retrieval.embedders.identity": ("EmbedderIdentity",),
     "cerata.retrieval.embedders.minilm": ("MiniLMEmbedder",),
     "cerata.retrieval.embedders.sentence_transformers": ("SentenceTransformersEmbedder",),
-    "cerata.retrieval.policies": ("ContextPolicy",),
-    "cerata.retrieval.profiles": ("Profile",),
-    "cerata.retrieval.query": ("query",),
+    "cerata.retrieval.context.policies": ("ContextPolicy",),
+    "cerata.retrieval.ranking.profiles": ("Profile",),
+    "cerata.retrieval.query_language.parser": ("query",),
 }
 _HOME_OF = {name: home for home, names in _HOMES.items() for name in names}
 

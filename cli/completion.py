@@ -8,7 +8,7 @@ from argcomplete.completers import FilesCompleter
 from argcomplete.shell_integration import shellcode
 
 from .output import Output
-from .parser import Adding, Parser, add_verb
+from .verb_parser import Adding, Parser, add_verb
 
 _SHELLS = ("bash", "zsh", "fish")
 

@@ -9,8 +9,9 @@ from rich.cells import cell_len, set_cell_size
 
 from cerata.engine.errors import InvalidInput
 from cerata.engine.events import JsonValue
-from cerata.memory.fact_changes import FactChange
-from cerata.memory.fact_values import (
+from cerata.memory.facts.changes import FactChange
+from cerata.memory.snapshot.snapshot import View
+from cerata.memory.values.facts import (
     Contradiction,
     Entity,
     EvidenceText,
@@ -20,14 +21,13 @@ from cerata.memory.fact_values import (
     plain_object,
     stored_object,
 )
-from cerata.memory.view import View
-from cerata.projections.fact_values import Standing
+from cerata.projections.facts.objects import Standing
 
-from .given import form_of, write_picture
-from .narrowing import count_of
-from .opening import reading, view_of
+from .filter_options import count_of
 from .output import Output, clipped, counted
-from .parser import Adding, add_count, add_verb
+from .output_files import form_of, write_picture
+from .store_options import reading, view_of
+from .verb_parser import Adding, add_count, add_verb
 
 _SIGNS = {"added": ("+", "green"), "removed": ("-", "red"), "changed": ("~", "yellow")}
 

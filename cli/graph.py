@@ -8,18 +8,18 @@ from rich.cells import cell_len, set_cell_size
 
 from cerata.engine.errors import InvalidInput
 from cerata.engine.events import JsonValue
-from cerata.memory.fact_values import Entity
-from cerata.memory.graph_values import Cooccurrence, FactPath, Neighbour, Reached
-from cerata.memory.pictures.canvas import Form
-from cerata.memory.view import View
-from cerata.projections.fact_graph import DIRECTIONS
+from cerata.memory.plots.canvas import Form
+from cerata.memory.snapshot.snapshot import View
+from cerata.memory.values.facts import Entity
+from cerata.memory.values.graph import Cooccurrence, FactPath, Neighbour, Reached
+from cerata.projections.facts.graph import DIRECTIONS
 
 from .facts import when_text
-from .given import form_of, write_picture
-from .narrowing import count_of
-from .opening import reading, view_of
+from .filter_options import count_of
 from .output import Output, clipped, counted
-from .parser import Adding, add_count, add_verb
+from .output_files import form_of, write_picture
+from .store_options import reading, view_of
+from .verb_parser import Adding, add_count, add_verb
 
 _NAME_MAX: Final = 24
 _PREDICATE_MAX: Final = 20

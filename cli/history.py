@@ -6,18 +6,18 @@ from itertools import groupby, islice
 
 from cerata.engine.errors import InvalidInput
 from cerata.engine.events import DEFAULT_SCOPE, Event, JsonValue, PutFrame
+from cerata.memory.snapshot.snapshot import Basis, View
 from cerata.memory.store import Store
-from cerata.memory.values import Frame
-from cerata.memory.view import Basis, View
-from cerata.projections.times import to_datetime
+from cerata.memory.values.frames import Frame
+from cerata.projections.columnar.times import to_datetime
 
-from .describing import ACTS, describe, event_row
+from .event_summary import ACTS, describe, event_row
 from .facts import print_fact_change
-from .narrowing import count_of
-from .opening import reading, view_of
+from .filter_options import count_of
 from .output import Output, clipped, counted
-from .parser import Adding, add_count, add_verb
-from .reads import unread_of
+from .show import unread_of
+from .store_options import reading, view_of
+from .verb_parser import Adding, add_count, add_verb
 
 
 def add_verbs(adding: Adding) -> None:

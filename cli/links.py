@@ -2,12 +2,12 @@
 
 from argparse import Namespace
 
-from cerata.memory.link_values import KINDS, Link
 from cerata.memory.store import Store
+from cerata.memory.values.links import KINDS, Link
 
-from .opening import changing, reading, view_of
 from .output import Output
-from .parser import Adding, add_verb
+from .store_options import changing, reading, view_of
+from .verb_parser import Adding, add_verb
 
 _STYLES = {"stands": "", "disputed": "yellow", "invalid": "red"}
 

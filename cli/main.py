@@ -14,10 +14,10 @@ from pathlib import Path
 from cerata.engine.environment import Environment
 from cerata.engine.errors import CerataError, Locked, StorageFailed
 
-from .arguments import parser
 from .completion import answer_shell
-from .holders import holders_of
+from .open_handles import holders_of
 from .output import Output, visible
+from .verbs import parser
 
 INTERRUPTED = 130
 DEBUG_VARIABLE = "CERATA_DEBUG"

@@ -15,7 +15,7 @@ from rich.text import Text
 from cerata.engine.errors import CerataError
 from cerata.engine.events import JsonValue
 
-from .paging import paged
+from .pager import paged
 
 _CONTROLS = dict.fromkeys((*range(32), *range(127, 160)), "�")
 """Stored text must not steer the terminal; line ends and tabs pass."""

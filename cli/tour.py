@@ -21,11 +21,11 @@ from rich.text import Text
 import cerata
 from cerata.engine.errors import InvalidInput
 from cerata.engine.events import JsonValue, PutFrame
-from cerata.memory.finding import find_files
+from cerata.memory.ingest.discovery import find_files
 from cerata.memory.store import Store
 
 from .output import Output, clipped, counted
-from .parser import Adding, add_verb
+from .verb_parser import Adding, add_verb
 
 QUESTION: Final = "What happens to a torn tail after a crash?"
 _ACKNOWLEDGED_BEFORE_KILL: Final = 200

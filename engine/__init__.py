@@ -2,7 +2,7 @@
 
 Owns the events and their bytes, the ring and the segments, header pages and TOC, recovery, locks,
 and the hashes that bind the log. Leaves out projections and the meaning of events. Start with `log`
-(the operations), then `format/` (the layout of the file), `recovery`, `opening`.
+(the operations), then `format/` (the layout of the file), `recovery`, `open`.
 """
 
 from .environment import Clock, Environment, SystemClock
@@ -30,7 +30,7 @@ from .events import (
 )
 from .head import Appended, Head
 from .log import Log
-from .memory import MemoryStorage
+from .memory_storage import MemoryStorage
 from .recovery import RecoveryReport
 from .storage import LockName, OsStorage, Storage, StorageFile
 

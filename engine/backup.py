@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 from msgspec.structs import replace
 
 from .codec import Batch
-from .creation import discard, temporary_of, write_empty
+from .create import discard, temporary_of, write_empty
 from .environment import Environment
 from .errors import CerataError, Conflict, Corrupt
 from .file import PAGES_SIZE, LogFile, check_writable, choose_page
@@ -20,7 +20,7 @@ from .format.page import RING_OFFSET, HeaderPage
 from .format.record import NO_LINK
 from .format.witness import WITNESS_SPACE
 from .locks import held
-from .opening import MEMORY_PATH, path_name
+from .open import MEMORY_PATH, path_name
 from .recovery import examine
 from .storage import LockName, StorageFile
 

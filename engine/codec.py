@@ -1,15 +1,15 @@
 """From drafts to bytes: all work on an event that precedes the lock.
 
 Owns the deterministic MessagePack of payloads, and `Prepared`, a batch that is encoded, salted and
-committed to, and lacks only its seqs and time. Leaves out the checks of values (`draft_checks`),
-the decoding of single events (`events`) and the storage of batches.
+committed to, and lacks only its seqs and time. Leaves out the checks of values
+(`draft_validation`), the decoding of single events (`events`) and the storage of batches.
 """
 
 from collections.abc import Callable, Sequence
 
 import msgspec
 
-from .draft_checks import (
+from .draft_validation import (
     check_attachments,
     check_body,
     check_envelope,
@@ -20,24 +20,9 @@ from .draft_checks import (
     check_widths,
 )
 from .errors import Corrupt, InvalidInput
-from .events import (
-    UNDECODABLE,
-    Draft,
-    EventBody,
-    Payload,
-    Scope,
-    ScopeValue,
-    UnknownBody,
-    decoders,
-)
+from .events import UNDECODABLE, Draft, EventBody, Payload, Scope, ScopeValue, UnknownBody, decoders
 from .integrity import SALT_SIZE, hash_bytes
-from .limits import (
-    BATCH_EVENTS_MAX,
-    BLOB_SIZE_MAX,
-    NAME_SIZE_MAX,
-    RECORDED_MAX,
-    STRING_SIZE_MAX,
-)
+from .limits import BATCH_EVENTS_MAX, BLOB_SIZE_MAX, NAME_SIZE_MAX, RECORDED_MAX, STRING_SIZE_MAX
 from .salted_hashes import salted_arguments
 from .storage import Buffer
 

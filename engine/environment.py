@@ -12,7 +12,7 @@ from typing import Protocol
 
 from .errors import InvalidInput
 from .limits import TIME_MAX, TIME_MIN
-from .memory import MemoryStorage
+from .memory_storage import MemoryStorage
 from .storage import OsStorage, Storage
 
 

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from msgspec.structs import replace
 
 from .errors import Corrupt, Unsupported
-from .format.checks import TAG_EXTENT_BODY, check, file_key
+from .format.checksums import TAG_EXTENT_BODY, check, file_key
 from .format.extent import (
     EXTENT_HEADER_SIZE,
     ExtentHeader,
@@ -43,7 +43,7 @@ from .format.toc import (
 )
 from .format.witness import WITNESS_SIZE, decode_witness, encode_witness
 from .limits import PAGE_SIZE, SECTOR_SIZE
-from .segment import Segment, forget_oldest
+from .segment_reader import Segment, forget_oldest
 from .storage import Buffer, StorageFile
 
 PAGES_SIZE = 2 * PAGE_SIZE

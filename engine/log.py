@@ -3,8 +3,8 @@
 Owns `Log`, a handle on one file: the append protocol (prepare outside the lock; then under the
 writer lock catch up, validate, write; then unlock, sync, acknowledge), the sync policies, the
 snapshot that readers use, and closing. Leaves out the content of writes (`writer`), locks and
-catching up (`hold`), following other writers (`position`), the judgement of a file at opening
-(`recovery`) and reading (`reader`).
+catching up (`handle_lock`), following other writers (`position`), the judgement of a file at
+opening (`recovery`) and reading (`reader`).
 
 Start with `Log.append`.
 """
@@ -17,7 +17,7 @@ from typing import Literal, Self, TypeAlias
 import msgspec
 
 from .codec import Batch, Prepared, SpillRef, key_hash, prepare, tenant_of
-from .draft_checks import check_key, check_scope
+from .draft_validation import check_key, check_scope
 from .environment import Environment
 from .errors import (
     CerataError,
@@ -36,8 +36,8 @@ from .format.page import HeaderPage
 from .format.record import sectors
 from .format.toc import Toc
 from .handle import Handle
+from .handle_lock import Hold
 from .head import Appended, Head
-from .hold import Hold
 from .integrity import Tree, chain_through
 from .loading import loading
 from .poison import Poison
@@ -45,9 +45,9 @@ from .position import Position
 from .reader import Reader, Snapshot
 from .recovery import Found, RecoveryReport
 from .salted_hashes import salted_arguments
-from .segment import I64, U8
-from .segment_draft import SegmentDraft
 from .segment_index import ColumnKey
+from .segment_reader import I64, U8
+from .segment_writer import SegmentDraft
 from .writer import Build, Writer
 
 SyncPolicy: TypeAlias = Literal["commit", "always"] | int
@@ -169,7 +169,7 @@ class Log(Handle):
             Unsupported: the file is not a Cerata file, or its format is newer.
         """
         with loading("the part that opens files"):
-            from .opening import open_log
+            from .open import open_log
 
         return open_log(
             path,

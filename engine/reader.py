@@ -16,7 +16,7 @@ import msgspec
 import numpy as np
 
 from .codec import Batch, WireEvent
-from .draft_checks import DTYPE_SIZES
+from .draft_validation import DTYPE_SIZES
 from .errors import Corrupt, NotFound
 from .events import Event, EventHeader, Held
 from .file import LogFile
@@ -24,9 +24,9 @@ from .format.page import HeaderPage
 from .format.toc import Ref, Toc
 from .integrity import Tree, chain_start, chain_through, commitment_of, leaf_of
 from .recovery import rebuild_toc
-from .segment import I64, U8, Segment
-from .segment_draft import columns_of
 from .segment_index import BatchRow, ColumnKey
+from .segment_reader import I64, U8, Segment
+from .segment_writer import columns_of
 
 # np.unique imports numpy.ma at its first call, which would fail in a process that has run out of
 # descriptors by then.

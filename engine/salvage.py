@@ -16,29 +16,18 @@ from .erasure import newest_erasure
 from .errors import Corrupt, Unsupported
 from .events import Event
 from .file import LogFile, check_readable
-from .format.checks import file_key
+from .format.checksums import file_key
 from .format.extent import ExtentHeader
-from .format.footer import (
-    FOOTER_MAGIC,
-    FOOTER_SIZE,
-    decode_footer,
-    stored_toc_size,
-    toc_is_whole,
-)
+from .format.footer import FOOTER_MAGIC, FOOTER_SIZE, decode_footer, stored_toc_size, toc_is_whole
 from .format.page import HeaderPage, is_plausible
-from .format.record import (
-    RECORD_HEADER_SIZE,
-    RECORD_PREFIX_SIZE,
-    decode_record_header,
-    sectors,
-)
+from .format.record import RECORD_HEADER_SIZE, RECORD_PREFIX_SIZE, decode_record_header, sectors
 from .format.toc import Ref, Toc, decode_toc
 from .integrity import Tree, chain_start
 from .limits import PAGE_SIZE, SECTOR_SIZE
 from .reader import wire_event
 from .recovery import Found, RecoveryReport, examine, find_segments, sectors_with, spill_end
 from .ring import Cursor, look_beyond, walk
-from .segment import Segment
+from .segment_reader import Segment
 from .storage import StorageFile
 
 if TYPE_CHECKING:

@@ -34,7 +34,7 @@ from .position import ASK, Position
 from .reader import leaves_of, wire_event
 from .recovery import Found, RecoveryReport, examine, read_cut, spill_end
 from .ring import Cursor, End
-from .segment_draft import SegmentDraft
+from .segment_writer import SegmentDraft
 
 Build = Callable[[Flip, Toc], Mapping[str, Mapping[str, Any] | None]]
 """Adds projections' chunks to a flip and returns their TOC entries; None drops an entry."""

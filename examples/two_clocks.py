@@ -13,8 +13,8 @@ from pathlib import Path
 
 import cerata
 from cerata import Entity, Environment
-from cerata.engine.memory import MemoryStorage
-from cerata.memory.pictures.canvas import FORMS
+from cerata.engine.memory_storage import MemoryStorage
+from cerata.memory.plots.canvas import FORMS
 
 
 class Calendar:

@@ -6,14 +6,14 @@ compares each recovered log with `model`, which computes all hashes independentl
 an image that equals an earlier image in everything that recovery reads. `monitor` checks the order
 of writes and syncs without any crash; `schedule` runs several simulated processes under every
 interleaving with few preemptions, and `interleavings` lists which processes meet. `documents`
-crashes a whole store, `crash_test` any user-defined `workload`, on all cores. `promises` checks
-guarantees that no crash state covers. `plants` puts known bugs into the engine, and `detectors`
-checks that the harness notices them. `report` runs all of it and counts.
+crashes a whole store, `crash_test` any user-defined `workload`, on all cores. `sweeps.invariants`
+checks guarantees that no crash state covers. `mutation.mutants` puts known bugs into the engine,
+and `mutation.self_test` checks that the harness notices them. `report` runs all of it and counts.
 
 `sweep` injects faults at one place after another: `system_calls` makes each call below the storage
-fail under the stories of `sweep_stories`, `exceptions` raises at each bytecode, and `subject`
-compares the outcomes with the file; `kills` and `rounds` do the same with real processes,
-`decoders` reads hostile files.
+fail under the stories of `sweeps.sweep_workloads`, `exceptions` raises at each bytecode, and
+`sweeps.handle_under_test` compares the outcomes with the file; `kills` and `sweeps.two_writers` do
+the same with real processes, `sweeps.hostile_files` reads hostile files.
 
 `testing` holds the functions for your tests. Start reading at `disk`.
 """

@@ -2,8 +2,8 @@
 
 Owns the case file (MessagePack) and its replay. A case holds the image itself and the model's
 history, so it replays without the workload that produced it, and on a later engine. A violation by
-several processes is a case of another kind (`meeting_cases`), for the same command. ``python -m
-cerata.fault_injection.cases FILE…`` replays cases, each in a fraction of a second.
+several processes is a case of another kind (`stories.interleaving_cases`), for the same command.
+``python -m cerata.fault_injection.cases FILE…`` replays cases, each in a fraction of a second.
 """
 
 import argparse
@@ -16,18 +16,18 @@ from pathlib import Path
 
 import msgspec
 
-from .afterlife import read_only, recover
-from .agent import Agent
-from .campaign import Failure, Opener, check_unpublished
-from .damage import Damage
-from .disk import SimulatedDisk
-from .interleavings import Violation
-from .meeting_cases import MeetingCase, replay_meeting
-from .model import Model, ModelBatch, ModelEvent
-from .oracle import LEGAL, Finding, Judgement, Oracle
-from .store_stories import Judge
-from .workloads import PATH
-from .world import World
+from .judging.campaign import Failure, Opener, check_unpublished
+from .judging.model import Model, ModelBatch, ModelEvent
+from .judging.oracle import LEGAL, Finding, Judgement, Oracle
+from .simulation.disk import SimulatedDisk
+from .simulation.simulated_world import World
+from .stories.agent import Agent
+from .stories.damage import Damage
+from .stories.engine_workloads import PATH
+from .stories.interleaving_cases import MeetingCase, replay_meeting
+from .stories.interleavings import Violation
+from .stories.second_crash import read_only, recover
+from .stories.store_stories import Judge
 
 CASE_VERSION = 1
 

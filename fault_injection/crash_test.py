@@ -17,15 +17,15 @@ from typing import Final
 
 from cerata.engine.events import JsonValue
 
-from .campaign import Campaign, Memory, Story, Tally
 from .cases import Case, case_of, encode_case, replay_case
-from .oracle import Finding
-from .shards import run_shards
-from .shrinking import Shrunk, shrink
-from .states import Plan
-from .store_stories import Judge, prepared_image, record_workload
-from .telling import tell
-from .workload import Workload, load_workload
+from .crash_states.description import tell
+from .crash_states.states import Plan
+from .judging.campaign import Campaign, Memory, Story, Tally
+from .judging.oracle import Finding
+from .stories.parallel import run_shards
+from .stories.shrinking import Shrunk, shrink
+from .stories.store_stories import Judge, prepared_image, record_workload
+from .stories.workload import Workload, load_workload
 
 WHOLE_LENGTH: Final = 3
 """All sequences up to this many operations are tried; longer stories are drawn."""

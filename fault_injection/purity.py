@@ -24,11 +24,11 @@ import msgspec
 from cerata.engine.environment import Environment
 from cerata.engine.errors import InvalidInput
 from cerata.engine.events import Draft, Event, EventBody
-from cerata.engine.memory import MemoryStorage
+from cerata.engine.memory_storage import MemoryStorage
 from cerata.memory.store import open_store
-from cerata.projections.row_fold import OwnProjection, RowFold, row_fold
+from cerata.projections.rows.row_fold import OwnProjection, RowFold, row_fold
 
-from .world import World
+from .simulation.simulated_world import World
 
 PATH: Final = "given.cera"
 Batch: TypeAlias = EventBody | Draft | Sequence[EventBody | Draft]

@@ -61,7 +61,7 @@ def cerata_store(request: pytest.FixtureRequest) -> "Generator[Store]":
     """
     from cerata.memory.store import open_store
 
-    from .world import World
+    from .simulation.simulated_world import World
 
     mark = request.node.get_closest_marker("cerata")
     options: dict[str, Any] = {} if mark is None else dict(mark.kwargs)

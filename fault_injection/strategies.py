@@ -4,7 +4,7 @@ Owns the strategy of an event, derived from its class. This module needs Hypothe
 module of Cerata imports it.
 
 >>> from hypothesis import given, settings
->>> from cerata.fault_injection.workload import Workload, operation
+>>> from cerata.fault_injection.stories.workload import Workload, operation
 >>> class Notes(Workload):
 ...     @operation
 ...     def note(self, store):
@@ -23,7 +23,7 @@ from msgspec import inspect
 from cerata.engine.errors import InvalidInput, Unsupported
 from cerata.engine.events import EventBody
 
-from .workload import Workload
+from .stories.workload import Workload
 
 try:
     from hypothesis import strategies as st

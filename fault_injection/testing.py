@@ -23,10 +23,10 @@ from typing import Any
 
 from cerata.engine.errors import InvalidInput
 from cerata.engine.log import SyncPolicy
+from cerata.memory.snapshot.snapshot import View
 from cerata.memory.store import Store, open_store
-from cerata.memory.view import View
-from cerata.projections.row_fold import MakeOwn, OwnProjection, RowFold
-from cerata.projections.rows import RowProjection
+from cerata.projections.rows.row_fold import MakeOwn, OwnProjection, RowFold
+from cerata.projections.rows.row_projection import RowProjection
 
 from .crash_test import CrashReport, crash_test
 from .purity import (
@@ -42,7 +42,7 @@ from .purity import (
     saved_and_loaded,
     watched_calls,
 )
-from .workload import Workload, operation
+from .stories.workload import Workload, operation
 
 __all__ = [
     "Given",

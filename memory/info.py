@@ -8,11 +8,11 @@ from typing import Final
 from cerata.engine.errors import Corrupt
 from cerata.engine.events import JsonValue, is_known
 from cerata.engine.log import Log
-from cerata.projections.times import to_datetime
+from cerata.projections.columnar.times import to_datetime
 from cerata.replay.checkpoint import chunk_refs, ledger_of
 from cerata.replay.rebuild import REBUILDING
 
-from .view import View
+from .snapshot.snapshot import View
 
 LEDGER_SHOWN: Final = 3
 """Checkpoints of a projection, newest last, whose digests are returned."""

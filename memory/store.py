@@ -1,7 +1,8 @@
 """The store: the handle of an agent, with every write and every read at the newest event.
 
 Owns `Store`: the handle, points in time, and when projections are saved. Leaves out writing
-(`writing`, `appending`), reading (`reading`, `asking`), and everything about bytes.
+(`frames.commands`, `batch.session`), reading (`frames.reads`, `search.reads`), and everything about
+bytes.
 """
 
 import difflib
@@ -12,38 +13,32 @@ from datetime import datetime
 from typing import TYPE_CHECKING, Any, Literal, Self
 
 from cerata.engine.environment import Environment
-from cerata.engine.errors import (
-    Corrupt,
-    InvalidInput,
-    Locked,
-    NotFound,
-    StorageFailed,
-)
+from cerata.engine.errors import Corrupt, InvalidInput, Locked, NotFound, StorageFailed
 from cerata.engine.events import Event, JsonValue, Scope, ScopeValue
 from cerata.engine.head import Head
 from cerata.engine.loading import loading
 from cerata.engine.log import Log, SyncPolicy
-from cerata.engine.opening import path_name
+from cerata.engine.open import path_name
 from cerata.engine.recovery import RecoveryReport
 from cerata.engine.remembered import RememberedHead
+from cerata.projections.columnar.scopes import is_same, is_within
+from cerata.projections.columnar.times import to_microseconds
 from cerata.projections.registry import Registry
-from cerata.projections.rows import RowProjection
-from cerata.projections.scopes import is_same, is_within
-from cerata.projections.times import to_microseconds
+from cerata.projections.rows.row_projection import RowProjection
 from cerata.replay.basis import resolve_basis
 from cerata.replay.fold import replay as replayed
 from cerata.retrieval.embedders.embedder import Embedder, check_embedder
 
-from .drafting import full_scope
-from .layer import Layer
-from .values import Context, Receipt
-from .view import Basis, View
-from .writing import Writes
+from .frames.commands import Writes
+from .snapshot.layer import Layer
+from .snapshot.snapshot import Basis, View
+from .values.arguments import full_scope
+from .values.frames import Context, Receipt
 
 if TYPE_CHECKING:
     from cerata.replay.verify import Verification
 
-    from .difference import Diff
+    from .frames.diff import Diff
 
 
 class Store(Writes):
@@ -226,7 +221,7 @@ class Store(Writes):
                 state is an earlier state of the other.
         """
         with loading("the part that compares"):
-            from .difference import diff
+            from .frames.diff import diff
 
         first, second = self.at(a), self.at(b)
         if not is_same(first.scope, second.scope):

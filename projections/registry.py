@@ -12,17 +12,17 @@ from typing import Final, cast
 from cerata.engine.errors import InvalidInput, NotFound
 from cerata.engine.events import EventBody
 
-from .accesses import Accesses
-from .fact_text import FactTextProjection
-from .facts import FactsProjection
-from .frames import FramesProjection
-from .fulltext import FulltextProjection
-from .links import LinksProjection
-from .projection import Projection, salt_of
-from .row_fold import MakeOwn, OwnProjection, row_fold
-from .rows import RowProjection
-from .tags import Tags
-from .vectors import VectorsProjection
+from .core.projection import Projection, salt_of
+from .facts.projection import FactsProjection
+from .facts.text_projection import FactTextProjection
+from .frames.projection import FramesProjection
+from .fulltext.projection import FulltextProjection
+from .links.projection import LinksProjection
+from .rows.access_counts import Accesses
+from .rows.row_fold import MakeOwn, OwnProjection, row_fold
+from .rows.row_projection import RowProjection
+from .rows.tags import Tags
+from .vectors.projection import VectorsProjection
 
 Make = Callable[[], Projection]
 

@@ -11,7 +11,7 @@ from datetime import datetime
 
 from cerata.engine.errors import InvalidInput, NotFound
 from cerata.engine.log import Log
-from cerata.projections.times import to_microseconds
+from cerata.projections.columnar.times import to_microseconds
 
 _RELATIVE = re.compile(r"HEAD(?:~(\d{1,18}))?\Z")
 _TAG = re.compile(r"[A-Za-z][A-Za-z0-9._/-]{0,99}\Z", re.ASCII)

@@ -4,7 +4,7 @@ Owns the stored form (a chunk's body is its id, the BLAKE3-256 of its canonical 
 bytes in one zstd frame; pages of at most 256 references to chunks; the ledger of earlier digests)
 and `Plan`, the writes of a checkpoint. Leaves out folding (`fold`).
 
-The ranges of chunks are a function of the seq (`cerata.projections.ranges`); a partial range
+The ranges of chunks are a function of the seq (`cerata.projections.core.ranges`); a partial range
 follows only if the caller also saves the tail. So a checkpoint writes new events, and joins
 complete ranges: each event's effects are written at most three times in all, and a checkpoint joins
 at most 4,096 events.
@@ -31,8 +31,8 @@ from cerata.engine.format.toc import (
 )
 from cerata.engine.integrity import HASH_SIZE, hash_bytes
 from cerata.engine.log import Log
-from cerata.projections.projection import Projection
-from cerata.projections.ranges import Range, complete_ranges, last_complete
+from cerata.projections.core.projection import Projection
+from cerata.projections.core.ranges import Range, complete_ranges, last_complete
 
 _COMPRESSION_LEVEL: Final = 1
 """Level 3 takes twice as long on columns in planes, and saves nothing."""

@@ -30,28 +30,28 @@ from cerata.engine.errors import (
 from cerata.engine.events import Event
 from cerata.engine.format.toc import Ref, SavedProjection, Toc
 from cerata.engine.log import Log
-from cerata.projections.fact_table import Facts
-from cerata.projections.fact_text import FactText, FactTextProjection
-from cerata.projections.facts import FactsProjection
-from cerata.projections.frame_table import Frames
-from cerata.projections.frames import FramesProjection
-from cerata.projections.fulltext import FulltextProjection
-from cerata.projections.link_table import Links
-from cerata.projections.links import LinksProjection
-from cerata.projections.projection import FoldedEvent, Projection
-from cerata.projections.ranges import RANGE_SEQS, RANGE_SEQS_MAX
-from cerata.projections.ranking import Fulltext
+from cerata.projections.core.projection import FoldedEvent, Projection
+from cerata.projections.core.ranges import RANGE_SEQS, RANGE_SEQS_MAX
+from cerata.projections.core.seal import StateDamaged
+from cerata.projections.facts.projection import FactsProjection
+from cerata.projections.facts.reader import Facts
+from cerata.projections.facts.text_projection import FactText, FactTextProjection
+from cerata.projections.frames.projection import FramesProjection
+from cerata.projections.frames.reader import Frames
+from cerata.projections.fulltext.bm25 import Fulltext
+from cerata.projections.fulltext.projection import FulltextProjection
+from cerata.projections.links.projection import LinksProjection
+from cerata.projections.links.reader import Links
 from cerata.projections.registry import BUILT_IN, Registry, projection_key
-from cerata.projections.row_fold import OwnProjection, RowFold
-from cerata.projections.seal import StateDamaged
-from cerata.projections.vector_columns import Key
-from cerata.projections.vector_table import Space, Vectors
-from cerata.projections.vectors import VectorsProjection
+from cerata.projections.rows.row_fold import OwnProjection, RowFold
+from cerata.projections.vectors.columns import Key
+from cerata.projections.vectors.projection import VectorsProjection
+from cerata.projections.vectors.reader import Space, Vectors
 
 from .checkpoint import Plan, chunk_refs, plan_checkpoint, publish, read_chunk
-from .events import apply_events, batches, hole, next_stop
-from .stored_tokens import StoredTokens
-from .stored_vectors import StoredVectors
+from .feed import apply_events, batches, hole, next_stop
+from .token_vector_store import StoredTokens
+from .vector_store import StoredVectors
 
 _EVENTS_PER_MS: Final = 40
 """Events folded in a millisecond, for policy only: costs are estimated, not clocked."""
@@ -743,6 +743,6 @@ def silent(doing: str, done: int, total: int) -> None:
 def replay(log: Log, n: int | None = None, registry: Registry | None = None) -> Fold:
     """Return the state after the first ``n`` events, by default all, from the events alone.
 
-    No checkpoint is used. Folding is lazy; `cerata.memory.view.View` reads the state.
+    No checkpoint is used. Folding is lazy; `cerata.memory.snapshot.snapshot.View` reads the state.
     """
     return Fold(log, registry, last=n, use_checkpoints=False)

@@ -16,10 +16,10 @@ import numpy as np
 
 from cerata.engine.errors import Unsupported
 from cerata.engine.loading import loading
-from cerata.projections.columns import I64, Mask
-from cerata.projections.nearest import Metric, Query, candidates
-from cerata.projections.vector_columns import STEP_NUMBERS, Matrix
-from cerata.projections.vector_table import Space
+from cerata.projections.columnar.columns import I64, Mask
+from cerata.projections.vectors.columns import STEP_NUMBERS, Matrix
+from cerata.projections.vectors.nearest import Metric, Query, candidates
+from cerata.projections.vectors.reader import Space
 
 EDGES: Final = 16
 """M of the paper: links of a vector on each level."""

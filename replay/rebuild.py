@@ -11,12 +11,12 @@ from typing import Final
 
 from cerata.engine.errors import Corrupt
 from cerata.engine.log import Log
-from cerata.projections.projection import Projection
+from cerata.projections.core.projection import Projection
+from cerata.projections.core.seal import StateDamaged
 from cerata.projections.registry import projection_key
-from cerata.projections.seal import StateDamaged
 
 from .checkpoint import plan_checkpoint, publish
-from .events import apply_events, next_stop
+from .feed import apply_events, next_stop
 from .fold import Fold, Progress, Undecodable, silent
 
 REBUILDING: Final = "~"

@@ -16,13 +16,13 @@ from cerata.engine.format.toc import LedgerEntry, SavedProjection
 from cerata.engine.log import Log
 from cerata.engine.remembered import HeadCheck, RememberedHead
 from cerata.engine.verify import LogVerification, verify_log
-from cerata.projections.projection import Projection
-from cerata.projections.ranges import Range
+from cerata.projections.core.projection import Projection
+from cerata.projections.core.ranges import Range
 from cerata.projections.registry import projection_key
-from cerata.projections.row_fold import RowFold, differing_rows
+from cerata.projections.rows.row_fold import RowFold, differing_rows
 
 from .checkpoint import chunk_refs, decode_chunk, is_named_rightly, ledger_of
-from .events import batches
+from .feed import batches
 from .fold import Fold, Progress, silent
 
 if TYPE_CHECKING:

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import cerata
-from cerata.projections import ranking
+from cerata.projections.fulltext import bm25 as ranking
 from examples import twenty_questions
 
 ROOT = Path(__file__).resolve().parent.parent

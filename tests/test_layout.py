@@ -16,7 +16,7 @@ import pytest
 ROOT = Path(__file__).resolve().parent.parent
 FRONT_DOOR = ROOT / "cerata"
 FRONT_FILES = ["cerata/__init__.py", "cerata/__main__.py", "cerata/py.typed"]
-OTHER_FOLDERS = {"cerata", "tests", "benchmarks", "examples", "build", "dist", "docs"}
+OTHER_FOLDERS = {"cerata", "tests", "benchmarks", "examples", "tools", "build", "dist", "docs"}
 SHIPPED_BESIDES_CODE = {"docs"}
 
 
@@ -96,7 +96,7 @@ def test_sdist_holds_every_room_and_no_link() -> None:
 def test_type_checkers_are_given_every_room() -> None:
     """Pyright does not descend into links by itself, and reports no errors in what it skips."""
     tool = project()["tool"]
-    code = [folder for folder in ("benchmarks", "examples") if sources(folder)]
+    code = [folder for folder in ("benchmarks", "examples", "tools") if sources(folder)]
     assert sorted(tool["mypy"]["files"]) == sorted(["cerata", "tests", *code])
     assert sorted(tool["pyright"]["include"]) == sorted(
         [
@@ -184,7 +184,7 @@ def test_no_import_points_up(room: str) -> None:
     "line",
     [
         "from cerata.memory import Store",
-        "import cerata.fault_injection.disk",
+        "import cerata.fault_injection.simulation.disk",
         "from cerata import open",
         "import cerata",
         "from ..memory import Store",
@@ -249,18 +249,18 @@ MAY_TOUCH = {
     "cli": {"files", "clock"},
     "fault_injection": {"files", "clock"},
     # It runs the engine's own source with one line changed, to show that the fault is found.
-    "fault_injection/planting.py": {"code"},
+    "fault_injection/mutation/mutate.py": {"code"},
     # remember(path) reads the user's own file; nothing of the store is touched there.
-    "memory/ingest.py": {"files"},
+    "memory/ingest/document.py": {"files"},
     # remember_files lists the user's own folders.
-    "memory/finding.py": {"files"},
+    "memory/ingest/discovery.py": {"files"},
     # It asks a server over the network, and waits before it asks again; tests give it the waits.
     "retrieval/embedders/endpoint.py": {"files", "clock"},
     # What its own package and another one installed: a vocabulary, a model.
     "retrieval/embedders/minilm.py": {"files"},
     "retrieval/embedders/wordpiece.py": {"files"},
     # Parsers of HTML and PDF run in a child under limits, on bytes that were read; no file is.
-    "memory/extract/isolated.py": {"files"},
+    "memory/ingest/formats/sandbox.py": {"files"},
 }
 """Who may touch what: the storage, the clock and dice, the command line and the simulator."""
 
@@ -406,7 +406,11 @@ def test_pure_code_is_left_alone(line: str) -> None:
     assert side_effects(line) == []
 
 
-IN_A_CHILD = ("memory/extract/html.py", "memory/extract/pdf.py", "memory/extract/isolated.py")
+IN_A_CHILD = (
+    "memory/ingest/formats/html.py",
+    "memory/ingest/formats/pdf.py",
+    "memory/ingest/formats/sandbox.py",
+)
 """Parsers run in a process of their own, whose failure is one answer: it cannot be read."""
 
 USER_CHOSEN = ("retrieval/embedders/minilm.py", "retrieval/embedders/sentence_transformers.py")

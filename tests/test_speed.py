@@ -18,9 +18,9 @@ from benchmarks import append_bench, recovery_bench
 from benchmarks.append_bench import frame
 from cerata.engine import Draft, Environment, Log
 from cerata.engine.codec import WireEvent
-from cerata.engine.segment import Segment
+from cerata.engine.segment_reader import Segment
 from cerata.engine.storage import Buffer, StorageFile
-from cerata.fault_injection.plants import BY_NAME
+from cerata.fault_injection.mutation.mutants import BY_NAME
 
 pytestmark = pytest.mark.unwatched("it measures")
 

@@ -6,8 +6,8 @@ import pytest
 
 import cerata
 from cerata.engine import Environment, Log
-from cerata.fault_injection.monitor import MonitoredFile, OrderViolation
-from cerata.fault_injection.plants import BY_NAME
+from cerata.fault_injection.mutation.mutants import BY_NAME
+from cerata.fault_injection.simulation.write_order_monitor import MonitoredFile, OrderViolation
 
 from .watching import watched
 

@@ -15,10 +15,10 @@ import pytest
 
 from cerata.engine.head import Appended
 from cerata.engine.log import Log
-from cerata.engine.memory import MemoryStorage
+from cerata.engine.memory_storage import MemoryStorage
 from cerata.engine.storage import OsStorage, Storage, StorageFile
-from cerata.fault_injection.geometry import FileGeometry
-from cerata.fault_injection.monitor import MonitoredFile, OrderingMonitor
+from cerata.fault_injection.simulation.file_layout import FileGeometry
+from cerata.fault_injection.simulation.write_order_monitor import MonitoredFile, OrderingMonitor
 
 Opening = Callable[..., StorageFile]
 

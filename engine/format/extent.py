@@ -21,7 +21,7 @@ from enum import IntEnum
 import msgspec
 
 from ..storage import Buffer, StorageFile
-from .checks import (
+from .checksums import (
     CHECK_SIZE,
     CHECK_SIZE_SHORT,
     TAG_EXTENT_BODY,

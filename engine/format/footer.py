@@ -18,7 +18,7 @@ import msgspec
 
 from ..limits import SECTOR_SIZE, TOC_SIZE_MAX
 from ..storage import Buffer
-from .checks import CHECK_SIZE_SHORT, TAG_FOOTER, TAG_TOC, check
+from .checksums import CHECK_SIZE_SHORT, TAG_FOOTER, TAG_TOC, check
 from .record import sectors
 
 FOOTER_MAGIC = b"CERAFOOT"

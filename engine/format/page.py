@@ -38,7 +38,7 @@ from blake3 import blake3
 from msgspec.structs import replace
 
 from ..limits import PAGE_SIZE, RING_SIZE_MAX, RING_SIZE_MIN, SECTOR_SIZE, TOC_SIZE_MAX
-from .checks import CHECK_SIZE, TAG_PAGE
+from .checksums import CHECK_SIZE, TAG_PAGE
 from .witness import WITNESS_SPACE
 
 MAGIC = b"\x89CERATA\n"

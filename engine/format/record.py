@@ -27,7 +27,7 @@ import msgspec
 from ..errors import Unsupported
 from ..limits import BATCH_EVENTS_MAX, SECTOR_SIZE
 from ..storage import Buffer
-from .checks import CHECK_SIZE, CHECK_SIZE_SHORT, TAG_RECORD_BODY, TAG_RECORD_HEADER, check
+from .checksums import CHECK_SIZE, CHECK_SIZE_SHORT, TAG_RECORD_BODY, TAG_RECORD_HEADER, check
 
 _HEADER = struct.Struct("<QII8s24s")
 _COVERED = struct.Struct("<QII")

@@ -16,7 +16,7 @@ from msgspec import UNSET, UnsetType
 from ..errors import Corrupt, Unsupported
 from ..integrity import HASH_SIZE, Tree
 from ..limits import TOC_SIZE_MAX
-from .checks import CHECK_SIZE
+from .checksums import CHECK_SIZE
 from .page import HeaderPage
 
 MANIFEST_ENTRIES_MAX = 256

@@ -17,7 +17,7 @@ import struct
 
 from ..limits import PAGE_SIZE, SECTOR_SIZE
 from ..storage import Buffer
-from .checks import CHECK_SIZE, TAG_WITNESS, check
+from .checksums import CHECK_SIZE, TAG_WITNESS, check
 
 WITNESS_MAGIC = b"CERAWITN"
 WITNESS_SPACE = PAGE_SIZE

@@ -17,7 +17,7 @@ from typing import Final, Literal, TypeAlias, get_args
 
 from cerata.engine.errors import InvalidInput
 from cerata.engine.limits import EMBEDDING_DIMENSION_MAX, NAME_SIZE_MAX, TOKEN_DIMENSION_MAX
-from cerata.projections import nearest
+from cerata.projections.vectors import nearest
 
 Metric: TypeAlias = Literal["cosine", "dot", "maxsim"]
 """How two texts in a space are compared: by their vectors, or by those of their tokens."""

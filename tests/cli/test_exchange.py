@@ -10,7 +10,7 @@ import pytest
 
 import cerata
 from cerata import Conflict, Corrupt, NotFound, View
-from cerata.memory import fact_export
+from cerata.memory.facts import export as fact_export
 
 Run = Callable[..., tuple[int, str, str]]
 

@@ -10,7 +10,7 @@ import pytest
 
 import cerata
 from cerata.engine.errors import InvalidInput
-from cerata.memory.ingest import read_file
+from cerata.memory.ingest.document import read_file
 
 Run = Callable[..., tuple[int, str, str]]
 

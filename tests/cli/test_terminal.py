@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 import cerata
-from cerata.cli.holders import holders_of
+from cerata.cli.open_handles import holders_of
 
 from .conftest import Run
 

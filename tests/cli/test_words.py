@@ -15,8 +15,8 @@ from typing import Any, cast
 import fastjsonschema
 import pytest
 
-from cerata.cli.arguments import parser
-from cerata.cli.parser import Parser
+from cerata.cli.verb_parser import Parser
+from cerata.cli.verbs import parser
 
 from .story import CRASH_TEST, STORY, Answer, Step, steady, tell
 

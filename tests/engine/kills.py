@@ -18,7 +18,7 @@ import cerata
 from cerata.engine import PutFrame
 from cerata.engine.events import SupersedeFrame
 from cerata.engine.verify import verify_log
-from cerata.fault_injection.kills import Victim
+from cerata.fault_injection.sweeps.kills import Victim
 
 RING = 64 << 10
 PAGE = 25

@@ -8,7 +8,7 @@ import pytest
 from cerata.engine import Attachment, Draft, Embedding, Environment, Log, PutFrame
 from cerata.engine.errors import Corrupt, NotFound
 from cerata.engine.integrity import hash_bytes
-from cerata.engine.segment import Segment
+from cerata.engine.segment_reader import Segment
 
 DIMENSION = 16
 KEY = ("s", "f4", DIMENSION)

@@ -8,9 +8,9 @@ import pytest
 
 import cerata
 from cerata.engine import LockName, Log
-from cerata.engine.creation import TEMPORARY_SUFFIX
+from cerata.engine.create import TEMPORARY_SUFFIX
 from cerata.engine.errors import CerataError, Conflict, Corrupt, InvalidInput, StorageFailed
-from cerata.engine.memory import MemoryFile
+from cerata.engine.memory_storage import MemoryFile
 from cerata.engine.verify import verify_log
 
 from .specimen import build

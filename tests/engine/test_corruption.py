@@ -16,8 +16,8 @@ import pytest
 from cerata.engine.errors import Corrupt
 from cerata.engine.format.record import sectors
 from cerata.engine.verify import verify_log
-from cerata.fault_injection.planting import Edit, Plant
-from cerata.fault_injection.plants import BY_NAME
+from cerata.fault_injection.mutation.mutants import BY_NAME
+from cerata.fault_injection.mutation.mutate import Edit, Plant
 
 from .damage import WRONG, is_right, outcome
 from .specimen import Place, Specimen, build
@@ -270,7 +270,7 @@ CHECKS = {
     "segment's block": Check(
         (
             Edit(
-                "cerata.engine.segment:Segment._read_block",
+                "cerata.engine.segment_reader:Segment._read_block",
                 "if check(self._key, TAG_BLOCK, place, stored, salts, size=CHECK_SIZE_BLOCK)"
                 " != row.check:",
                 "if False:",
@@ -282,7 +282,7 @@ CHECKS = {
     "segment's index": Check(
         (
             Edit(
-                "cerata.engine.segment:Segment._read_index",
+                "cerata.engine.segment_reader:Segment._read_index",
                 "if check(self._key, TAG_INDEX, self._base + at, stored) != digest:",
                 "if False:",
             ),

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from cerata.engine.creation import (
+from cerata.engine.create import (
     TEMPORARY_SUFFIX,
     create,
     new_page,
@@ -23,8 +23,8 @@ from cerata.engine.integrity import Tree, chain_start
 from cerata.engine.limits import PAGE_SIZE
 from cerata.engine.log import Log
 from cerata.engine.storage import LockName, StorageFile
-from cerata.fault_injection.disk import SimulatedDisk, SimulatedProcess
-from cerata.fault_injection.operations import Lock, Name, Sync, SyncNames, Write
+from cerata.fault_injection.crash_states.operations import Lock, Name, Sync, SyncNames, Write
+from cerata.fault_injection.simulation.disk import SimulatedDisk, SimulatedProcess
 
 from .words import PATH, RING, TickingClock
 

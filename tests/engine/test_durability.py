@@ -9,7 +9,7 @@ import pytest
 from cerata.engine.errors import Closed, OutcomeUnknown, StorageFailed
 from cerata.engine.head import Appended
 from cerata.engine.log import Log
-from cerata.engine.memory import MemoryFile
+from cerata.engine.memory_storage import MemoryFile
 from cerata.engine.writer import Writer
 
 from .test_log import whole

@@ -8,10 +8,10 @@ from pathlib import Path
 
 import pytest
 
-from cerata.engine.creation import TEMPORARY_SUFFIX
+from cerata.engine.create import TEMPORARY_SUFFIX
 from cerata.engine.errors import OutcomeUnknown, StorageFailed
 from cerata.engine.log import Log
-from cerata.fault_injection.system_calls import TORN_LATE, Fault, FaultySystem
+from cerata.fault_injection.simulation.system_calls import TORN_LATE, Fault, FaultySystem
 
 from .words import RING, put, texts
 

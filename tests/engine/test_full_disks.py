@@ -15,7 +15,7 @@ import pytest
 from cerata.engine.errors import CerataError, StorageFailed
 from cerata.engine.log import Log
 from cerata.engine.verify import verify_log
-from cerata.fault_injection.planting import Edit, Plant
+from cerata.fault_injection.mutation.mutate import Edit, Plant
 
 from .words import RING, put, texts
 
@@ -153,7 +153,7 @@ SWALLOWED = Edit("cerata.engine.storage:OsFile.write_at", "raise self._refused(e
         (no_half_of_a_file_is_left, SWALLOWED),
         (
             no_half_of_a_file_is_left,
-            Edit("cerata.engine.creation:create", "if not named:", "if False:"),
+            Edit("cerata.engine.create:create", "if not named:", "if False:"),
         ),
         (no_half_of_a_copy_is_left, SWALLOWED),
         (

@@ -11,7 +11,7 @@ import pytest
 from msgspec.structs import replace
 
 from cerata.engine import file as file_module
-from cerata.engine import segment_draft
+from cerata.engine import segment_writer as segment_draft
 from cerata.engine.codec import WireBatch, encode_content, prepare
 from cerata.engine.errors import Corrupt, InvalidInput, Unsupported
 from cerata.engine.events import (
@@ -24,7 +24,7 @@ from cerata.engine.events import (
     UnknownBody,
 )
 from cerata.engine.file import PAGES_SIZE, choose_page, turned
-from cerata.engine.format.checks import TAG_EXTENT_HEADER, TAG_PAGE, check
+from cerata.engine.format.checksums import TAG_EXTENT_HEADER, TAG_PAGE, check
 from cerata.engine.format.extent import EXTENT_HEADER_SIZE, ExtentKind, extent_size
 from cerata.engine.format.page import HeaderPage
 from cerata.engine.integrity import hash_bytes

@@ -10,17 +10,10 @@ from unittest import mock
 import pytest
 
 from cerata.engine import log as log_module
-from cerata.engine.errors import (
-    Closed,
-    Conflict,
-    Locked,
-    OutcomeUnknown,
-    ReadOnly,
-    StorageFailed,
-)
-from cerata.engine.hold import Hold
+from cerata.engine.errors import Closed, Conflict, Locked, OutcomeUnknown, ReadOnly, StorageFailed
+from cerata.engine.handle_lock import Hold
 from cerata.engine.log import Log
-from cerata.engine.memory import MemoryFile
+from cerata.engine.memory_storage import MemoryFile
 from cerata.engine.position import Position
 from cerata.engine.storage import LockName
 

@@ -4,7 +4,7 @@ import sys
 
 import pytest
 
-from cerata.fault_injection.plants import BY_NAME
+from cerata.fault_injection.mutation.mutants import BY_NAME
 
 from .kills import AWAITED_MAX, kill
 

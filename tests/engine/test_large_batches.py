@@ -13,9 +13,9 @@ from cerata.engine.events import Attachment, PutFrame
 from cerata.engine.format.extent import EXTENT_HEADER_SIZE, decode_extent_header
 from cerata.engine.integrity import hash_bytes
 from cerata.engine.log import Log
-from cerata.engine.memory import MemoryFile
-from cerata.engine.segment_draft import SegmentDraft
+from cerata.engine.memory_storage import MemoryFile
 from cerata.engine.segment_index import BatchRow
+from cerata.engine.segment_writer import SegmentDraft
 
 from .test_log import whole
 from .words import RING, Disk, blob, failing, other, put

@@ -12,7 +12,7 @@ from msgspec.structs import replace
 from cerata.engine.errors import Corrupt, Unsupported
 from cerata.engine.format import footer as footer_module
 from cerata.engine.format import page as page_module
-from cerata.engine.format.checks import TAG_FOOTER, TAG_RECORD_BODY, check, file_key
+from cerata.engine.format.checksums import TAG_FOOTER, TAG_RECORD_BODY, check, file_key
 from cerata.engine.format.extent import (
     EXTENT_HEADER_SIZE,
     ExtentKind,
@@ -37,16 +37,9 @@ from cerata.engine.format.record import (
     encode_record,
     sectors,
 )
-from cerata.engine.format.toc import (
-    Ref,
-    RefList,
-    Toc,
-    decode_manifest,
-    decode_toc,
-    encode_manifest,
-)
+from cerata.engine.format.toc import Ref, RefList, Toc, decode_manifest, decode_toc, encode_manifest
 from cerata.engine.limits import BATCH_EVENTS_MAX, RING_SIZE_MAX, TOC_SIZE_MAX
-from cerata.engine.memory import MemoryStorage
+from cerata.engine.memory_storage import MemoryStorage
 
 KEY = file_key(b"f" * 16)
 OTHER_KEY = file_key(b"g" * 16)

@@ -6,7 +6,7 @@ import pytest
 
 from cerata.engine.errors import Locked, StorageFailed
 from cerata.engine.locks import held, wait_for
-from cerata.engine.memory import MemoryFile, MemoryStorage
+from cerata.engine.memory_storage import MemoryFile, MemoryStorage
 from cerata.engine.storage import LockName, StorageFile
 
 from .words import TickingClock

@@ -10,8 +10,8 @@ from cerata.engine.errors import Corrupt, NotFound, Unsupported
 from cerata.engine.file import PAGES_SIZE, LogFile, choose_page, turned
 from cerata.engine.limits import PAGE_SIZE
 from cerata.engine.log import Log
-from cerata.engine.memory import MemoryFile
-from cerata.engine.moving import clear_moved, follow_move
+from cerata.engine.memory_storage import MemoryFile
+from cerata.engine.relocation import clear_moved, follow_move
 from cerata.engine.storage import LockName, StorageFile
 from cerata.engine.verify import verify_log
 

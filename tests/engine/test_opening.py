@@ -13,8 +13,9 @@ from typing import Any
 
 import pytest
 
-from cerata.engine import Environment, LockName, Log, opening
-from cerata.engine.creation import TEMPORARY_SUFFIX
+from cerata.engine import Environment, LockName, Log
+from cerata.engine import open as opening
+from cerata.engine.create import TEMPORARY_SUFFIX
 from cerata.engine.errors import (
     CerataError,
     Closed,
@@ -28,7 +29,7 @@ from cerata.engine.errors import (
 from cerata.engine.file import PAGES_SIZE
 from cerata.engine.format.page import MAGIC, RING_OFFSET
 from cerata.engine.limits import PAGE_SIZE, RING_SIZE_DEFAULT, RING_SIZE_MAX, RING_SIZE_MIN
-from cerata.engine.memory import MemoryFile, MemoryStorage
+from cerata.engine.memory_storage import MemoryFile, MemoryStorage
 from cerata.engine.recovery import Found, examine
 from cerata.engine.storage import OsStorage, StorageFile
 

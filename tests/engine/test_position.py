@@ -5,7 +5,7 @@ from unittest import mock
 import pytest
 
 from cerata.engine.errors import Corrupt
-from cerata.engine.memory import MemoryFile
+from cerata.engine.memory_storage import MemoryFile
 
 from .test_moved import compact
 from .words import LATER, Disk, counted, put, texts

@@ -14,7 +14,7 @@ from cerata.engine import LockName, Log
 from cerata.engine.errors import CerataError, Closed
 from cerata.engine.storage import OsFile, OsStorage
 from cerata.engine.verify import verify_log
-from cerata.fault_injection.planting import Edit, Plant
+from cerata.fault_injection.mutation.mutate import Edit, Plant
 
 from .words import RING, put, texts
 

@@ -7,11 +7,7 @@ from msgspec.structs import replace
 
 from cerata.engine.codec import WireBatch, encode_content, prepare
 from cerata.engine.format.page import HeaderPage
-from cerata.engine.format.record import (
-    RecordPrefix,
-    encode_padding,
-    encode_record,
-)
+from cerata.engine.format.record import RecordPrefix, encode_padding, encode_record
 from cerata.engine.limits import BATCH_EVENTS_MAX, SECTOR_SIZE
 from cerata.engine.ring import Cursor, End, Walk, look_beyond, walk
 

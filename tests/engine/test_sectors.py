@@ -15,9 +15,9 @@ from random import Random
 import pytest
 
 from cerata.engine.limits import SECTOR_SIZE
-from cerata.engine.memory import MemoryFile
+from cerata.engine.memory_storage import MemoryFile
 from cerata.engine.storage import Buffer
-from cerata.fault_injection.plants import BY_NAME
+from cerata.fault_injection.mutation.mutants import BY_NAME
 
 from .damage import WRONG, outcome
 from .specimen import Place, Specimen, build

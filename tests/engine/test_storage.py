@@ -13,16 +13,9 @@ import pytest
 from cerata.engine import storage as storage_module
 from cerata.engine.errors import Closed, NotFound, StorageFailed
 from cerata.engine.limits import SECTOR_SIZE
-from cerata.engine.memory import MemoryStorage
-from cerata.engine.storage import (
-    LockName,
-    OsStorage,
-    Storage,
-    StorageFile,
-    refused,
-    search_sectors,
-)
-from cerata.fault_injection.system_calls import NOTHING, SHORT, Fault, FaultySystem
+from cerata.engine.memory_storage import MemoryStorage
+from cerata.engine.storage import LockName, OsStorage, Storage, StorageFile, refused, search_sectors
+from cerata.fault_injection.simulation.system_calls import NOTHING, SHORT, Fault, FaultySystem
 
 pytestmark = pytest.mark.unwatched("it writes what is no log")
 

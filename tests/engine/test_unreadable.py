@@ -9,7 +9,7 @@ import pytest
 
 from cerata.engine.errors import StorageFailed
 from cerata.engine.log import Log
-from cerata.engine.memory import MemoryFile
+from cerata.engine.memory_storage import MemoryFile
 from cerata.engine.storage import refused
 from cerata.engine.verify import verify_log
 

@@ -11,7 +11,7 @@ from cerata.engine.format.page import HeaderPage
 from cerata.engine.format.witness import decode_witness, encode_witness
 from cerata.engine.limits import SECTOR_SIZE
 from cerata.engine.log import Log
-from cerata.engine.memory import MemoryFile
+from cerata.engine.memory_storage import MemoryFile
 from cerata.engine.verify import verify_log
 
 from .words import Disk, counted, failing, put, texts

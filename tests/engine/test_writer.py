@@ -6,11 +6,7 @@ import pytest
 
 from cerata.engine.errors import StorageFailed
 from cerata.engine.format.extent import ExtentKind
-from cerata.engine.format.record import (
-    RECORD_HEADER_SIZE,
-    decode_record_body,
-    decode_record_header,
-)
+from cerata.engine.format.record import RECORD_HEADER_SIZE, decode_record_body, decode_record_header
 from cerata.engine.limits import PAGE_SIZE, SECTOR_SIZE
 from cerata.engine.log import Log
 from cerata.engine.verify import verify_log

@@ -23,7 +23,7 @@ from cerata.engine.format.extent import ExtentKind
 from cerata.engine.format.toc import LedgerEntry, SavedProjection, encode_ledger
 from cerata.engine.integrity import commitment_of, hash_bytes
 from cerata.engine.log import Log
-from cerata.engine.memory import MemoryFile, MemoryNode, MemoryStorage
+from cerata.engine.memory_storage import MemoryFile, MemoryNode, MemoryStorage
 
 RING = 64 << 10
 """The smallest ring: what a test fills, it fills soon."""

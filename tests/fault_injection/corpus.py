@@ -10,18 +10,18 @@ from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Final
 
-from cerata.fault_injection.afterlife import recover
-from cerata.fault_injection.campaign import Campaign, Story, Tally
 from cerata.fault_injection.cases import Case, case_of, encode_case, replay_saved
-from cerata.fault_injection.detectors import SMOKE_PLAN
-from cerata.fault_injection.interleavings import LIVES, MEETING_PLAN, explore_meeting
-from cerata.fault_injection.meeting_cases import MeetingCase, shrunk_case
-from cerata.fault_injection.planting import Plant
-from cerata.fault_injection.plants import PLANTS
-from cerata.fault_injection.rot import RotCampaign
-from cerata.fault_injection.shrinking import Tries, shrink
-from cerata.fault_injection.starts import start_named
-from cerata.fault_injection.workloads import fresh_image, record
+from cerata.fault_injection.judging.campaign import Campaign, Story, Tally
+from cerata.fault_injection.mutation.mutants import PLANTS
+from cerata.fault_injection.mutation.mutate import Plant
+from cerata.fault_injection.mutation.self_test import SMOKE_PLAN
+from cerata.fault_injection.stories.engine_workloads import fresh_image, record
+from cerata.fault_injection.stories.initial_states import start_named
+from cerata.fault_injection.stories.interleaving_cases import MeetingCase, shrunk_case
+from cerata.fault_injection.stories.interleavings import LIVES, MEETING_PLAN, explore_meeting
+from cerata.fault_injection.stories.second_crash import recover
+from cerata.fault_injection.stories.shrinking import Tries, shrink
+from cerata.fault_injection.sweeps.bit_rot import RotCampaign
 
 FOLDER: Final = Path(__file__).parent / "corpus"
 STORY: Final = ("small", "long", "batch", "kill", "seal", "large", "checkpoint", "long", "kill")

@@ -13,18 +13,22 @@ from msgspec.structs import replace
 
 from cerata.fault_injection import cases
 from cerata.fault_injection.cases import load_case, replay_saved
-from cerata.fault_injection.interleavings import (
+from cerata.fault_injection.mutation.mutants import BY_NAME
+from cerata.fault_injection.report.budgets import SHARE, tasks
+from cerata.fault_injection.report.tasks import Task, work
+from cerata.fault_injection.simulation.schedule import Unfit
+from cerata.fault_injection.stories.engine_workloads import fresh_image
+from cerata.fault_injection.stories.interleaving_cases import (
+    MeetingCase,
+    replay_meeting,
+    shrunk_case,
+)
+from cerata.fault_injection.stories.interleavings import (
     MEETING_PLAN,
     MEETINGS,
     Meeting,
     explore_meeting,
 )
-from cerata.fault_injection.meeting_cases import MeetingCase, replay_meeting, shrunk_case
-from cerata.fault_injection.parts import Task, work
-from cerata.fault_injection.plants import BY_NAME
-from cerata.fault_injection.scales import SHARE, tasks
-from cerata.fault_injection.schedule import Unfit
-from cerata.fault_injection.workloads import fresh_image
 
 from .corpus import FOLDER, crash, shortest_case, shows
 

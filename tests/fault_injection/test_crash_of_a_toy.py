@@ -2,12 +2,12 @@
 
 import pytest
 
-from cerata.fault_injection.campaign import Campaign, Opener, Story, Tally
 from cerata.fault_injection.cases import case_of, decode_case, encode_case, replay_case
-from cerata.fault_injection.disk import SimulatedProcess
-from cerata.fault_injection.oracle import LogLike
-from cerata.fault_injection.states import Plan
-from cerata.fault_injection.world import World
+from cerata.fault_injection.crash_states.states import Plan
+from cerata.fault_injection.judging.campaign import Campaign, Opener, Story, Tally
+from cerata.fault_injection.judging.oracle import LogLike
+from cerata.fault_injection.simulation.disk import SimulatedProcess
+from cerata.fault_injection.simulation.simulated_world import World
 
 from .toy import ToyBugs, ToyLog, toy_model
 

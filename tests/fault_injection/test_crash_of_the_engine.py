@@ -5,21 +5,15 @@ from dataclasses import replace
 import pytest
 
 from cerata.engine.events import Draft, PutFrame
-from cerata.fault_injection.afterlife import live_on, read_only, recover
-from cerata.fault_injection.campaign import Campaign, Failure, Memory, Story
 from cerata.fault_injection.cases import case_of, decode_case, encode_case, replay_case
-from cerata.fault_injection.damage import (
-    final_image,
-    leavings,
-    rotten,
-    strangers,
-)
-from cerata.fault_injection.detectors import SMOKE_PLAN
-from cerata.fault_injection.drafts import expected_payload
-from cerata.fault_injection.geometry import FileGeometry
-from cerata.fault_injection.monitor import OrderingMonitor
-from cerata.fault_injection.oracle import Finding
-from cerata.fault_injection.workloads import (
+from cerata.fault_injection.judging.campaign import Campaign, Failure, Memory, Story
+from cerata.fault_injection.judging.oracle import Finding
+from cerata.fault_injection.judging.wire_check import expected_payload
+from cerata.fault_injection.mutation.self_test import SMOKE_PLAN
+from cerata.fault_injection.simulation.file_layout import FileGeometry
+from cerata.fault_injection.simulation.write_order_monitor import OrderingMonitor
+from cerata.fault_injection.stories.damage import final_image, leavings, rotten, strangers
+from cerata.fault_injection.stories.engine_workloads import (
     ALPHABET,
     PATH,
     STORIES,
@@ -27,6 +21,7 @@ from cerata.fault_injection.workloads import (
     record,
     record_creation,
 )
+from cerata.fault_injection.stories.second_crash import live_on, read_only, recover
 
 
 def survives(story: Story) -> int:
@@ -111,8 +106,8 @@ def test_a_case_of_the_engine_replays() -> None:
     state_of = Campaign(recover, SMOKE_PLAN)
     assert state_of.check(story).failures == []
     image = final_image(story)
-    from cerata.fault_injection.epochs import epochs
-    from cerata.fault_injection.states import crash_states
+    from cerata.fault_injection.crash_states.epochs import epochs
+    from cerata.fault_injection.crash_states.states import crash_states
 
     *_, last = epochs(story.trace, story.node, base=story.base, names={PATH: story.node})
     *_, state = crash_states(last, SMOKE_PLAN)

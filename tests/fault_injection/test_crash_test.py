@@ -8,10 +8,10 @@ import cerata
 from cerata.engine.errors import InvalidInput
 from cerata.fault_injection.cases import decode_case
 from cerata.fault_injection.crash_test import CrashReport, crash_test
-from cerata.fault_injection.workload import Workload, load_workload, operation
+from cerata.fault_injection.stories.workload import Workload, load_workload, operation
 
 BROKEN = """
-from cerata.fault_injection.workload import Workload, operation
+from cerata.fault_injection.stories.workload import Workload, operation
 
 
 class Transfers(Workload):
@@ -26,7 +26,7 @@ class Transfers(Workload):
         assert taken == given, f"{taken} taken, {given} given"
 """
 WHOLE = """
-from cerata.fault_injection.workload import Workload, operation
+from cerata.fault_injection.stories.workload import Workload, operation
 
 
 class Transfers(Workload):

@@ -12,9 +12,10 @@ from hypothesis import strategies as st
 from cerata.engine.environment import Environment
 from cerata.engine.events import UNDECODABLE, UnknownBody
 from cerata.engine.log import Log
-from cerata.engine.memory import MemoryNode, MemoryStorage
-from cerata.fault_injection import decoders
-from cerata.fault_injection.decoders import (
+from cerata.engine.memory_storage import MemoryNode, MemoryStorage
+from cerata.fault_injection.stories.engine_workloads import PATH
+from cerata.fault_injection.sweeps import hostile_files as decoders
+from cerata.fault_injection.sweeps.hostile_files import (
     Patch,
     Unwanted,
     blind,
@@ -22,7 +23,6 @@ from cerata.fault_injection.decoders import (
     patched,
     read_everything,
 )
-from cerata.fault_injection.workloads import PATH
 
 pytestmark = pytest.mark.unwatched("its files lie")
 

@@ -4,8 +4,16 @@ import pytest
 
 from cerata.engine.errors import NotFound, StorageFailed
 from cerata.engine.storage import LockName
-from cerata.fault_injection.disk import ProcessKilled, SimulatedDisk
-from cerata.fault_injection.operations import Kill, Lock, Mark, Name, SetSize, Sync, Write
+from cerata.fault_injection.crash_states.operations import (
+    Kill,
+    Lock,
+    Mark,
+    Name,
+    SetSize,
+    Sync,
+    Write,
+)
+from cerata.fault_injection.simulation.disk import ProcessKilled, SimulatedDisk
 
 
 def test_every_operation_is_recorded_in_order() -> None:

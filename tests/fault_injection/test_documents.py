@@ -4,13 +4,13 @@ from functools import partial
 
 import pytest
 
-from cerata.fault_injection.afterlife import recover
-from cerata.fault_injection.campaign import Campaign, Story, Tally
-from cerata.fault_injection.documents import record_documents, remember_again, sectioned
-from cerata.fault_injection.geometry import FileGeometry
-from cerata.fault_injection.monitor import OrderingMonitor
-from cerata.fault_injection.states import CrashState, Plan
-from cerata.memory import ingest
+from cerata.fault_injection.crash_states.states import CrashState, Plan
+from cerata.fault_injection.judging.campaign import Campaign, Story, Tally
+from cerata.fault_injection.simulation.file_layout import FileGeometry
+from cerata.fault_injection.simulation.write_order_monitor import OrderingMonitor
+from cerata.fault_injection.stories.documents import record_documents, remember_again, sectioned
+from cerata.fault_injection.stories.second_crash import recover
+from cerata.memory.ingest import document as ingest
 
 OLD, NEW = sectioned("old", 3), sectioned("new", 5)
 

@@ -13,12 +13,12 @@ from typing import cast
 
 import pytest
 
-from cerata.fault_injection import report
-from cerata.fault_injection.epochs import epochs
-from cerata.fault_injection.parts import PARTS
-from cerata.fault_injection.scales import SHARE
-from cerata.fault_injection.states import Models, crash_states
-from cerata.fault_injection.workloads import ALPHABET, record, record_creation
+from cerata.fault_injection.crash_states.epochs import epochs
+from cerata.fault_injection.crash_states.states import Models, crash_states
+from cerata.fault_injection.report import __main__ as report
+from cerata.fault_injection.report.budgets import SHARE
+from cerata.fault_injection.report.tasks import PARTS
+from cerata.fault_injection.stories.engine_workloads import ALPHABET, record, record_creation
 
 FLOORS = Path(__file__).with_name("floors.json")
 SMOKE = replace(SHARE, starts=("empty",))

@@ -3,14 +3,14 @@
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from cerata.fault_injection.afterlife import recover
-from cerata.fault_injection.campaign import Campaign
-from cerata.fault_injection.geometry import FileGeometry
-from cerata.fault_injection.monitor import OrderingMonitor
-from cerata.fault_injection.rot import ROT_PLAN, RotCampaign
-from cerata.fault_injection.starts import STARTS, start_named
-from cerata.fault_injection.states import Plan
-from cerata.fault_injection.workloads import ALPHABET, EXTRA, record
+from cerata.fault_injection.crash_states.states import Plan
+from cerata.fault_injection.judging.campaign import Campaign
+from cerata.fault_injection.simulation.file_layout import FileGeometry
+from cerata.fault_injection.simulation.write_order_monitor import OrderingMonitor
+from cerata.fault_injection.stories.engine_workloads import ALPHABET, EXTRA, record
+from cerata.fault_injection.stories.initial_states import STARTS, start_named
+from cerata.fault_injection.stories.second_crash import recover
+from cerata.fault_injection.sweeps.bit_rot import ROT_PLAN, RotCampaign
 
 PLAN = Plan(exhaustive=64, samples=8, tears=8, pair_drops=8)
 ACTS = st.lists(st.sampled_from([*ALPHABET, *EXTRA]), min_size=3, max_size=8)

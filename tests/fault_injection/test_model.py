@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from cerata.engine import integrity
-from cerata.fault_injection.model import Model, ModelBatch, ModelEvent, Packable, pack
+from cerata.fault_injection.judging.model import Model, ModelBatch, ModelEvent, Packable, pack
 
 
 def batch(first: int, *payloads: bytes) -> ModelBatch:

@@ -3,10 +3,19 @@
 import pytest
 
 from cerata.engine.storage import StorageFile
-from cerata.fault_injection.disk import SimulatedDisk, SimulatedFile
-from cerata.fault_injection.geometry import FileGeometry
-from cerata.fault_injection.monitor import Layout, OrderingMonitor, OrderViolation
-from cerata.fault_injection.workloads import Session, append_long, append_small, fresh_world
+from cerata.fault_injection.simulation.disk import SimulatedDisk, SimulatedFile
+from cerata.fault_injection.simulation.file_layout import FileGeometry
+from cerata.fault_injection.simulation.write_order_monitor import (
+    Layout,
+    OrderingMonitor,
+    OrderViolation,
+)
+from cerata.fault_injection.stories.engine_workloads import (
+    Session,
+    append_long,
+    append_small,
+    fresh_world,
+)
 
 RING, RING_END, WITNESS, DATA = 8192, 16384, 16384, 16896
 

@@ -5,16 +5,16 @@ The file has its name, or nobody was told anything.
 
 import pytest
 
-from cerata.engine.creation import create
+from cerata.engine.create import create
 from cerata.engine.environment import Environment
 from cerata.engine.errors import StorageFailed
 from cerata.engine.storage import LockName, StorageFile, refused
-from cerata.fault_injection.afterlife import recover
-from cerata.fault_injection.campaign import Campaign, Story
-from cerata.fault_injection.disk import ProcessKilled, SimulatedDisk, SimulatedProcess
-from cerata.fault_injection.epochs import epochs
-from cerata.fault_injection.states import Models, Plan
-from cerata.fault_injection.workloads import (
+from cerata.fault_injection.crash_states.epochs import epochs
+from cerata.fault_injection.crash_states.states import Models, Plan
+from cerata.fault_injection.judging.campaign import Campaign, Story
+from cerata.fault_injection.simulation.disk import ProcessKilled, SimulatedDisk, SimulatedProcess
+from cerata.fault_injection.simulation.simulated_world import World
+from cerata.fault_injection.stories.engine_workloads import (
     PATH,
     Session,
     append_small,
@@ -23,7 +23,7 @@ from cerata.fault_injection.workloads import (
     record,
     record_creation,
 )
-from cerata.fault_injection.world import World
+from cerata.fault_injection.stories.second_crash import recover
 
 NAMES = Plan(models=Models.NAMES | Models.KILL)
 

@@ -5,11 +5,12 @@ import time
 
 import pytest
 
-from cerata.fault_injection import detectors, report
-from cerata.fault_injection.detectors import CANARY, Blind, canary, detect
-from cerata.fault_injection.oracle import Finding, Oracle, Outcome
-from cerata.fault_injection.planting import Edit, Plant, PlantOutdated
-from cerata.fault_injection.plants import BY_NAME, PLANTS
+from cerata.fault_injection.judging.oracle import Finding, Oracle, Outcome
+from cerata.fault_injection.mutation import self_test as detectors
+from cerata.fault_injection.mutation.mutants import BY_NAME, PLANTS
+from cerata.fault_injection.mutation.mutate import Edit, Plant, PlantOutdated
+from cerata.fault_injection.mutation.self_test import CANARY, Blind, canary, detect
+from cerata.fault_injection.report import __main__ as report
 
 SECONDS_MAX = 60.0
 """Of processor time, for all of them: the machine may be busy with other tests."""

@@ -2,16 +2,16 @@
 
 import pytest
 
-from cerata.fault_injection.interleavings import (
+from cerata.fault_injection.mutation.mutants import BY_NAME
+from cerata.fault_injection.simulation.schedule import replay
+from cerata.fault_injection.stories.interleavings import (
     LIVES,
     OPERATIONS,
     Meeting,
     explore_all,
     explore_meeting,
 )
-from cerata.fault_injection.plants import BY_NAME
-from cerata.fault_injection.processes import OpenWorld, SharedWorld, lives
-from cerata.fault_injection.schedule import replay
+from cerata.fault_injection.stories.processes import OpenWorld, SharedWorld, lives
 
 
 @pytest.mark.parametrize("meeting", LIVES.values(), ids=LIVES)

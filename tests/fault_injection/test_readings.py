@@ -6,15 +6,15 @@ import pytest
 
 from cerata.engine.format.page import RING_OFFSET
 from cerata.engine.log import Log
-from cerata.fault_injection.afterlife import read_only, recover
-from cerata.fault_injection.campaign import Campaign, Opener
-from cerata.fault_injection.detectors import SMOKE_PLAN
-from cerata.fault_injection.disk import SimulatedDisk, SimulatedProcess
-from cerata.fault_injection.operations import SECTOR
-from cerata.fault_injection.readings import AUDIT_EVERY, Question, Reading
-from cerata.fault_injection.scales import FULL_PLAN
-from cerata.fault_injection.workloads import record
-from cerata.fault_injection.world import World
+from cerata.fault_injection.crash_states.operations import SECTOR
+from cerata.fault_injection.crash_states.readings import AUDIT_EVERY, Question, Reading
+from cerata.fault_injection.judging.campaign import Campaign, Opener
+from cerata.fault_injection.mutation.self_test import SMOKE_PLAN
+from cerata.fault_injection.report.budgets import FULL_PLAN
+from cerata.fault_injection.simulation.disk import SimulatedDisk, SimulatedProcess
+from cerata.fault_injection.simulation.simulated_world import World
+from cerata.fault_injection.stories.engine_workloads import record
+from cerata.fault_injection.stories.second_crash import read_only, recover
 
 RING_START = RING_OFFSET // SECTOR
 """The sector in which an empty store's first record will stand."""

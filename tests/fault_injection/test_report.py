@@ -5,12 +5,12 @@ from dataclasses import replace
 
 import pytest
 
-from cerata.fault_injection import report
-from cerata.fault_injection.parts import PARTS, Result, work
-from cerata.fault_injection.plants import BY_NAME
-from cerata.fault_injection.scales import GATE, SHARE, SOAK, tasks
-from cerata.fault_injection.starts import STARTS
-from cerata.fault_injection.workloads import ALPHABET, fresh_image
+from cerata.fault_injection.mutation.mutants import BY_NAME
+from cerata.fault_injection.report import __main__ as report
+from cerata.fault_injection.report.budgets import GATE, SHARE, SOAK, tasks
+from cerata.fault_injection.report.tasks import PARTS, Result, work
+from cerata.fault_injection.stories.engine_workloads import ALPHABET, fresh_image
+from cerata.fault_injection.stories.initial_states import STARTS
 
 
 def test_the_gate_is_what_is_claimed_of_it() -> None:

@@ -3,12 +3,19 @@
 import pytest
 
 from cerata.engine.storage import LockName
-from cerata.fault_injection.campaign import Campaign, Story
-from cerata.fault_injection.disk import SimulatedProcess
-from cerata.fault_injection.oracle import LogLike
-from cerata.fault_injection.schedule import Actor, Deadlock, Livelock, Program, explore, replay
-from cerata.fault_injection.states import Plan
-from cerata.fault_injection.world import World
+from cerata.fault_injection.crash_states.states import Plan
+from cerata.fault_injection.judging.campaign import Campaign, Story
+from cerata.fault_injection.judging.oracle import LogLike
+from cerata.fault_injection.simulation.disk import SimulatedProcess
+from cerata.fault_injection.simulation.schedule import (
+    Actor,
+    Deadlock,
+    Livelock,
+    Program,
+    explore,
+    replay,
+)
+from cerata.fault_injection.simulation.simulated_world import World
 
 from .toy import ToyBugs, ToyLog, toy_model
 

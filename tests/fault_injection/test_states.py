@@ -6,9 +6,9 @@ from collections.abc import Hashable
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from cerata.fault_injection.disk import SimulatedDisk
-from cerata.fault_injection.epochs import epochs, image_digest
-from cerata.fault_injection.states import CrashState, Models, Plan, crash_states
+from cerata.fault_injection.crash_states.epochs import epochs, image_digest
+from cerata.fault_injection.crash_states.states import CrashState, Models, Plan, crash_states
+from cerata.fault_injection.simulation.disk import SimulatedDisk
 
 A, B, C, D = (bytes([letter]) * 512 for letter in b"ABCD")
 ZERO = bytes(512)

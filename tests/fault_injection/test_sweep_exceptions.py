@@ -4,8 +4,8 @@ import sys
 
 import pytest
 
-from cerata.fault_injection.planting import Edit, Plant
-from cerata.fault_injection.sweep_exceptions import OPERATIONS, sweep_exceptions
+from cerata.fault_injection.mutation.mutate import Edit, Plant
+from cerata.fault_injection.sweeps.exception_sweep import OPERATIONS, sweep_exceptions
 
 pytestmark = [
     pytest.mark.unwatched("it breaks off anywhere"),
@@ -26,7 +26,7 @@ def test_an_exception_anywhere_leaves_no_lie(seed: int) -> None:
 
 OFF = {
     "what an interrupt left of the state is believed": (
-        Edit("cerata.engine.hold:Hold.begin_change", "if self._changing:", "if False:"),
+        Edit("cerata.engine.handle_lock:Hold.begin_change", "if self._changing:", "if False:"),
         "append",
         "Writer.write_batch",
     ),

@@ -4,10 +4,10 @@ import sys
 
 import pytest
 
-from cerata.fault_injection.planting import Edit, Plant
-from cerata.fault_injection.sweep_io import sweep_io
-from cerata.fault_injection.sweep_stories import STORIES
-from cerata.fault_injection.system_calls import FAULTS
+from cerata.fault_injection.mutation.mutate import Edit, Plant
+from cerata.fault_injection.simulation.system_calls import FAULTS
+from cerata.fault_injection.sweeps.sweep_workloads import STORIES
+from cerata.fault_injection.sweeps.system_call_sweep import sweep_io
 
 pytestmark = pytest.mark.unwatched("its disk is broken")
 
@@ -30,16 +30,16 @@ _UNTYPED = Edit(_STORAGE + "write_at", 'raise self._refused(error, "write") from
 _STANDS = Edit(
     "cerata.engine.writer:Writer.write_record", "if self._is_stored(offset, record):", "if False:"
 )
-_STUCK = Edit("cerata.engine.hold:Hold.give_up", "file.close()", "pass")
+_STUCK = Edit("cerata.engine.handle_lock:Hold.give_up", "file.close()", "pass")
 _SYNC = Edit(
     "cerata.engine.log:Log._file_sync", "raise self._poison.take(error) from error", "raise"
 )
 _CREATOR = Edit(
-    "cerata.engine.creation:create",
+    "cerata.engine.create:create",
     "except BaseException:\n        file.close()",
     "except BaseException:\n        pass",
 )
-_STATE = Edit("cerata.engine.hold:Hold.begin_change", "if self._changing:", "if False:")
+_STATE = Edit("cerata.engine.handle_lock:Hold.begin_change", "if self._changing:", "if False:")
 
 OFF = {
     "a short write is not gone on with": (_SHORT, "appends", "pwrite"),

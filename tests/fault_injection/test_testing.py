@@ -20,7 +20,7 @@ from cerata.fault_injection.testing import (
     given,
     operation,
 )
-from cerata.projections.projection import FoldedEvent
+from cerata.projections.core.projection import FoldedEvent
 
 
 @cerata.event("tests.moved")

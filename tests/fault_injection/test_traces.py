@@ -6,15 +6,21 @@ from pathlib import Path
 
 import pytest
 
-from cerata.fault_injection import traces
-from cerata.fault_injection.world import World
+from cerata.fault_injection.mutation import determinism as traces
+from cerata.fault_injection.simulation.simulated_world import World
 
 SEEDS = range(3)
 
 
 def test_a_seed_is_the_same_run_everywhere(checkout: Path) -> None:
     """Four processes, two hash seeds; the command runs 200 seeds so."""
-    command = [sys.executable, "-m", "cerata.fault_injection.traces", "--seeds", str(len(SEEDS))]
+    command = [
+        sys.executable,
+        "-m",
+        "cerata.fault_injection.mutation.determinism",
+        "--seeds",
+        str(len(SEEDS)),
+    ]
     run = subprocess.run(command, cwd=checkout, capture_output=True, text=True, check=False)
     assert run.returncode == 0, run.stdout + run.stderr
     assert "3 seeds in 4 processes under 2 hash seeds: 0 differ" in run.stdout

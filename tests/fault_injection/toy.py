@@ -11,7 +11,7 @@ from blake3 import blake3
 
 from cerata.engine.environment import Environment
 from cerata.engine.storage import LockName, StorageFile
-from cerata.fault_injection.model import Model, ModelBatch, ModelEvent
+from cerata.fault_injection.judging.model import Model, ModelBatch, ModelEvent
 
 LOG_ID = b"toy log, 16 byte"
 SECTOR = 512

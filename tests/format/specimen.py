@@ -36,7 +36,7 @@ from cerata.engine import (
 )
 from cerata.engine.events import Evidence, ImportBatch, RecallContext
 from cerata.engine.file import Flip
-from cerata.engine.format.checks import file_key
+from cerata.engine.format.checksums import file_key
 from cerata.engine.format.extent import ExtentKind
 from cerata.engine.format.page import RING_OFFSET
 from cerata.engine.format.toc import LedgerEntry, SavedProjection, Toc, encode_ledger

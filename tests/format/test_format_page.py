@@ -11,7 +11,8 @@ from blake3 import blake3
 from cerata.engine import events, limits, segment_index
 from cerata.engine.codec import SpillRef, WireBatch, WireEvent
 from cerata.engine.events import EventBody, EventHeader, Payload
-from cerata.engine.format import checks, extent, footer, page, record, toc, witness
+from cerata.engine.format import checksums as checks
+from cerata.engine.format import extent, footer, page, record, toc, witness
 
 from . import page as document
 from . import specimen

@@ -13,9 +13,9 @@ from hypothesis import strategies as st
 
 import cerata
 from cerata.engine.events import JsonValue, PutEmbedding
-from cerata.memory.drafting import content_hash
-from cerata.memory.spaces import vectors
-from cerata.projections.timeline import TimelineOrder
+from cerata.memory.values.arguments import content_hash
+from cerata.memory.values.vectors import vectors
+from cerata.projections.frames.timeline import TimelineOrder
 
 Act: TypeAlias = tuple[str, int, int]
 

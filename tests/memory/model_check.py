@@ -14,9 +14,9 @@ from cerata import Store, View
 from cerata.engine.events import Scope
 from cerata.fault_injection.testing import Workload, operation
 
-from .fact_acts import Act, perform
-from .fact_histories import random_act, run
-from .fact_world import VIEWS
+from .facts.acts import Act, perform
+from .facts.histories import random_act, run
+from .facts.world import VIEWS
 
 
 @dataclass(frozen=True, slots=True)

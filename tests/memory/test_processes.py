@@ -13,7 +13,7 @@ import pytest
 
 import cerata
 from cerata.engine.storage import Buffer, OsFile
-from cerata.fault_injection.plants import BY_NAME
+from cerata.fault_injection.mutation.mutants import BY_NAME
 
 FRAMES = 1_000
 

@@ -11,8 +11,8 @@ import cerata
 from cerata.cli import main
 from cerata.engine.events import PutFrame
 from cerata.engine.storage import OsStorage
-from cerata.memory.extract.plain import markdown_title
-from cerata.retrieval.passages import split_passages
+from cerata.memory.ingest.formats.plain import markdown_title
+from cerata.retrieval.chunking import split_passages
 
 LONG = "\n\n".join(f"## Part {number}\n" + "w " * 400 for number in range(6))
 

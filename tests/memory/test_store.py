@@ -8,8 +8,8 @@ import pytest
 
 import cerata
 from cerata.engine.events import DeleteFrame, PutFrame, RetractFact, SupersedeFrame
-from cerata.memory import ingest
-from cerata.retrieval.passages import split_passages
+from cerata.memory.ingest import document as ingest
+from cerata.retrieval.chunking import split_passages
 
 
 @pytest.fixture

@@ -21,11 +21,11 @@ from cerata.engine.events import (
     Scope,
     SupersedeFrame,
 )
-from cerata.projections.filters import Filter
-from cerata.projections.frame_table import Frames
-from cerata.projections.frames import FramesProjection
-from cerata.projections.fulltext import FulltextProjection, searchable
-from cerata.projections.text import terms
+from cerata.projections.frames.filters import Filter
+from cerata.projections.frames.projection import FramesProjection
+from cerata.projections.frames.reader import Frames
+from cerata.projections.fulltext.analyzer import terms
+from cerata.projections.fulltext.projection import FulltextProjection, searchable
 
 ORIGIN = "1970-01-01T00:00:00.020000+00:00"
 """When event 20 was recorded."""

@@ -13,10 +13,10 @@ import random
 import pytest
 
 from cerata.engine.events import DeleteFrame, EventBody, PutFrame, SupersedeFrame
-from cerata.projections.frames import FramesProjection
-from cerata.projections.fulltext import FulltextProjection
-from cerata.projections.query import And, Not, Or, Phrase, Prefix, Query, Term, Wildcard
-from cerata.projections.ranking import FulltextView
+from cerata.projections.frames.projection import FramesProjection
+from cerata.projections.fulltext.bm25 import FulltextView
+from cerata.projections.fulltext.projection import FulltextProjection
+from cerata.projections.fulltext.query import And, Not, Or, Phrase, Prefix, Query, Term, Wildcard
 
 from .histories import Folded, events_of, fold
 

@@ -17,17 +17,19 @@ import pytest
 import cerata
 from benchmarks.fulltext_bench import Folded, corpus, fts5_rate, questions_of, side_by_side
 from cerata.engine.events import PutFrame
-from cerata.projections import postings, ranking, text
-from cerata.projections.columns import F64, I32, I64, U32, U64, ascending_order
-from cerata.projections.english import Rules, english
-from cerata.projections.frames import FramesProjection
-from cerata.projections.fulltext import FulltextProjection
-from cerata.projections.occurrences import Occurrences
-from cerata.projections.projection import BLOCK_SEQS
-from cerata.projections.ranges import complete_ranges
-from cerata.projections.ranking import FulltextView
-from cerata.projections.vocabulary import RowsOf, Vocabulary
-from cerata.projections.word_table import UNKNOWN, Words, WordTable
+from cerata.projections.columnar.columns import F64, I32, I64, U32, U64, ascending_order
+from cerata.projections.core.projection import BLOCK_SEQS
+from cerata.projections.core.ranges import complete_ranges
+from cerata.projections.frames.projection import FramesProjection
+from cerata.projections.fulltext import analyzer as text
+from cerata.projections.fulltext import bm25 as ranking
+from cerata.projections.fulltext import postings
+from cerata.projections.fulltext.bm25 import FulltextView
+from cerata.projections.fulltext.english import Rules, english
+from cerata.projections.fulltext.occurrences import Occurrences
+from cerata.projections.fulltext.projection import FulltextProjection
+from cerata.projections.fulltext.vocabulary import RowsOf, Vocabulary
+from cerata.projections.fulltext.word_table import UNKNOWN, Words, WordTable
 
 from ..timing import seconds
 
@@ -249,7 +251,7 @@ def test_a_search_is_faster_than_fts5_because_pieces_are_merged(
         return tuple(pieces)
 
     monkeypatch.setattr(postings, "tidy", as_they_are)
-    monkeypatch.setattr("cerata.projections.fulltext._PIECE_TOKENS_MIN", 1)
+    monkeypatch.setattr("cerata.projections.fulltext.projection._PIECE_TOKENS_MIN", 1)
     assert our_median(folded(batch=5)) > peer
 
 

@@ -10,15 +10,15 @@ import numpy as np
 
 from cerata.engine.errors import NotFound, ProjectionFailed
 from cerata.engine.log import Log
-from cerata.memory.fact_values import Entity
-from cerata.memory.space_search import Mode
-from cerata.memory.values import Frame, TimelinePage
-from cerata.memory.view import View
-from cerata.projections.filters import Filter
-from cerata.projections.row_fold import RowFold
-from cerata.projections.timeline import Position
+from cerata.memory.search.space_query import Mode
+from cerata.memory.snapshot.snapshot import View
+from cerata.memory.values.facts import Entity
+from cerata.memory.values.frames import Frame, TimelinePage
+from cerata.projections.frames.filters import Filter
+from cerata.projections.frames.timeline import Position
+from cerata.projections.rows.row_fold import RowFold
 from cerata.replay.fold import Fold
-from cerata.retrieval.query import query
+from cerata.retrieval.query_language.parser import query
 
 from .drawn import OTHER_SCOPE, TOKENS
 

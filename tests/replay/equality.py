@@ -23,7 +23,7 @@ from random import Random
 from typing import Any
 
 from cerata.projections.registry import Registry
-from cerata.projections.row_fold import MakeOwn
+from cerata.projections.rows.row_fold import MakeOwn
 from cerata.replay.fold import Fold, replay
 
 from .answers import answers

@@ -11,7 +11,7 @@ from msgspec.structs import replace
 
 from cerata.engine import backup
 from cerata.engine.codec import Batch, WireEvent
-from cerata.engine.creation import write_empty
+from cerata.engine.create import write_empty
 from cerata.engine.file import PAGES_SIZE, Flip, choose_page, turned
 from cerata.engine.format.toc import Toc
 from cerata.engine.integrity import commitment_of

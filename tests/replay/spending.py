@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 
 from cerata import EventBody, RowProjection, event
-from cerata.projections.projection import FoldedEvent
+from cerata.projections.core.projection import FoldedEvent
 
 
 @event("testSpent")

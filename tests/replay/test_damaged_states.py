@@ -11,12 +11,12 @@ from cerata.engine.errors import Corrupt, InvalidInput
 from cerata.engine.events import Event
 from cerata.engine.file import LogFile
 from cerata.engine.format.toc import Ref
-from cerata.projections.frames import FramesProjection
-from cerata.projections.fulltext import FulltextProjection
-from cerata.projections.projection import Projection
-from cerata.projections.rows import RowProjection
-from cerata.projections.seal import StateDamaged
-from cerata.replay import events as feeding
+from cerata.projections.core.projection import Projection
+from cerata.projections.core.seal import StateDamaged
+from cerata.projections.frames.projection import FramesProjection
+from cerata.projections.fulltext.projection import FulltextProjection
+from cerata.projections.rows.row_projection import RowProjection
+from cerata.replay import feed as feeding
 from cerata.replay import fold as fold_module
 from cerata.replay import rebuild as rebuild_module
 

@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 
 import cerata
-from cerata.projections.fulltext import FulltextProjection
-from cerata.projections.projection import FoldedEvent
+from cerata.projections.core.projection import FoldedEvent
+from cerata.projections.fulltext.projection import FulltextProjection
 from cerata.replay import fold as folding
 
 PRINT_DIGESTS = """

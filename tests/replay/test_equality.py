@@ -10,10 +10,10 @@ from pathlib import Path
 import pytest
 
 import cerata
-from cerata.memory.view import View
-from cerata.projections.frames import FramesProjection
-from cerata.projections.projection import FoldedEvent
-from cerata.retrieval.query import query
+from cerata.memory.snapshot.snapshot import View
+from cerata.projections.core.projection import FoldedEvent
+from cerata.projections.frames.projection import FramesProjection
+from cerata.retrieval.query_language.parser import query
 
 from . import answers, equality
 from .equality import Tally, Unequal, compare

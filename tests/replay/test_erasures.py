@@ -18,7 +18,7 @@ from cerata.engine.format.toc import Ref, SavedProjection
 from cerata.replay import fold as fold_module
 from cerata.replay import rebuild as rebuild_module
 from cerata.replay.checkpoint import Plan, chunk_refs, plan_checkpoint, publish
-from cerata.replay.events import apply_events
+from cerata.replay.feed import apply_events
 from cerata.replay.fold import Fold
 
 from ..engine.words import PATH, Disk

@@ -7,8 +7,9 @@ import pytest
 from benchmarks.checkpoint_bench import checkpoint_cost, toc_size
 from cerata.engine.file import LogFile
 from cerata.engine.format.toc import Ref, SavedProjection
-from cerata.projections import ranges, row_fold
+from cerata.projections.core import ranges
 from cerata.projections.registry import BUILT_IN
+from cerata.projections.rows import row_fold
 from cerata.replay import checkpoint
 
 

@@ -14,16 +14,16 @@ import cerata
 from cerata import Entity
 from cerata.engine.errors import Conflict, Corrupt
 from cerata.engine.events import Event
-from cerata.memory.checks import Checks
+from cerata.memory.batch.transaction import Transaction
+from cerata.memory.batch.validation import Checks
 from cerata.memory.store import Store
-from cerata.memory.transaction import Transaction
-from cerata.projections.facts import FactsProjection
-from cerata.projections.frames import FramesProjection
-from cerata.projections.fulltext import FulltextProjection
-from cerata.projections.names import Names
-from cerata.projections.projection import Projection
-from cerata.projections.row_fold import RowFold
-from cerata.projections.seal import StateDamaged
+from cerata.projections.columnar.names import Names
+from cerata.projections.core.projection import Projection
+from cerata.projections.core.seal import StateDamaged
+from cerata.projections.facts.projection import FactsProjection
+from cerata.projections.frames.projection import FramesProjection
+from cerata.projections.fulltext.projection import FulltextProjection
+from cerata.projections.rows.row_fold import RowFold
 from cerata.replay.fold import Fold
 
 from .spending import Spending, Spent

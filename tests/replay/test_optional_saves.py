@@ -12,9 +12,9 @@ from cerata.engine.environment import Environment, SystemClock
 from cerata.engine.errors import Corrupt
 from cerata.engine.events import PutFrame
 from cerata.engine.storage import LockName, OsStorage
-from cerata.projections.projection import FoldedEvent, Parameters
-from cerata.projections.rows import RowProjection
-from cerata.replay import events as feeding
+from cerata.projections.core.projection import FoldedEvent, Parameters
+from cerata.projections.rows.row_projection import RowProjection
+from cerata.replay import feed as feeding
 
 
 class ImpatientClock(SystemClock):

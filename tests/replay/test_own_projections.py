@@ -9,9 +9,9 @@ import cerata
 from cerata import EventBody
 from cerata.engine.errors import InvalidInput, NotFound, ProjectionFailed, ReadOnly, Unsupported
 from cerata.memory.store import Store
-from cerata.projections.projection import FoldedEvent, Projection
-from cerata.projections.row_fold import RowFold
-from cerata.projections.rows import RowProjection
+from cerata.projections.core.projection import FoldedEvent, Projection
+from cerata.projections.rows.row_fold import RowFold
+from cerata.projections.rows.row_projection import RowProjection
 
 from .spending import Spending, Spent
 

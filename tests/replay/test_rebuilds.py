@@ -8,9 +8,9 @@ from typing import Any
 import pytest
 
 from cerata.engine.storage import Buffer
-from cerata.projections.fulltext import FulltextProjection
+from cerata.projections.fulltext.projection import FulltextProjection
 from cerata.projections.registry import Registry
-from cerata.replay import events as feeding
+from cerata.replay import feed as feeding
 from cerata.replay.fold import Fold, replay
 from cerata.replay.rebuild import rebuild
 

@@ -12,9 +12,9 @@ import cerata
 from benchmarks.fulltext_bench import corpus, fts5_rate
 from cerata.engine.events import PutFrame
 from cerata.engine.format.toc import SavedProjection
-from cerata.projections.english import english
-from cerata.projections.projection import Projection
-from cerata.replay import events as feeding
+from cerata.projections.core.projection import Projection
+from cerata.projections.fulltext.english import english
+from cerata.replay import feed as feeding
 from cerata.replay.fold import Fold, FoldReport
 
 from ..timing import seconds

@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 
 import cerata
-from cerata.projections.fulltext import FulltextProjection
-from cerata.projections.projection import FoldedEvent, Projection
+from cerata.projections.core.projection import FoldedEvent, Projection
+from cerata.projections.fulltext.projection import FulltextProjection
 from cerata.projections.registry import Registry
 from cerata.replay import checkpoint
 

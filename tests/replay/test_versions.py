@@ -9,11 +9,11 @@ import pytest
 
 import cerata
 from cerata.memory.store import Store
-from cerata.projections.projection import FoldedEvent, Parameters
+from cerata.projections.core.projection import FoldedEvent, Parameters
 from cerata.projections.registry import Registry, projection_key
-from cerata.projections.row_fold import row_fold
+from cerata.projections.rows.row_fold import row_fold
 from cerata.replay import checkpoint
-from cerata.replay import events as feeding
+from cerata.replay import feed as feeding
 from cerata.replay.fold import replay
 
 from .spending import Spending

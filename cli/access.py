@@ -1,0 +1,76 @@
+"""The verb that prints accesses of frames, and records uses: access."""
+
+from argparse import Namespace
+from datetime import datetime
+
+from cerata.engine.errors import InvalidInput
+from cerata.memory.frames.access import Access
+from cerata.memory.snapshot.snapshot import View
+
+from .filter_options import count_of
+from .output import Output
+from .store_options import changing, reading, view_of
+from .verb_parser import Adding, add_count, add_verb
+
+
+def add_verbs(adding: Adding) -> None:
+    """Add access."""
+    access = add_verb(
+        adding,
+        "access",
+        "print how often frames were shown and used",
+        run_access,
+        lists=True,
+        examples=("access", "access 3 8 --at before-the-move", "access 3 8 --record"),
+    )
+    access.add_argument(
+        "ids", nargs="*", type=int, metavar="ID", help="ids of frames (all shown or used frames)"
+    )
+    add_count(access)
+    access.add_argument(
+        "--record", action="store_true", help="record a use of each frame; not with --at"
+    )
+
+
+def run_access(options: Namespace, output: Output) -> int:
+    """Print counts, one frame a line, the most used first."""
+    count = count_of(options)
+    if options.record and options.at is not None:
+        raise InvalidInput(
+            "--record works at the newest point only, not with --at",
+            remedy="Remove --at or --record.",
+        )
+    with changing(options, output) if options.record else reading(options) as store:
+        if options.record:
+            store.record_access(*options.ids)
+        view = view_of(store, options)
+        accesses = (
+            [view.access(number) for number in options.ids] if options.ids else view.accesses()
+        )
+        page = accesses if options.ids else accesses[:count]
+        with output.pages():
+            for access in page:
+                _print(view, access, output)
+            if len(page) < len(accesses):
+                output.line("More: -n COUNT", style="dim")
+        if not page:
+            output.line("No access is recorded; 'recall --record' records the shown frames.")
+        output.result(
+            {"basis": view.basis, "accesses": [access.to_dict() for access in page]},
+            items="accesses",
+        )
+    return 0
+
+
+def _print(view: View, access: Access, output: Output) -> None:
+    source = view.source_of(view.frame(access.frame)).partition(" · ")[2]
+    output.row(
+        (f"{f'#{access.frame}':>7}  ", "yellow"),
+        f"used {_use_text(access.used, access.last_used)}  ",
+        f"shown {_use_text(access.shown, access.last_shown)}  ",
+        (source, "dim"),
+    )
+
+
+def _use_text(count: int, last: datetime | None) -> str:
+    return f"{count:,}" if last is None else f"{count:,} (last {last:%Y-%m-%d})"

@@ -1,0 +1,115 @@
+"""The verbs that close and name things: supersede, delete and tag."""
+
+from argparse import Namespace
+
+from rich.text import Text
+
+from cerata.engine.errors import InvalidInput
+from cerata.engine.events import JsonValue
+
+from .output import Output, clipped
+from .store_options import changing, reading, view_of
+from .verb_parser import Adding, add_verb
+
+
+def add_verbs(adding: Adding) -> None:
+    """Add supersede, delete and tag."""
+    supersede = add_verb(
+        adding,
+        "supersede",
+        "replace a frame by a new text",
+        run_supersede,
+        examples=("supersede 12 We chose HNSW: recall under 5 ms.", "supersede 12 --by 15"),
+    )
+    supersede.add_argument("old", type=int, metavar="ID", help="id of the outdated frame")
+    supersede.add_argument("text", nargs="*", help="the new text")
+    supersede.add_argument(
+        "--by", type=int, metavar="ID", help="id of an existing frame, instead of a text"
+    )
+
+    delete = add_verb(
+        adding,
+        "delete",
+        "close frames; they stay readable in the past",
+        run_delete,
+        examples=("delete 12", "delete 12 13"),
+    )
+    delete.add_argument(
+        "ids", nargs="+", type=int, metavar="ID", help="ids of frames, as in search and log"
+    )
+
+    tag = add_verb(
+        adding,
+        "tag",
+        "name a point in time, or list the names",
+        run_tag,
+        lists=True,
+        examples=("tag before-the-move", "tag first --at HEAD~3", "tag"),
+    )
+    tag.add_argument("name", nargs="?", metavar="NAME", help="starts with a letter")
+
+
+def run_supersede(options: Namespace, output: Output) -> int:
+    """Replace a frame by a text, or by an existing frame."""
+    text = " ".join(options.text)
+    if bool(text.strip()) == (options.by is not None):
+        raise InvalidInput(
+            "supersede takes either a text or --by ID",
+            where="arguments",
+            remedy="Pass a text, or --by ID.",
+        )
+    with changing(options, output) as store:
+        old = store.frame(options.old)
+        receipt = store.supersede(options.old, text if options.by is None else options.by)
+        new = receipt.id if options.by is None else options.by
+        output.row(("- ", "red"), f"#{old.id} ", clipped(old.text, 200))
+        output.row(("+ ", "green"), f"#{new} ", clipped(store.frame(new).text, 200))
+        output.result({"file": store.path, "old": old.id, "new": new, **receipt.to_dict()})
+    return 0
+
+
+def run_delete(options: Namespace, output: Output) -> int:
+    """Close frames, all or none."""
+    with changing(options, output) as store:
+        frames = [store.frame(number) for number in dict.fromkeys(options.ids)]
+        with store.transaction() as transaction:
+            for frame in frames:
+                store.delete(frame)
+        receipt = transaction.receipt
+        assert receipt is not None
+        for frame in frames:
+            output.row(("- ", "red"), f"#{frame.id} ", clipped(frame.text, 200))
+        before = receipt.seqs[0] - 1
+        output.line(f"Still readable with --at {before}.", style="dim")
+        output.result(
+            {
+                "file": store.path,
+                "deleted": [frame.id for frame in frames],
+                **receipt.to_dict(),
+            }
+        )
+    return 0
+
+
+def run_tag(options: Namespace, output: Output) -> int:
+    """Name a point in time, or list the names."""
+    if options.name is None:
+        with reading(options) as store:
+            view = view_of(store, options)
+            tags = view.tags()
+            with output.pages():
+                for name, seq in tags.items():
+                    output.line(Text.assemble((f"{seq:>7}  ", "yellow"), name))
+            if not tags:
+                output.line("There are no tags.")
+            rows: list[JsonValue] = [{"tag": name, "at": seq} for name, seq in tags.items()]
+            output.result({"basis": view.basis, "tags": rows}, items="tags")
+        return 0
+    # A missing file is an error here: a new file has no point to name.
+    with changing(options, output) as store:
+        view = view_of(store, options)
+        receipt = store.tag(options.name, at=view)
+        output.line(f"{options.name} names event {view.basis:,} of {store.path}")
+        answer = {"file": store.path, "tag": options.name, "at": view.basis}
+        output.result({**answer, **receipt.to_dict()})
+    return 0

@@ -1,0 +1,101 @@
+"""The verb that embeds remembered frames: embed."""
+
+from argparse import Namespace
+from typing import Final
+
+import cerata
+from cerata.engine.errors import InvalidInput
+from cerata.retrieval.embedders.embedder import Embedder
+from cerata.retrieval.embedders.identity import VectorType
+
+from .filter_options import where_of
+from .output import Output, counted
+from .store_options import file_of, reading
+from .verb_parser import Adding, add_filters, add_verb
+
+_NEEDED: Final = ("model", "revision", "dimension")
+"""The identity of an endpoint's model, which the endpoint cannot report."""
+
+
+def add_verbs(adding: Adding) -> None:
+    """Add embed."""
+    embed = add_verb(
+        adding,
+        "embed",
+        "embed the current frames that have no vector",
+        run_embed,
+        examples=(
+            "embed",
+            "embed --int8 --tag people",
+            "embed --tokens",
+            "embed --url http://localhost/v1 --model m --revision 1 --dimension 768",
+        ),
+    )
+    embed.add_argument("--int8", action="store_true", help="store a byte for each number")
+    embed.add_argument(
+        "--tokens", action="store_true", help="with MiniLM: a vector for each token, too"
+    )
+    embed.add_argument("--url", help="URL of an endpoint (MiniLM on this machine)")
+    embed.add_argument("--model", help="with --url: the model's name")
+    embed.add_argument("--revision", help="with --url: your name for the model's state")
+    embed.add_argument(
+        "--dimension", type=int, metavar="COUNT", help="with --url: numbers in a vector"
+    )
+    embed.add_argument(
+        "--key-variable", metavar="NAME", help="with --url: environment variable with the key"
+    )
+    add_filters(embed, closed=False)
+
+
+def run_embed(options: Namespace, output: Output) -> int:
+    """Embed frames without a vector in batches; an interrupted run can be continued."""
+    embedder = _embedder(options)
+    # The file must exist.
+    reading(options).close()
+    with (
+        cerata.open(
+            file_of(options),
+            embedder=embedder,
+            lock_timeout=options.lock_timeout,
+            environment=options.environment,
+        ) as store,
+        output.progress("embedding", 0) as steps,
+    ):
+        embedded = store.embed_missing(
+            where=where_of(options), progress=lambda at, of: steps.stand("embedding", at, of)
+        )
+    output.line(f"{counted(embedded.frames, 'frame')} embedded in {embedded.space}")
+    if embedded.tokens is not None:
+        frames = counted(embedded.tokens.frames, "frame")
+        output.line(f"{frames} embedded by tokens in {embedded.tokens.space}")
+    if embedded.passed:
+        output.line(f"{embedded.passed:,} were embedded or closed by other writers", style="dim")
+    output.result({"file": store.path, **embedded.to_dict()})
+    return 0
+
+
+def _embedder(options: Namespace) -> Embedder:
+    """Return the embedder that the options name."""
+    dtype: VectorType = "i1" if options.int8 else "f4"
+    named = [name for name in (*_NEEDED, "key_variable") if getattr(options, name) is not None]
+    if options.url is None:
+        if named:
+            raise InvalidInput(f"--{_dashed(named[0])} needs --url", remedy="Add --url.")
+        return cerata.MiniLMEmbedder(dtype=dtype, token_dimension=128 if options.tokens else None)
+    if options.tokens:
+        raise InvalidInput("--tokens does not go with --url", remedy="Remove --tokens or --url.")
+    missing = [name for name in _NEEDED if name not in named]
+    if missing:
+        raise InvalidInput(f"--url needs --{missing[0]}", remedy=f"Add --{missing[0]}.")
+    return cerata.EndpointEmbedder(
+        options.url,
+        model=options.model,
+        revision=options.revision,
+        dimension=options.dimension,
+        dtype=dtype,
+        key_variable=options.key_variable,
+    )
+
+
+def _dashed(name: str) -> str:
+    return name.replace("_", "-")

@@ -1,0 +1,129 @@
+"""Descriptions of events: a few words for people, and plain values."""
+
+from typing import Final
+
+from cerata.engine.events import (
+    AccessFrames,
+    AssertFact,
+    DeleteFrame,
+    Erased,
+    Event,
+    EventBody,
+    ExtractFacts,
+    ImportBatch,
+    JsonValue,
+    LinkFacts,
+    MergeEntities,
+    PutEntity,
+    PutFrame,
+    PutPredicate,
+    PutTag,
+    RecallContext,
+    RetractFact,
+    SplitEntity,
+    SupersedeFrame,
+    UnknownBody,
+    UnlinkFacts,
+    UnmergeEntities,
+    UnsplitEntity,
+)
+from cerata.projections.columnar.times import to_datetime
+
+from .output import bytes_text, clipped, counted
+
+ACTS: Final = {
+    "putFrame": "put",
+    "deleteFrame": "delete",
+    "supersedeFrame": "supersede",
+    "putTag": "tag",
+    "putEmbedding": "embed",
+    "assertFact": "assert",
+    "retractFact": "retract",
+    "putPredicate": "declare",
+    "putEntity": "name",
+    "mergeEntities": "merge",
+    "unmergeEntities": "unmerge",
+    "splitEntity": "split",
+    "unsplitEntity": "unsplit",
+    "extractFacts": "extract",
+    "importBatch": "import",
+    "recall": "recall",
+    "access": "use",
+}
+"""Names of kinds of events for people; other kinds have their names on disk."""
+
+
+def describe(event: Event) -> str:
+    """Return the content of an event in a few words."""
+    body = event.body
+    if isinstance(body, Erased):
+        return "(erased)"
+    if isinstance(body, UnknownBody):
+        return f"(version {body.kind_version} of {body.kind}: kept, not applied by this Cerata)"
+    if isinstance(body, PutFrame):
+        return _describe_frame(body)
+    if isinstance(body, SupersedeFrame):
+        return f"#{body.old} by #{body.new}"
+    if isinstance(body, DeleteFrame):
+        return f"#{body.frame}"
+    if isinstance(body, PutTag):
+        return f"{body.tag} names event {body.at}"
+    if isinstance(body, ExtractFacts):
+        by = f"{body.extractor} {body.extractor_version}"
+        return f"{counted(body.count, 'fact')} in #{body.frame} by {by}"
+    if isinstance(body, ImportBatch):
+        return body.dialect if body.count is None else f"{counted(body.count, 'line')} of facts"
+    if isinstance(body, RecallContext):
+        facts = f", {counted(len(body.facts), 'fact')}" if body.facts else ""
+        return f"{counted(len(body.frames), 'frame')}{facts} for {body.query}"
+    if isinstance(body, AccessFrames):
+        return ", ".join(f"#{frame}" for frame in body.frames)
+    return _describe_fact(body)
+
+
+def _describe_fact(body: EventBody) -> str:
+    if isinstance(body, AssertFact):
+        return f"{body.subject} · {body.predicate} · {body.object}"
+    if isinstance(body, RetractFact):
+        return f"#{body.fact}"
+    if isinstance(body, PutPredicate):
+        return f"{body.predicate} has {'one value' if body.functional else 'values'} at a time"
+    if isinstance(body, PutEntity):
+        return ", ".join((body.entity, *body.aliases))
+    if isinstance(body, MergeEntities):
+        return f"{body.entity} is read as {body.into}"
+    if isinstance(body, SplitEntity):
+        return f"{body.entity} is {body.into} in {', '.join(f'#{fact}' for fact in body.facts)}"
+    if isinstance(body, UnmergeEntities):
+        return f"#{body.merge}"
+    if isinstance(body, LinkFacts):
+        target = body.target if body.target is not None else body.frame
+        return f"#{body.fact} {body.kind.replace('_', ' ')} #{target}"
+    if isinstance(body, UnlinkFacts):
+        return f"#{body.link}"
+    return f"#{body.split}" if isinstance(body, UnsplitEntity) else ""
+
+
+def _describe_frame(body: PutFrame) -> str:
+    name = body.title or body.uri
+    if body.chunk_count is not None:
+        return f"{name or 'a document'} ({counted(body.chunk_count, 'passage')})"
+    if body.blob is not None:
+        return f"{name or 'bytes'} ({bytes_text(body.blob.size)})"
+    return f"{name}: {body.text}" if name else body.text or ""
+
+
+def event_row(event: Event) -> dict[str, JsonValue]:
+    """Return an event as plain values, with its leaf hash."""
+    header = event.header
+    return {
+        "seq": event.seq,
+        "type": event.type,
+        "version": header.version,
+        "recorded": to_datetime(event.recorded).isoformat(),
+        "batch": [header.first_seq, header.last_seq],
+        "causation": event.causation,
+        "scope": None if event.scope is None else dict(event.scope),
+        "leaf": event.leaf.hex(),
+        "summary": clipped(describe(event), 200),
+    }

@@ -1,0 +1,146 @@
+"""The verbs that copy facts between memories: export and import."""
+
+import os
+import sys
+from argparse import Namespace
+from collections.abc import Generator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import IO
+
+from cerata.engine.errors import InvalidInput, NotFound
+from cerata.memory.facts.importing import ImportedFacts, Progress
+from cerata.memory.ingest.document import open_regular
+
+from .output import Output, Steps, counted
+from .output_files import new_file
+from .store_options import reading, view_of, writing
+from .verb_parser import Adding, add_verb
+
+_STREAM = "-"
+
+
+def add_verbs(adding: Adding) -> None:
+    """Add export and import."""
+    export = add_verb(
+        adding,
+        "export",
+        "write facts and entities as JSON Lines",
+        run_export,
+        reads=True,
+        examples=(
+            "export --facts facts.jsonl",
+            "export --facts --history --at before-the-move | jq .subject",
+        ),
+    )
+    export.add_argument(
+        "to",
+        nargs="?",
+        metavar="FILE",
+        default=_STREAM,
+        help="a new file, or - for standard output",
+    )
+    # Required, so that later kinds of exports do not change this command.
+    export.add_argument(
+        "--facts", action="store_true", required=True, help="export facts and entities"
+    )
+    export.add_argument("--history", action="store_true", help="include retracted facts")
+
+    import_verb = add_verb(
+        adding,
+        "import",
+        "import the lines of an export, each once",
+        run_import,
+        examples=("import facts.jsonl -f new.cera", "import - < facts.jsonl"),
+    )
+    import_verb.add_argument(
+        "source", metavar="FILE", help="a file from export, or - for standard input"
+    )
+
+
+def run_export(options: Namespace, output: Output) -> int:
+    """Write facts and entities of a state, one JSON object a line."""
+    if options.to == _STREAM and output.as_json:
+        raise InvalidInput(
+            "--json does not go with lines on standard output", remedy="Pass a FILE for the lines."
+        )
+    with reading(options) as store:
+        view = view_of(store, options)
+        lines = view.export_facts(history=options.history)
+        if options.to == _STREAM:
+            for line in lines:
+                output.json_text(line)
+            return 0
+        count = 0
+        with new_file(options.to) as file:
+            for line in lines:
+                file.write(line.encode() + b"\n")
+                count += 1
+        summary = f"{counted(count, 'line')} in {options.to}, as of event {view.basis:,}"
+        output.line(summary)
+        output.result(
+            {
+                "file": store.path,
+                "to": options.to,
+                "lines": count,
+                "basis": view.basis,
+                "history": options.history,
+            }
+        )
+    return 0
+
+
+def run_import(options: Namespace, output: Output) -> int:
+    """Import lines, and print how many were new."""
+    with _source(options.source) as (file, size):
+        try:
+            with writing(options, output) as store, output.progress("importing", size) as steps:
+                imported = store.import_facts(file, progress=_progress_of(steps))
+                _print_summary(imported, store.path, output)
+                output.result({"file": store.path, **imported.to_dict()})
+        except KeyboardInterrupt:
+            output.warn("imported lines stay; run the command again to continue")
+            raise
+    return 0
+
+
+def _progress_of(steps: Steps) -> Progress:
+    before = 0
+
+    def advance(_lines: int, size: int) -> None:
+        nonlocal before
+        steps.done(size - before)
+        before = size
+
+    return advance
+
+
+@contextmanager
+def _source(name: str) -> Generator[tuple[IO[bytes], int]]:
+    """Open the imported file; yield it and its size in bytes, 0 if unknown.
+
+    Raises:
+        NotFound: the file does not exist.
+        InvalidInput: the file is not regular, or standard input is closed.
+    """
+    if name == _STREAM:
+        if sys.stdin is None:
+            raise InvalidInput("Standard input is closed", remedy="Pass a file.")
+        yield sys.stdin.buffer, 0
+        return
+    try:
+        file = open_regular(Path(name))
+    except FileNotFoundError as error:
+        remedy = "Pass a file from 'cerata export'."
+        raise NotFound("The file does not exist", where=name, remedy=remedy) from error
+    with file:
+        yield file, os.fstat(file.fileno()).st_size
+
+
+def _print_summary(imported: ImportedFacts, file: str, output: Output) -> None:
+    output.line(f"{counted(imported.added, 'line')} added, {imported.known:,} already present")
+    if imported.missing:
+        output.warn(
+            f"{counted(imported.missing, 'place')} of evidence without their content in this memory"
+        )
+    output.line(f"{file} is at event {imported.head:,}")

@@ -1,0 +1,69 @@
+"""Output files that a user names: written whole or not at all."""
+
+import os
+from collections.abc import Generator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import IO
+
+from cerata.engine.errors import Conflict, InvalidInput
+from cerata.memory.plots.canvas import FORMS, Form
+
+
+@contextmanager
+def new_file(name: str) -> Generator[IO[bytes]]:
+    """Open a file that appears under its name when it is complete, and never replaces another file.
+
+    Raises:
+        Conflict: the name exists.
+    """
+    path = Path(name)
+    beside = _beside(path)
+    taken = Conflict(f"{name} exists already", remedy="Pass the name of a new file.")
+    if path.exists():
+        raise taken
+    try:
+        with beside.open("xb") as file:
+            yield file
+            file.flush()
+            os.fsync(file.fileno())
+        try:
+            os.link(beside, path)
+        except FileExistsError as error:
+            raise taken from error
+    finally:
+        beside.unlink(missing_ok=True)
+
+
+def write_picture(name: str, picture: bytes) -> None:
+    """Write a picture, and replace any file of that name.
+
+    Raises:
+        InvalidInput: the name is of a folder, pipe, socket or device.
+    """
+    path = Path(name)
+    if path.exists() and not path.is_file():
+        raise InvalidInput(f"{name} is not a regular file", remedy="Pass the name of a new file.")
+    beside = _beside(path)
+    try:
+        # A new file beside it, so that no existing device or pipe is opened.
+        with beside.open("xb") as file:
+            file.write(picture)
+        beside.replace(path)
+    finally:
+        beside.unlink(missing_ok=True)
+
+
+def form_of(name: str) -> Form:
+    """Return the form of a picture by its file's name. Raises `InvalidInput`."""
+    for form in FORMS:
+        if name.lower().endswith(f".{form}"):
+            return form
+    raise InvalidInput(
+        f"The name of a picture must end in .svg or .png, not be {name}",
+        remedy="Pass a name such as facts.svg.",
+    )
+
+
+def _beside(path: Path) -> Path:
+    return path.with_name(f".{path.name}.{os.getpid()}.partial")

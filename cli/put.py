@@ -1,0 +1,209 @@
+"""The verbs that add content: remember and put."""
+
+import sys
+from argparse import Namespace
+from collections.abc import Callable
+from contextlib import ExitStack
+from pathlib import Path
+
+from rich.text import Text
+
+from cerata.engine.errors import InvalidInput, StorageFailed
+from cerata.engine.events import DEFAULT_SCOPE
+from cerata.engine.limits import STRING_SIZE_MAX
+from cerata.memory.ingest.discovery import find_files
+from cerata.memory.ingest.document import Ingest
+from cerata.memory.ingest.folder import Outcome, Remembered, RememberedFile, remember_files, take_in
+from cerata.memory.ingest.formats.plain import extract_markdown
+from cerata.memory.store import Store
+from cerata.memory.values.arguments import frame_fields
+
+from .output import Output, counted
+from .store_options import DEFAULT_FILE, file_of, planning, writing
+from .verb_parser import Adding, add_verb
+
+_INPUT = "-"
+
+
+def add_verbs(adding: Adding) -> None:
+    """Add remember and put."""
+    remember = add_verb(
+        adding,
+        "remember",
+        "remember files and folders, each once",
+        run_remember,
+        examples=(
+            "remember notes/ todo.md",
+            "remember src --include '*.{py,md}' --exclude tests",
+            "remember notes/ --dry-run",
+            "remember - --tag meeting < minutes.txt",
+        ),
+    )
+    remember.add_argument(
+        "paths", nargs="+", metavar="PATH", help="a file, a folder, or - for standard input"
+    )
+    remember.add_argument("--tag", action="append", default=[], help="a tag; repeat for several")
+    remember.add_argument(
+        "--include", action="append", default=[], metavar="PATTERN", help="only matching files"
+    )
+    remember.add_argument(
+        "--exclude", action="append", default=[], metavar="PATTERN", help="no matching files"
+    )
+    remember.add_argument(
+        "--no-default-excludes",
+        action="store_true",
+        help="include hidden names, node_modules and the like (docs/ingest.md)",
+    )
+    remember.add_argument(
+        "--dry-run", action="store_true", help="print the outcome of each file; write nothing"
+    )
+    remember.add_argument("--jsonl", action="store_true", help="print one JSON object per file")
+    remember.add_argument(
+        "-v",
+        "--verbose",
+        action="store_true",
+        help="print every file, not only replaced and skipped files",
+    )
+
+    put_verb = add_verb(
+        adding,
+        "put",
+        "store a text unchanged",
+        run_put,
+        examples=("put The staging database listens on port 5433. --tag infra",),
+    )
+    put_verb.add_argument("text", nargs="+")
+    put_verb.add_argument("--title")
+    put_verb.add_argument("--tag", action="append", default=[], help="a tag; repeat for several")
+
+
+def run_remember(options: Namespace, output: Output) -> int:
+    """Remember files, and print the outcome of each."""
+    if _INPUT in options.paths and len(options.paths) > 1:
+        raise InvalidInput(
+            "- must be the only path", remedy="Remember the files with another command."
+        )
+    file = file_of(options, default=DEFAULT_FILE)
+    with ExitStack() as opened:
+
+        def store() -> Store:
+            opening = planning(options) if options.dry_run else writing(options, output)
+            return opened.enter_context(opening)
+
+        try:
+            do = _remember_input if _INPUT in options.paths else _remember_files
+            remembered = do(options, store, output)
+        except KeyboardInterrupt:
+            output.warn("remembered files stay; run the command again to continue")
+            raise
+    _print_summary(remembered, file, output)
+    output.result(
+        {"file": None if remembered.head is None else file, **remembered.to_dict()}, items="files"
+    )
+    return 1 if remembered.of("skipped") else 0
+
+
+def _remember_files(options: Namespace, store: Callable[[], Store], output: Output) -> Remembered:
+    sources = find_files(
+        options.paths,
+        include=options.include,
+        exclude=options.exclude,
+        default_excludes=not options.no_default_excludes,
+    )
+    with output.progress("remembering", len(sources.files)) as steps:
+
+        def report(remembered: RememberedFile, _at: int, _total: int) -> None:
+            steps.done()
+            _print_file(remembered, options, output)
+
+        fields = frame_fields(kind="text", tags=options.tag)
+        # Open an existing store first; create a missing store lazily.
+        is_there = Path(file_of(options, default=DEFAULT_FILE)).exists()
+        target = store() if is_there else store
+        return remember_files(
+            target,
+            sources,
+            fields,
+            DEFAULT_SCOPE,
+            dry_run=options.dry_run,
+            report=report,
+        )
+
+
+def _remember_input(options: Namespace, store: Callable[[], Store], output: Output) -> Remembered:
+    head: int | None = None
+    try:
+        document = extract_markdown(_input(), "input")
+    except InvalidInput as error:
+        remembered = RememberedFile(_INPUT, "skipped", why=str(error))
+    else:
+        opened = store()
+        fields = frame_fields(kind="text", tags=options.tag)
+        ingest = Ingest(opened, document, fields, DEFAULT_SCOPE)
+        remembered = take_in(ingest, _INPUT, dry_run=options.dry_run)
+        head = opened.refresh().seq
+    _print_file(remembered, options, output)
+    return Remembered((remembered,), 0, {}, options.dry_run, head)
+
+
+def _input() -> bytes:
+    """Return the bytes of standard input.
+
+    Raises:
+        StorageFailed: a read failed.
+        InvalidInput: standard input is closed.
+    """
+    if sys.stdin is None:
+        raise InvalidInput("Standard input is closed", remedy="Pass a file.")
+    try:
+        # One byte more than allowed, to detect an excess without reading all of the input.
+        return sys.stdin.buffer.read(STRING_SIZE_MAX + 1)
+    except OSError as error:
+        raise StorageFailed(
+            f"Cannot read: {error.strerror}",
+            where="input",
+            remedy="Check the pipe, or pass a file.",
+        ) from error
+
+
+def _print_file(file: RememberedFile, options: Namespace, output: Output) -> None:
+    """Print a file's outcome; by default only of replaced and skipped files."""
+    if file.outcome == "skipped":
+        output.warn(f"skipped {file.path}: {file.why}")
+        return
+    new = file.outcome == "added" and options.dry_run
+    if not (options.verbose or new or file.outcome == "replaced"):
+        return
+    colour = {"added": "green", "replaced": "yellow", "unchanged": "dim"}[file.outcome]
+    line = Text.assemble((f"{file.outcome:<10}", colour), file.path)
+    if file.replaced:
+        line.append(f"  (was {', '.join(f'#{number}' for number in file.replaced)})", "dim")
+    output.line(line)
+
+
+def _print_summary(remembered: Remembered, file: str, output: Output) -> None:
+    outcomes: tuple[Outcome, ...] = ("added", "replaced", "unchanged", "skipped")
+    counts = ", ".join(f"{len(remembered.of(outcome)):,} {outcome}" for outcome in outcomes)
+    output.line(f"{counts}; {counted(remembered.frames, 'frame')}")
+    left = [f"{remembered.excluded:,} excluded"] if remembered.excluded else []
+    left += [f"{count:,} {ending}" for ending, count in remembered.passed_over.items()]
+    if left:
+        output.line(f"left out: {', '.join(left)}", style="dim")
+    if remembered.dry_run:
+        output.line("nothing was written: this was a dry run")
+    elif remembered.head is None:
+        output.line("nothing was written")
+    else:
+        output.line(f"{file} is at event {remembered.head:,}")
+
+
+def run_put(options: Namespace, output: Output) -> int:
+    """Store a text, and print its id."""
+    text = " ".join(options.text)
+    if not text.strip():
+        raise InvalidInput("The text is empty", remedy="Pass at least one word.")
+    with writing(options, output) as store:
+        receipt = store.put_frame(text, title=options.title, tags=options.tag)
+        output.line(f"frame {receipt.id} in {store.path}")
+        output.result({"file": store.path, **receipt.to_dict()})
+    return 0

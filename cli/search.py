@@ -1,0 +1,228 @@
+"""The verbs that take a question: recall and search."""
+
+import json
+import re
+from argparse import ArgumentParser, Namespace
+from pathlib import Path
+from typing import Final, get_args
+
+from rich.text import Text
+
+import cerata
+from cerata.engine.errors import InvalidInput
+from cerata.engine.events import JsonValue
+from cerata.memory.values.frames import Hit
+from cerata.projections.fulltext.query import Query
+from cerata.retrieval.context.packing import Order
+from cerata.retrieval.context.policies import POLICIES
+from cerata.retrieval.ranking.profiles import PROFILES
+
+from .filter_options import hint, where_of
+from .output import Output
+from .store_options import changing, reading, view_of
+from .verb_parser import Adding, add_filters, add_verb
+
+_SNIPPET: Final = 400
+_LINES: Final = 3
+_WORD: Final = re.compile(r"\S+")
+
+
+def add_verbs(adding: Adding) -> None:
+    """Add recall and search."""
+    recall = add_verb(
+        adding,
+        "recall",
+        "print a context for a model about a question",
+        run_recall,
+        reads=True,
+        examples=(
+            "recall 'which index did we choose?'",
+            "recall deploys --max-tokens 500 --format markdown",
+            "recall deploys --format messages | jq '.[0].content'",
+            "recall deploys --at 2026-03-01 --tag decision",
+            "recall deploys --policy tiered --order time --framing --record",
+        ),
+    )
+    recall.add_argument("query", nargs="+")
+    recall.add_argument(
+        "--max-tokens",
+        type=int,
+        default=1500,
+        metavar="N",
+        help="most tokens of the context (1500)",
+    )
+    recall.add_argument(
+        "--entry-tokens",
+        type=int,
+        default=600,
+        metavar="N",
+        help="most tokens of an entry (600)",
+    )
+    recall.add_argument(
+        "--format",
+        choices=("text", "markdown", "json", "messages"),
+        default="text",
+        help="messages: in the form of chat interfaces (text)",
+    )
+    recall.add_argument(
+        "--policy", metavar="NAME", help=f"length of the entries: {', '.join(POLICIES)}"
+    )
+    recall.add_argument(
+        "--order", choices=get_args(Order), default="score", help="time: the earliest first (score)"
+    )
+    recall.add_argument(
+        "--framing",
+        action="store_true",
+        help="begin with instructions to the model, within the budget",
+    )
+    recall.add_argument(
+        "--record", action="store_true", help="record the context in the log; not with --at"
+    )
+    _add_how(recall)
+    add_filters(recall, closed=False)
+
+    search = add_verb(
+        adding,
+        "search",
+        "find frames by their words and meaning",
+        run_search,
+        lists=True,
+        examples=(
+            "search harbour bridge",
+            "search --full '\"harbour bridge\" AND open*' -k 3",
+            "search bridge --explain -k 1",
+            "search bridge --jsonl | jq .frame.uri",
+        ),
+    )
+    search.add_argument("query", nargs="+")
+    search.add_argument("-k", type=int, default=10, help="how many to print (10)")
+    search.add_argument(
+        "--explain", action="store_true", help="explain each score: lanes, words, exclusions"
+    )
+    _add_how(search)
+    add_filters(search, closed=True)
+
+
+def _add_how(verb: ArgumentParser) -> None:
+    verb.add_argument(
+        "--full", action="store_true", help='use the full language: "a b", inde*, tag:x, OR, NOT'
+    )
+    verb.add_argument(
+        "--profile", metavar="NAME", help=f"weights of the lanes: {', '.join(PROFILES)}"
+    )
+
+
+def run_recall(options: Namespace, output: Output) -> int:
+    """Print a context, and a summary of it in the last line."""
+    query = " ".join(options.query)
+    if options.record and options.at is not None:
+        raise InvalidInput(
+            "--record works at the newest point only, not with --at",
+            remedy="Remove --at or --record.",
+        )
+    with changing(options, output) if options.record else reading(options) as store:
+        view = view_of(store, options)
+        context = (store if options.record else view).recall(
+            _query(query, options),
+            max_tokens=options.max_tokens,
+            entry_tokens=options.entry_tokens,
+            where=where_of(options),
+            profile=options.profile,
+            form="markdown" if options.format == "markdown" else "text",
+            policy=options.policy,
+            order=options.order,
+            framing=options.framing,
+            record=options.record,
+        )
+        if not context.items:
+            hint(view, options, output)
+    answer: dict[str, JsonValue] = {"query": query, **context.to_dict()}
+    if options.format in ("json", "messages"):
+        printed = answer if options.format == "json" else context.to_messages()
+        if not output.as_json:
+            output.json_text(json.dumps(printed, ensure_ascii=False, indent=2))
+    else:
+        if context.text:
+            output.line(context.text)
+            output.line()
+        mark = "*" if options.format == "markdown" else ""
+        output.line(f"{mark}{context.summary}{mark}", style="dim")
+    output.result(answer)
+    return 0
+
+
+def run_search(options: Namespace, output: Output) -> int:
+    """Print the best frames, with their matching words marked."""
+    query = " ".join(options.query)
+    with reading(options) as store:
+        view = view_of(store, options)
+        hits = view.search(
+            _query(query, options),
+            k=options.k,
+            where=where_of(options),
+            profile=options.profile,
+            include_superseded=options.superseded,
+            include_deleted=options.deleted,
+        )
+        with output.pages():
+            for rank, hit in enumerate(hits, start=1):
+                _print_hit(rank, hit, output)
+                if options.explain:
+                    for line in str(view.explain(hit)).splitlines():
+                        output.line(f"    {line}", style="dim")
+        if not hits:
+            output.line(f"No frame matches {query!r} at event {view.basis:,}.")
+            hint(view, options, output)
+        output.result(
+            {
+                "query": query,
+                "basis": view.basis,
+                "hits": [
+                    {**hit.to_dict(), "explanation": view.explain(hit).to_dict()}
+                    if options.explain
+                    else hit.to_dict()
+                    for hit in hits
+                ],
+            },
+            items="hits",
+        )
+    return 0
+
+
+def _print_hit(rank: int, hit: Hit, output: Output) -> None:
+    """Print the source of a hit, and its best span with the matches marked."""
+    frame = hit.frame
+    closed = "" if frame.active else "  closed"
+    details = f"  {hit.score:.3f}{closed}"
+    uri = _from_here(frame.uri)
+    name = frame.title or uri
+    place = f"  {uri}" if uri and uri != name else ""
+    output.row(
+        (f"{rank:>2}. ", "dim"),
+        (f"#{hit.id}", "yellow"),
+        (details, "dim"),
+        (f"  {name}" if name else "", "bold"),
+        (place, "dim"),
+    )
+    text = Text(hit.text)
+    for start, end in hit.highlights:
+        text.stylize("bold green", start, end)
+    start = max(0, hit.span[0] - 60)
+    piece = text[start : start + _SNIPPET]
+    # Each run of spaces and line ends becomes one space; the marks keep their words.
+    words = [piece[match.start() : match.end()] for match in _WORD.finditer(piece.plain)]
+    excerpt = Text(" ").join(words)
+    output.paragraph(Text.assemble("…" if start else "", excerpt), indent=4, lines=_LINES)
+
+
+def _from_here(uri: str | None) -> str | None:
+    """Return a file's path relative to the present folder, if it is below."""
+    try:
+        here = f"{Path.cwd().as_posix()}/"
+    except OSError:  # the folder was removed
+        return uri
+    return uri.removeprefix(here) if uri else None
+
+
+def _query(query: str, options: Namespace) -> str | Query:
+    return cerata.query(query) if options.full else query

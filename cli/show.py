@@ -1,0 +1,184 @@
+"""The verbs that print frames: show, frames and timeline."""
+
+import json
+from argparse import Namespace
+from collections.abc import Iterator
+from datetime import datetime
+from itertools import islice
+
+from rich.text import Text
+
+from cerata.memory.values.frames import Frame
+from cerata.projections.frames.timeline import Position
+
+from .filter_options import closed_of, count_of, hint, where_of
+from .output import Output, bytes_text, clipped
+from .store_options import reading, view_of
+from .verb_parser import Adding, add_count, add_filters, add_verb
+
+
+def add_verbs(adding: Adding) -> None:
+    """Add show, frames and timeline."""
+    show = add_verb(
+        adding,
+        "show",
+        "print whole frames",
+        run_show,
+        lists=True,
+        examples=("show 12", "show 12 --at HEAD~1", "show 12 13 --jsonl | jq .metadata"),
+    )
+    show.add_argument(
+        "ids", nargs="+", type=int, metavar="ID", help="ids of frames, as in search and log"
+    )
+
+    frames = add_verb(
+        adding,
+        "frames",
+        "list current frames, newest first",
+        run_frames,
+        lists=True,
+        examples=("frames --tag decision", "frames -n 1000000 --jsonl | wc -l"),
+    )
+    add_count(frames)
+    frames.add_argument("--chunks", action="store_true", help="include the parts of documents")
+    add_filters(frames, closed=True)
+
+    timeline = add_verb(
+        adding,
+        "timeline",
+        "list frames by the time of their content",
+        run_timeline,
+        lists=True,
+        examples=("timeline --since 2026-01-01 --until 2026-02-01", "timeline --by recorded -n 5"),
+    )
+    add_count(timeline)
+    timeline.add_argument(
+        "--by", choices=("content", "recorded"), default="content", help="time to sort by (content)"
+    )
+    timeline.add_argument("--since", metavar="TIME", help="only frames from this time on")
+    timeline.add_argument("--until", metavar="TIME", help="only frames before this time")
+    timeline.add_argument("--oldest-first", action="store_true", help="print the oldest first")
+    timeline.add_argument(
+        "--after",
+        type=int,
+        nargs=2,
+        metavar=("TIME", "ID"),
+        help="continue after a page, as printed at its end",
+    )
+    add_filters(timeline, closed=True)
+
+
+def run_show(options: Namespace, output: Output) -> int:
+    """Print whole frames, each below its source."""
+    with reading(options) as store:
+        view = view_of(store, options)
+        frames = [view.frame(number) for number in options.ids]
+        with output.pages():
+            for place, frame in enumerate(frames):
+                if place:
+                    output.line()
+                output.line(f"[{view.source_of(frame)}]", style="bold")
+                for name, value in _details_of(frame):
+                    output.line(Text.assemble((f"{name}: ", "dim"), value))
+                output.line()
+                output.line(frame.text or f"({bytes_text(frame.size)})")
+        output.result(
+            {"basis": view.basis, "frames": [frame.to_dict() for frame in frames]}, items="frames"
+        )
+    return 0
+
+
+def _details_of(frame: Frame) -> Iterator[tuple[str, str]]:
+    """Yield the details of a frame besides its source and its text."""
+    if not frame.active:
+        by = frame.superseded_by
+        yield "closed", "deleted" if by is None else f"superseded by #{by}"
+    if frame.unread:
+        yield "unread", unread_of(frame)
+    yield "recorded", f"{frame.recorded:%Y-%m-%d %H:%M:%S} UTC"
+    if frame.scope and dict(frame.scope) != {"tenant": "default"}:
+        yield "scope", ", ".join(f"{name}={value}" for name, value in frame.scope.items())
+    optional = {"role": frame.role, "kind": None if frame.kind == "text" else frame.kind}
+    yield from ((name, value) for name, value in optional.items() if value)
+    lists = {
+        "tags": frame.tags,
+        "labels": frame.labels,
+        "supersedes": [f"#{number}" for number in frame.supersedes],
+        "parent": [] if frame.parent is None else [f"#{frame.parent}"],
+    }
+    yield from ((name, ", ".join(values)) for name, values in lists.items() if values)
+    if frame.metadata:
+        yield "metadata", json.dumps(dict(frame.metadata), ensure_ascii=False, sort_keys=True)
+    if frame.search_text:
+        yield "search text", frame.search_text
+
+
+def unread_of(frame: Frame) -> str:
+    """Return the events of later versions that name a frame."""
+    numbers = ", ".join(map(str, frame.unread))
+    plural = "s" if len(frame.unread) > 1 else ""
+    return f"event{plural} {numbers}, of a later version: kept, not applied by this Cerata"
+
+
+def run_frames(options: Namespace, output: Output) -> int:
+    """Print current frames, one a line, newest first."""
+    count = count_of(options)
+    with reading(options) as store:
+        view = view_of(store, options)
+        matches = view.frames(
+            where_of(options), include_chunks=options.chunks, **closed_of(options)
+        )
+        page = list(islice(matches, count + 1))
+        more = len(page) > count
+        page = page[:count]
+        with output.pages():
+            for frame in page:
+                print_frame(frame, frame.created, output)
+            if more:
+                output.line("More: -n COUNT", style="dim")
+        if not page:
+            output.line("There are no frames.")
+            hint(view, options, output)
+        output.result(
+            {"basis": view.basis, "frames": [frame.to_dict() for frame in page]}, items="frames"
+        )
+    return 0
+
+
+def run_timeline(options: Namespace, output: Output) -> int:
+    """Print a page of frames in order of time."""
+    with reading(options) as store:
+        view = view_of(store, options)
+        page = view.timeline(
+            by=options.by,
+            start=options.since,
+            end=options.until,
+            where=where_of(options),
+            after=None if options.after is None else Position(*options.after),
+            limit=count_of(options),
+            newest_first=not options.oldest_first,
+            **closed_of(options),
+        )
+        with output.pages():
+            for entry in page.entries:
+                print_frame(entry.frame, entry.time, output)
+            if page.next is not None:
+                output.line(f"More: --after {page.next.time} {page.next.frame}", style="dim")
+        if not page.entries:
+            output.line("There are no frames.")
+            hint(view, options, output)
+        output.result({"basis": view.basis, **page.to_dict()}, items="entries")
+    return 0
+
+
+def print_frame(frame: Frame, time: datetime, output: Output) -> None:
+    """Print a frame as one line: id, day, name and the beginning of its text."""
+    name = frame.title or frame.uri or ""
+    output.row(
+        (f"{'#' + str(frame.id):>7}  ", "yellow"),
+        (f"{time:%Y-%m-%d}  ", "dim"),
+        ("" if frame.active else "closed  ", "dim"),
+        (f"unread {', '.join(map(str, frame.unread))}  " if frame.unread else "", "yellow"),
+        (f"{name}  " if name else "", "bold"),
+        clipped(frame.text[:400], 400) or f"({bytes_text(frame.size)})",
+    )

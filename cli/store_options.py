@@ -1,0 +1,104 @@
+"""Files: the file of a verb, and how it is opened."""
+
+import os
+import re
+from argparse import Namespace
+from collections.abc import Callable
+from pathlib import Path
+from typing import Final
+
+import cerata
+from cerata.engine.errors import NotFound
+from cerata.memory.snapshot.snapshot import View
+from cerata.memory.store import Store
+
+from .output import Output
+
+Verb = Callable[[Namespace, Output], int]
+
+DEFAULT_FILE: Final = "memory.cera"
+"""The file that a writing verb creates if none is named or present."""
+
+
+_TOUR: Final = re.compile(r"tour(-\d+)?\.cera")
+"""Files of tours: a user's notes must not end up in a file that a tour left here."""
+
+
+def file_of(options: Namespace, *, default: str | None = None) -> str:
+    """Return the file of a verb.
+
+    Raises:
+        NotFound: no file was named, and this folder has none or several.
+    """
+    chosen: str | None = options.file or os.environ.get("CERATA_FILE") or None
+    if chosen:
+        return chosen
+    names = sorted(str(path) for path in Path().glob("*.cera"))
+    here = [name for name in names if not _TOUR.fullmatch(name)]
+    if len(here) == 1:
+        return here[0]
+    if not here and default is not None:
+        return default
+    exception = " (a tour's does not count)" if len(here) < len(names) else ""
+    fault = f"There are {len(here)} *.cera files here" if here else "There is no *.cera file here"
+    raise NotFound(
+        fault + exception,
+        where=_folder(),
+        remedy="Name a file with -f FILE or $CERATA_FILE.",
+    )
+
+
+def _folder() -> str:
+    try:
+        return os.getcwd()
+    except OSError:  # it was removed under us
+        return "this folder"
+
+
+def reading(options: Namespace) -> Store:
+    """Open the file for reading; nothing is written or created."""
+    return cerata.open(
+        file_of(options),
+        mode="r",
+        lock_timeout=options.lock_timeout,
+        environment=options.environment,
+    )
+
+
+def writing(options: Namespace, output: Output) -> Store:
+    """Open the file for writing, or create it; warn if its newest events may be missing."""
+    store = cerata.open(
+        file_of(options, default=DEFAULT_FILE),
+        lock_timeout=options.lock_timeout,
+        environment=options.environment,
+    )
+    if store.report.bad_witnesses or store.report.ambiguous_tail:
+        # Opening to write repairs both, so no later command can report them.
+        output.warn(
+            f"{store.path} was not closed, and the end of its log is damaged: its newest events "
+            f"may be missing. It ends at event {store.head.seq:,}."
+        )
+    return store
+
+
+def changing(options: Namespace, output: Output) -> Store:
+    """Open an existing file for writing."""
+    reading(options).close()
+    return writing(options, output)
+
+
+def planning(options: Namespace) -> Store:
+    """Open the file of `writing` without writing: a missing file is empty."""
+    if Path(file_of(options, default=DEFAULT_FILE)).exists():
+        return reading(options)
+    return cerata.open(":memory:", environment=options.environment)
+
+
+def view_of(store: Store, options: Namespace) -> View:
+    """Return the view at ``--at``, by default the newest."""
+    return store.at("HEAD" if options.at is None else options.at)
+
+
+def memories(prefix: str, **_: object) -> list[str]:
+    """Return the memories in this folder, as arguments for ``--file``."""
+    return [str(path) for path in sorted(Path().glob(f"{prefix}*.cera"))]

@@ -1,0 +1,171 @@
+"""The parser: options of every verb, and errors with the nearest valid name."""
+
+import argparse
+import difflib
+import math
+import re
+from argparse import ArgumentParser, Namespace
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any, Final, NoReturn
+
+from cerata.engine.errors import InvalidInput
+
+from .store_options import Verb, memories
+
+Adding = Callable[..., "Parser"]
+"""The function that adds a verb's parser: ``add_parser`` from argparse."""
+
+_EPILOG: Final = """\
+The file is -f FILE, else $CERATA_FILE, else the only *.cera in this folder.
+Exit codes: 0 done, 1 the answer is no, 2 wrong usage; more in docs/errors.md.
+"""
+
+_CHOICE = re.compile(r"argument (\S+): invalid choice: '(.*?)' \(choose from (.*)\)", re.DOTALL)
+
+
+class Parser(ArgumentParser):
+    """A parser that raises Cerata's errors; argparse would print them and exit."""
+
+    is_verb = False
+
+    def error(self, message: str) -> NoReturn:
+        raise InvalidInput(
+            self._fault(message),
+            where="arguments",
+            remedy=self._suggestion(message) + f"Run '{self.prog} --help'.",
+        )
+
+    def parse_known_args(  # pyright: ignore[reportIncompatibleMethodOverride]
+        self, args: Any = None, namespace: Any = None
+    ) -> Any:
+        parsed: tuple[Namespace, list[str]] = super().parse_known_args(args, namespace)
+        # A verb's parser runs last: no other parser knows its remaining arguments.
+        if self.is_verb and parsed[1]:
+            self.error(f"unrecognized arguments: {' '.join(parsed[1])}")
+        return parsed
+
+    def _fault(self, message: str) -> str:
+        choice = _CHOICE.match(message)
+        if choice is not None:
+            name, value, _ = choice.groups()
+            kind = "verb" if name == "VERB" else name
+            return f"There is no {kind} {value!r}"
+        return message[:1].upper() + message[1:]
+
+    def _suggestion(self, message: str) -> str:
+        """Return the likely name, or all valid names, with a space after it; or an empty text."""
+        choice = _CHOICE.match(message)
+        if choice is not None:
+            names = re.findall(r"[\w-]+", choice[3])
+            return _question(did_you_mean(choice[2], names)) or f"Use one of {', '.join(names)}. "
+        if message.startswith("unrecognized arguments: "):
+            option = message.split()[2].partition("=")[0]
+            return _question(did_you_mean(option, self._option_string_actions))
+        return ""
+
+
+def did_you_mean(given: str, names: Iterable[str]) -> str | None:
+    """Return the nearest name to a given text, if any is near enough.
+
+    >>> did_you_mean("serach", ["recall", "search"])
+    'search'
+    """
+    near = difflib.get_close_matches(given, sorted(set(names) - {given}), n=1, cutoff=0.6)
+    return near[0] if near else None
+
+
+def _question(name: str | None) -> str:
+    return "" if name is None else f"Did you mean {name!r}? "
+
+
+def add_verb(
+    adding: Adding,
+    name: str,
+    text: str,
+    run: Verb,
+    *,
+    examples: Sequence[str],
+    reads: bool = False,
+    lists: bool = False,
+) -> Parser:
+    """Add a verb; ``reads`` gives it ``--at``, ``lists`` also ``--jsonl`` and paging."""
+    commands = "".join(f"  cerata {example}\n" for example in examples)
+    verb = adding(
+        name,
+        help=text,
+        description=f"{text[:1].upper()}{text[1:]}.",
+        epilog=f"examples:\n{commands}\n{_EPILOG}",
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+        allow_abbrev=False,
+    )
+    verb.is_verb = True
+    # An option may precede the verb or follow it; without it after the verb, the first value holds.
+    add_common(
+        verb,
+        file=argparse.SUPPRESS,
+        as_json=argparse.SUPPRESS,
+        lock_timeout=argparse.SUPPRESS,
+        pages=argparse.SUPPRESS,
+    )
+    if reads or lists:
+        verb.add_argument(
+            "--at", metavar="BASIS", help="the state at a seq, a tag, HEAD~n, or an ISO time"
+        )
+    if lists:
+        verb.add_argument("--jsonl", action="store_true", help="print one JSON object per item")
+    verb.set_defaults(run=run)
+    return verb
+
+
+def add_common(
+    one: ArgumentParser,
+    *,
+    file: str | None,
+    as_json: bool | str,
+    lock_timeout: float | str,
+    pages: bool | str,
+) -> None:
+    """Add the options of every verb, before its name and after it."""
+    shared = one.add_argument_group("options of every verb")
+    file_option = shared.add_argument(
+        "-f", "--file", metavar="FILE", default=file, help="the memory's file"
+    )
+    file_option.completer = memories  # type: ignore[attr-defined]
+    shared.add_argument(
+        "--json", action="store_true", default=as_json, help="print one JSON object"
+    )
+    shared.add_argument(
+        "--no-pager", dest="pages", action="store_false", default=pages, help="do not use a pager"
+    )
+    shared.add_argument(
+        "--lock-timeout",
+        type=seconds,
+        metavar="SECONDS",
+        default=lock_timeout,
+        help="how long to wait for another writer (30)",
+    )
+
+
+def add_filters(verb: ArgumentParser, *, closed: bool) -> None:
+    """Add the filters of frames; with ``closed`` also options for frames that are not current."""
+    verb.add_argument(
+        "--tag", action="append", default=[], help="only frames with this tag; repeat for several"
+    )
+    verb.add_argument("--kind", help="only frames of this structure")
+    verb.add_argument("--role", help="only frames of this speaker")
+    if closed:
+        verb.add_argument("--superseded", action="store_true", help="include superseded frames")
+        verb.add_argument("--deleted", action="store_true", help="include deleted frames")
+
+
+def add_count(verb: ArgumentParser) -> None:
+    """Add the number of items."""
+    verb.add_argument("-n", type=int, default=20, metavar="COUNT", help="how many (20)")
+
+
+def seconds(text: str) -> float:
+    """Return a time to wait; argparse names this function in its errors."""
+    value = float(text)
+    if not 0 <= value < math.inf:
+        raise ValueError
+    return value

@@ -1,0 +1,258 @@
+"""A handle's hold on its file: its state, and exclusion among threads and processes.
+
+Owns `Hold`: the mutex between a handle's threads, the writer lock between processes, catching up
+with the file under both, the switch to a compacted successor, and recovery from an interrupt or a
+failed disk. Leaves out the writes (`writer`) and their durability (`log`).
+"""
+
+import threading
+from collections.abc import Generator
+from contextlib import contextmanager
+from types import TracebackType
+
+from .environment import Environment
+from .errors import CerataError, Closed, ReadOnly, StorageFailed
+from .file import check_writable, choose_page
+from .format.page import HeaderPage
+from .locks import held, wait_for
+from .poison import Poison
+from .position import Position
+from .relocation import clear_moved, follow_move
+from .storage import LockName, StorageFile
+from .writer import Writer
+
+
+class Hold:
+    """A handle's hold on its file.
+
+    Invariants:
+    - the position is read and changed only under ``mutex``, and written only inside `writing`;
+    - after an interrupt between two steps of a change, the next user forgets the position's state
+      and reads it from the file again.
+    """
+
+    def __init__(
+        self,
+        position: Position,
+        writer: Writer,
+        environment: Environment,
+        poison: Poison,
+        *,
+        writable: bool,
+        lock_timeout: float | None,
+    ) -> None:
+        self.mutex = threading.RLock()
+        self.writable = writable
+        self.closed = False
+        self._path = position.log_file.path
+        self._position = position
+        self._writer = writer
+        self._environment = environment
+        self._poison = poison
+        self._lock_timeout = lock_timeout
+        self._changing = False
+        self._left_files: list[StorageFile] = []
+
+    # --- state -----------------------------------------------------------------------------------
+
+    @property
+    def is_open(self) -> bool:
+        """True if calls can succeed: not closed, not poisoned, not inherited by fork."""
+        return not self.closed and self._poison.failure is None
+
+    @property
+    def may_write(self) -> bool:
+        """True if the handle is open for writing and not poisoned."""
+        return self.writable and self._poison.failure is None
+
+    def check_open(self) -> None:
+        """Raise `Closed`, or the failure that poisoned the handle."""
+        if self._poison.failure is not None:
+            raise self._poison.failure
+        if self.closed:
+            raise Closed("The log is closed", where=self._path, remedy="Open it again.")
+
+    def check_writable(self) -> None:
+        """Raise the errors of `check_open`, or `ReadOnly`."""
+        self.check_open()
+        if not self.writable:
+            raise ReadOnly(
+                "The log was opened for reading",
+                where=self._path,
+                remedy="Open it with mode='rw'.",
+            )
+
+    def abandon(self) -> None:
+        """Drop the hold without writing to the file: for a child after fork."""
+        self._poison.failure = Closed(
+            "This handle was inherited by fork",
+            where=self._path,
+            remedy="Open the file again in the child.",
+        )
+        self.mutex = threading.RLock()
+        self.release()
+
+    def give_up(self, file: StorageFile, error: StorageFailed) -> CerataError:
+        """Close a file whose lock cannot be released, and return the error to raise.
+
+        Closing releases the lock, which would otherwise block every other writer for ever.
+        """
+        file.close()
+        return self._poison.take(error)
+
+    def release(self) -> None:
+        """Close the files, which releases their locks; no call is allowed afterwards."""
+        self.closed = True
+        for file in (self.file, *self._left_files):
+            file.close()
+
+    # --- changes ---------------------------------------------------------------------------------
+
+    def writing(self, *, wait: bool = True) -> "Writing":
+        """Hold the writer lock on the file that the path names, caught up with it.
+
+        Under the mutex: ``with hold.mutex, hold.writing(): …``. Without ``wait`` the lock is tried
+        once.
+
+        Raises, at the with: the errors of `check_writable`; `Locked`; `Unsupported` if a newer
+        Cerata left data that this version would undo.
+        """
+        return Writing(self, wait=wait)
+
+    def standing_still(self) -> held:
+        """Hold the writer lock shared, so that no process writes."""
+        return held(
+            self.file,
+            LockName.WRITER,
+            exclusive=False,
+            clock=self._environment.clock,
+            timeout=self._lock_timeout,
+            path=self._path,
+        )
+
+    @contextmanager
+    def changing(self) -> Generator[None, None, None]:
+        """Mark that the position is being changed without the writer lock."""
+        self.begin_change()
+        try:
+            yield
+        except BaseException as error:
+            self.end_change(error)
+            raise
+        self.end_change()
+
+    def begin_change(self) -> None:
+        """Mark that the position is being changed; reset it first if the last change broke off."""
+        if self._changing:
+            page, _ = choose_page(self._position.log_file.read_pages(), self._path)
+            self._position.forget(page)
+        self._changing = True
+
+    def end_change(self, error: BaseException | None = None) -> None:
+        """Remove the mark, unless an error may have struck between two steps.
+
+        A refusal leaves the state whole; a failed disk may not.
+        """
+        if error is None or (
+            isinstance(error, CerataError) and not isinstance(error, StorageFailed)
+        ):
+            self._changing = False
+
+    def wait_for_writer(self, file: StorageFile, *, wait: bool) -> None:
+        """Take the writer lock. Raises `Locked`."""
+        wait_for(
+            file,
+            LockName.WRITER,
+            exclusive=True,
+            clock=self._environment.clock,
+            timeout=self._lock_timeout if wait else 0,
+            path=self._path,
+        )
+
+    def catch_up(self) -> bool:
+        """Under the writer lock: read appended events; False if the log moved to another file."""
+        position = self._position
+        position.check_size()
+        pages = position.log_file.read_turned(position.pages)
+        if self.follow_move(pages, locked=True):
+            return False
+        self._writer.catch_up(pages)
+        # A newer Cerata may have enabled a feature since.
+        check_writable(position.page, self._path)
+        return True
+
+    def follow_move(self, pages: bytes, *, locked: bool) -> bool:
+        """Switch to the file that replaced the current file, if any; return whether it did."""
+        position = self._position
+        before = self.file
+        moved = follow_move(
+            position,
+            pages,
+            self._environment,
+            writable=self.writable,
+            lock_timeout=self._lock_timeout,
+            clear=self._clear_moved if locked else None,
+        )
+        if moved:
+            # Views and running reads continue to use the file that they began with.
+            self._left_files.append(before)
+        return moved
+
+    def _clear_moved(self, page: HeaderPage) -> None:
+        try:
+            clear_moved(self._position.log_file, page)
+        except StorageFailed as error:
+            raise self._poison.take(error) from error
+
+    @property
+    def file(self) -> StorageFile:
+        """The file that the handle currently uses."""
+        return self._position.log_file.file
+
+
+class Writing:
+    """The context manager of `Hold.writing`; a class, since every append takes one."""
+
+    __slots__ = ("_file", "_hold", "_wait")
+
+    def __init__(self, hold: Hold, *, wait: bool) -> None:
+        self._hold = hold
+        self._wait = wait
+
+    def __enter__(self) -> None:
+        hold = self._hold
+        hold.check_writable()
+        while True:
+            # If the log moved, the lock taken is that of the old file: try again.
+            file = self._file = hold.file
+            try:
+                hold.wait_for_writer(file, wait=self._wait)
+            except BaseException:
+                # Harmless without the lock; and an interrupt right after taking it cannot leak it.
+                self._unlock()
+                raise
+            try:
+                hold.begin_change()
+                if hold.catch_up():
+                    return
+            except BaseException as error:
+                self.__exit__(type(error), error, None)
+                raise
+            self.__exit__(None, None, None)
+
+    def __exit__(
+        self,
+        _: type[BaseException] | None,
+        error: BaseException | None,
+        __: TracebackType | None,
+    ) -> None:
+        try:
+            self._hold.end_change(error)
+        finally:
+            self._unlock()
+
+    def _unlock(self) -> None:
+        try:
+            self._file.unlock(LockName.WRITER)
+        except StorageFailed as error:
+            raise self._hold.give_up(self._file, error) from error

@@ -1,0 +1,215 @@
+"""Writing segments: events into compressed blocks, attachments into columns, and the index.
+
+Owns the encoding of SEGMENT and SPILL bodies. Leaves out the place of extents and the time of
+sealing (`file`, `writer`); the layout is in `segment_index`.
+"""
+
+from collections.abc import Iterator, Sequence
+from contextlib import suppress
+from itertools import groupby
+from typing import NamedTuple
+
+import msgspec
+import numpy as np
+
+from .codec import Batch, WireEvent
+from .draft_validation import DTYPE_SIZES
+from .events import UNDECODABLE, Attachment, Embedding, Payload
+from .format.checksums import CHECK_SIZE_BLOCK, TAG_BLOCK, TAG_INDEX, check
+from .format.extent import EXTENT_HEADER_SIZE
+from .integrity import SALT_SIZE, Tree, hash_bytes
+from .limits import BLOCK_SIZE_TARGET
+from .segment_index import (
+    COLUMN_ALIGNMENT,
+    SEGMENT_PREFIX,
+    BatchRow,
+    BlockRow,
+    ColumnRow,
+    SegmentIndex,
+    codecs,
+)
+
+
+class SegmentDraft:
+    """A segment or spill encoded except for its place: blocks are already compressed.
+
+    ``chain`` and ``tree`` are those after the last event; a spill has none.
+    """
+
+    def __init__(
+        self, batches: Sequence[Batch], chain: bytes = b"", tree: Tree | None = None
+    ) -> None:
+        events = [event for batch in batches if batch.spill is None for event in batch.events]
+        sizes = [0 if event.salt is None else len(event.payload) for event in events]
+        self._batches = batches
+        self._events = events
+        self._sizes = sizes
+        self._chain = chain
+        self._peaks = list(tree.peaks) if tree else []
+        self._salts = b"".join(event.salt or bytes(SALT_SIZE) for event in events)
+        self._blocks = list(_compressed_blocks(events, sizes))
+        self._attachments = sorted(
+            (
+                _Attached(*column, index, ordinal, data)
+                for index, event in enumerate(events)
+                for ordinal, (column, data) in enumerate(columns_of(event))
+            ),
+            key=lambda row: (row.space, row.dtype, row.dimension, row.event, row.ordinal),
+        )
+
+    def encode(self, key: bytes, offset: int) -> bytes:
+        """Return the body for an extent at file offset ``offset``."""
+        base = offset + EXTENT_HEADER_SIZE
+        index, pieces = self._laid_out(key, base)
+        raw = msgspec.msgpack.encode(index)
+        stored = codecs.compressor.compress(raw)
+        at = SEGMENT_PREFIX.size + sum(map(len, pieces))
+        digest = check(key, TAG_INDEX, base + at, stored)
+        return b"".join([SEGMENT_PREFIX.pack(len(stored), len(raw), digest), *pieces, stored])
+
+    def _laid_out(self, key: bytes, base: int) -> tuple[SegmentIndex, list[bytes]]:
+        """Return the index, and the pieces between prefix and index.
+
+        ``base`` is the file offset of the body's first byte.
+        """
+        pieces = [self._salts]
+        at = SEGMENT_PREFIX.size + len(self._salts)
+        rows: list[BlockRow] = []
+        for block in self._blocks:
+            salts = self._salts[SALT_SIZE * block.first : SALT_SIZE * block.stop]
+            digest = check(key, TAG_BLOCK, base + at, block.data, salts, size=CHECK_SIZE_BLOCK)
+            rows.append(BlockRow(block.first, at, len(block.data), block.raw_size, digest))
+            pieces.append(block.data)
+            at += len(block.data)
+        columns: list[ColumnRow] = []
+        offsets: list[int] = []
+        for (space, dtype, dimension), group in groupby(self._attachments, key=_column_key):
+            column_rows = list(group)
+            if dtype:
+                padding = -(base + at) % COLUMN_ALIGNMENT
+                pieces.append(bytes(padding))
+                at += padding
+                row_size = len(column_rows[0].data)
+                columns.append(
+                    ColumnRow(space, dtype, dimension, at, row_size, len(offsets), len(column_rows))
+                )
+            for row in column_rows:
+                offsets.append(at)
+                pieces.append(row.data)
+                at += len(row.data)
+        types: dict[tuple[str, int], int] = {}
+        events = self._events
+        codes = [types.setdefault((event.type, event.version), len(types)) for event in events]
+        index = SegmentIndex(
+            batches=[
+                BatchRow(batch.count, batch.recorded, batch.clock, batch.spill)
+                for batch in self._batches
+            ],
+            types=list(types),
+            type_codes=np.array(codes, "<u4").tobytes(),
+            payload_sizes=np.array(self._sizes, "<u4").tobytes(),
+            causations=[
+                (row, event.causation)
+                for row, event in enumerate(events)
+                if event.causation is not None
+            ],
+            erased=[(row, event.payload) for row, event in enumerate(events) if event.salt is None],
+            blocks=rows,
+            attachment_events=_packed([row.event for row in self._attachments], "<u4"),
+            attachment_ordinals=_packed([row.ordinal for row in self._attachments], "<u4"),
+            attachment_offsets=_packed(offsets, "<u8"),
+            attachment_sizes=_packed([len(row.data) for row in self._attachments], "<u8"),
+            columns=columns,
+            chain=self._chain,
+            peaks=self._peaks,
+        )
+        return index, pieces
+
+
+class _Attached(NamedTuple):
+    """An attachment of a segment being encoded; ``dtype`` is empty outside a column."""
+
+    space: str
+    dtype: str
+    dimension: int
+    event: int
+    ordinal: int
+    data: bytes
+
+
+class _Vectors(msgspec.Struct, frozen=True, gc=False):
+    """The field of a body that determines an attachment's column."""
+
+    embedding: Embedding | None = None
+
+
+_VECTORS = msgspec.msgpack.Decoder(_Vectors)
+_PAYLOAD = msgspec.msgpack.Decoder(Payload[msgspec.Raw])
+_NO_COLUMN = ("", "", 0)
+
+
+def _column_key(row: _Attached) -> tuple[str, str, int]:
+    return row.space, row.dtype, row.dimension
+
+
+def columns_of(event: WireEvent) -> Iterator[tuple[tuple[str, str, int], bytes]]:
+    """Pair an event's attachments with their columns."""
+    embedding = _embedding_of(event) if event.attachments else None
+    place = None if embedding is None else _place_of(embedding.data, event.attachments)
+    for ordinal, data in enumerate(event.attachments):
+        if embedding is not None and ordinal == place:
+            yield (embedding.space, embedding.dtype, embedding.dimension), data
+        else:
+            yield _NO_COLUMN, data
+
+
+def _place_of(named: Attachment, attachments: Sequence[bytes]) -> int | None:
+    """Return the index of a named attachment; the first match, as a blob may have the same bytes.
+
+    The body names only attachments that are present, so a single match by size needs no hash.
+    """
+    sized = [place for place, data in enumerate(attachments) if len(data) == named.size]
+    if len(sized) < 2:
+        return sized[0] if sized else None
+    return next((place for place in sized if hash_bytes(attachments[place]) == named.hash), None)
+
+
+def _embedding_of(event: WireEvent) -> Embedding | None:
+    """Return an event's embedding if its values fill a row of a column."""
+    if event.salt is None:
+        return None
+    # A body of another kind, or of a later version, may hold any value under this name.
+    with suppress(*UNDECODABLE):
+        embedding = _VECTORS.decode(_PAYLOAD.decode(event.payload).body).embedding
+        if embedding is not None:
+            row_size = DTYPE_SIZES.get(embedding.dtype, 0) * embedding.dimension
+            return embedding if 0 < row_size == embedding.data.size else None
+    return None
+
+
+def _packed(numbers: Sequence[int], dtype: str) -> bytes:
+    return np.array(numbers, dtype).tobytes()
+
+
+class _Block(msgspec.Struct, frozen=True, gc=False):
+    """Compressed payloads of events ``first`` to before ``stop``, those in spills not counted."""
+
+    first: int
+    stop: int
+    data: bytes
+    raw_size: int
+
+
+def _compressed_blocks(events: Sequence[WireEvent], sizes: Sequence[int]) -> Iterator[_Block]:
+    """Gather payloads into blocks of about 16 KiB, cut between events, and compress them."""
+    compress = codecs.compressor.compress
+    first = 0
+    while first < len(events):
+        stop = first
+        raw_size = 0
+        while stop < len(events) and (raw_size == 0 or raw_size + sizes[stop] <= BLOCK_SIZE_TARGET):
+            raw_size += sizes[stop]
+            stop += 1
+        raw = b"".join(event.payload for event in events[first:stop] if event.salt is not None)
+        yield _Block(first, stop, compress(raw), raw_size)
+        first = stop

@@ -1,0 +1,1 @@
+"""Crash states: what a disk may hold after a crash, and what recovery reads of it."""

@@ -1,0 +1,424 @@
+"""Runs every crash state of a trace through recovery and the oracle, and counts the results.
+
+Owns deduplication, the tally and the failures. Leaves out recording traces (`workloads`) and
+opening a log: an `Opener` does that, so a toy can replace the engine.
+"""
+
+import time
+from collections import Counter
+from collections.abc import Callable, Hashable, Sequence
+from dataclasses import dataclass, field
+from typing import TypeAlias
+
+from cerata.engine.errors import NotFound
+
+from ..crash_states.epochs import Epoch, Kept, Naming, epochs
+from ..crash_states.operations import AnyOperation, SetSize, Write
+from ..crash_states.readings import AUDIT_EVERY, EpochAnswers, NotAFunction, Reading, Readings
+from ..crash_states.states import CrashState, Plan, crash_states
+from ..simulation.disk import SimulatedDisk, SimulatedProcess
+from ..simulation.simulated_world import World
+from .model import Model
+from .oracle import LEGAL, Finding, Judgement, LogLike, Oracle, Outcome
+
+Opener: TypeAlias = Callable[[World, SimulatedProcess, str], LogLike]
+"""Opens the file at a path, in a process that starts after the crash."""
+
+UNPUBLISHED_STATES = 4
+"""States tried of an epoch in which the file has no name: its content can hardly matter."""
+
+
+DEPTH_MAX = 3
+"""A crash, a crash in its recovery, and a crash in the recovery from the second."""
+
+DEEP_PLAN = Plan(exhaustive=256, samples=16, tears=16, pair_drops=16)
+"""The states of a crash in recovery: each first crash has a separate set of them."""
+
+THIRD_EVERY = 100
+"""A third crash is tried this many times less often than a second."""
+
+OPERATIONS_MAX = 400
+"""Operations on the disk that opening and reading an image of these sizes may take (O14)."""
+
+
+@dataclass(slots=True)
+class Memory:
+    """The recovered outcomes of the images and epochs of other stories.
+
+    Recovery is a function of the bytes that it reads of the image, and the chain hash binds every
+    event, so one outcome can be compared with another story's model and bounds without a second
+    recovery. An epoch with the same start, writes and bounds has the same states: the outcomes of
+    its twin are checked instead, each with the highest bound that it met.
+    """
+
+    images: dict[Hashable, Outcome] = field(default_factory=dict[Hashable, Outcome])
+    readings: Readings = field(default_factory=Readings)
+    epochs: dict[Hashable, dict[Outcome, int]] = field(
+        default_factory=dict[Hashable, dict[Outcome, int]]
+    )
+
+
+@dataclass(slots=True)
+class Tally:
+    """Counts of a campaign. ``states`` counts all enumerated states, ``distinct`` their images."""
+
+    traces: int = 0
+    epochs: int = 0
+    repeated: int = 0
+    """Epochs equal to an epoch of another story; their states were not enumerated again."""
+    states: int = 0
+    distinct: int = 0
+    opened: int = 0
+    """Distinct images of first crashes; ``distinct`` also counts those of second lives."""
+    recovered: int = 0
+    """Distinct images that were recovered; each of the rest reads like an earlier image."""
+    audited: int = 0
+    """Images of ``recovered`` whose outcome was known already, and came out equal."""
+    lives: int = 0
+    deep: int = 0
+    """Recoveries that wrote and were crashed in turn; ``states`` includes the states they left."""
+    deep_states: int = 0
+    operations_max: int = 0
+    """The most disk operations of one recovery, the reading of every event included."""
+    slowest_ms: float = 0.0
+    """The longest recovery, in processor time."""
+    seconds: float = 0.0
+    """Processor time, which other programs do not inflate."""
+    failures: "list[Failure]" = field(default_factory=list["Failure"])
+
+    def add(self, other: "Tally") -> None:
+        self.traces += other.traces
+        self.epochs += other.epochs
+        self.repeated += other.repeated
+        self.states += other.states
+        self.distinct += other.distinct
+        self.opened += other.opened
+        self.recovered += other.recovered
+        self.audited += other.audited
+        self.lives += other.lives
+        self.deep += other.deep
+        self.deep_states += other.deep_states
+        self.operations_max = max(self.operations_max, other.operations_max)
+        self.slowest_ms = max(self.slowest_ms, other.slowest_ms)
+        self.seconds += other.seconds
+        self.failures.extend(other.failures)
+
+    @property
+    def states_per_second(self) -> float:
+        return self.states / self.seconds if self.seconds else 0.0
+
+    @property
+    def images_per_second(self) -> float:
+        return self.distinct / self.seconds if self.seconds else 0.0
+
+
+@dataclass(frozen=True, slots=True)
+class Story:
+    """One recorded run: its trace, the file under test, and the model of the events written to it.
+
+    ``existing`` means that the file existed before the trace began, with ``base`` as its content
+    and ``acked`` as its acknowledged seq.
+    """
+
+    trace: Sequence[AnyOperation]
+    node: int
+    path: str
+    model: Model
+    name: str = ""
+    existing: bool = False
+    base: bytes = b""
+    acked: int = 0
+    copies: "tuple[Story, ...]" = ()
+    """The same run as a story of each file that received a copy of the log."""
+    kept: Kept | None = None
+    """Which sectors a failed sync persisted; None if no sync failed."""
+
+
+@dataclass(frozen=True, slots=True)
+class Failure:
+    """A state of a story that broke a rule; ``image`` is set if the image was damaged further.
+
+    ``unreadable`` pairs sectors that cannot be read with a number of failures; below 0 for ever.
+    """
+
+    state: CrashState
+    finding: Finding
+    story: Story
+    image: bytes | None = None
+    judgement: Judgement = LEGAL
+    unreadable: tuple[tuple[int, int], ...] = ()
+
+    def __str__(self) -> str:
+        return f"{self.story.name}: {self.finding} [{self.state.describe()}]"
+
+
+Life: TypeAlias = Callable[[CrashState, Story, int], Tally]
+"""Continues on a file that was recovered up to a seq, and counts the states that it tried."""
+
+
+class Campaign:
+    """Checks stories, and skips images that it has checked in a story; with ``memory``, in all.
+
+    ``readings`` alone shares only the reads of recovery with other campaigns of the same opener:
+    every state of every story is still enumerated and judged, and every image of each story
+    counted. A share of the outcomes known by readings, 1 in ``audit_every``, is recovered anyway:
+    the result must be the same. A share of the recoveries that write, 1 in ``deep_every``, is
+    crashed in turn (0: none), and the recovered file is opened once more: that opening must change
+    nothing. ``life`` is called on every ``life_every``-th distinct image after its recovery, at
+    most ``lives_max`` times a story. ``failures_max`` ends a story early: one bug breaks thousands
+    of states.
+    """
+
+    def __init__(
+        self,
+        opener: Opener,
+        plan: Plan | None = None,
+        *,
+        life: Life | None = None,
+        life_every: int = 50,
+        lives_max: int = 8,
+        failures_max: int = 5,
+        memory: Memory | None = None,
+        readings: Readings | None = None,
+        audit_every: int = AUDIT_EVERY,
+        deep_every: int = 0,
+    ) -> None:
+        self.opener = opener
+        self.plan = plan or Plan()
+        self.life = life
+        self.life_every = life_every
+        self.lives_max = lives_max
+        self.failures_max = failures_max
+        self.memory = memory
+        self.readings = readings
+        self.audit_every = audit_every
+        self.deep_every = deep_every
+        self.tally = Tally()
+
+    def check(self, story: Story) -> Tally:
+        """Try every crash state of a story, then those of its copies, and return the counts."""
+        tally = Tally(traces=1)
+        started = time.process_time()
+        for file_story in (story, *story.copies):
+            if len(tally.failures) < self.failures_max:
+                memory = self.memory or Memory(readings=self.readings or Readings())
+                self._check_file(file_story, memory, tally, 1)
+        tally.seconds = time.process_time() - started
+        self.tally.add(tally)
+        return tally
+
+    def _check_file(self, story: Story, memory: Memory, tally: Tally, depth: int) -> None:
+        oracle = Oracle(story.model)
+        names = {story.path: story.node} if story.existing else {}
+        for epoch in epochs(
+            story.trace,
+            story.node,
+            base=story.base,
+            acked=story.acked,
+            names=names,
+            kept=story.kept,
+        ):
+            tally.epochs += 1
+            self._check_epoch(epoch, story, oracle, memory, tally, depth)
+            if len(tally.failures) >= self.failures_max:
+                break
+
+    def _check_epoch(
+        self,
+        epoch: Epoch,
+        story: Story,
+        oracle: Oracle,
+        memory: Memory,
+        tally: Tally,
+        depth: int,
+    ) -> None:
+        # Without a memory of other stories no epoch can repeat.
+        published = story.path in epoch.naming.own
+        shared = published and self.memory is not None and depth == 1
+        likeness = epoch.likeness if shared else None
+        earlier = None if likeness is None else memory.epochs.get(likeness)
+        if earlier is not None and all(map(oracle.allows, earlier, earlier.values())):
+            tally.repeated += 1
+            return
+        outcomes: dict[Outcome, int] = {}
+        answers = EpochAnswers(epoch)
+        unpublished: Counter[Naming] = Counter()
+        for state in crash_states(epoch, self.plan if depth == 1 else DEEP_PLAN):
+            published = story.path in state.naming.own
+            if not published:
+                unpublished[state.naming] += 1
+                if unpublished[state.naming] > UNPUBLISHED_STATES:
+                    continue
+            tally.states += 1
+            tally.deep_states += depth > 1
+            try:
+                if not published:
+                    tally.distinct += 1
+                    tally.opened += depth == 1
+                    tally.recovered += 1
+                    check_unpublished(self.opener, crashed_world(state), story.path, state.acked)
+                    continue
+                outcome = memory.images.get(state.key)
+                if outcome is None:
+                    tally.distinct += 1
+                    tally.opened += depth == 1
+                    outcome = self._outcome(state, answers, story, oracle, memory, tally, depth)
+                    memory.images[state.key] = outcome
+                    if depth == 1:
+                        self._live_on(state, story, outcome.seq, tally)
+                else:
+                    oracle.check_known(outcome, acked=state.acked)
+                outcomes[outcome] = max(state.acked, outcomes.get(outcome, 0))
+            except Finding as finding:
+                tally.failures.append(Failure(state, finding, story))
+                if len(tally.failures) >= self.failures_max:
+                    return
+        if likeness is not None and not tally.failures:
+            memory.epochs[likeness] = outcomes
+
+    def _outcome(
+        self,
+        state: CrashState,
+        answers: EpochAnswers,
+        story: Story,
+        oracle: Oracle,
+        memory: Memory,
+        tally: Tally,
+        depth: int,
+    ) -> Outcome:
+        """Return the outcome of an image, from an earlier equal reading if there is one."""
+        # The digests by which readings are compared do not cover garbage past the old end.
+        if state.gap != "zero":
+            return self._recover(state, story, oracle, memory, tally, depth)
+        earlier = memory.readings.find(state, answers)
+        if earlier is not None:
+            oracle.check_known(earlier, acked=state.acked)
+            if (state.digest + self.plan.seed) % self.audit_every:
+                return earlier
+            tally.audited += 1
+        reading = Reading()
+        outcome = self._recover(state, story, oracle, memory, tally, depth, reading)
+        try:
+            memory.readings.remember(state, answers, reading, outcome)
+        except NotAFunction as error:
+            raise Finding(
+                "O7", f"recovery is not a function of the bytes that it reads: {error}"
+            ) from error
+        return outcome
+
+    def _recover(
+        self,
+        state: CrashState,
+        story: Story,
+        oracle: Oracle,
+        memory: Memory,
+        tally: Tally,
+        depth: int,
+        reading: Reading | None = None,
+    ) -> Outcome:
+        tally.recovered += 1
+        interval = self.deep_every * (1 if depth == 1 else THIRD_EVERY)
+        deeper = (
+            bool(interval) and depth < DEPTH_MAX and (state.digest + self.plan.seed) % interval == 0
+        )
+        world = crashed_world(state, record=deeper)
+        disk = world.disk
+        base = bytes(disk.names[story.path].data) if deeper else b""
+        disk.reading = reading
+        process = disk.process("after")
+        started = time.process_time()
+        try:
+            outcome = oracle.check_legal(
+                lambda: self.opener(world, process, story.path), acked=state.acked
+            )
+        finally:
+            # Open files keep the disk alive: without this each image waits for the collector.
+            process.kill()
+        tally.slowest_ms = max(tally.slowest_ms, 1e3 * (time.process_time() - started))
+        tally.operations_max = max(tally.operations_max, disk.operations)
+        if disk.operations > OPERATIONS_MAX:
+            raise Finding(
+                "O14", f"opening and reading the log took {disk.operations} disk operations"
+            )
+        disk.reading = None
+        if deeper and any(isinstance(operation, Write | SetSize) for operation in disk.trace):
+            tally.deep += 1
+            self._check_stable(world, story, oracle, outcome)
+            # The recovered events are on the disk, so every later crash must leave them.
+            inner = Story(
+                trace=tuple(disk.trace),
+                node=disk.names[story.path].number,
+                path=story.path,
+                model=story.model,
+                name=f"{story.name} [{state.describe()}], in recovery",
+                existing=True,
+                base=base,
+                acked=outcome.seq,
+            )
+            self._check_file(inner, memory, tally, depth + 1)
+        return outcome
+
+    def _check_stable(self, world: World, story: Story, oracle: Oracle, outcome: Outcome) -> None:
+        """Open a recovered file once more: nothing may be written, and no event may differ."""
+        aside = World(seed=2, disk=SimulatedDisk())
+        aside.disk.put(story.path, bytes(world.disk.names[story.path].data))
+        process = aside.disk.process("again")
+        try:
+            again = oracle.check_legal(
+                lambda: self.opener(aside, process, story.path), acked=outcome.seq
+            )
+        finally:
+            process.kill()
+        wrote = [
+            operation for operation in aside.disk.trace if isinstance(operation, Write | SetSize)
+        ]
+        if again != outcome or wrote:
+            raise Finding(
+                "O7",
+                f"recovered to {outcome.seq}, reopened at {again.seq} with {len(wrote)} writes",
+            )
+
+    def _live_on(self, state: CrashState, story: Story, seq: int, tally: Tally) -> None:
+        if self.life is None or tally.opened % self.life_every or tally.lives >= self.lives_max:
+            return
+        lived = self.life(state, story, seq)
+        tally.lives += 1
+        tally.states += lived.states
+        tally.distinct += lived.distinct
+        tally.recovered += lived.recovered
+        tally.audited += lived.audited
+        tally.epochs += lived.epochs
+        tally.failures.extend(lived.failures)
+
+
+def check_unpublished(opener: Opener, world: World, path: str, acked: int) -> None:
+    """Check a file that has no name: nothing is recovered, and nothing was acknowledged.
+
+    Raises:
+        Finding: a seq was acknowledged, or an event is there.
+    """
+    process = world.disk.process("after")
+    try:
+        head = opener(world, process, path).head.seq
+    except NotFound:
+        head = 0  # An opener for reading creates no file.
+    finally:
+        process.kill()
+    if head or acked:
+        raise Finding(
+            "O1", f"seq {acked} was acknowledged in a file without a name; {head} recovered"
+        )
+
+
+def crashed_world(state: CrashState, *, record: bool = False) -> World:
+    """Return a world whose disk holds the state's image under the names that the state leaves.
+
+    Its seed differs from that of the world before: no two lives draw the same salts.
+    """
+    world = World(seed=1, disk=SimulatedDisk(record=record))
+    node = world.disk.new_node(state.image())
+    for name in state.naming.own:
+        world.disk.names[name] = node
+    for name in state.naming.others:
+        world.disk.put(name, b"")
+    return world

@@ -1,0 +1,1 @@
+"""Planted faults, and the check that the detectors notice each of them."""

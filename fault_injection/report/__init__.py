@@ -1,0 +1,1 @@
+"""The report of crash states: ``python -m cerata.fault_injection.report``."""

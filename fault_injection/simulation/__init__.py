@@ -1,0 +1,1 @@
+"""The simulated disk, processes and schedules, and the injected exceptions."""

@@ -1,0 +1,1 @@
+"""Stories: the operations that are crashed, interrupted and interleaved."""

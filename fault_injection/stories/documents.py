@@ -1,0 +1,89 @@
+"""Crashes while a document is remembered: a second call completes the first.
+
+Owns the story of documents under one URI, each in place of the previous one and of several batches,
+and the check after any crash in it: if the last document is remembered again, each of its passages
+is there once, all other passages are closed, and the projections equal a replay of the log.
+"""
+
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Final
+
+from cerata.memory.store import Store, open_store
+from cerata.retrieval.chunking import split_passages
+
+from ..crash_states.states import CrashState
+from ..judging.campaign import Failure, Story, Tally, crashed_world
+from ..judging.model import ModelEvent
+from ..judging.oracle import Finding
+from ..simulation.disk import SimulatedProcess
+from ..simulation.simulated_world import World
+from ..simulation.write_order_monitor import OrderingMonitor
+from .engine_workloads import PATH, RING_SIZE, fresh_image, model_from
+
+URI: Final = "notes/plan.md"
+
+
+def sectioned(title: str, count: int) -> str:
+    """Return a Markdown text of ``count`` passages."""
+    return "".join(f"# {title} {number}\n\nWhat {title} says.\n" for number in range(count))
+
+
+def record_documents(texts: Sequence[str], monitor: OrderingMonitor) -> Story:
+    """Remember one text after the other under one URI, in a new store."""
+    world = World()
+    world.disk.put(PATH, fresh_image())
+    process = world.disk.process()
+    node = world.disk.names[PATH].number
+    with _open(world, process, monitor) as store:
+        for number, text in enumerate(texts, start=1):
+            world.disk.step = f"document {number}"
+            seq = max(store.remember(text, uri=URI).seqs)
+            world.disk.acknowledge(seq, process.name)
+            monitor.acknowledge((1, node), seq)
+        trace = list(world.disk.trace)
+        events = [ModelEvent.of(event) for event in store.log()]
+        model = model_from(store.head.log_id, events)
+    return Story(trace, node, PATH, model, "documents", existing=True, base=fresh_image())
+
+
+def remember_again(state: CrashState, story: Story, text: str) -> Tally:
+    """Open a crash state, remember the last document once more, and check the memory."""
+    tally = Tally()
+    world = crashed_world(state)
+    try:
+        with _open(world, world.disk.process("after")) as store:
+            store.remember(text, uri=URI)
+            _check(store, text)
+            if store.remember(text, uri=URI).added:
+                raise Finding("O2", "passages that were stored already were stored again")
+    except Exception as error:  # noqa: BLE001 - after any error the document is not there
+        finding = error if isinstance(error, Finding) else Finding("O5", repr(error))
+        named = replace(story, name=f"{story.name}, remembered again")
+        tally.failures.append(Failure(state, finding, named))
+    return tally
+
+
+def _open(world: World, process: SimulatedProcess, monitor: OrderingMonitor | None = None) -> Store:
+    storage = None if monitor is None else monitor.storage(process)
+    return open_store(PATH, environment=world.environment(process, storage), ring_bytes=RING_SIZE)
+
+
+def _check(store: Store, text: str) -> None:
+    documents = list(store.frames())
+    if len(documents) != 1 or documents[0].uri != URI:
+        raise Finding("O2", f"{len(documents)} documents are current, not 1")
+    passages = [text[passage.start : passage.end] for passage in split_passages(text)]
+    chunks = [frame for frame in store.frames(include_chunks=True) if frame.parent is not None]
+    there = Counter((frame.chunk_index, frame.text) for frame in chunks)
+    if there != Counter(enumerate(passages)):
+        raise Finding(
+            "O1", f"{len(passages)} passages were remembered; the store has {len(chunks)}"
+        )
+    if any(chunk.parent != documents[0].id for chunk in chunks):
+        raise Finding("O2", "a chunk of another document is current")
+    if store.content(documents[0].id).decode() != text:
+        raise Finding("O2", "the document's text differs from the remembered text")
+    if store.digests() != store.digests(replay=True):
+        raise Finding("O6", "the projections differ from a replay of the log")

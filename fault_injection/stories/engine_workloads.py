@@ -1,0 +1,379 @@
+"""Short programs over the real engine, recorded on the simulated disk.
+
+Owns the alphabet of operations, all sequences up to a length over it, and turning a run into a
+`Story`: its trace, and the model of the events written. Short sequences find most bugs: CrashMonkey
+(OSDI 2018) found nearly all of its bugs with three operations or fewer.
+"""
+
+import random
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field, replace
+from functools import cache, partial
+from itertools import product
+from typing import Any
+
+from cerata.engine.events import DeleteFrame, Draft, PutFrame, PutTag, SupersedeFrame
+from cerata.engine.file import Flip
+from cerata.engine.format.extent import ExtentKind
+from cerata.engine.format.toc import LedgerEntry, SavedProjection, Toc, encode_ledger
+from cerata.engine.head import Appended
+from cerata.engine.log import Log
+from cerata.engine.storage import Storage
+
+from ..judging.campaign import Story
+from ..judging.model import Model, ModelBatch, ModelEvent
+from ..judging.wire_check import Written, check_written
+from ..simulation.disk import SimulatedDisk, SimulatedProcess
+from ..simulation.simulated_world import World
+from ..simulation.write_order_monitor import OrderingMonitor
+
+PATH = "store.cera"
+RING_SIZE = 64 << 10
+
+
+@dataclass(frozen=True, slots=True)
+class Told:
+    """An acknowledgement: this batch is in the log from ``first_seq`` on, durably."""
+
+    first_seq: int
+    batch: Written
+
+
+@dataclass(frozen=True, slots=True)
+class Start:
+    """A store that stories begin with: its bytes, and the acknowledged batches in it."""
+
+    image: bytes
+    written: tuple[Written, ...] = ()
+
+    @property
+    def acked(self) -> int:
+        return sum(len(batch.drafts) for batch in self.written)
+
+
+@dataclass(slots=True)
+class Session:
+    """One simulated process at work on the store, for the operations.
+
+    ``copies`` maps the backups that it wrote to their inode numbers.
+    """
+
+    world: World
+    monitor: OrderingMonitor | None = None
+    sync: str | int = "commit"
+    written: list[Written] = field(default_factory=list[Written])
+    told: list[Told] = field(default_factory=list[Told])
+    copies: dict[str, int] = field(default_factory=dict[str, int])
+    process: SimulatedProcess = field(init=False)
+    log: Log = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.open()
+
+    def open(self) -> None:
+        """Start a process and open the store in it."""
+        self.process = self.begin()
+        storage: Storage = self.process
+        if self.monitor is not None:
+            storage = self.monitor.storage(storage)
+        self.log = open_log(self.world, self.process, PATH, storage=storage, sync=self.sync)
+
+    def begin(self) -> SimulatedProcess:
+        """Return the process to open the store in."""
+        return self.world.disk.process()
+
+    def end(self) -> None:
+        """Kill the process: it closed the store, or never will."""
+        self.process.kill()
+
+    def append(self, drafts: Sequence[Draft], *, key: str | None = None) -> Appended:
+        """Append a batch, and record its acknowledgement if it is durable."""
+        # Recorded first: a batch without an acknowledgement may survive all the same.
+        written = Written(tuple(drafts), key)
+        self.written.append(written)
+        appended = self.log.append(drafts, key=key)
+        if appended.durable:
+            self.told.append(Told(appended.first_seq, written))
+            self.acknowledge(appended.last_seq)
+        return appended
+
+    def acknowledge(self, seq: int, path: str = PATH) -> None:
+        """Record that all events up to ``seq`` are durable in the file at a path."""
+        node = self.world.disk.names[path].number
+        self.world.disk.acknowledge(seq, self.process.name, node)
+        if self.monitor is not None:
+            self.monitor.acknowledge((1, node), seq)
+
+    def settle(self, act: Callable[[], None]) -> None:
+        """Run a function after which all written events are durable."""
+        seq = self.log.head.seq
+        act()
+        self.acknowledge(seq)
+
+
+def open_log(
+    world: World,
+    process: SimulatedProcess,
+    path: str,
+    *,
+    storage: Storage | None = None,
+    sync: str | int = "commit",
+) -> Log:
+    """Open a log as a process of the world; the `Opener` of campaigns over the engine."""
+    return Log.open(
+        path,
+        environment=world.environment(process, storage),
+        ring_bytes=RING_SIZE,
+        sync=sync,  # type: ignore[arg-type]
+    )
+
+
+@cache
+def _text(size: int, seed: int) -> str:
+    """Return text that does not compress to almost nothing."""
+    return random.Random(seed).randbytes(size // 2).hex()
+
+
+def frame(text: str) -> Draft:
+    """Return the plainest event."""
+    return Draft(PutFrame(text=text))
+
+
+def append_small(session: Session) -> None:
+    """One event, in one sector."""
+    session.append([frame(f"note {len(session.written)}")])
+
+
+def append_long(session: Session) -> None:
+    """One event over four sectors, so that it can be torn between them."""
+    session.append([frame(_text(1_600, len(session.written)))])
+
+
+def append_batch(session: Session) -> None:
+    """Three events in one batch, with maps, a key and a reference."""
+    count = len(session.written)
+    tag = PutTag(tag=f"t{count}", at=0)
+    metadata = {"z": 1, "a": {"y": [1, 2.5, None], "b": True}, "m": "text"}
+    session.append(
+        [
+            Draft(PutFrame(text="doc", metadata=metadata), actor="agent"),
+            Draft(PutFrame(text=_text(300, count), parent=-1), causation=-1),
+            Draft(tag, scope=(("tenant", "default"), ("run_id", count)), correlation="c"),
+        ],
+        key=f"key {count}",
+    )
+
+
+def append_quarter(session: Session) -> None:
+    """Just under a quarter of the ring: a few of them wrap around it."""
+    session.append([frame(_text(14_000, len(session.written)))])
+
+
+def append_large(session: Session) -> None:
+    """More than a quarter of the ring: the payload goes to a separate extent."""
+    session.append([frame(_text(20_000, len(session.written)))])
+
+
+def delete(session: Session) -> None:
+    """Close the newest frame; an event like any other to the log."""
+    session.append([Draft(DeleteFrame(frame=max(1, session.log.head.seq)))])
+
+
+def supersede(session: Session) -> None:
+    """A new frame in an old frame's place: two events that refer to each other in one batch."""
+    old = max(1, session.log.head.seq)
+    session.append([frame(f"instead of {old}"), Draft(SupersedeFrame(old=old, new=-1))])
+
+
+def tag(session: Session) -> None:
+    """Name the head."""
+    name = f"tag{len(session.written)}"
+    session.append([Draft(PutTag(tag=name, at=session.log.head.seq))])
+
+
+def seal(session: Session) -> None:
+    """Move the ring's events into a segment."""
+    session.settle(session.log.seal)
+
+
+def checkpoint(session: Session) -> None:
+    """Seal, and publish a projection's chunk with its entry, as a store's checkpoint does."""
+    head = session.log.head.seq
+
+    def build(flip: Flip, _toc: Toc) -> dict[str, dict[str, Any]]:
+        chunk = flip.add(ExtentKind.CHUNK, b"state" * 100, 1, head)
+        ledger = flip.add(ExtentKind.LEDGER, encode_ledger([LedgerEntry(head, bytes(32))]), 1, head)
+        page = flip.add_manifest([chunk])
+        saved = SavedProjection(seq=head, digest=bytes(32), chunks=(page,), ledger=ledger)
+        return {"model/1": saved.to_entry()}
+
+    session.settle(partial(session.log.publish_projections, build))
+
+
+def backup(session: Session) -> None:
+    """Copy the log into a new file, which is complete once it has its name."""
+    path = f"copy{len(session.copies)}.cera"
+    session.log.backup(path)
+    session.copies[path] = session.world.disk.names[path].number
+    session.acknowledge(session.log.head.seq, path)
+
+
+def read(session: Session) -> None:
+    """Another process opens for reading and reads all events, which must stay."""
+    reader = session.world.disk.process()
+    # A reader syncs before it returns events: its syncs count for all writers.
+    storage = None if session.monitor is None else session.monitor.storage(reader)
+    log = Log.open(PATH, mode="r", environment=session.world.environment(reader, storage))
+    count = sum(1 for _ in log.read())
+    session.acknowledge(count)
+    log.close()
+    reader.kill()
+
+
+def reopen(session: Session) -> None:
+    """Close cleanly and open again."""
+    session.settle(session.log.close)
+    session.end()
+    session.open()
+
+
+def kill(session: Session) -> None:
+    """Die without closing, and open in a new process."""
+    session.end()
+    session.open()
+
+
+def clock_back(session: Session) -> None:
+    """The clock is set back by an hour; recorded times must rise all the same."""
+    session.world.clock.elapsed_us -= 3_600_000_000
+
+
+Act = Callable[[Session], None]
+ALPHABET: dict[str, Act] = {
+    "small": append_small,
+    "long": append_long,
+    "batch": append_batch,
+    "large": append_large,
+    "delete": delete,
+    "supersede": supersede,
+    "tag": tag,
+    "seal": seal,
+    "checkpoint": checkpoint,
+    "backup": backup,
+    "read": read,
+    "reopen": reopen,
+    "kill": kill,
+}
+"""The operations of sequences."""
+
+EXTRA: dict[str, Act] = {"quarter": append_quarter, "clock back": clock_back}
+"""Operations of the longer stories only."""
+
+
+def sequences(length_max: int) -> Iterator[tuple[str, ...]]:
+    """Yield all sequences of operations, short sequences first."""
+    for length in range(1, length_max + 1):
+        yield from product(ALPHABET, repeat=length)
+
+
+@cache
+def fresh_image(seed: int = 1) -> bytes:
+    """Return the bytes of an empty store, created by the engine in a separate world."""
+    world = World(seed)
+    session = Session(world)
+    session.log.close()
+    return bytes(world.disk.names[PATH].data)
+
+
+def fresh_world(seed: int = 0) -> World:
+    """Return a world with an empty store in it."""
+    world = World(seed)
+    world.disk.put(PATH, fresh_image())
+    return world
+
+
+def record(
+    acts: Sequence[str],
+    *,
+    sync: str | int = "commit",
+    monitor: OrderingMonitor | None = None,
+    seed: int = 0,
+    start: Start | None = None,
+) -> Story:
+    """Run operations on a store, by default an empty store, and return their story.
+
+    Raises:
+        Finding: the undisturbed run already differs from the appended batches.
+    """
+    start = start or Start(fresh_image())
+    world = World(seed)
+    world.disk.put(PATH, start.image)
+    session = Session(world, monitor, sync, [*start.written])
+    for number, name in enumerate(acts, start=1):
+        world.disk.step = f"{number}:{name}"
+        (ALPHABET | EXTRA)[name](session)
+    trace = list(world.disk.trace)
+    session.process.kill()
+    story = Story(
+        trace=trace,
+        node=world.disk.names[PATH].number,
+        path=PATH,
+        model=model_of(world, session.written),
+        name=" ".join(acts) + ("" if sync == "commit" else f" (sync={sync})"),
+        existing=True,
+        base=start.image,
+        acked=start.acked,
+    )
+    copies = tuple(
+        Story(trace, node, path, story.model, f"{story.name}: {path}")
+        for path, node in session.copies.items()
+    )
+    return replace(story, copies=copies)
+
+
+def record_creation(*, monitor: OrderingMonitor | None = None) -> Story:
+    """Create a store and append one event: the trace from the first byte on."""
+    world = World(seed=2)
+    session = Session(world, monitor)
+    append_small(session)
+    trace = list(world.disk.trace)
+    session.process.kill()
+    node = world.disk.names[PATH].number
+    return Story(trace, node, PATH, model_of(world, session.written), "creation")
+
+
+STORIES: tuple[tuple[tuple[str, ...], str | int], ...] = (
+    (("quarter",) * 6, "commit"),
+    (("quarter", "small", "long", "kill") * 2, "commit"),
+    (("small", "long", "small", "small"), 1 << 20),
+    (("long", "small", "batch", "seal", "small"), 1 << 20),
+    (("small", "long", "reopen", "batch"), "always"),
+    (("small", "clock back", "small", "kill", "clock back", "batch"), "commit"),
+)
+"""Longer stories and their sync policies: around the ring, unsynced groups, proofs, the clock."""
+
+
+def model_of(world: World, written: Sequence[Written]) -> Model:
+    """Read the undisturbed log, compare it with the appended batches, and model it.
+
+    Raises:
+        Finding: the log differs from the appended batches.
+    """
+    # On a copy: reading must not change a world that other processes continue to use.
+    aside = World(disk=SimulatedDisk(record=False))
+    aside.disk.put(PATH, bytes(world.disk.names[PATH].data))
+    log = open_log(aside, aside.disk.process(), PATH)
+    events = [ModelEvent.of(event) for event in log.read()]
+    check_written(events, written)
+    return model_from(log.log_id, events)
+
+
+def model_from(log_id: bytes, events: Sequence[ModelEvent]) -> Model:
+    """Group events into their batches."""
+    model = Model(log_id)
+    place = 0
+    while place < len(events):
+        count = max(1, events[place].count)
+        model.append(ModelBatch(tuple(events[place : place + count])))
+        place += count
+    return model

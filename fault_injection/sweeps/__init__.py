@@ -1,0 +1,1 @@
+"""Sweeps of faults over operations: ``python -m cerata.fault_injection.sweeps``."""

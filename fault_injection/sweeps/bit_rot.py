@@ -1,0 +1,211 @@
+"""One fault of a living disk on top of a crash (model P7): rot, lost and misdirected sectors, EIO.
+
+Owns the kinds of fault, the random choice of a fault for a crash state, and the judgement: the same
+data, or an error that names its place. The exception is the last group, acknowledged and not yet
+proven: it may be cut if that is reported. Each fault is accounted for: if no read touched the
+damage, the outcome must equal that without the fault, and no error may be raised (O17).
+"""
+
+import time
+from dataclasses import dataclass
+from random import Random
+from typing import Final
+
+from cerata.engine.format.page import RING_OFFSET
+
+from ..crash_states.epochs import epochs
+from ..crash_states.operations import SECTOR
+from ..crash_states.readings import Reading
+from ..crash_states.states import CrashState, Models, Plan, crash_states
+from ..judging.campaign import Failure, Opener, Story, Tally, crashed_world
+from ..judging.oracle import Finding, Judgement, Oracle
+from ..simulation.simulated_world import World
+from ..stories.engine_workloads import RING_SIZE
+
+ROT_PLAN: Final = Plan(
+    models=Models.KILL | Models.SECTORS, exhaustive=64, samples=8, tears=0, pair_drops=4
+)
+_RING: Final = range(RING_OFFSET // SECTOR, (RING_OFFSET + RING_SIZE) // SECTOR)
+"""The sectors of the ring of every store here."""
+KINDS: Final = (
+    "one bit",
+    "some bits",
+    "zeroed",
+    "stale",
+    "swapped",
+    "misdirected",
+    "unreadable",
+    "unreadable once",
+)
+_BITS_MAX: Final = 8
+
+
+@dataclass(frozen=True, slots=True)
+class Fault:
+    """A kind of fault, and the sectors that it hit."""
+
+    kind: str
+    sectors: tuple[int, ...]
+
+    def __str__(self) -> str:
+        return f"{self.kind} {[*self.sectors]}"
+
+
+def inflict(image: bytearray, older: bytes, kind: str, source: Random) -> Fault | None:
+    """Damage an image and return the fault; None if no byte would change.
+
+    An unreadable sector leaves the image alone. ``older`` is an earlier content of the file, the
+    source of stale sectors.
+    """
+    count = len(image) // SECTOR
+    used = [number for number in range(count) if any(_sector(image, number))]
+    place = source.choice(used)
+    second = source.choice(used)
+    match kind:
+        case "one bit" | "some bits":
+            bits = 1 if kind == "one bit" else source.randint(2, _BITS_MAX)
+            hit = [place, *source.choices(used, k=bits - 1)]
+            for number in hit:
+                image[number * SECTOR + source.randrange(SECTOR)] ^= 1 << source.randrange(8)
+            return Fault(kind, tuple(dict.fromkeys(hit)))
+        case "zeroed":
+            return _put(image, kind, {place: bytes(SECTOR)})
+        case "stale":
+            changed = (
+                number for number in used if _sector(older, number) != _sector(image, number)
+            )
+            stale = [number for number in changed if (number + 1) * SECTOR <= len(older)]
+            if not stale:
+                return None
+            place = source.choice(stale)
+            return _put(image, kind, {place: _sector(older, place)})
+        case "swapped":
+            return _put(image, kind, {place: _sector(image, second), second: _sector(image, place)})
+        case "misdirected":
+            return _put(image, kind, {place: _sector(image, second)})
+        case _:
+            return Fault(kind, (place,))
+
+
+def _sector(image: bytes | bytearray, number: int) -> bytes:
+    return bytes(image[number * SECTOR : (number + 1) * SECTOR])
+
+
+def _put(image: bytearray, kind: str, contents: dict[int, bytes]) -> Fault | None:
+    changed = {number: data for number, data in contents.items() if data != _sector(image, number)}
+    for number, data in changed.items():
+        image[number * SECTOR : (number + 1) * SECTOR] = data
+    return Fault(kind, tuple(changed)) if changed else None
+
+
+class RotCampaign:
+    """Puts one fault on every ``every``-th crash state of stories, and judges the outcome.
+
+    ``met`` counts by kind the faults that were read, ``unmet`` the rest.
+    """
+
+    def __init__(
+        self, opener: Opener, plan: Plan = ROT_PLAN, *, every: int = 8, failures_max: int = 2
+    ) -> None:
+        self.opener = opener
+        self.plan = plan
+        self.every = every
+        self.failures_max = failures_max
+        self.tally = Tally()
+        self.met = dict.fromkeys(KINDS, 0)
+        self.unmet = 0
+        self.refused = 0
+
+    def check(self, story: Story) -> Tally:
+        """Try the faults of a story, which runs under the sync policy "commit"."""
+        tally = Tally(traces=1)
+        started = time.process_time()
+        oracle = Oracle(story.model)
+        names = {story.path: story.node} if story.existing else {}
+        bases: list[bytes] = []
+        for epoch in epochs(
+            story.trace, story.node, base=story.base, acked=story.acked, names=names
+        ):
+            tally.epochs += 1
+            if story.path not in epoch.naming.own:
+                continue
+            bases.append(epoch.base)
+            for number, state in enumerate(crash_states(epoch, self.plan)):
+                if number % self.every:
+                    continue
+                source = Random(f"{self.plan.seed}/{state.digest}/{number}")
+                tally.states += 1
+                self._try(state, source.choice(bases), story, oracle, source, tally)
+                if len(tally.failures) >= self.failures_max:
+                    break
+        tally.seconds = time.process_time() - started
+        self.tally.add(tally)
+        return tally
+
+    def _try(
+        self,
+        state: CrashState,
+        older: bytes,
+        story: Story,
+        oracle: Oracle,
+        source: Random,
+        tally: Tally,
+    ) -> None:
+        kind = source.choice(KINDS)
+        image = state.image()
+        fault = inflict(image, older, kind, source)
+        if fault is None:
+            return
+        tally.distinct += 1
+        tally.recovered += 1
+        judgement = self._judgement(state, oracle, fault)
+        unreadable: tuple[tuple[int, int], ...] = ()
+        if judgement.kind == "unreadable":
+            times: int = 1 if kind == "unreadable once" else -1
+            unreadable = ((fault.sectors[0], times),)
+        world = crashed_world(state)
+        node = world.disk.names[story.path]
+        node.data = bytearray(image)
+        node.bad.update(unreadable)
+        reading = world.disk.reading = Reading()
+        process = world.disk.process("after")
+        try:
+            refused = judgement.check(
+                oracle, lambda: self.opener(world, process, story.path), state.acked
+            )
+            met = node.met > 0 or reading.covers(fault.sectors)
+            if refused and not met:
+                raise Finding("O17", "the image was refused, but no read met the injected fault")
+            if node.bad.get(fault.sectors[0]) == 0:
+                self._read_again(state, story, oracle, world)
+        except Finding as finding:
+            with_fault = Finding(finding.rule, f"{finding.what} ({fault})")
+            tally.failures.append(
+                Failure(state, with_fault, story, bytes(image), judgement, unreadable)
+            )
+            return
+        finally:
+            process.kill()
+        self.refused += refused
+        if met:
+            self.met[kind] += 1
+        else:
+            self.unmet += 1
+
+    @staticmethod
+    def _judgement(state: CrashState, oracle: Oracle, fault: Fault) -> Judgement:
+        if fault.kind.startswith("unreadable"):
+            return Judgement("unreadable")
+        ends = oracle.model.ends
+        # A damaged record takes with it the events that it alone proves.
+        in_ring = sum(number in _RING for number in fault.sectors)
+        proven = ends[max(0, ends.index(state.acked) - in_ring)] if state.acked else 0
+        return Judgement("damaged", proven, erased="bit" not in fault.kind)
+
+    def _read_again(self, state: CrashState, story: Story, oracle: Oracle, world: World) -> None:
+        """Check that a sector that failed once is readable the next time."""
+        again = world.disk.process("again")
+        try:
+            oracle.check_legal(lambda: self.opener(world, again, story.path), acked=state.acked)
+        finally:
+            again.kill()

@@ -1,0 +1,203 @@
+"""Syncs that fail (model P6): any part of the written data persists, the rest counts as clean.
+
+After a failed sync the system's cache still shows the written data, and the next sync succeeds,
+though the disk never got the data. Owns the stories of this fault: an operation's sync fails; the
+handle must report that, and then refuse everything at once without touching the disk; it is closed,
+or its process dies. The next opener reads from the cache, and every batch that it then acknowledges
+must survive a power loss, whichever part the failed sync persisted. Rebello et al. (USENIX ATC
+2020) found that none of five systems gets this right.
+"""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from random import Random
+from typing import Final
+
+from cerata.engine.errors import CerataError, OutcomeUnknown, StorageFailed
+
+from ..crash_states.epochs import epochs
+from ..crash_states.operations import Sync, Write
+from ..crash_states.states import Models, Plan
+from ..judging.campaign import Story
+from ..judging.model import ModelEvent
+from ..judging.oracle import Finding
+from ..simulation.simulated_world import World
+from ..simulation.write_order_monitor import OrderingMonitor
+from ..stories.engine_workloads import (
+    ALPHABET,
+    EXTRA,
+    PATH,
+    Session,
+    Start,
+    append_small,
+    model_from,
+)
+
+FAILING_PLAN: Final = Plan(
+    models=Models.SECTORS | Models.TORN, exhaustive=64, samples=8, tears=8, pair_drops=4
+)
+"""Without kills: the story itself reopens the file after the process died."""
+
+KEPT_RANDOM: Final = 3
+"""Random parts that a failed sync persisted, beside all, nothing, and each sector alone or missing.
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class _Kept:
+    """The sectors that a failed sync persisted."""
+
+    sectors: frozenset[int]
+
+    def __call__(self, sector: int) -> bool:
+        return sector in self.sectors
+
+
+def sync_count(acts: Sequence[str], start: Start) -> int:
+    """Return how many syncs a story makes without faults, those of opening left out."""
+    world, session = _opened(start, None)
+    _run(session, acts)
+    return sum(isinstance(operation, Sync) for operation in world.disk.trace)
+
+
+def failing_stories(
+    acts: Sequence[str],
+    start: Start,
+    number: int,
+    *,
+    closes: bool,
+    monitor: OrderingMonitor | None = None,
+    kept_max: int = 12,
+    seed: int = 0,
+) -> Iterator[Story]:
+    """Make the sync ``number`` of a story fail, continue, and yield a story per persisted part.
+
+    ``closes``: the handle is closed afterwards; else its process dies.
+
+    Raises:
+        Finding: the failure was not reported, or the handle accepted a call after it.
+    """
+    world, session = _opened(start, monitor)
+    base = bytes(world.disk.names[PATH].data)
+    world.disk.fail_sync = number
+    failure: BaseException | None = None
+    try:
+        _run(session, acts)
+    except CerataError as error:
+        failure = error
+    failed = next(
+        (
+            operation
+            for operation in world.disk.trace
+            if isinstance(operation, Sync) and operation.failed
+        ),
+        None,
+    )
+    if failed is None:
+        return
+    is_ours = (
+        failed.process == session.process.name and failed.node == world.disk.names[PATH].number
+    )
+    if (session.log.is_open and not is_ours) or not session.process.files:
+        # The sync of another file or handle, which lost nothing of this handle; or a sync of
+        # opening.
+        if not isinstance(failure, StorageFailed | OutcomeUnknown):
+            raise Finding("O17", f"a sync failed, and the call raised {failure!r}")
+    else:
+        _check_poisoned(session, failure)
+    if closes and session.process.files:
+        _check_close(session)
+    session.process.kill()
+    session.monitor = None
+    session.open()
+    # The opener may act on the events that it read.
+    session.acknowledge(session.log.head.seq)
+    append_small(session)
+    trace = tuple(world.disk.trace)
+    model = model_from(session.log.log_id, [ModelEvent.of(event) for event in session.log.read()])
+    session.process.kill()
+    story = Story(
+        trace=trace,
+        node=world.disk.names[PATH].number,
+        path=PATH,
+        model=model,
+        name=f"{' '.join(acts)}, sync {number} fails, {'closed' if closes else 'killed'}",
+        existing=True,
+        base=base,
+        acked=start.acked,
+    )
+    for part in _parts(story, kept_max, Random(f"{seed}/{story.name}")):
+        named = f"{story.name}, keeping sectors {sorted(part.sectors)}"
+        yield replace(story, kept=part, name=named)
+
+
+def _opened(start: Start, monitor: OrderingMonitor | None) -> tuple[World, Session]:
+    world = World()
+    world.disk.put(PATH, start.image)
+    session = Session(world, monitor, "commit", [*start.written])
+    world.disk.trace.clear()
+    return world, session
+
+
+def _run(session: Session, acts: Sequence[str]) -> None:
+    for number, name in enumerate(acts, start=1):
+        session.world.disk.step = f"{number}:{name}"
+        (ALPHABET | EXTRA)[name](session)
+
+
+def _check_poisoned(session: Session, failure: BaseException | None) -> None:
+    """Check that the failure was reported, and that later calls are refused at once (O14)."""
+    if not isinstance(failure, OutcomeUnknown):
+        raise Finding("O5", f"a sync of the log failed, and the call raised {failure!r}")
+    disk = session.world.disk
+    before = disk.operations
+    for attempt in (lambda: append_small(session), session.log.seal, session.log.refresh):
+        try:
+            attempt()
+        except CerataError:
+            continue
+        raise Finding("O1", "a handle accepted a call after its sync had failed")
+    session.written.pop()
+    if disk.operations != before:
+        raise Finding("O14", "a poisoned handle touched the disk before it refused")
+
+
+def _check_close(session: Session) -> None:
+    """Check that closing writes nothing after a failure, and raises no second error."""
+    trace = session.world.disk.trace
+    before = len(trace)
+    sound = session.log.is_open
+    try:
+        session.log.close()
+    except OutcomeUnknown:
+        # This handle learns only now that the sync of another handle failed.
+        if not sound:
+            raise
+    if not sound and any(isinstance(operation, Write) for operation in trace[before:]):
+        raise Finding("O1", "a handle wrote while it closed, after its sync had failed")
+
+
+def _parts(story: Story, limit: int, source: Random) -> Iterator[_Kept]:
+    """Yield parts that the failed sync persisted: nothing, all, single sectors, random parts."""
+    place = next(
+        at
+        for at, operation in enumerate(story.trace)
+        if isinstance(operation, Sync) and operation.failed
+    )
+    # Sectors of this file alone: another file, such as a backup, has a story for its parts.
+    sectors = [
+        sector.number
+        for epoch in epochs(story.trace, story.node, base=story.base)
+        if epoch.end == place
+        for sector in epoch.sectors
+    ]
+    whole = frozenset(sectors)
+    parts = [whole, frozenset[int]()]
+    parts += [whole - {number} for number in sectors]
+    parts += [frozenset({number}) for number in sectors]
+    parts[2:] = source.sample(parts[2:], min(len(parts) - 2, limit))
+    parts += [
+        frozenset(number for number in sectors if source.random() < 0.5) for _ in range(KEPT_RANDOM)
+    ]
+    for part in dict.fromkeys(parts):
+        yield _Kept(part)

@@ -1,0 +1,254 @@
+"""Promises besides crash states: about files, locks, forks, failed syncs, interrupts and folds.
+
+Owns one small check for each, quick enough for every run; each yields its findings. They are the
+detectors of planted bugs that no crash state shows. Leaves out sweeps over every place at which
+these faults can strike: the engine's tests do those.
+"""
+
+import errno
+import os
+import sys
+import tempfile
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, suppress
+from pathlib import Path
+from unittest.mock import patch
+
+from cerata.engine.errors import CerataError, Closed, Corrupt, OutcomeUnknown
+from cerata.engine.format.toc import Ref
+from cerata.engine.integrity import HASH_SIZE
+from cerata.engine.log import Log
+from cerata.engine.storage import Buffer, LockName, OsStorage, refused
+from cerata.memory.store import Store, open_store
+from cerata.replay.checkpoint import chunk_refs
+
+from ..crash_states.operations import SECTOR
+from ..judging.oracle import Finding
+from ..simulation.disk import Node, SimulatedDisk, SimulatedFile, SimulatedProcess
+from ..simulation.injected_exceptions import Strikes
+from ..simulation.simulated_world import World
+from ..stories.engine_workloads import PATH, RING_SIZE, frame, fresh_image, fresh_world, open_log
+
+_ENGINE = os.path.dirname(sys.modules[Log.__module__].__file__ or "")
+_INTERRUPT_EVERY = 5
+"""One in this many bytecodes of an append is struck; `exception_sweep` strikes all of them."""
+
+
+def check_short_writes() -> Iterator[Finding]:
+    """Write to a real file through a system call that takes a third: all bytes must arrive."""
+    data = bytes(range(256)) * 4
+    real = os.pwrite
+
+    def short(descriptor: int, piece: Buffer, offset: int) -> int:
+        return real(descriptor, memoryview(piece)[: -(-len(piece) // 3)], offset)
+
+    with tempfile.TemporaryDirectory() as folder:
+        file = OsStorage().create(str(Path(folder) / "file"))
+        try:
+            with patch.object(os, "pwrite", short):
+                file.write_at(100, data)
+            if file.read_at(0, file.size()) != bytes(100) + data:
+                yield Finding(
+                    "O4", "the file differs from the data that a write stored in three parts"
+                )
+        finally:
+            file.close()
+
+
+def check_locks() -> Iterator[Finding]:
+    """Lock a real file twice from one process, and close another descriptor of it in between."""
+    if sys.platform != "linux":
+        return
+    with tempfile.TemporaryDirectory() as folder, ExitStack() as stack:
+        path = str(Path(folder) / "file")
+        storage = OsStorage()
+        storage.create(path).close()
+        first, second = (storage.open(path, mode="rw") for _ in range(2))
+        stack.callback(first.close)
+        stack.callback(second.close)
+        first.try_lock(LockName.WRITER, exclusive=True)
+        storage.open(path, mode="rw").close()
+        if second.try_lock(LockName.WRITER, exclusive=True):
+            yield Finding("F5", "two open files hold the writer lock at once")
+
+
+def check_fork() -> Iterator[Finding]:
+    """Append in a forked child through its parent's handle: the handle must refuse."""
+    if not hasattr(os, "fork"):
+        return
+    world = fresh_world()
+    log = open_log(world, world.disk.process(), PATH)
+    child = os.fork()
+    if child == 0:
+        code = 1
+        try:
+            log.append([frame("from the child")])
+        except Closed:
+            code = 0
+        finally:
+            os._exit(code)
+    _, status = os.waitpid(child, 0)
+    if os.waitstatus_to_exitcode(status):
+        yield Finding("F4", "a forked child appended through its parent's handle")
+
+
+def check_changed_files() -> Iterator[Finding]:
+    """Cut an open file short, and write an older copy over it: an append must be refused."""
+    for how in ("cut short", "older"):
+        world = fresh_world()
+        log = open_log(world, world.disk.process(), PATH)
+        data = world.disk.names[PATH].data
+        log.append([frame("in both")])
+        older = bytes(data)
+        log.append([frame("in one")])
+        data[:] = older if how == "older" else data[:-SECTOR]
+        try:
+            log.append([frame("after it")])
+        except Corrupt:
+            continue
+        yield Finding("O4", f"an append to a file that was {how} while it was open succeeded")
+
+
+class _FailingFile(SimulatedFile):
+    """A file whose next sync fails, once: the next sync reports success, as on Linux."""
+
+    def sync(self) -> None:
+        process = self._process
+        assert isinstance(process, _FailingProcess)
+        if process.failures:
+            process.failures -= 1
+            raise refused(OSError(errno.EIO, "planned"), "sync", PATH)
+        super().sync()
+
+
+class _FailingProcess(SimulatedProcess):
+    """A process in which the next ``failures`` syncs fail."""
+
+    failures = 0
+
+    def _opened(self, node: Node, *, writable: bool) -> SimulatedFile:
+        file = _FailingFile(self, node, writable=writable)
+        self.files.add(file)
+        return file
+
+
+def check_failed_sync() -> Iterator[Finding]:
+    """Make one sync fail: the append is not acknowledged, and the handle refuses all later calls.
+
+    The system may have dropped the written data and call the next sync a success.
+    """
+    world = fresh_world()
+    process = _FailingProcess(world.disk, "P")
+    log = open_log(world, process, PATH)
+    process.failures = 1
+    for number, expected in enumerate(("acknowledged the append", "accepted a later append")):
+        try:
+            log.append([frame(f"note {number}")])
+        except OutcomeUnknown:
+            continue
+        except CerataError as error:
+            yield Finding("O1", f"a failed sync is reported as {error!r}")
+        else:
+            yield Finding("O1", f"a sync failed, and the handle {expected}")
+
+
+def check_interrupts() -> Iterator[Finding]:
+    """Interrupt an append at some of its bytecodes: the handle must show the file's events."""
+    fresh_image()
+    strikes = Strikes(_ENGINE)
+    strikes.run(_appending(World(disk=SimulatedDisk(record=False)))[1])
+    firsts = {site: place for place, site in reversed(list(enumerate(strikes.sites)))}
+    places = sorted(place for site, place in firsts.items() if not strikes.leaves(site))
+    for place in places[::_INTERRUPT_EVERY]:
+        world = World(disk=SimulatedDisk(record=False))
+        log, append = _appending(world)
+        with suppress(KeyboardInterrupt):
+            strikes.run(append, at=place)
+        try:
+            log.append([frame("after")])
+            read = [event.payload_bytes for event in log.read()]
+        except CerataError:
+            continue  # A handle may refuse, but must not lie.
+        except Exception as error:  # noqa: BLE001 - any error is a finding
+            yield Finding("F2", f"interrupted at {place}, the next append raised {error!r}")
+            return
+        aside = open_log(world, world.disk.process(), PATH)
+        in_file = [event.payload_bytes for event in aside.read()]
+        if read != in_file or len(in_file) not in (2, 3):
+            counts = f"the handle shows {len(read)} events, the file has {len(in_file)}"
+            yield Finding("F2", f"interrupted at {place}: {counts}")
+            return
+
+
+def _appending(world: World) -> tuple[Log, Callable[[], object]]:
+    """Return a log with one event, and a function that appends another."""
+    world.disk.put(PATH, fresh_image())
+    log = open_log(world, world.disk.process(), PATH)
+    log.append([frame("before")])
+    return log, lambda: log.append([frame("meanwhile")])
+
+
+def check_folds() -> Iterator[Finding]:
+    """Run a store's story, and compare its projections with a replay of the log at each step.
+
+    The steps: in the writing store, in the store reopened from a checkpoint, and with a flipped bit
+    in a saved chunk, from which derived data is rebuilt.
+    """
+    world = fresh_world()
+    with _open(world) as store:
+        notes = [store.put_frame(f"note {number}", tags=["t"]) for number in range(6)]
+        store.tag("before")
+        store.checkpoint()
+        store.supersede(notes[0], "another note")
+        store.delete(notes[1])
+        yield from _compared(store, "in the writing store")
+        store.checkpoint()
+    with _open(world) as store:
+        yield from _compared(store, "in the reopened store")
+        expected = store.digests(replay=True)
+    image = bytes(world.disk.names[PATH].data)
+    chunk = max(_chunks(world), key=lambda ref: ref.length)
+    for place in range(chunk.offset + HASH_SIZE, chunk.offset + chunk.length, 6):
+        copy = bytearray(image)
+        copy[place] ^= 1
+        world.disk.put(PATH, copy)
+        with _open(world) as store:
+            if store.digests() != expected:
+                yield Finding("O10", f"a saved chunk is accepted with a bit flipped at {place}")
+
+
+def _chunks(world: World) -> list[Ref]:
+    """Return the places of the chunks of every projection."""
+    log = open_log(world, world.disk.process(), PATH)
+    toc = log.toc()
+    refs = [ref for key in toc.projections for ref, _ in chunk_refs(log.file, toc.saved(key))]
+    log.close()
+    return refs
+
+
+def _compared(store: Store, when: str) -> Iterator[Finding]:
+    try:
+        saved = store.digests()
+        replayed = store.digests(replay=True)
+    except Exception as error:  # noqa: BLE001 - any error is a finding
+        yield Finding("O10", f"{when}, folding raised {error!r}")
+        return
+    wrong = sorted(name for name, digest in replayed.items() if saved.get(name) != digest)
+    if wrong:
+        yield Finding("O10", f"{when}, {', '.join(wrong)} differ from a replay")
+
+
+def _open(world: World) -> Store:
+    environment = world.environment(world.disk.process())
+    return open_store(PATH, environment=environment, ring_bytes=RING_SIZE)
+
+
+PROMISES = (
+    check_short_writes,
+    check_locks,
+    check_fork,
+    check_changed_files,
+    check_failed_sync,
+    check_folds,
+    check_interrupts,
+)

@@ -1,0 +1,139 @@
+"""Syncs that lie: the disk reports success, but the data is not durable (model P5).
+
+Owns the states that lies may leave, and their judgement: no log can be whole on such a disk, but
+recovery must return a prefix of the history, or a typed error. Up to two syncs in a row lie,
+wholly, until power fails before the next honest sync; or the data of one lying sync, one sector or
+all, is lost for good while all later data is there.
+"""
+
+import time
+from collections.abc import Hashable, Iterator, Sequence
+from dataclasses import replace
+from typing import Final
+
+from msgspec import structs
+
+from ..crash_states.epochs import Epoch, epochs
+from ..crash_states.readings import EpochAnswers, NotAFunction, Reading, Readings
+from ..crash_states.states import CrashState, Models, Plan, crash_states, state_of
+from ..judging.campaign import Failure, Opener, Story, Tally, crashed_world
+from ..judging.oracle import Finding, Judgement, Oracle, Outcome
+
+LYING_PLAN: Final = Plan(models=Models.SECTORS, exhaustive=256, samples=48, tears=0, pair_drops=32)
+
+
+_NOWHERE: Final = -1
+"""The inode of syncs that had no effect."""
+
+
+def lies(story: Story, plan: Plan = LYING_PLAN) -> Iterator[tuple[Epoch, Iterator[CrashState]]]:
+    """Yield, for each lie, the epoch that the lie makes of several, and its possible states."""
+    honest = list(_epochs(story, ()))
+    closing = [epoch.end for epoch in honest[:-1]]
+    for first in range(len(closing)):
+        for count in (1, 2):
+            if first + count <= len(closing):
+                epoch = _epochs(story, closing[first : first + count])[first]
+                yield epoch, _marked(crash_states(epoch, plan))
+        for last in {first + 1, len(closing)}:
+            epoch = _epochs(story, closing[first:last])[first]
+            yield epoch, _marked(_lost(epoch, honest[first].write_count))
+
+
+def _epochs(story: Story, without: Sequence[int]) -> list[Epoch]:
+    """Return the story's epochs if the syncs at some places of the trace had no effect."""
+    trace = [
+        structs.replace(operation, node=_NOWHERE) if place in without else operation
+        for place, operation in enumerate(story.trace)
+    ]
+    names = {story.path: story.node} if story.existing else {}
+    return list(epochs(trace, story.node, base=story.base, acked=story.acked, names=names))
+
+
+def _marked(states: Iterator[CrashState]) -> Iterator[CrashState]:
+    for state in states:
+        # No acknowledged event is claimed to survive.
+        yield replace(state, models=state.models | Models.LIES, acked=0)
+
+
+def _lost(epoch: Epoch, lost_writes: int) -> Iterator[CrashState]:
+    """Yield the states without the first writes to one sector or to all, with all later writes."""
+    final = tuple(len(history.versions) - 1 for history in epoch.sectors)
+    stale = [
+        place for place, history in enumerate(epoch.sectors) if history.writes[-1] < lost_writes
+    ]
+    for places in (*((place,) for place in stale), tuple(stale)):
+        versions = tuple(0 if place in places else last for place, last in enumerate(final))
+        yield state_of(epoch, versions, Models.SECTORS)
+
+
+class LyingCampaign:
+    """Tries the states that lies leave of stories; equal readings share their outcome."""
+
+    def __init__(self, opener: Opener, plan: Plan = LYING_PLAN, *, failures_max: int = 2) -> None:
+        self.opener = opener
+        self.plan = plan
+        self.failures_max = failures_max
+        self.tally = Tally()
+        self.refused = 0
+        """Distinct images that were refused with a place, instead of opened as a prefix."""
+        self._readings = Readings()
+
+    def check(self, story: Story) -> Tally:
+        """Try every lie of a story, and return the counts."""
+        tally = Tally(traces=1)
+        started = time.process_time()
+        oracle = Oracle(story.model)
+        tried: set[Hashable] = set()
+        for epoch, states in lies(story, self.plan):
+            tally.epochs += 1
+            answers = EpochAnswers(epoch)
+            for state in states:
+                tally.states += 1
+                if state.key in tried:
+                    continue
+                tried.add(state.key)
+                tally.distinct += 1
+                try:
+                    outcome = self._outcome(state, answers, story, oracle, tally)
+                    self.refused += outcome.seq < 0
+                except Finding as finding:
+                    tally.failures.append(
+                        Failure(state, finding, story, judgement=Judgement("lying"))
+                    )
+                    if len(tally.failures) >= self.failures_max:
+                        break
+            if len(tally.failures) >= self.failures_max:
+                break
+        tally.seconds = time.process_time() - started
+        self.tally.add(tally)
+        return tally
+
+    def _outcome(
+        self,
+        state: CrashState,
+        answers: EpochAnswers,
+        story: Story,
+        oracle: Oracle,
+        tally: Tally,
+    ) -> Outcome:
+        earlier = self._readings.find(state, answers)
+        if earlier is not None:
+            if earlier.seq >= 0:
+                oracle.check_known(earlier, acked=0)
+            return earlier
+        tally.recovered += 1
+        world = crashed_world(state)
+        reading = world.disk.reading = Reading()
+        process = world.disk.process("after")
+        try:
+            outcome = oracle.check_refusable(lambda: self.opener(world, process, story.path))
+        finally:
+            process.kill()
+        try:
+            self._readings.remember(state, answers, reading, outcome)
+        except NotAFunction as error:
+            raise Finding(
+                "O7", f"recovery is not a function of the bytes that it reads: {error}"
+            ) from error
+        return outcome

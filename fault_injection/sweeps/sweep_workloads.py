@@ -1,0 +1,325 @@
+"""The operations of a handle while the sweeps inject faults: a story for every use of the file.
+
+Owns the stories and the files that they start from. A story has two parts: earlier operations of
+other processes, without faults, and the operations of the subject. Leaves out the faults, and the
+judgement.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+from msgspec.structs import replace
+
+from cerata.engine.errors import CerataError
+from cerata.engine.events import DeleteFrame, Draft, PutTag, SupersedeFrame
+from cerata.engine.file import PAGES_SIZE, Flip, choose_page, turned
+from cerata.engine.format.extent import ExtentKind
+from cerata.engine.format.toc import LedgerEntry, SavedProjection, Toc, encode_ledger
+from cerata.engine.limits import PAGE_SIZE
+from cerata.engine.log import Log
+
+from ..stories.engine_workloads import RING_SIZE
+from .handle_under_test import TOLD, Said, Subject, draft
+
+Resting = Callable[[Callable[[], None]], None]
+"""Runs operations of another process, without faults."""
+
+
+@dataclass(frozen=True, slots=True)
+class Story:
+    """The operations of the subject, and those before; with ``fresh`` no file exists before."""
+
+    act: Callable[[Subject, Resting], None]
+    before: Callable[[Subject], None] = lambda _: None
+    fresh: bool = False
+
+
+def prepare(story: Story, subject: Subject) -> None:
+    """Write the file that a story starts from."""
+    if not story.fresh:
+        subject.other().close()
+        story.before(subject)
+
+
+def by_other(subject: Subject, name: str, size: int = 0, **options: Any) -> Log:
+    """Append a batch in another process, and return its handle."""
+    log = subject.other(**options)
+    log.append([draft(name, size)])
+    subject.said.append(Said(name, 1, TOLD))
+    return log
+
+
+# --- earlier operations --------------------------------------------------------------------------
+
+
+def killed(subject: Subject) -> None:
+    """A writer was killed: its tail is in the ring, and no mark proves it."""
+    log = by_other(subject, "killed")
+    log.abandon()
+
+
+def torn(subject: Subject) -> None:
+    """A writer was killed in the middle of a record."""
+    log = by_other(subject, "killed")
+    _tear(subject, log)
+    log.abandon()
+
+
+def _tear(subject: Subject, log: Log) -> None:
+    """Write half a record at the end of the log."""
+    offset = log.toc().ring_start
+    data = Path(subject.path).read_bytes()
+    while any(data[offset : offset + 8]):
+        offset += 512
+    with Path(subject.path).open("r+b") as file:
+        file.seek(offset)
+        file.write(b"torn" * 32)
+
+
+# --- operations of the subject -------------------------------------------------------------------
+
+
+def _creation(subject: Subject, _: Resting) -> None:
+    subject.open()
+    subject.append([draft("a")])
+    subject.close()
+    subject.open()
+
+
+def _appends(subject: Subject, _: Resting) -> None:
+    subject.open()
+    subject.append([draft("a")])
+    subject.append([draft("b"), draft("b"), draft("b", 2_000)], key="k")
+    subject.act("refresh", Log.refresh)
+    subject.append([draft("c", 5_000)])
+    subject.act("read", lambda log: list(log.read()))
+
+
+def _batches(subject: Subject, _: Resting) -> None:
+    """Deletes, supersedes and tags are ordinary batches."""
+    subject.open()
+    subject.append([draft("a"), draft("a")])
+    subject.append([Draft(DeleteFrame(frame=1))])
+    subject.append([draft("c"), Draft(SupersedeFrame(old=2, new=-1))])
+    subject.append([Draft(PutTag(tag="t", at=3))])
+
+
+def _large(subject: Subject, _: Resting) -> None:
+    subject.open()
+    subject.append([draft("a", 20_000)])
+    subject.append([draft("b")])
+    subject.append([draft("c", 30_000)])
+    subject.act("seal", Log.seal)
+
+
+def _around(subject: Subject, _: Resting) -> None:
+    """The ring is filled, wraps, and seals itself."""
+    subject.open()
+    for name in "abcdefg":
+        subject.append([draft(name, 14_000)])
+
+
+def _seals(subject: Subject, _: Resting) -> None:
+    subject.open()
+    subject.append([draft("a")])
+    subject.act("seal", Log.seal)
+    subject.append([draft("b")])
+    subject.act("seal", Log.seal)
+    subject.close()
+    subject.open()
+
+
+def _checkpoints(subject: Subject, _: Resting) -> None:
+    subject.open()
+    for name in "ab":
+        subject.append([draft(name)])
+        subject.act("checkpoint", publish)
+    subject.close()
+    subject.open()
+
+
+def publish(log: Log) -> None:
+    """Seal, and save one chunk of a projection."""
+    head = log.head.seq
+
+    def build(flip: Flip, _toc: Toc) -> dict[str, dict[str, Any]]:
+        chunk = flip.add(ExtentKind.CHUNK, b"state" * 100, 1, head)
+        ledger = flip.add(ExtentKind.LEDGER, encode_ledger([LedgerEntry(head, bytes(32))]), 1, head)
+        page = flip.add_manifest([chunk])
+        saved = SavedProjection(seq=head, digest=bytes(32), chunks=(page,), ledger=ledger)
+        return {"model/1": saved.to_entry()}
+
+    log.publish_projections(build)
+
+
+def _proofs(subject: Subject, _: Resting) -> None:
+    subject.open(sync="always")
+    subject.append([draft("a")])
+    subject.append([draft("b")])
+    subject.close()
+    subject.open()
+
+
+def _groups(subject: Subject, _: Resting) -> None:
+    """Unsynced batches may be lost with the machine, but not with the process."""
+    subject.open(sync=1 << 20)
+    subject.append([draft("a")])
+    subject.append([draft("b", 2_000)])
+    subject.act("commit", Log.commit)
+    subject.append([draft("c")])
+    subject.close()
+    subject.open()
+
+
+def _opening(subject: Subject, _: Resting) -> None:
+    subject.open()
+    subject.append([draft("a")])
+    subject.close()
+    subject.open()
+
+
+def _after_another(subject: Subject, resting: Resting) -> None:
+    subject.open()
+    subject.append([draft("a")])
+    resting(lambda: by_other(subject, "b").close())
+    subject.act("refresh", Log.refresh)
+    resting(lambda: by_other(subject, "c").close())
+    subject.append([draft("d")])
+
+
+def _dead_writer(subject: Subject, resting: Resting) -> None:
+    """Another writer dies in a record; the next writer repairs the tail under the lock."""
+    subject.open()
+    subject.append([draft("a")])
+
+    def die() -> None:
+        log = by_other(subject, "b")
+        _tear(subject, log)
+        log.abandon()
+
+    resting(die)
+    subject.append([draft("c")])
+    subject.append([draft("d")])
+
+
+def _keys(subject: Subject, _: Resting) -> None:
+    """A key that was used before returns the first result, from segments too."""
+    subject.open()
+    subject.append([draft("a")], key="one")
+    subject.act("seal", Log.seal)
+    if subject.said and subject.said[-1].fate == TOLD:
+        subject.act("again", lambda log: log.append([draft("a")], key="one"))
+    else:
+        subject.append([draft("again")], key="one")
+    subject.act("find", lambda log: log.find_key("one", "default"))
+
+
+def _reader(subject: Subject, resting: Resting) -> None:
+    """A reader follows a writer that has not synced, and never writes."""
+    subject.open(mode="r")
+    writer: list[Log] = []
+    resting(lambda: writer.append(by_other(subject, "a", sync=1 << 20)))
+    subject.act("refresh", Log.refresh)
+    subject.act("read", lambda log: list(log.read()))
+    resting(writer[0].close)
+    subject.close()
+    subject.open(mode="rw")
+
+
+def _backup(subject: Subject, resting: Resting) -> None:
+    target = subject.path + "-copy"
+    subject.open()
+    subject.append([draft("a")])
+    subject.append([draft("b", 20_000)])
+    subject.act("backup", lambda log: log.backup(target))
+
+    def look() -> None:
+        if not Path(target).exists():
+            return
+        try:
+            with Log.open(target, environment=subject.environment, mode="r") as copy:
+                subject.judge_copy(list(copy.read()))
+        except CerataError as error:
+            subject.problems.append(f"the backup does not open: {error!r}")
+        Path(target).unlink()
+
+    resting(look)
+
+
+def _move(subject: Subject, resting: Resting) -> None:
+    """A compaction replaces this file by another."""
+    subject.open()
+    subject.append([draft("a")])
+    resting(partial(compact, subject))
+    subject.append([draft("b")])
+    subject.act("refresh", Log.refresh)
+
+
+def compact(subject: Subject) -> None:
+    """Compact the log: a new file of the same log takes the old file's place."""
+    storage = subject.environment.storage
+    path = subject.path
+    with subject.other(mode="r") as log:
+        log.backup(path + "-new")
+    file = storage.open(path, mode="rw")
+    page, _ = choose_page(file.read_at(0, PAGES_SIZE), path)
+    moved = replace(turned(page), moved=True)
+    file.write_at(moved.number * PAGE_SIZE, moved.encode())
+    file.close()
+    storage.rename(path + "-new", path)
+
+
+def _store(subject: Subject, _: Resting) -> None:
+    """The same through `Store`: frames, a supersede, a delete, a tag, a checkpoint."""
+    # Imported here, since a smaller process forks sooner.
+    from cerata.memory.store import open_store
+
+    path = subject.path
+    environment = subject.environment
+    store = subject.attempt(
+        "open", lambda: open_store(path, environment=environment, ring_bytes=RING_SIZE)
+    )
+    if store is None:
+        return
+    subject.log = store._log  # pyright: ignore[reportPrivateUsage]
+    ids: list[int] = []
+
+    def put(name: str) -> None:
+        ids.append(store.put_frame(f"{name} text").id)
+
+    subject.write("a", 1, lambda _: put("a"))
+    subject.write("b", 1, lambda _: put("b"))
+    subject.attempt("search", lambda: store.search("text"))
+    if len(ids) == 2:
+        subject.write("c", 2, lambda _: store.supersede(ids[0], "c text"))
+        subject.write(f"delete:{ids[1]}", 1, lambda _: store.delete(ids[1]))
+        subject.write("tag:t", 1, lambda _: store.tag("t"))
+    subject.attempt("checkpoint", store.checkpoint)
+    subject.log = None
+    subject.attempt("close", store.close)
+    subject.open()
+
+
+STORIES: dict[str, Story] = {
+    "creation": Story(_creation, fresh=True),
+    "appends": Story(_appends),
+    "batches": Story(_batches),
+    "large": Story(_large),
+    "around the ring": Story(_around),
+    "seals": Story(_seals),
+    "checkpoints": Story(_checkpoints),
+    "proofs": Story(_proofs),
+    "unsynced groups": Story(_groups),
+    "a killed writer's file": Story(_opening, killed),
+    "a torn tail": Story(_opening, torn),
+    "after another": Story(_after_another),
+    "after a dead writer": Story(_dead_writer),
+    "keys": Story(_keys),
+    "a reader": Story(_reader),
+    "backup": Story(_backup),
+    "move": Story(_move),
+    "a store": Story(_store),
+}

@@ -1,0 +1,129 @@
+"""Real Ctrl-C in cold reads: a timer signal at a drawn instant, as a user's finger sends it.
+
+A forked process opens a store, arms a timer and reads. The handler raises KeyboardInterrupt
+wherever the interpreter is: inside numpy calls and between bytecodes that no trace function sees.
+Afterwards the same checks follow as in `interrupted_reads`.
+"""
+
+import signal
+import time
+from collections import Counter
+from concurrent.futures import ProcessPoolExecutor
+from dataclasses import dataclass
+from multiprocessing import get_context
+from pathlib import Path
+from random import Random
+
+from cerata.memory.store import Store
+
+from ..stories.public_reads import answer, plain
+from ..stories.read_stores import KINDS
+from .interrupted_reads import Bench, ReadTally
+from .system_call_sweep import scratch
+
+SIZES = {60: 3, 600: 1}
+"""Events of the stores, with the parts of the reads that each gets.
+
+In a small store every structure is struck often, in a larger one long loops are.
+"""
+
+_MEASURED = 2
+"""Undisturbed runs of each read, of which the quickest gives the range of delays."""
+_LATEST = 1.1
+"""The longest delay, as a share of the duration: a few signals arrive after the read."""
+
+
+@dataclass(slots=True)
+class _Alarm:
+    """A timer whose signal raises KeyboardInterrupt while it is armed, and is lost afterwards."""
+
+    delay: float
+    armed: bool = False
+    raised: BaseException | None = None
+
+    def read(self, bench: Bench, name: str, store: Store) -> object:
+        """Read, and be interrupted."""
+        before = signal.signal(signal.SIGALRM, self._ring)
+        try:
+            self.armed = True
+            signal.setitimer(signal.ITIMER_REAL, self.delay)
+            value = plain(bench.reads[name](store))
+            self.armed = False
+            return value
+        finally:
+            self.armed = False
+            signal.setitimer(signal.ITIMER_REAL, 0)
+            signal.signal(signal.SIGALRM, before)
+
+    def is_behind(self, error: BaseException | None) -> bool:
+        """Return whether the interrupt led to an error."""
+        while error is not None:
+            if error is self.raised:
+                return True
+            error = error.__cause__ or error.__context__
+        return False
+
+    def _ring(self, *_: object) -> None:
+        if self.armed:
+            self.armed = False
+            self.raised = KeyboardInterrupt("Ctrl-C")
+            raise self.raised
+
+
+def interrupt(count: int, *, seed: int = 0, jobs: int = 1) -> ReadTally:
+    """Interrupt ``count`` cold reads of the four kinds of store, in ``jobs`` processes at once."""
+    total = ReadTally()
+    shares = [(count // jobs + (number < count % jobs), seed + number) for number in range(jobs)]
+    if jobs == 1:
+        tallies = [_interrupt(*shares[0])]
+    else:
+        with ProcessPoolExecutor(jobs, mp_context=get_context("fork")) as pool:
+            tallies = list(pool.map(_interrupt, *zip(*shares, strict=True)))
+    for tally in tallies:
+        total.add(tally)
+        total.reads = max(total.reads, tally.reads)
+    total.sites = total.raised
+    return total
+
+
+def _interrupt(count: int, seed: int) -> ReadTally:
+    random = Random(seed)
+    tally = ReadTally()
+    seconds: dict[tuple[str, str], float] = {}
+    with scratch() as folder:
+        places = [
+            (name, events, saved)
+            for events, part in SIZES.items()
+            for name in KINDS
+            for saved in (0, events * 2 // 3)
+            for _ in range(part)
+        ]
+        shares = Counter(places[number % len(places)] for number in range(count))
+        for (name, events, saved), reads in shares.items():
+            bench = Bench(KINDS[name], events, saved, seed, Path(folder))
+            for _ in range(reads):
+                read = random.choice(list(bench.reads))
+                if (bench.name, read) not in seconds:
+                    seconds[bench.name, read] = _duration(bench, read)
+                alarm = _Alarm(random.random() * _LATEST * seconds[bench.name, read])
+                bench.disturb(
+                    tally,
+                    read,
+                    lambda store: alarm.read(bench, read, store),  # noqa: B023 - at once
+                    alarm.is_behind,
+                    place=f"{alarm.delay * 1000:.3f} ms",
+                )
+    tally.reads = len(seconds)
+    return tally
+
+
+def _duration(bench: Bench, name: str) -> float:
+    """Return how long a cold read takes, in seconds."""
+    durations: list[float] = []
+    for _ in range(_MEASURED):
+        store = bench.opened()
+        started = time.perf_counter()
+        answer(bench.reads[name], store)
+        durations.append(time.perf_counter() - started)
+        store.close()
+    return min(durations)

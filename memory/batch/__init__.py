@@ -1,0 +1,4 @@
+"""One batch: the write session, the transaction, and the rules that each batch must pass.
+
+Read first: `session`, then `validation`.
+"""

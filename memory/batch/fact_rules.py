@@ -1,0 +1,180 @@
+"""Rules of facts: a batch ends a fact, merge or split only once, and merges an entity only once.
+
+Owns the checks of retractions, merges, and the ends of merges and splits before an append: against
+the folded facts, and under the writer lock against the events that other writers appended since.
+No check folds under the lock. Leaves out whether the named facts exist (`references`).
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+from cerata.engine.errors import Conflict
+from cerata.engine.events import (
+    Draft,
+    Event,
+    MergeEntities,
+    RetractFact,
+    Scope,
+    UnmergeEntities,
+    UnsplitEntity,
+)
+from cerata.projections.columnar.scopes import tenant_in
+from cerata.projections.facts.reader import Facts
+
+_ENDING = (RetractFact, MergeEntities, UnmergeEntities, UnsplitEntity)
+
+_Name = tuple[str, str]
+"""A tenant, and an entity's name."""
+
+
+@dataclass
+class Ended:
+    """The facts, merges and splits that a batch ended, by seq or −place, and its merges."""
+
+    targets: set[int] = field(default_factory=set[int])
+    merged: dict[_Name, str] = field(default_factory=dict[_Name, str])
+    """The target of each merged entity; empty if the batch ended the merge."""
+    heads: set[_Name] = field(default_factory=set[_Name])
+    """The targets of the batch's merges."""
+
+    def copy(self) -> "Ended":
+        return Ended(set(self.targets), dict(self.merged), set(self.heads))
+
+
+class FactRules:
+    """The drafts of a batch from place ``first`` on that end a fact, merge or split, or merge.
+
+    - An entity has at most one merge in a tenant.
+    - An error names only merges within the scope ``within``.
+    """
+
+    def __init__(
+        self, drafts: Sequence[Draft], first: int = 1, *, within: Scope | None = None
+    ) -> None:
+        self._drafts = drafts
+        self._within = within
+        self._new = [
+            (place, draft)
+            for place, draft in enumerate(drafts[first - 1 :], start=first)
+            if isinstance(draft.body, _ENDING)
+        ]
+
+    def __bool__(self) -> bool:
+        return bool(self._new)
+
+    def check(self, facts: Facts, n: int, ended: Ended) -> None:
+        """Check each draft against the state at event ``n``, and enter its effect in ``ended``.
+
+        Raises:
+            Conflict: a draft cannot end its target, or cannot merge; the message has the reason.
+        """
+        for _, draft in self._new:
+            body = draft.body
+            if isinstance(body, MergeEntities):
+                self._check_merge(facts, n, tenant_in(draft.scope), body, ended)
+            elif isinstance(body, RetractFact):
+                self._end(facts.fact_named(body.fact), "Fact", ended)
+                if facts.is_closed(body.fact, n):
+                    raise Conflict(
+                        f"Fact {body.fact:,} is retracted already", remedy="Leave this call out."
+                    )
+            elif isinstance(body, UnmergeEntities):
+                self._end(body.merge, "Merge", ended)
+                if body.merge > 0:
+                    _check_holds(facts, n, body.merge, "Merge")
+                    ended.merged[facts.merge_named(body.merge, n)] = ""
+                else:
+                    merge = self._drafts[-body.merge - 1]
+                    assert isinstance(merge.body, MergeEntities)
+                    ended.merged[tenant_in(merge.scope), merge.body.entity] = ""
+            elif isinstance(body, UnsplitEntity):
+                self._end(body.split, "Split", ended)
+                if body.split > 0:
+                    _check_holds(facts, n, body.split, "Split")
+
+    def _end(self, target: int, kind: str, ended: Ended) -> None:
+        if target in ended.targets:
+            raise Conflict(
+                f"The batch ends {kind.lower()} {target:,} twice",
+                remedy="Leave out the second call.",
+            )
+        ended.targets.add(target)
+
+    def _check_merge(
+        self, facts: Facts, n: int, tenant: str, body: MergeEntities, ended: Ended
+    ) -> None:
+        def into(name: str) -> str:
+            gathered = ended.merged.get((tenant, name))
+            return (facts.merged_into(tenant, name, n) or "") if gathered is None else gathered
+
+        already = into(body.entity)
+        here = ended.merged.get((tenant, body.entity))
+        if (
+            already
+            and here is None
+            and not facts.merged_into(tenant, body.entity, n, within=self._within)
+        ):
+            raise Conflict(
+                f"{body.entity!r} is merged already, in another scope of the tenant",
+                remedy="Open the file with only the tenant as its scope, and unmerge the entity.",
+            )
+        if already:
+            raise Conflict(
+                f"{body.entity!r} is merged into {already!r} already",
+                remedy=f"Unmerge {body.entity!r} first, or merge {already!r}.",
+            )
+        if not ended.merged:
+            is_circle = facts.is_read_as(tenant, body.into, body.entity, n)
+        elif (tenant, body.entity) in ended.heads or facts.is_head(tenant, body.entity, n):
+            name = body.into
+            while name and name != body.entity:
+                name = into(name)
+            is_circle = bool(name)
+        else:
+            is_circle = body.into == body.entity
+        if is_circle:
+            raise Conflict(
+                f"{body.into!r} is read as {body.entity!r}, so the merge would close a circle",
+                remedy=f"Pass another entity, or unmerge {body.into!r} first.",
+            )
+        ended.merged[tenant, body.entity] = body.into
+        ended.heads.add((tenant, body.into))
+
+    def check_delta(self, facts: Facts, delta: Sequence[Event]) -> None:
+        """Check that no event in ``delta`` ended a target of the batch, or raced with its merges.
+
+        Raises:
+            Conflict: another writer's event came between; ``where`` names the event.
+        """
+        targets = {facts.fact_named(_target(draft.body)) for _, draft in self._new} - {0}
+        merging = any(isinstance(draft.body, MergeEntities) for _, draft in self._new)
+        for event in delta:
+            body = event.body
+            raced = merging and isinstance(body, MergeEntities | UnmergeEntities)
+            if raced or facts.fact_named(_target(body)) in targets:
+                raise Conflict(
+                    "Another writer ended or merged the same facts or entities just before",
+                    where=f"event {event.seq:,}",
+                    remedy="Read the facts again before a new attempt.",
+                )
+
+
+def _target(body: object) -> int:
+    """Return the seq of the fact, merge or split that a body ends; 0 for other bodies."""
+    match body:
+        case RetractFact():
+            return body.fact
+        case UnmergeEntities():
+            return body.merge
+        case UnsplitEntity():
+            return body.split
+        case _:
+            return 0
+
+
+def _check_holds(facts: Facts, n: int, seq: int, kind: str) -> None:
+    if not facts.holds(seq, n):
+        raise Conflict(
+            f"{kind} {seq:,} has ended already, or never had an effect",
+            remedy="Leave this call out.",
+        )

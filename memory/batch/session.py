@@ -1,0 +1,356 @@
+"""Appending: the events of a call become a batch, or join the open transaction.
+
+Owns transactions, the checks before an append, and receipts. Leaves out the calls
+(`frames.commands`) and bytes.
+"""
+
+from collections.abc import Generator, Sequence
+from contextlib import contextmanager
+from contextvars import ContextVar
+from functools import partial
+
+import msgspec
+
+from cerata.engine.codec import tenant_of
+from cerata.engine.errors import Conflict, IdempotencyConflict, InvalidInput, NotFound, ReadOnly
+from cerata.engine.events import (
+    AssertFact,
+    Draft,
+    Event,
+    EventBody,
+    PutFrame,
+    Scope,
+    ScopeValue,
+    SupersedeFrame,
+)
+from cerata.engine.handle import Handle
+from cerata.engine.head import Appended, Head
+from cerata.engine.log import Log, Sees, Validate
+from cerata.projections.columnar.scopes import is_within
+from cerata.projections.registry import Registry
+from cerata.projections.rows.tags import Tags
+from cerata.replay.fold import Fold
+from cerata.retrieval.embedders.embedder import Embedder
+
+from ..frames.reads import Reads
+from ..snapshot.layer import DOCUMENT_KIND, Layer
+from ..values.arguments import (
+    SOURCE_HASH,
+    SPAN,
+    arguments_hash,
+    check_number,
+    full_scope,
+    within_scope,
+)
+from ..values.frames import Receipt
+from ..values.vectors import Shape, SpaceName, Spaces
+from .fact_rules import Ended, FactRules
+from .link_rules import LinkRules
+from .references import References
+from .tag_rules import Tagging
+from .transaction import MAKERS, Transaction
+from .validation import Checks
+
+
+class Appends(Reads, Handle):
+    """A log opened for writing, the fold of it, and the open transaction of each task."""
+
+    def __init__(
+        self,
+        log: Log,
+        scope: Scope | None,
+        registry: Registry | None = None,
+        embedder: Embedder | None = None,
+    ) -> None:
+        self._log = log
+        self._scope = scope
+        self._embedder = embedder
+        self._fold = Fold(log, registry)
+        self._transaction: ContextVar[Transaction | None] = ContextVar("transaction", default=None)
+        # The layer of the newest view, reused until an append.
+        self._latest: tuple[int, Layer] | None = None
+        # The shapes of spaces with vectors in the log, and `Fold.replaced` when they were read.
+        self._shapes: dict[SpaceName, Shape] = {}
+        self._shapes_of = 0
+
+    def refresh(self) -> Head:
+        """Load the events of other processes, as every read does, and return the head."""
+        return self._log.refresh()
+
+    @contextmanager
+    def transaction(
+        self, *, expect: int | None = None, key: str | None = None
+    ) -> Generator[Transaction]:
+        """Gather the writes of this thread or task into one batch: all of them or none.
+
+        Receipts inside the block carry ids −1, −2, …, which later calls inside may name; after the
+        block ``tx.receipt`` has the final ids. Reads of frames (`search`, `recall`, `frame`,
+        `content`, `frames`, `timeline`, `len`) see the gathered events over the state at the first
+        such read. The store's `at` reads only the log; the `at` of a view from inside the block
+        (``store.view()``) sees the same as that view. A call that cannot be appended raises at
+        once and gathers nothing. The block holds no lock, and an exception in it writes nothing.
+
+        With ``key`` a repeated block reads the state before its first run (`at`, `tag` and `head`
+        too), writes nothing, and gets the first receipt, with ``added`` False. An empty block
+        leaves no key. The key belongs to the tenant of the first event. If that is not the
+        store's tenant, reads before the first write see the newest state, so open a store with
+        that scope instead.
+
+        Args:
+            expect: Seq at which the log must end when the block is appended; by default any.
+            key: Idempotency key for the calls in the block and their arguments; by default none.
+
+        Raises:
+            Conflict: at the end of the block: another writer closed a frame or fact that a call
+                names, or the log does not end at ``expect``.
+            IdempotencyConflict: the key was used for other calls, or the calls of the block can no
+                longer be repeated.
+        """
+        if expect is not None:
+            check_number("expect", expect)
+        if self._transaction.get() is not None:
+            raise Conflict("A transaction is open already", remedy="Use the open transaction.")
+        checks = Checks(self._log, self._fold, self._scope)
+        find = None if key is None else partial(self._log.find_key, key, sees=self._sees)
+        transaction = Transaction(checks, find)
+        transaction.look_up(tenant_of(full_scope(None, self._scope)))
+        try:
+            # Inside the `try` that resets it, because an interrupt may follow at once.
+            self._transaction.set(transaction)
+            yield transaction
+        except (Conflict, InvalidInput, NotFound) as error:
+            if transaction.first is None:
+                raise
+            # The first run succeeded over the same state, so the calls differ.
+            raise IdempotencyConflict(
+                f"The idempotency key {key!r} was used for other calls, "
+                f"or these calls can no longer be repeated: {error.what}",
+                where=f"event {transaction.first.appended.first_seq:,}",
+                remedy="Use a new key for a new request; the first request is written.",
+            ) from error
+        finally:
+            self._transaction.set(None)
+        transaction.check_whole()
+        if not transaction.drafts:
+            transaction.look_up_again()
+        if transaction.first is not None and key is not None:
+            if transaction.drafts:
+                hashed = transaction.arguments or arguments_hash(asked(transaction.drafts))
+                transaction.first.check(key, hashed)
+            elif transaction.arguments is not None:
+                transaction.first.check(key, transaction.arguments)
+            transaction.receipt = self._receipt((), transaction.first.appended)
+        elif transaction.drafts:
+            transaction.receipt = self._append(
+                transaction.drafts,
+                expect=expect,
+                key=key,
+                arguments=transaction.arguments,
+                payloads=transaction.payloads,
+            )
+
+    @property
+    def in_transaction(self) -> bool:
+        """True if this thread or task has a transaction open."""
+        return self._transaction.get() is not None
+
+    def _called(
+        self, scope: Scope, *arguments: object, drafts: Sequence[Draft] | None = None
+    ) -> None:
+        """Record a call of a keyed transaction by the caller's arguments."""
+        transaction = self._transaction.get()
+        if transaction is not None and transaction.is_keyed:
+            transaction.look_up(tenant_of(scope))
+            transaction.called(*arguments, *(() if drafts is None else (asked(drafts),)))
+
+    def first_use(self, key: str, tenant: ScopeValue) -> Receipt | None:
+        """Return the receipt of an idempotency key's first use in a tenant, or None.
+
+        A first use outside the store's scope gives None, too. Cost: takes the writer lock for the
+        look-up.
+
+        Raises:
+            InvalidInput: the key or tenant is unusable.
+            ReadOnly: the store was opened for reading.
+            Locked: another process holds the writer lock.
+        """
+        use = self._log.find_key(key, tenant, sees=self._sees)
+        return None if use is None else self._receipt((), use.appended)
+
+    @property
+    def _sees(self) -> Sees | None:
+        """A function that returns whether a scope is within the store's; None without a scope."""
+        outer = self._scope
+        return None if outer is None else lambda scope: is_within(scope, outer)
+
+    def next_place(self) -> int:
+        """Return the place, from 1, that the next event will have in its batch."""
+        transaction = self._transaction.get()
+        return 1 if transaction is None else len(transaction.drafts) + 1
+
+    def _fields_of(self, frame: int) -> tuple[PutFrame, Scope]:
+        """Return the fields that a new version inherits from a stored or gathered frame."""
+        old = self.view().frame(frame)
+        if not old.scope:
+            raise NotFound(
+                f"Frame {old.id:,} was erased, and its scope is unknown",
+                remedy="Put a new frame with put_frame().",
+            )
+        fields = PutFrame(
+            kind="text" if old.kind == DOCUMENT_KIND else old.kind,
+            role=old.role,
+            uri=old.uri,
+            title=old.title,
+            tags=old.tags,
+            labels=old.labels,
+            metadata={
+                name: value
+                for name, value in old.metadata.items()
+                # These describe the source of the old text.
+                if name not in (SOURCE_HASH, SPAN)
+            },
+        )
+        return fields, tuple(old.scope.items())
+
+    def write(
+        self,
+        drafts: Sequence[Draft],
+        *,
+        expect: int | None = None,
+        key: str | None = None,
+        arguments: bytes | None = None,
+    ) -> Receipt:
+        """Append drafts as one batch, or add them to the open transaction.
+
+        Drafts with the default scope get the store's. ``arguments`` is the hash to store
+        with the key; by default that of the drafts.
+
+        Raises:
+            InvalidInput: a draft's scope is outside the store's, or a draft has a salt.
+        """
+        if any(draft.salt is not None for draft in drafts):
+            raise InvalidInput(
+                "A draft must have no salt, since a shared salt survives the erasure of one event",
+                remedy="Leave salt=None; the store draws one for each event.",
+            )
+        transaction = self._transaction.get()
+        if transaction is None:
+            return self._append(
+                within_scope(drafts, self._scope), expect=expect, key=key, arguments=arguments
+            )
+        if expect is not None or key is not None:
+            raise InvalidInput(
+                "expect and key belong to the transaction", remedy="Pass them to transaction()."
+            )
+        self._check_writable()
+        return transaction.add(drafts)
+
+    def _check_writable(self) -> None:
+        if not self._log.is_writable:
+            raise ReadOnly(
+                "The store was opened for reading",
+                where=self._log.path,
+                remedy="Open it with mode='rw'.",
+            )
+
+    def _append(
+        self,
+        drafts: Sequence[Draft],
+        *,
+        expect: int | None,
+        key: str | None,
+        arguments: bytes | None = None,
+        payloads: Sequence[bytes] | None = None,
+    ) -> Receipt:
+        references = References(drafts)
+        if key is not None and arguments is None:
+            arguments = arguments_hash(asked(drafts))
+        tagging, rules = Tagging(drafts, self._scope), FactRules(drafts, within=self._scope)
+        spaces = Spaces(drafts, self._scope)
+        checks: list[Validate] = []
+        if self._shapes_of != self._fold.replaced:
+            # An erasure may have left a space without vectors.
+            self._shapes, self._shapes_of = {}, self._fold.replaced
+        if self._shapes.items() >= spaces.shapes.items():
+            # A shape that the log has once, stays: without erasures no check is due.
+            spaces = Spaces((), self._scope)
+        is_checked = references or references.causes or tagging or spaces or rules
+        seq = self._log.refresh().seq if is_checked else 0
+        references.check_causes(self._log, self._scope, seq)
+        if references:
+            named = self._fold.facts(seq) if references.names_facts else None
+            references.check_exist(self._log, self._scope, seq, named)
+        if references.names_frames:
+            checks.append(partial(references.check_open, self._fold.frames(seq)))
+        links = LinkRules(drafts)
+        if links:
+            links.check(self._fold.facts(seq), self._fold.frames(seq))
+        if rules:
+            facts = self._fold.facts(seq)
+            rules.check(facts, facts.seq, Ended())
+            checks.append(partial(rules.check_delta, facts))
+        if tagging:
+            tagging.check(self._log, seq)
+            checks.append(partial(tagging.check_free, self._fold.own(Tags.name, seq).rows))
+        if spaces:
+            frames = self._fold.frames(seq)
+            spaces.check(self._log, frames, frames.seq)
+            checks.append(spaces.check_delta)
+
+        def validate(delta: Sequence[Event]) -> None:
+            for check in checks:
+                check(delta)
+
+        appended = self._log.append(
+            drafts,
+            expect=expect,
+            key=key,
+            arguments=arguments,
+            validate=validate if checks else None,
+            known=seq,
+            payloads=payloads,
+            sees=self._sees,
+        )
+        if not appended.replayed:
+            self._shapes.update(spaces.shapes)
+        self._fold.save_if_due()
+        return self._receipt(drafts, appended)
+
+    def _receipt(self, drafts: Sequence[Draft], appended: Appended) -> Receipt:
+        seqs = tuple(range(appended.first_seq, appended.last_seq + 1))
+        if appended.replayed:
+            # The repeated call's drafts may differ from the stored events; read these.
+            self._log.refresh()
+            bodies = [(event.type, event.body) for event in self._log.read(seqs[0], seqs[-1])]
+        else:
+            bodies = [(draft.body.wire_name, draft.body) for draft in drafts]
+        ids = tuple(seq for seq, (kind, _) in zip(seqs, bodies, strict=True) if kind in MAKERS)
+        olds = [body.old for _, body in bodies if isinstance(body, SupersedeFrame)]
+        return Receipt(
+            id=ids[0] if ids else appended.first_seq,
+            ids=ids,
+            seqs=seqs,
+            head=appended.head,
+            durable=appended.durable,
+            added=not appended.replayed,
+            # A negative id is a frame's place in the same batch.
+            replaced=tuple(old if old > 0 else appended.first_seq - old - 1 for old in olds),
+        )
+
+
+def asked(drafts: Sequence[Draft]) -> list[tuple[str, Scope, EventBody]]:
+    """Return the contents of drafts, to be hashed as a call's arguments.
+
+    Derived values are left out, so that a later version recognises the keys of this version.
+    """
+    return [(draft.body.wire_name, draft.scope, _without_derived(draft.body)) for draft in drafts]
+
+
+def _without_derived(body: EventBody) -> EventBody:
+    if isinstance(body, PutFrame):
+        return msgspec.structs.replace(body, content_hash=None)
+    if isinstance(body, AssertFact) and any(place.quote is not None for place in body.evidence):
+        # The salt of a frame in the same block, and so the hash of a quote, differs in each run.
+        places = [msgspec.structs.replace(place, quote=None) for place in body.evidence]
+        return msgspec.structs.replace(body, evidence=tuple(places))
+    return body

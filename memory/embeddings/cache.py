@@ -1,0 +1,226 @@
+"""The vectors of texts: read from the log if a text has a vector there, else computed.
+
+The log is the only cache, addressed by content, so vectors that another process or an earlier
+version computed are reused; those of a document's chunks, through their document. Owns the embedded
+text of a frame, and the look-up. Leaves out when vectors are computed (`commands`).
+"""
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from functools import cached_property
+from typing import Literal, NamedTuple, TypeAlias
+
+import msgspec
+
+from cerata.engine.events import (
+    Attachment,
+    Draft,
+    Embedding,
+    EventBody,
+    PutEmbedding,
+    PutFrame,
+    Scope,
+)
+from cerata.engine.integrity import hash_bytes
+from cerata.engine.log import Log
+from cerata.projections.columnar.columns import Mask
+from cerata.projections.frames.reader import Frames
+from cerata.retrieval.embedders.embedder import (
+    Embedder,
+    embed_texts,
+    embed_token_texts,
+    token_embedder,
+)
+from cerata.retrieval.embedders.identity import EmbedderIdentity
+from cerata.retrieval.embedders.quantization import quantised, quantised_tokens
+
+from ..snapshot.snapshot import View
+from ..values.arguments import content_hash
+
+StoredVector: TypeAlias = tuple[Embedding, bytes]
+"""The embedding that an event stores for a vector, and the attachment's bytes."""
+
+
+def embedded_text(body: PutFrame) -> str | None:
+    """Return the text of a frame to embed: its text, else its ``search_text``.
+
+    None if both are blank, and for a split document, whose chunks are embedded.
+    """
+    if body.chunk_count is not None and body.chunk_index is None:
+        return None
+    text = body.text if body.text and body.text.strip() else body.search_text
+    return text if text and text.strip() else None
+
+
+class Maker(NamedTuple):
+    """A function of an embedder: a vector of each text, or a vector of each token.
+
+    ``field`` is the field of a `PutFrame` for the result; ``make`` returns the bytes of each text.
+    """
+
+    identity: EmbedderIdentity
+    field: Literal["embedding", "token_embedding"]
+    make: Callable[[Sequence[str]], list[bytes]]
+
+
+def makers_of(embedder: Embedder) -> tuple[Maker, ...]:
+    """Return the makers of an embedder: for vectors, and for token vectors if supported."""
+    identity = embedder.identity
+
+    def vectors(texts: Sequence[str]) -> list[bytes]:
+        matrix = embed_texts(embedder, texts)
+        rows = quantised(matrix) if identity.dtype == "i1" else matrix.astype("<f4")
+        return [row.tobytes() for row in rows]
+
+    makers = [Maker(identity, "embedding", vectors)]
+    by_token = token_embedder(embedder)
+    if by_token is not None:
+        late = by_token
+
+        def tokens(texts: Sequence[str]) -> list[bytes]:
+            return [quantised_tokens(matrix).tobytes() for matrix in embed_token_texts(late, texts)]
+
+        makers.append(Maker(by_token.token_identity, "token_embedding", tokens))
+    return tuple(makers)
+
+
+class TextVectors:
+    """The vectors of one maker, each text once, for a call or a transaction."""
+
+    def __init__(self, maker: Maker) -> None:
+        self._maker = maker
+        self._by_text: dict[str, StoredVector] = {}
+        self.asked = 0
+        """The count of texts passed to the embedder; the rest had a vector already."""
+
+    @property
+    def space(self) -> str:
+        """The space of the vectors."""
+        return self._maker.identity.space
+
+    def lacks(self, body: EventBody) -> bool:
+        """Return whether an event puts a frame with a text to embed and without a vector."""
+        if not isinstance(body, PutFrame) or getattr(body, self._maker.field) is not None:
+            return False
+        return embedded_text(body) is not None
+
+    def of_drafts(self, drafts: Sequence[Draft], view: View) -> list[Draft]:
+        """Return drafts with vectors added to the frames that lack a vector.
+
+        Raises:
+            EmbedderFailed: the embedder failed; nothing was written.
+        """
+        bodies = (draft.body for draft in drafts if self.lacks(draft.body))
+        self.prepare((body for body in bodies if isinstance(body, PutFrame)), view)
+        return [self._embedded(draft) for draft in drafts]
+
+    def _embedded(self, draft: Draft) -> Draft:
+        body = draft.body
+        if not isinstance(body, PutFrame) or not self.lacks(body):
+            return draft
+        embedding, data = self._by_text[embedded_text(body) or ""]
+        return msgspec.structs.replace(
+            draft,
+            body=msgspec.structs.replace(body, **{self._maker.field: embedding}),
+            attachments=(*draft.attachments, data),
+        )
+
+    def of_frame(self, frame: int, body: PutFrame, scope: Scope) -> Draft:
+        """Return the event that adds the prepared vector to a stored frame."""
+        embedding, data = self._by_text[embedded_text(body) or ""]
+        return Draft(PutEmbedding(frame=frame, embedding=embedding), scope, attachments=(data,))
+
+    def prepare(self, bodies: Iterable[PutFrame], view: View) -> None:
+        """Look up the vector of each text of these frames, and compute the missing vectors."""
+        texts: dict[str, PutFrame] = {}
+        for body in bodies:
+            text = embedded_text(body)
+            if text is not None and text not in self._by_text:
+                texts.setdefault(text, body)
+        identity = self._maker.identity
+        stored = Stored(view, identity)
+        for text, body in texts.items():
+            vector = stored.find(text, body)
+            if vector is not None:
+                self._by_text[text] = vector
+        missing = [text for text in texts if text not in self._by_text]
+        if not missing:
+            return
+        computed = self._maker.make(missing)
+        self.asked += len(missing)
+        for text, data in zip(missing, computed, strict=True):
+            attachment = Attachment(hash_bytes(data), len(data))
+            embedding = Embedding(identity.space, identity.dtype, identity.dimension, attachment)
+            self._by_text[text] = embedding, data
+
+    def learn(self, frames: Iterable[int], view: View) -> None:
+        """Take over the vectors of frames: a new version of a document repeats most texts."""
+        stored = Stored(view, self._maker.identity)
+        for frame in frames:
+            body = view.layers.event(frame).body if frame > 0 else None
+            text = embedded_text(body) if isinstance(body, PutFrame) else None
+            vector = None if text is None or text in self._by_text else stored.of_frame(frame)
+            if text is not None and vector is not None:
+                self._by_text[text] = vector
+
+
+class Stored:
+    """The vectors of one space that the log has at a view's basis, within its scope."""
+
+    def __init__(self, view: View, identity: EmbedderIdentity) -> None:
+        self._log: Log = view.layers.log
+        self._layer = view.base
+        self._frames: Frames = view.base.frames
+        self._n = view.basis
+        self._identity = identity
+
+    def find(self, text: str, body: PutFrame) -> StoredVector | None:
+        """Return the vector of a frame, current or closed, with the same text.
+
+        Cost: O(log n), a row of each frame of this content, and a read of a frame with a vector.
+        """
+        hashes = {content_hash(text), body.content_hash or b""} - {b""}
+        for hashed in sorted(hashes):
+            for row in self._frames.content_rows(hashed, self._n):
+                if not self._embedded[row]:
+                    continue
+                frame = int(self._frames.ids[row])
+                if self._has_text(frame, text):
+                    return self.of_frame(frame)
+        return None
+
+    def _has_text(self, frame: int, text: str) -> bool:
+        body = self._log.event(frame).body
+        return isinstance(body, PutFrame) and embedded_text(body) == text
+
+    @cached_property
+    def _embedded(self) -> Mask:
+        """The rows that have a vector and are within the scope, computed once for all frames.
+
+        A common text may have many frames in other scopes; their events are not read.
+        """
+        return self._layer.visible & self._frames.embedded(self._n, self._identity.space)
+
+    def _has_vector(self, frame: int) -> bool:
+        row = self._frames.row_of(frame)
+        return row is not None and bool(self._embedded[row])
+
+    def of_frame(self, frame: int) -> StoredVector | None:
+        """Return a frame's vector in the space, or None."""
+        if not self._has_vector(frame):
+            return None
+        for seq in self._events_of(frame):
+            body = self._log.event(seq).body
+            for embedding in body.embeddings if isinstance(body, PutFrame | PutEmbedding) else ():
+                if self._is_alike(embedding):
+                    return embedding, self._log.attachment(seq, embedding.data)
+        return None
+
+    def _events_of(self, frame: int) -> Iterator[int]:
+        """Yield the events that may have a frame's vector, first the event of the frame."""
+        yield frame
+        yield from self._frames.embeddings_of(frame, self._identity.space, self._n)
+
+    def _is_alike(self, embedding: Embedding) -> bool:
+        identity = self._identity
+        expected = identity.space, identity.dtype, identity.dimension
+        return (embedding.space, embedding.dtype, embedding.dimension) == expected

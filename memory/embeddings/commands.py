@@ -1,0 +1,224 @@
+"""Embedding: the writes that add vectors to the texts of frames.
+
+Owns the embedding of texts before a write, and the pass over frames without a vector. The embedder
+runs before any lock is taken and never in a replay: its vectors are in the log. Leaves out the
+look-up of vectors (`cache`) and the search by them.
+"""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from typing import Final
+
+import numpy as np
+
+from cerata.engine.codec import tenant_of
+from cerata.engine.errors import Conflict, InvalidInput
+from cerata.engine.events import Draft, JsonValue, PutFrame, Scope
+from cerata.engine.limits import BATCH_EVENTS_MAX
+from cerata.projections.frames.filters import Filter
+from cerata.retrieval.embedders.embedder import Embedder, Progress, check_batch
+
+from ..batch.session import Appends, asked
+from ..snapshot.snapshot import View
+from ..values.arguments import arguments_hash
+from ..values.frames import Receipt
+from .cache import TextVectors, embedded_text, makers_of
+
+_TRIES: Final = 1_000
+"""Attempts to append a batch while other writers append; its vectors are computed once."""
+
+BATCH_FRAMES: Final = 256
+"""Frames of a batch: an interrupted call loses at most this many vectors."""
+
+
+@dataclass(frozen=True, slots=True)
+class EmbeddedFrames:
+    """The result of `Store.embed_missing`.
+
+    - ``frames`` counts the frames that got a vector.
+    - ``asked`` counts the texts that the embedder got; texts with a vector in the log are not sent.
+    - ``passed`` counts the frames that other writers embedded or closed during the call.
+    """
+
+    space: str
+    frames: int
+    asked: int
+    passed: int
+    tokens: "EmbeddedFrames | None" = None
+    """The same for token vectors, if the embedder computes them."""
+
+    def to_dict(self) -> dict[str, JsonValue]:
+        return {
+            "space": self.space,
+            "frames": self.frames,
+            "asked": self.asked,
+            "passed": self.passed,
+            "tokens": None if self.tokens is None else self.tokens.to_dict(),
+        }
+
+
+class Embeds(Appends):
+    """Writes with embedded texts, and the embedding of stored frames."""
+
+    @property
+    def embedder(self) -> Embedder | None:
+        """The embedder passed to `open`; None without one."""
+        return self._embedder
+
+    def embed_missing(
+        self,
+        *,
+        where: Filter | None = None,
+        batch: int = BATCH_FRAMES,
+        progress: Progress | None = None,
+    ) -> EmbeddedFrames:
+        """Embed each current frame with a text and without a vector in the embedder's space.
+
+        A token embedder also adds token vectors. Each batch is durable before the next, so a
+        repeated call continues after an interrupt. Vectors of other spaces stay, and earlier views
+        do not change (docs/embedders.md).
+
+        Args:
+            where: The frames to embed; by default all.
+            batch: Frames per batch; by default 256.
+            progress: Called with the count of finished frames, and the count of all.
+
+        Raises:
+            EmbedderFailed: the embedder failed; earlier batches stay written.
+            InvalidInput: the store has no embedder, or a transaction is open.
+        """
+        if self._embedder is None:
+            raise InvalidInput(
+                "The store was opened without an embedder",
+                remedy="Open it with embedder=….",
+            )
+        if self.in_transaction:
+            raise InvalidInput(
+                "embed_missing writes several batches and cannot run in a transaction",
+                remedy="Call embed_missing() after the block.",
+            )
+        check_batch(batch)
+        self._check_writable()
+        size = min(batch, BATCH_EVENTS_MAX)
+        view = self.view()
+        makers = makers_of(self._embedder)
+        spaces = [maker.identity.space for maker in makers]
+        lacking = [{frame for frame, _ in _unembedded(view, where, space)} for space in spaces]
+        asked_for = [0] * len(makers)
+        written = [0] * len(makers)
+        frames = sorted(set[int]().union(*lacking))
+        for first in range(0, len(frames), size):
+            batch_frames = frames[first : first + size]
+            for place, (maker, missing) in enumerate(zip(makers, lacking, strict=True)):
+                vectors = TextVectors(maker)
+                numbers = [frame for frame in batch_frames if frame in missing]
+                written[place] += self._embed(numbers, vectors, where)
+                asked_for[place] += vectors.asked
+            if progress is not None:
+                progress(first + len(batch_frames), len(frames))
+        counts = zip(spaces, written, asked_for, lacking, strict=True)
+        embedded, *tokens = (
+            EmbeddedFrames(space, count, sent, len(missing) - count)
+            for space, count, sent, missing in counts
+        )
+        return replace(embedded, tokens=tokens[0]) if tokens else embedded
+
+    def _embed(self, frames: Sequence[int], vectors: TextVectors, where: Filter | None) -> int:
+        """Write vectors for the frames that still lack one, and return their count."""
+        for _ in range(_TRIES):
+            view = self.view()
+            lacking = dict(_unembedded(view, where, vectors.space, frames)) if frames else {}
+            vectors.prepare(lacking.values(), view)
+            drafts = [
+                vectors.of_frame(frame, body, scope)
+                for frame, body in lacking.items()
+                if (scope := view.layers.event(frame).scope) is not None
+            ]
+            if not drafts:
+                return 0
+            try:
+                self.write(drafts, expect=view.basis)
+            except Conflict:
+                if self.refresh().seq == view.basis:
+                    raise
+            else:
+                return len(drafts)
+        raise Conflict(
+            f"Other writers appended before each of {_TRIES:,} attempts to write vectors",
+            remedy="Call embed_missing() again when fewer processes write.",
+        )
+
+    # --- before a write --------------------------------------------------------------------------
+
+    def _put(self, drafts: Sequence[Draft], key: str | None = None) -> Receipt:
+        """Append drafts with the vectors of their texts.
+
+        The hash stored with a key leaves out the vectors, which are no argument of the caller.
+        """
+        arguments = None if key is None else arguments_hash(asked(drafts))
+        drafts = self.with_vectors(drafts, self.text_vectors(), key)
+        return self.write(drafts, key=key, arguments=arguments)
+
+    def text_vectors(self) -> Sequence[TextVectors]:
+        """Return the vector caches of a call or of the open transaction; empty without embedder."""
+        if self._embedder is None:
+            return ()
+        transaction = self._transaction.get()
+        if transaction is not None and transaction.vectors is not None:
+            return transaction.vectors
+        vectors = [TextVectors(maker) for maker in makers_of(self._embedder)]
+        if transaction is not None:
+            transaction.vectors = vectors
+        return vectors
+
+    def with_vectors(
+        self, drafts: Sequence[Draft], vectors: Sequence[TextVectors], key: str | None = None
+    ) -> Sequence[Draft]:
+        """Return drafts with the vectors of their texts; ``vectors`` are the call's caches.
+
+        The embedder does not run for a call repeated under its key, which writes nothing, or for a
+        batch that is too large, which the append refuses.
+
+        Raises:
+            EmbedderFailed: the embedder failed; nothing is written.
+            ReadOnly: the store was opened for reading; the embedder did not run.
+        """
+        if not any(cache.lacks(draft.body) for cache in vectors for draft in drafts):
+            return drafts
+        if self.next_place() - 1 + len(drafts) > BATCH_EVENTS_MAX:
+            return drafts
+        self._check_writable()
+        transaction = self._transaction.get()
+        if transaction is not None:
+            is_repeated = transaction.first is not None
+        else:
+            is_repeated = key is not None and self._is_used(key, drafts[0].scope)
+        if is_repeated:
+            return drafts
+        newest = View(self._log, self._fold, self._log.refresh().seq, self._scope)
+        for cache in vectors:
+            drafts = cache.of_drafts(drafts, newest)
+        return drafts
+
+    def _is_used(self, key: str, scope: Scope) -> bool:
+        return self._log.find_key(key, tenant_of(scope), sees=self._sees) is not None
+
+
+def _unembedded(
+    view: View, where: Filter | None, space: str, among: Sequence[int] | None = None
+) -> Iterator[tuple[int, PutFrame]]:
+    """Yield the current frames with a text that lack a vector in a space, oldest first.
+
+    Cost: a read of each frame that lacks one.
+    """
+    layer = view.base
+    [admitted] = view.layers.admitted(where)
+    rows = admitted & ~layer.frames.embedded(layer.n, space)
+    if among is not None:
+        chosen = np.zeros_like(rows)
+        chosen[layer.rows_of(np.array(among, np.int64))] = True
+        rows &= chosen
+    for frame in layer.ids(np.flatnonzero(rows)).tolist():
+        body = view.layers.event(frame).body
+        if isinstance(body, PutFrame) and embedded_text(body) is not None:
+            yield frame, body

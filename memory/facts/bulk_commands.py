@@ -1,0 +1,110 @@
+"""Bulk fact commands: `import_facts`, from exported lines, and `extract`, from the text of frames.
+
+Owns the two calls. Leaves out their work (`importing`, `extraction`).
+"""
+
+from collections.abc import Iterable
+from typing import TYPE_CHECKING
+
+from cerata.engine.errors import InvalidInput
+from cerata.engine.loading import loading
+from cerata.projections.frames.filters import Filter
+
+from ..values.arguments import listed
+from ..values.frames import Frame, FrameId, Hit, Receipt, frame_id
+from .commands import FactWrites
+
+if TYPE_CHECKING:
+    from .extraction import Extraction, Extractor, Report
+    from .importing import ImportedFacts, Progress
+
+
+class FactGains(FactWrites):
+    """The calls that write many facts in several batches, and so cannot join a transaction."""
+
+    # --- lines -----------------------------------------------------------------------------------
+
+    def import_facts(
+        self,
+        lines: Iterable[str | bytes],
+        *,
+        progress: "Progress | None" = None,
+    ) -> "ImportedFacts":
+        """Write the facts and entities in lines of `export_facts` (docs/facts.md).
+
+        A thousand lines are a batch, durable before the next is read. Lines that an earlier import
+        wrote add nothing, so a repeated call continues after an interrupt.
+
+        Args:
+            lines: An open file, or the lines.
+            progress: Called after each batch with the counts of finished lines and bytes.
+
+        Raises:
+            InvalidInput, Unsupported, Conflict, NotFound: a line is unusable; ``where`` has its
+                number, and nothing of its batch is written.
+            InvalidInput: a transaction is open.
+        """
+        with loading("the part that imports facts"):
+            from .importing import import_facts
+
+        if self.in_transaction:
+            raise InvalidInput(
+                "import_facts writes several batches and cannot run in a transaction",
+                remedy="Call import_facts() after the block.",
+            )
+        self._check_writable()
+        return import_facts(self, lines, self._scope, progress)
+
+    # --- extraction ------------------------------------------------------------------------------
+
+    def extract(
+        self,
+        frames: FrameId | Iterable[FrameId] | None = None,
+        *,
+        where: Filter | None = None,
+        extractor: "Extractor | None" = None,
+        dry_run: bool = False,
+        report: "Report | None" = None,
+    ) -> "Extraction":
+        """Find facts in the text of frames, and assert them with the bytes in which they were read.
+
+        Each frame is a durable batch in the frame's scope. A frame that the same version of the
+        extractor has read adds nothing, so a repeated call continues after an interrupt
+        (docs/extraction.md).
+
+        Args:
+            frames: The frames to read, documents by their chunks; by default all current frames.
+            where: Which of the current frames to read, instead of ``frames``.
+            extractor: Finds the facts; by default `EnglishFacts`.
+            dry_run: Write nothing, and return the facts that a run would write.
+            report: Called after each frame with its `Extracted`, its number from 1, and the count.
+
+        Raises:
+            NotFound: no such frame exists.
+            ExtractorFailed: the extractor raised, or returned an unusable fact; nothing of that
+                frame is written.
+            InvalidInput: a transaction is open, or both ``frames`` and ``where`` are set.
+        """
+        with loading("the part that extracts facts"):
+            from .english import EnglishFacts
+            from .extraction import extract, frames_to_read
+
+        if self.in_transaction:
+            raise InvalidInput(
+                "extract writes several batches and cannot run in a transaction",
+                remedy="Call extract() after the block.",
+            )
+        if frames is not None and where is not None:
+            raise InvalidInput(
+                "extract takes frames or where, not both", remedy="Leave out frames= or where=."
+            )
+        if not dry_run:
+            self._check_writable()
+        numbers = None
+        if isinstance(frames, int | Receipt | Frame | Hit):
+            numbers = [frame_id(frames)]
+        elif frames is not None:
+            numbers = [frame_id(frame) for frame in listed("frames", frames)]
+        ids = frames_to_read(self.view(), numbers, where)
+        chosen = EnglishFacts() if extractor is None else extractor
+        return extract(self, ids, chosen, dry_run=dry_run, report=report)

@@ -1,0 +1,480 @@
+"""Writing facts: the calls that assert, retract and correct facts, and name and merge entities.
+
+Owns the events of each call. Leaves out appending them (`batch.session`) and the state that follows
+from them (`cerata.projections.facts.reader`).
+"""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import cast
+
+from cerata.engine.errors import InvalidInput
+from cerata.engine.events import (
+    AssertFact,
+    Draft,
+    EventBody,
+    Evidence,
+    MergeEntities,
+    PutEntity,
+    PutPredicate,
+    RetractFact,
+    Scope,
+    ScopeValue,
+    SplitEntity,
+    UnmergeEntities,
+    UnsplitEntity,
+)
+from cerata.projections.columnar.intervals import BEGINNING
+from cerata.projections.columnar.times import to_datetime, to_microseconds
+
+from ..batch.session import Appends
+from ..values.arguments import full_scope, listed
+from ..values.facts import (
+    OPEN,
+    SOURCES,
+    FactEvidence,
+    FactId,
+    FactObject,
+    checked_name,
+    fact_id,
+    stored_object,
+)
+from ..values.frames import FrameId, Receipt, frame_id
+from .evidence import quoted
+from .reads import as_named, check_entities
+
+EvidenceLike = FactEvidence | FrameId | tuple[FrameId, int, int]
+"""A frame, or a frame and the UTF-8 bytes [start, end) of its text."""
+
+
+@dataclass(frozen=True, slots=True)
+class Assertion:
+    """A fact to assert, for `FactWrites.assert_facts`; fields as in `assert_fact`."""
+
+    subject: str
+    predicate: str
+    object: FactObject
+    valid_from: datetime | str | None = None
+    valid_to: datetime | str | None = None
+    confidence: float = 1.0
+    source: str = "observed"
+    evidence: Sequence[EvidenceLike] = ()
+    assumptions: Sequence[str] = ()
+    because: FactId | None = None
+
+
+class FactWrites(Appends):
+    """The calls that write facts; each is a durable batch, or joins the open transaction."""
+
+    def assert_fact(
+        self,
+        subject: str,
+        predicate: str,
+        object: FactObject,  # noqa: A002 - the word of the field
+        *,
+        valid_from: datetime | str | None = None,
+        valid_to: datetime | str | None = None,
+        confidence: float = 1.0,
+        source: str = "observed",
+        evidence: Sequence[EvidenceLike] = (),
+        assumptions: Sequence[str] = (),
+        because: FactId | None = None,
+        scope: Mapping[str, ScopeValue] | None = None,
+        key: str | None = None,
+    ) -> Receipt:
+        """Assert that a fact is true during [valid_from, valid_to). Durable on return.
+
+        The time "open" means no beginning, or no end. A repeated assertion of a known fact adds to
+        its evidence (docs/facts.md).
+
+        Args:
+            subject: Name of the entity that the fact is about.
+            predicate: Name of the property or relation.
+            object: The value, or an `Entity`.
+            valid_from: Aware datetime, ISO string, or "open"; by default when it is recorded.
+            valid_to: Aware datetime, ISO string, or "open", which is the default.
+            confidence: Probability that the fact is true, from 0 to 1.
+            source: "observed", "inferred", "hypothesis" or "synthetic".
+            evidence: Frames in which the fact was read, or (frame, start, end) in UTF-8 bytes.
+            assumptions: Texts: the assumptions under which the fact holds.
+            because: The fact that led to this fact.
+            scope: Names and values that narrow the store's scope.
+            key: Idempotency key; the same call again returns the first receipt.
+
+        Raises:
+            InvalidInput: a value cannot be stored, or the period is empty or inverted.
+            NotFound: evidence names no frame, or ``because`` no event.
+        """
+        assertion = Assertion(
+            subject,
+            predicate,
+            object,
+            valid_from,
+            valid_to,
+            confidence,
+            source,
+            evidence,
+            assumptions,
+            because,
+        )
+        return self.assert_facts([assertion], scope=scope, key=key)
+
+    def assert_facts(
+        self,
+        facts: Iterable[Assertion | tuple[str, str, FactObject]],
+        *,
+        scope: Mapping[str, ScopeValue] | None = None,
+        key: str | None = None,
+    ) -> Receipt:
+        """Assert many facts as one batch: all of them or none. Durable on return.
+
+        Args:
+            facts: Each an `Assertion`, or (subject, predicate, object); at most 10,000.
+            scope: Names and values that narrow the store's scope.
+            key: Idempotency key; the same call again returns the first receipt.
+
+        Raises:
+            InvalidInput: as `assert_fact`.
+            NotFound: as `assert_fact`.
+        """
+        stamped = full_scope(scope, self._scope)
+        now = self._log.environment.now_us()
+        drafts = [
+            assertion_draft(
+                fact if isinstance(fact, Assertion) else Assertion(*_triple(fact)), stamped, now
+            )
+            for fact in listed("facts", facts)
+        ]
+        self._called(stamped, "assert_facts", drafts=drafts)
+        return self.write([quoted(self.view, draft) for draft in drafts], key=key)
+
+    def retract_fact(self, fact: FactId) -> Receipt:
+        """Retract a fact: it is no longer known; earlier views keep it. Durable on return.
+
+        Args:
+            fact: The fact, its id, or its receipt.
+
+        Raises:
+            NotFound: no such fact exists.
+            Conflict: the fact is retracted already.
+        """
+        return self.retract_facts([fact])
+
+    def retract_facts(self, facts: Iterable[FactId]) -> Receipt:
+        """Retract many facts as one batch: all of them or none. Durable on return.
+
+        Args:
+            facts: The facts, their ids, or their receipts.
+
+        Raises:
+            NotFound: a fact does not exist.
+            Conflict: a fact is retracted already, or named twice.
+        """
+        scope = full_scope(None, self._scope)
+        numbers = [fact_id(fact) for fact in listed("facts", facts)]
+        self._called(scope, "retract_facts", numbers)
+        return self.write([Draft(RetractFact(fact=number), scope) for number in numbers])
+
+    def correct_fact(
+        self,
+        fact: FactId,
+        *,
+        object: FactObject | None = None,  # noqa: A002 - the word of the field
+        valid_from: datetime | str | None = None,
+        valid_to: datetime | str | None = None,
+        confidence: float | None = None,
+        evidence: Sequence[EvidenceLike] = (),
+    ) -> Receipt:
+        """Retract a fact and assert a corrected one in the same batch. Durable on return.
+
+        The new fact keeps the stated values that no argument replaces, and names entities as before
+        any merge. The receipt's id is the new fact's, whose cause is the retraction.
+
+        Args:
+            fact: The fact to correct, its id, or its receipt.
+            object: The right value; by default unchanged.
+            valid_from: The right beginning; "open" for none; by default unchanged.
+            valid_to: The right end; "open" for none; by default unchanged.
+            confidence: The right confidence, from 0 to 1; by default unchanged.
+            evidence: More places in which the fact was read; added to the old evidence.
+
+        Raises:
+            NotFound: no such fact exists, or evidence names no frame.
+            Conflict: the fact is retracted already.
+            InvalidInput: no argument changes the fact, or a value cannot be stored.
+        """
+        view = self.view()
+        old = view.fact(fact)
+        subject, its_object = as_named(view, old)
+        number = old.id
+        scope = tuple(old.scope.items())
+        changes = (object, valid_from, valid_to, confidence)
+        if all(value is None for value in changes) and not evidence:
+            raise InvalidInput(
+                "correct_fact got no change",
+                remedy="Pass object=, valid_from=, valid_to=, confidence= or evidence=.",
+            )
+        corrected = Assertion(
+            subject,
+            old.predicate,
+            its_object if object is None else object,
+            (old.stated.start or OPEN) if valid_from is None else valid_from,
+            (old.stated.end or OPEN) if valid_to is None else valid_to,
+            old.confidence if confidence is None else confidence,
+            old.source,
+            [*old.evidence, *listed("evidence", evidence)],
+            old.assumptions,
+        )
+        self._called(scope, "correct_fact", number, corrected)
+        place = self.next_place()
+        draft = assertion_draft(corrected, scope, self._log.environment.now_us())
+        draft = quoted(self.view, draft)
+        return self.write(
+            [
+                Draft(RetractFact(fact=number), scope),
+                Draft(draft.body, scope, causation=-place),
+            ]
+        )
+
+    # --- predicates and entities -----------------------------------------------------------------
+
+    def declare_predicate(
+        self,
+        predicate: str,
+        *,
+        functional: bool,
+        scope: Mapping[str, ScopeValue] | None = None,
+    ) -> Receipt:
+        """Declare whether a subject has a single value of a predicate at a time. Durable on return.
+
+        A value of a functional predicate ends when the next begins, in all later reads
+        (docs/facts.md).
+
+        Args:
+            predicate: Name of the predicate.
+            functional: True if a subject has a single value at a time.
+            scope: Names and values that narrow the store's scope.
+        """
+        if not isinstance(functional, bool):
+            raise InvalidInput(
+                f"functional must be True or False, not {functional!r}",
+                remedy="Pass functional=True or functional=False.",
+            )
+        body = PutPredicate(predicate=checked_name("A predicate", predicate), functional=functional)
+        return self._one("declare_predicate", body, scope)
+
+    def put_entity(
+        self,
+        name: str,
+        *,
+        kind: str | None = None,
+        aliases: Sequence[str] = (),
+        scope: Mapping[str, ScopeValue] | None = None,
+    ) -> Receipt:
+        """Record an entity's kind, and further names that find it. Durable on return.
+
+        Args:
+            name: The entity's name.
+            kind: Its kind, such as "person"; by default the kind stays as it is.
+            aliases: Names to add.
+            scope: Names and values that narrow the store's scope.
+        """
+        body = PutEntity(
+            entity=checked_name("An entity's name", name),
+            kind=None if kind is None else checked_name("An entity's kind", kind),
+            aliases=tuple(checked_name("An alias", alias) for alias in listed("aliases", aliases)),
+        )
+        return self._one("put_entity", body, scope)
+
+    def merge_entities(
+        self, entity: str, into: str, *, scope: Mapping[str, ScopeValue] | None = None
+    ) -> Receipt:
+        """Read an entity as another from here on, until `unmerge`. Durable on return.
+
+        Args:
+            entity: Name of the entity that disappears from reads.
+            into: Name of the entity that takes its place.
+            scope: Names and values that narrow the store's scope.
+
+        Raises:
+            Conflict: entity is merged already, or ``into`` is read as entity.
+            NotFound: no event names one of the entities.
+        """
+        self._check_named(scope, entity, into)
+        body = MergeEntities(entity=entity, into=into)
+        return self._one("merge_entities", body, scope)
+
+    def unmerge(self, merge: int | Receipt) -> Receipt:
+        """End a merge. Durable on return.
+
+        Args:
+            merge: The merge's id, or its receipt.
+
+        Raises:
+            NotFound: no such merge exists.
+            Conflict: the merge has ended already.
+        """
+        return self._one("unmerge", UnmergeEntities(merge=_event_id(merge)), None)
+
+    def split_entity(
+        self,
+        entity: str,
+        into: str,
+        facts: Sequence[FactId],
+        *,
+        scope: Mapping[str, ScopeValue] | None = None,
+    ) -> Receipt:
+        """Let an entity that some facts name mean another, from here on. Durable on return.
+
+        Args:
+            entity: Name of the entity in the facts.
+            into: Name of the entity that the facts mean.
+            facts: The facts, their ids, or their receipts; at least one.
+            scope: Names and values that narrow the store's scope.
+
+        Raises:
+            NotFound: no such entity or fact exists.
+            InvalidInput: facts is empty.
+        """
+        self._check_named(scope, entity)
+        numbers = tuple(fact_id(fact) for fact in listed("facts", facts))
+        if not numbers:
+            raise InvalidInput(
+                "facts must name a fact, and is empty",
+                remedy="Pass the facts that mean the other entity.",
+            )
+        body = SplitEntity(
+            entity=entity, into=checked_name("An entity's name", into), facts=numbers
+        )
+        return self._one("split_entity", body, scope)
+
+    def _check_named(self, scope: Mapping[str, ScopeValue] | None, *names: str) -> None:
+        """Raise `NotFound` unless a call may name these entities.
+
+        A call of a store without a scope may name the entities of the call's tenant.
+        """
+        view = self.view()
+        allowed = view if self._scope is not None else view.within(full_scope(scope, None)[:1])
+        check_entities(allowed, names)
+
+    def unsplit(self, split: int | Receipt) -> Receipt:
+        """End a split. Durable on return.
+
+        Args:
+            split: The split's id, or its receipt.
+
+        Raises:
+            NotFound: no such split exists.
+            Conflict: the split has ended already.
+        """
+        return self._one("unsplit", UnsplitEntity(split=_event_id(split)), None)
+
+    def _one(self, name: str, body: EventBody, scope: Mapping[str, ScopeValue] | None) -> Receipt:
+        drafts = [Draft(body, full_scope(scope, self._scope))]
+        self._called(drafts[0].scope, name, drafts=drafts)
+        return self.write(drafts)
+
+
+def _triple(value: object) -> tuple[str, str, FactObject]:
+    if not isinstance(value, tuple) or len(cast("tuple[object, ...]", value)) != 3:
+        raise InvalidInput(
+            f"A fact must be (subject, predicate, object), not {value!r:.60}",
+            remedy="Pass (subject, predicate, object), or a cerata.Assertion.",
+        )
+    return cast("tuple[str, str, FactObject]", value)
+
+
+def _event_id(value: int | Receipt) -> int:
+    number = value.id if isinstance(value, Receipt) else value
+    if isinstance(number, bool) or not isinstance(number, int):
+        raise InvalidInput(
+            f"An event must be a seq or a receipt, not {type(number).__name__}",
+            remedy="Pass the seq of an event, or a receipt.",
+        )
+    return number
+
+
+def assertion_draft(assertion: Assertion, scope: Scope, now_us: int) -> Draft:
+    """Return the event that asserts a fact. Raises `InvalidInput`."""
+    kind, value = stored_object(assertion.object)
+    start = _time("valid_from", assertion.valid_from, BEGINNING)
+    end = _time("valid_to", assertion.valid_to, None)
+    if end is not None and end <= (now_us if start is None else start):
+        begins = "when it is recorded" if start is None else to_datetime(start).isoformat()
+        raise InvalidInput(
+            f"The fact would end at {to_datetime(end).isoformat()}, and begin at {begins}",
+            where="valid_to",
+            remedy="Pass a valid_from before valid_to, or valid_from='open' for no beginning.",
+        )
+    if assertion.source not in SOURCES:
+        raise InvalidInput(
+            f"source must be one of {', '.join(SOURCES)}, not {assertion.source!r}",
+            remedy="Pass source='observed', or leave it out.",
+        )
+    confidence: object = assertion.confidence
+    if isinstance(confidence, bool) or not isinstance(confidence, int | float):
+        raise InvalidInput(
+            f"confidence must be a number, not {type(confidence).__name__}",
+            remedy="Pass a number from 0 to 1.",
+        )
+    if not 0 <= confidence <= 1:
+        raise InvalidInput(
+            f"confidence must be from 0 to 1, not {confidence}",
+            remedy="Pass a number from 0 to 1.",
+        )
+    body = AssertFact(
+        subject=checked_name("The subject", assertion.subject),
+        predicate=checked_name("The predicate", assertion.predicate),
+        object_kind=kind.name.lower(),
+        object=value,
+        valid_from=start,
+        valid_to=end,
+        confidence=float(confidence),
+        source=assertion.source,
+        evidence=tuple([_evidence(place) for place in listed("evidence", assertion.evidence)]),
+        assumptions=tuple(
+            [
+                checked_name("An assumption", text)
+                for text in listed("assumptions", assertion.assumptions)
+            ]
+        ),
+    )
+    return Draft(
+        body, scope, causation=None if assertion.because is None else fact_id(assertion.because)
+    )
+
+
+def _time(name: str, time: datetime | str | None, if_open: int | None) -> int | None:
+    if time is None:
+        return None
+    if time == OPEN:
+        return if_open
+    try:
+        return to_microseconds(time)
+    except InvalidInput as error:
+        raise InvalidInput(error.what, where=name, remedy=error.remedy) from error
+
+
+def _evidence(place: EvidenceLike) -> Evidence:
+    """Return a place in which a fact was read, as stored. Raises `InvalidInput`."""
+    if isinstance(place, FactEvidence):
+        start, end = place.start, place.end
+        frame = place.frame
+    elif isinstance(place, tuple):
+        if len(place) != 3:
+            raise InvalidInput(
+                f"Evidence must be a frame or (frame, start, end), not {place!r:.60}",
+                remedy="Pass a frame, or (frame, start, end) in bytes of its UTF-8.",
+            )
+        frame, start, end = frame_id(place[0]), place[1], place[2]
+    else:
+        frame, start, end = frame_id(place), None, None
+    if start is None and end is None:
+        return Evidence(frame)
+    if not isinstance(start, int) or not isinstance(end, int) or not 0 <= start < end:
+        raise InvalidInput(
+            f"The evidence [{start}, {end}) of frame {frame} is not a range of bytes",
+            remedy="Pass 0 <= start < end, in bytes of the frame's UTF-8.",
+        )
+    return Evidence(frame, start, end)

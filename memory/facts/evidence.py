@@ -1,0 +1,90 @@
+"""Evidence: the text of a range of a frame's bytes, and the salted hash of the range.
+
+Owns the reads of frames for evidence. Leaves out the storage of evidence (`cerata.projections`).
+"""
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+import msgspec
+
+from cerata.engine.errors import InvalidInput, NotFound
+from cerata.engine.events import AssertFact, Draft, Evidence, PutFrame
+from cerata.engine.salted_hashes import quote_hash
+
+from ..values.facts import EvidenceText, FactEvidence
+
+if TYPE_CHECKING:
+    from ..snapshot.snapshot import View
+
+
+def evidence_text(view: "View", place: FactEvidence) -> EvidenceText:
+    """Return the text and state of evidence as of a view."""
+    try:
+        frame = view.frame(place.frame)
+    except NotFound:
+        # The frame is out of scope, or another writer named a frame that does not exist.
+        return EvidenceText(place, None, f"#{place.frame}", None, is_current=False)
+    if _is_erased(view, frame.id):
+        return EvidenceText(place, None, f"#{place.frame}", None, is_current=frame.active)
+    data = frame.text.encode()[place.start : place.end]
+    salt = _salt_of(view, frame.id)
+    return EvidenceText(
+        place,
+        data.decode(errors="replace"),
+        view.source_of(frame),
+        None if place.quote is None or salt is None else quote_hash(salt, data) == place.quote,
+        is_current=frame.active,
+    )
+
+
+def quoted(view: Callable[[], "View"], draft: Draft) -> Draft:
+    """Return an assertion with the salted hash of each range of bytes in its evidence.
+
+    Cost: a read of each frame that has a range; without ranges ``view`` is not called.
+
+    Raises:
+        NotFound: a frame does not exist.
+        InvalidInput: a range is not within its frame's text, or cuts a character.
+    """
+    body = draft.body
+    if not isinstance(body, AssertFact) or all(place.end is None for place in body.evidence):
+        return draft
+    places = tuple(_hashed(view(), place) for place in body.evidence)
+    return msgspec.structs.replace(draft, body=msgspec.structs.replace(body, evidence=places))
+
+
+def _is_erased(view: "View", frame: int) -> bool:
+    return not isinstance(view.layers.event(frame).body, PutFrame)
+
+
+def _salt_of(view: "View", frame: int) -> bytes | None:
+    """Return the salt that keys the quotes of a frame; None after an erasure."""
+    return view.layers.event(frame).salt
+
+
+def _hashed(view: "View", place: Evidence) -> Evidence:
+    if place.end is None:
+        return place
+    frame = view.frame(place.frame)
+    salt = _salt_of(view, frame.id)
+    if salt is None:
+        return place
+    data = frame.text.encode()
+    where = f"evidence, frame {place.frame:,}"
+    if place.end > len(data):
+        raise InvalidInput(
+            f"The evidence ends at byte {place.end:,} of a text of {len(data):,}",
+            where=where,
+            remedy="Pass 0 <= start < end, in bytes of the frame's UTF-8.",
+        )
+    part = data[place.start : place.end]
+    try:
+        part.decode()
+    except UnicodeDecodeError as error:
+        raise InvalidInput(
+            f"The evidence [{place.start}, {place.end}) cuts a character in two",
+            where=where,
+            remedy="Count bytes of the UTF-8, not characters.",
+        ) from error
+    return msgspec.structs.replace(place, quote=quote_hash(salt, part))

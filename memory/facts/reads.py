@@ -1,0 +1,440 @@
+"""Reading facts: known and true facts, contradictions, and entities.
+
+Owns the reads of facts and entities, for a view and for a store at its newest event. Leaves out
+the look-up of facts at a basis (`cerata.projections.facts.reader`).
+"""
+
+from abc import ABC, abstractmethod
+from collections.abc import Iterable, Iterator, Sequence
+from datetime import datetime
+from typing import TYPE_CHECKING, cast
+
+from cerata.engine.errors import InvalidInput, NotFound
+from cerata.engine.events import (
+    AssertFact,
+    EventBody,
+    MergeEntities,
+    PutEntity,
+    SplitEntity,
+    UnmergeEntities,
+    UnsplitEntity,
+)
+from cerata.engine.loading import loading
+from cerata.projections.columnar.intervals import BEGINNING, ENDLESS, Allen, Interval, relation
+from cerata.projections.columnar.scopes import is_within
+from cerata.projections.columnar.times import to_microseconds
+from cerata.projections.facts.entities import Entities, EntityRow
+from cerata.projections.facts.objects import ObjectKind
+from cerata.projections.facts.reader import FactsAt
+from cerata.projections.facts.validity import FactSpan
+
+from ..snapshot.fact_conversion import shown, shown_seq
+from ..values.facts import (
+    OPEN,
+    Contradiction,
+    Entity,
+    EntityInfo,
+    EvidenceText,
+    Fact,
+    FactId,
+    FactObject,
+    Period,
+    checked_name,
+    fact_id,
+    period_of,
+    stored_object,
+)
+from .evidence import evidence_text
+from .search import FactHit, search_facts
+
+if TYPE_CHECKING:
+    from ..snapshot.snapshot import View
+
+PeriodLike = Period | tuple[datetime | str | None, datetime | str | None]
+
+
+class FactReads(ABC):
+    """The reads of facts of the state that ``view`` returns."""
+
+    @abstractmethod
+    def view(self) -> "View":
+        """Return the state to read."""
+
+    def facts(
+        self,
+        subject: str | None = None,
+        predicate: str | None = None,
+        object: FactObject | None = None,  # noqa: A002 - the word of the field
+        *,
+        valid_at: datetime | str | None = None,
+        overlapping: PeriodLike | None = None,
+        allen: tuple[Allen | str, PeriodLike] | None = None,
+        include_retracted: bool = False,
+        include_invalid: bool = False,
+    ) -> list[Fact]:
+        """Return the facts that match all arguments, oldest first.
+
+        Cost: a look at the facts with the subject or object; without either a pass over all.
+
+        Args:
+            subject: Name of the subject; by default any.
+            predicate: Name of the predicate; by default any.
+            object: The value, or an `Entity`; by default any.
+            valid_at: Instant at which the facts are true, or "now"; by default the view's, or any.
+            overlapping: Period, or (start, end), with at least an instant at which they are true.
+            allen: Relation of their period to another, such as ``("during", (start, end))``.
+            include_retracted: Also return retracted facts, with the period as stated.
+            include_invalid: Also return facts that their links make invalid, with that period.
+
+        Raises:
+            InvalidInput: a name, object, time, period or relation is unusable.
+        """
+        view = self.view()
+        instant = view.valid_instant(valid_at)
+        facts, rows = _find(
+            view,
+            subject,
+            predicate,
+            object,
+            closed=include_retracted,
+            invalid=include_invalid,
+            instant=instant,
+        )
+        spans = _spans(facts, rows) if include_retracted else facts.spans(rows)
+        if instant is not None:
+            spans = [span for span in spans if span.valid.start <= instant < span.valid.end]
+        if overlapping is not None:
+            period = _interval(overlapping)
+            spans = [span for span in spans if span.valid.overlaps(period)]
+        if allen is not None:
+            spans = _related(spans, allen)
+        return [shown(facts, span, view.basis) for span in spans]
+
+    def fact(self, fact: FactId) -> Fact:
+        """Return a fact, retracted or not, as of this view.
+
+        Args:
+            fact: The fact's id, a receipt, or a fact; the id of a repeated assertion is valid, too.
+
+        Raises:
+            NotFound: no fact with this id exists at this basis, or the fact is out of scope.
+        """
+        view = self.view()
+        number = fact_id(fact)
+        row = view.facts_at.row_of(view.fact_seq(number))
+        if row is None:
+            raise NotFound(
+                f"There is no fact {number:,}",
+                where=f"basis {view.basis:,}",
+                remedy="Look the id up with facts() or log().",
+            )
+        return view.fact_in(row)
+
+    def fact_history(self, subject: str, predicate: str | None = None) -> list[Fact]:
+        """Return every fact of a subject, retracted and invalid facts included, oldest first.
+
+        Each has its valid period and its known period.
+
+        Args:
+            subject: Name of the subject.
+            predicate: Name of the predicate; by default any.
+        """
+        view = self.view().true_at(None)
+        return view.facts(subject, predicate, include_retracted=True, include_invalid=True)
+
+    def evidence(self, fact: FactId) -> list[EvidenceText]:
+        """Return the places in which a fact was read, with their text, in order of assertion.
+
+        Cost: a read of each frame.
+
+        Args:
+            fact: The fact, its id, or its receipt.
+
+        Raises:
+            NotFound: no fact with this id exists at this basis, or the fact is out of scope.
+        """
+        view = self.view()
+        return [evidence_text(view, place) for place in view.fact(fact).evidence]
+
+    def conflicts(
+        self, subject: str | None = None, predicate: str | None = None
+    ) -> list[Contradiction]:
+        """Return the pairs of known facts that cannot both be true, with the period; in id order.
+
+        Two facts contradict each other if they are values of a functional predicate at the same
+        time, True and False of any predicate, or joined by a link "contradicts". Invalid facts
+        contradict nothing.
+
+        Args:
+            subject: Name of the subject; by default any.
+            predicate: Name of the predicate; by default any.
+        """
+        view = self.view()
+        facts, rows = _find(view, subject, predicate, None, closed=False)
+        pairs = {(pair[0].row, pair[1].row): pair for pair in _contradictions(facts, rows)}
+        links = dict[tuple[int, int], int]()
+        among = None if subject is None and predicate is None else frozenset(rows)
+        for row_a, row_b, link in view.labelling.contradictions():
+            if among is not None and row_a not in among and row_b not in among:
+                continue
+            overlapping = _overlapping(facts, row_a, row_b)
+            if overlapping is not None:
+                pairs.setdefault((row_a, row_b), overlapping)
+                links.setdefault((row_a, row_b), link)
+        return [
+            Contradiction(
+                shown(facts, first, view.basis),
+                shown(facts, second, view.basis),
+                period_of(shared),
+                shown_seq(links[key], view.basis) if key in links else None,
+            )
+            for key, (first, second, shared) in sorted(pairs.items())
+        ]
+
+    def export_facts(self, *, history: bool = False) -> Iterator[str]:
+        """Yield the facts and entities as JSON Lines, without line ends.
+
+        `Store.import_facts` writes them into another memory (docs/facts.md). Cost: a pass over the
+        log.
+
+        Args:
+            history: Also yield retracted facts, each with its retraction.
+
+        Raises:
+            InvalidInput: the view has events that an open transaction gathered.
+        """
+        with loading("the part that exports facts"):
+            from .export import export_facts
+
+        return export_facts(self.view(), history=history)
+
+    def search_facts(
+        self, query: str, *, k: int = 10, valid_at: datetime | str | None = None
+    ) -> list[FactHit]:
+        """Return the best ``k`` facts for a question in plain language, best first.
+
+        Facts about entities that the question names, by a name or an alias, come first, those with
+        more of these entities before the rest; then facts that share words with the question. Cost:
+        a pass over the columns of facts.
+
+        Args:
+            query: The question.
+            k: Most facts to return.
+            valid_at: Instant at which the facts are true; by default the view's, if it has one.
+
+        Raises:
+            InvalidInput: the question is no string, or k is not positive.
+        """
+        view = self.view()
+        if valid_at is not None:
+            view = view.true_at(valid_at)
+        return search_facts(view, query, k)
+
+    # --- entities --------------------------------------------------------------------------------
+
+    def resolve(self, name: str) -> list[str]:
+        """Return the names of the entities with a name or alias, in order of their first event.
+
+        Names match exactly, or folded: without case, accents, punctuation and runs of spaces. A
+        merged entity is returned as the entity that it is read as.
+
+        Args:
+            name: A name or an alias.
+        """
+        return Entities(self.view().facts_at).resolve(checked_name("A name", name))
+
+    def entity(self, name: str) -> EntityInfo:
+        """Return an entity by its exact name, or by that of an entity merged into it.
+
+        Args:
+            name: The name.
+
+        Raises:
+            NotFound: no event names the entity at this basis.
+        """
+        entities = Entities(self.view().facts_at)
+        row = entities.find(checked_name("An entity's name", name))
+        if row is None:
+            raise _no_entity(entities, name)
+        return self._entity_info(row)
+
+    def entities(self, kind: str | None = None) -> Iterator[EntityInfo]:
+        """Yield the entities, in order of their first event.
+
+        Cost: a pass over the facts, and a look-up for each entity.
+
+        Args:
+            kind: The kind of the entities; by default any.
+        """
+        for row in Entities(self.view().facts_at).all():
+            info = self._entity_info(row)
+            if kind is None or info.kind == kind:
+                yield info
+
+    def _entity_info(self, row: EntityRow) -> EntityInfo:
+        first_seq = shown_seq(row.first_seq, self.view().basis)
+        return EntityInfo(*row._replace(first_seq=first_seq))
+
+
+def check_entities(view: "View", names: Iterable[str]) -> None:
+    """Raise `NotFound` unless each name is of an entity in a view.
+
+    Cost: a look-up for each name; for a name that the log does not have, a pass over the gathered
+    events. Facts are folded again only if the open transaction ended a merge or split, since that
+    may have been the only event that named an entity.
+    """
+    drafts = view.layers.drafts
+    ends = any(isinstance(draft.body, UnmergeEntities | UnsplitEntity) for draft in drafts)
+    entities = Entities(view.facts_at if ends else view.logged.facts_at)
+    for name in names:
+        checked_name("An entity's name", name)
+        if not entities.has(name) and (ends or not _is_gathered(view, name)):
+            raise _no_entity(Entities(view.facts_at), name)
+
+
+def _is_gathered(view: "View", name: str) -> bool:
+    """Return whether the open transaction names an entity within the scope of a view."""
+    scope = view.scope
+    return any(
+        name in _entities_of(draft.body) and (scope is None or is_within(draft.scope, scope))
+        for draft in view.layers.drafts
+    )
+
+
+def _entities_of(body: EventBody) -> tuple[object, ...]:
+    if isinstance(body, AssertFact):
+        is_entity = body.object_kind == ObjectKind.ENTITY.name.lower()
+        return (body.subject, body.object) if is_entity else (body.subject,)
+    if isinstance(body, PutEntity):
+        return (body.entity,)
+    return (body.entity, body.into) if isinstance(body, MergeEntities | SplitEntity) else ()
+
+
+def _no_entity(entities: Entities, name: str) -> NotFound:
+    near = entities.resolve(name)
+    remedy = f"Did you mean {near[0]!r}?" if near else "Create the entity with put_entity()."
+    return NotFound(f"There is no entity {name!r}", remedy=remedy)
+
+
+def shown_row(facts: FactsAt, row: int, basis: int) -> Fact:
+    """Return the fact of a row, known or not, in a view of the log at ``basis``."""
+    return shown(facts, _spans(facts, [row])[0], basis)
+
+
+def _find(
+    view: "View",
+    subject: str | None,
+    predicate: str | None,
+    object_: FactObject | None,
+    *,
+    closed: bool,
+    invalid: bool = False,
+    instant: int | None = None,
+) -> tuple[FactsAt, list[int]]:
+    """Return the facts of a view, and the rows that match the arguments."""
+    if subject is not None:
+        checked_name("The subject", subject)
+    if predicate is not None:
+        checked_name("The predicate", predicate)
+    facts = view.facts_at
+    stored = None if object_ is None else stored_object(object_)
+    rows = facts.find(subject, predicate, stored, closed=closed, invalid=invalid, instant=instant)
+    return facts, rows
+
+
+def _spans(facts: FactsAt, rows: Sequence[int]) -> list[FactSpan]:
+    """Return the periods in which rows are true; of retracted facts, the periods as stated."""
+    known_rows = [row for row in rows if facts.is_known(row)]
+    if len(known_rows) == len(rows):
+        return facts.spans(rows)
+    spans = {span.row: span for span in facts.spans(known_rows)}
+    return [spans[row] if row in spans else facts.stated(row) for row in rows]
+
+
+def _interval(period: PeriodLike) -> Interval:
+    """Return a caller's period in microseconds. Raises `InvalidInput` if the period is empty."""
+    if isinstance(period, Period):
+        interval = period.interval
+    elif isinstance(period, tuple) and len(period) == 2:
+        start, end = period
+        interval = Interval(
+            BEGINNING if start is None or start == OPEN else to_microseconds(start),
+            ENDLESS if end is None or end == OPEN else to_microseconds(end),
+        )
+    else:
+        raise InvalidInput(
+            f"A period must be (start, end) or a cerata.Period, not {period!r:.60}",
+            remedy="Pass (start, end), or a cerata.Period.",
+        )
+    if interval.start >= interval.end:
+        raise InvalidInput(
+            "The period is empty or inverted", remedy="Pass an end that comes after the start."
+        )
+    return interval
+
+
+def _related(spans: Iterable[FactSpan], allen: tuple[Allen | str, PeriodLike]) -> list[FactSpan]:
+    if not isinstance(allen, tuple) or len(cast("tuple[object, ...]", allen)) != 2:
+        raise InvalidInput(
+            f"allen must be a name and a period, not {allen!r:.60}",
+            remedy='Pass a name and a period, such as ("during", (start, end)).',
+        )
+    name, period_like = allen
+    try:
+        named_relation = Allen(name)
+    except ValueError as error:
+        raise InvalidInput(
+            f"{name!r} is not a relation of periods", remedy=f"Use one of {', '.join(Allen)}."
+        ) from error
+    period = _interval(period_like)
+    return [
+        span
+        for span in spans
+        if span.valid.start < span.valid.end and relation(span.valid, period) is named_relation
+    ]
+
+
+def _contradictions(
+    facts: FactsAt, rows: Sequence[int]
+) -> Iterator[tuple[FactSpan, FactSpan, Interval]]:
+    """Yield the pairs of known facts that cannot both be true, with the period, by their starts.
+
+    Cost: a sort, and a step for each overlapping pair of values of a functional predicate, or of
+    bools.
+    """
+    for group in facts.groups(rows).values():
+        spans = facts.spans(group.rows, group.rows)
+        if not group.functional:
+            spans = [span for span in spans if facts.value_key(span.row)[0] == ObjectKind.BOOL]
+        spans.sort(key=lambda span: span.valid)
+        for place, span in enumerate(spans, start=1):
+            for following in range(place, len(spans)):
+                later = spans[following]
+                if later.valid.start >= span.valid.end:
+                    # Spans are sorted by start, so no later span overlaps.
+                    break
+                shared = Interval(later.valid.start, min(span.valid.end, later.valid.end))
+                differ = facts.value_key(span.row) != facts.value_key(later.row)
+                if differ and shared.start < shared.end:
+                    first, second = sorted((span, later))
+                    yield first, second, shared
+
+
+def _overlapping(
+    facts: FactsAt, row_a: int, row_b: int
+) -> tuple[FactSpan, FactSpan, Interval] | None:
+    """Return the spans of two rows and the period in which both are true, if any."""
+    first, second = facts.spans([row_a, row_b])
+    start = max(first.valid.start, second.valid.start)
+    shared = Interval(start, min(first.valid.end, second.valid.end))
+    is_real = all(span.valid.start < span.valid.end for span in (first, second))
+    return (first, second, shared) if is_real and shared.start < shared.end else None
+
+
+def as_named(view: "View", fact: Fact) -> tuple[str, FactObject]:
+    """Return the subject and object of a fact by their names before any merge."""
+    facts = view.facts_at
+    row = facts.row_of(view.fact_seq(fact.id))
+    assert row is not None
+    subject, entity = facts.named_by(row)
+    return subject, fact.object if entity is None else Entity(entity)

@@ -1,0 +1,183 @@
+"""Searching facts: facts about entities that a question names, then facts that share its words.
+
+Owns the facts lane: the facts for a question, their order, and the frames in which they were read.
+Leaves out the ranking by words (`cerata.projections.facts.text_projection`) and the fusion of lanes
+(`cerata.retrieval.ranking.fusion`).
+"""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING, Final
+
+import numpy as np
+
+from cerata.engine.errors import InvalidInput
+from cerata.engine.events import JsonValue
+from cerata.projections.columnar.columns import Mask
+from cerata.projections.facts.entities import Entities
+from cerata.projections.facts.objects import ObjectKind
+from cerata.projections.facts.text_projection import FactTextView
+from cerata.projections.facts.validity import FactSpan
+from cerata.projections.fulltext.analyzer import words
+from cerata.projections.fulltext.query import check_size
+
+from ..snapshot.fact_conversion import shown
+from ..values.facts import Fact
+
+if TYPE_CHECKING:
+    from ..snapshot.snapshot import View
+
+_WORDS_MAX: Final = 64
+"""Words at the start of a question that are searched for names of entities."""
+
+_LANE_FACTS: Final = 50
+"""Facts whose frames make up the lane."""
+
+_SOURCE_FRAMES: Final = 3
+"""Most frames in the source line of a fact."""
+
+_NAMED_MAX: Final = 10_000
+"""Facts of a named entity that are ranked, the newest first."""
+
+
+@dataclass(frozen=True, slots=True)
+class FactHit:
+    """A fact for a question.
+
+    - ``named`` are the entities of the fact that the question names.
+    - ``score`` is BM25 over the facts known in the view, for the words of the fact as asserted; 0
+      if the question names the fact only in another way, such as by an alias.
+    """
+
+    fact: Fact
+    score: float
+    named: tuple[str, ...]
+
+    def to_dict(self) -> dict[str, JsonValue]:
+        return {"fact": self.fact.to_dict(), "score": self.score, "named": list(self.named)}
+
+
+def search_facts(view: "View", query: str, k: int) -> list[FactHit]:
+    """Return the best ``k`` facts for a question: about its entities, then by its words.
+
+    Cost: a pass over the columns of facts, and a look at the facts of the named entities.
+
+    Raises:
+        InvalidInput: query is not a string, or k is not positive.
+    """
+    if not isinstance(query, str):
+        raise InvalidInput(
+            f"query must be a string, not {type(query).__name__}",
+            remedy="Pass a question in plain language.",
+        )
+    check_size(query)
+    if isinstance(k, bool) or not isinstance(k, int) or k <= 0:
+        raise InvalidInput(
+            f"k must be a positive whole number, not {k!r}", remedy="Pass k=1 or more."
+        )
+    if not view.facts_at.row_count:
+        return []
+    lane = _Lane(view, query)
+    hits = lane.of_named(k)
+    return hits + lane.by_words(k - len(hits)) if len(hits) < k else hits
+
+
+def search_named(view: "View", query: str) -> list[FactHit]:
+    """Return the best facts about the entities that a question names; empty without such names.
+
+    Cost: a look-up for each run of words; if a run is a name, as `search_facts`.
+    """
+    return _Lane(view, query).of_named(_LANE_FACTS) if view.facts_at.row_count else []
+
+
+def scored_frames(hits: Iterable[FactHit]) -> dict[int, float]:
+    """Return the frames in which facts were read, the best fact's first, and their scores.
+
+    A frame has the score of the best fact read in it: the count of the fact's named entities, plus
+    b / (1 + b) of its BM25 score b, which is below 1 and so orders facts with equal counts.
+    """
+    scores: dict[int, float] = {}
+    for hit in hits:
+        score = len(hit.named) + hit.score / (1.0 + hit.score)
+        for place in hit.fact.evidence:
+            scores.setdefault(place.frame, score)
+    return scores
+
+
+def source_of_fact(fact: Fact) -> str:
+    """Return the source line of a fact: its id, and the ids of the frames in which it was read."""
+    frames = list(dict.fromkeys(place.frame for place in fact.evidence))[:_SOURCE_FRAMES]
+    return f"#{fact.id} · fact{''.join(f' · #{frame}' for frame in frames)}"
+
+
+def told_fact(fact: Fact) -> str:
+    """Return the text of a fact in a context: the statement, its period, and any doubt."""
+    start, end = fact.valid.start, fact.valid.end
+    since = "" if start is None else f", since {start.date().isoformat()}"
+    until = "" if end is None else f", until {end.date().isoformat()}"
+    doubt = "" if fact.source == "observed" else f" ({fact.source}, {fact.confidence:.0%})"
+    return f"{fact}{since}{until}{doubt}"
+
+
+class _Lane:
+    """A question to the facts of a view."""
+
+    def __init__(self, view: "View", query: str) -> None:
+        facts = view.facts_at
+        self._view, self._facts, self._query = view, facts, query
+        self._instant = view.valid_at_us
+        folded = [word.decode() for word in words(query)[:_WORDS_MAX]]
+        self._named: dict[int, list[str]] = {}
+        self._older: list[int] = []
+        for tenant, name in Entities(facts).named_in(folded):
+            rows = {
+                *facts.find(name, instant=self._instant),
+                *facts.find(object_=(ObjectKind.ENTITY, name), instant=self._instant),
+            }
+            tenant_rows = sorted(facts.of_tenant(rows, tenant))
+            self._older += tenant_rows[:-_NAMED_MAX]
+            for row in tenant_rows[-_NAMED_MAX:]:
+                self._named.setdefault(row, []).append(name)
+
+    @cached_property
+    def _text(self) -> FactTextView:
+        return self._view.fact_text.view(self._facts)
+
+    def of_named(self, k: int) -> list[FactHit]:
+        """Return facts with the most named entities first, then by words, then the newest first."""
+        if not self._named:
+            return []
+        spans = self._true(self._named)
+        among = np.zeros(self._facts.row_count, np.bool_)
+        among[list(spans)] = True
+        ranked = dict(self._ranked(len(spans), among))
+        order = sorted(spans, key=lambda row: (-len(self._named[row]), -ranked.get(row, 0.0), -row))
+        return [self._hit(spans[row], ranked.get(row, 0.0)) for row in order[:k]]
+
+    def by_words(self, k: int) -> list[FactHit]:
+        """Return facts that share words with the question and have no entity that it names."""
+        among = self._facts.shown_mask(self._instant)
+        among[[*self._named, *self._older]] = False
+        count = k
+        while True:
+            ranked = self._ranked(count, among)
+            spans = self._true(row for row, _ in ranked)
+            # A fact stated as true at the instant may have ended when another value began.
+            if len(spans) >= k or len(ranked) < count:
+                return [self._hit(spans[row], score) for row, score in ranked if row in spans][:k]
+            count *= 4
+
+    def _ranked(self, k: int, among: Mask) -> list[tuple[int, float]]:
+        if not k:
+            return []
+        return self._text.ranked(self._query, k, among)
+
+    def _true(self, rows: Iterable[int]) -> dict[int, FactSpan]:
+        instant = self._instant
+        spans: Sequence[FactSpan] = self._facts.spans(list(rows))
+        return {span.row: span for span in spans if instant is None or span.valid.contains(instant)}
+
+    def _hit(self, span: FactSpan, score: float) -> FactHit:
+        named = tuple(self._named.get(span.row, ()))
+        return FactHit(shown(self._facts, span, self._view.basis), round(score, 9), named)

@@ -1,0 +1,331 @@
+"""Reading: the reads of frames, times, events, tags and projections.
+
+Owns `Reads`, the mixin of `View` and `Store`: a view reads its state, a store the newest state,
+so both have the same methods. Leaves out questions (`search.reads`) and the state (`view`).
+"""
+
+from collections.abc import Iterator
+from datetime import datetime
+from typing import Any, TypeVar, overload
+
+from cerata.engine.errors import InvalidInput
+from cerata.engine.events import DEFAULT_SCOPE, Event
+from cerata.projections.columnar.scopes import is_within
+from cerata.projections.columnar.times import to_datetime, to_microseconds
+from cerata.projections.frames.filters import Filter
+from cerata.projections.frames.timeline import Position, TimelineOrder
+from cerata.projections.rows.row_fold import OwnProjection
+from cerata.projections.rows.row_projection import RowProjection
+
+from ..graph.reads import GraphReads
+from ..links.reads import LinkReads
+from ..links.why import Beliefs
+from ..plots.reads import PictureReads
+from ..search.reads import Questions
+from ..values.arguments import check_content_hash, check_number, is_unicode
+from ..values.frames import Frame, FrameId, Stored, TimelineEntry, TimelinePage
+from .access import Access, access_of, all_access
+from .timeline import Paging, page_of
+
+OwnType = TypeVar("OwnType", bound=RowProjection[Any, Any])
+
+
+class Reads(Questions, Beliefs, GraphReads, LinkReads, PictureReads):
+    """The reads of a view, and of a store at its newest event."""
+
+    # --- frames ----------------------------------------------------------------------------------
+
+    def count(self) -> tuple[int, int]:
+        """Return how many frames are current and how many were closed, without chunks."""
+        layers = self.view().layers
+        current = total = 0
+        for layer, active in zip(layers.all, layers.active, strict=True):
+            counted = layer.visible & ~layer.is_chunk
+            current += int((counted & active).sum())
+            total += int(counted.sum())
+        return current, total - current
+
+    def __len__(self) -> int:
+        """Return how many frames are current, a split document counted once."""
+        return self.count()[0]
+
+    def frame(self, frame: FrameId) -> Frame:
+        """Return a frame, current or closed, as this view sees it.
+
+        Args:
+            frame: The frame's id, or a value that has the id.
+
+        Raises:
+            NotFound: no frame with this id exists at this basis within the scope.
+        """
+        view = self.view()
+        return view.shown(view.existing(frame))
+
+    def content(self, frame: FrameId) -> bytes:
+        """Return a frame's content: the bytes of a blob, or its text as UTF-8.
+
+        Args:
+            frame: The frame's id, or a value that has the id.
+
+        Raises:
+            NotFound: no frame with this id exists at this basis within the scope.
+        """
+        view = self.view()
+        stored = view.frame(frame)
+        blob = view.blob(stored.id)
+        return stored.text.encode() if blob is None else blob
+
+    def frames(
+        self,
+        where: Filter | None = None,
+        *,
+        include_superseded: bool = False,
+        include_deleted: bool = False,
+        include_chunks: bool = False,
+    ) -> Iterator[Frame]:
+        """Yield the frames that a filter admits, newest first.
+
+        Args:
+            where: The filter; default None admits all.
+            include_superseded: Also yield frames that were superseded; default False.
+            include_deleted: Also yield frames that were deleted; default False.
+            include_chunks: Also yield the chunks of split documents; default False.
+
+        Raises:
+            InvalidInput: ``where`` is not a `Filter`.
+        """
+        view = self.view()
+        layers = view.layers
+        masks = layers.admitted(
+            where, include_superseded=include_superseded, include_deleted=include_deleted
+        )
+        if not include_chunks:
+            masks = layers.whole(masks)
+        return map(view.shown, layers.newest(masks))
+
+    def timeline(
+        self,
+        *,
+        by: TimelineOrder = "content",
+        start: datetime | str | None = None,
+        end: datetime | str | None = None,
+        where: Filter | None = None,
+        after: Position | None = None,
+        limit: int = 50,
+        newest_first: bool = True,
+        include_superseded: bool = False,
+        include_deleted: bool = False,
+        include_chunks: bool = False,
+    ) -> TimelinePage:
+        """Return a page of frames in order of time, start ≤ time < end.
+
+        Pages are stable while other writers append. Cost: O(log n) and the page, at the head.
+
+        Args:
+            by: "content", the default: a frame's content dates, or when created; or "recorded".
+            start: The earliest time; default None, no bound.
+            end: The time before which the page ends; default None, no bound.
+            where: A filter of the frames; default None admits all.
+            after: The ``next`` of the page before; default None, the first page.
+            limit: Most entries of the page; default 50.
+            newest_first: Order from new to old; default True.
+            include_superseded: Also return frames that were superseded; default False.
+            include_deleted: Also return frames that were deleted; default False.
+            include_chunks: Also return the chunks of split documents; default False.
+
+        Raises:
+            InvalidInput: a time has no zone, the order is unknown, or the limit is not positive.
+        """
+        view = self.view()
+        masks = view.layers.admitted(
+            where, include_superseded=include_superseded, include_deleted=include_deleted
+        )
+        if not include_chunks:
+            masks = view.layers.whole(masks)
+        paging = Paging(
+            by,
+            None if start is None else to_microseconds(start),
+            None if end is None else to_microseconds(end),
+            after,
+            limit,
+            newest_first,
+        )
+        page = page_of(view.layers, masks, paging)
+        entries = [
+            TimelineEntry(position.frame, to_datetime(position.time), view)
+            for position in page.entries
+        ]
+        return TimelinePage(tuple(entries), page.next)
+
+    def history(self, frame: FrameId) -> list[Frame]:
+        """Return every version of a frame, earlier and later, oldest first.
+
+        One frame may supersede several, so a history may branch.
+
+        Args:
+            frame: The frame's id, or a value that has the id.
+
+        Raises:
+            NotFound: no frame with this id exists at this basis within the scope.
+        """
+        view = self.view()
+        number = view.existing(frame)
+        reached = {number}
+        waiting = [number]
+        for version in waiting:
+            closing = view.layers.closing_of(version)
+            after = [] if closing is None or closing.by is None else [closing.by]
+            near = (*view.layers.supersedes_of(version), *after)
+            waiting += [neighbour for neighbour in near if neighbour not in reached]
+            reached.update(near)
+        versions = sorted(view.seen(reached), key=view.layers.moment)
+        return [view.shown(version) for version in versions]
+
+    def children(self, frame: FrameId) -> list[int]:
+        """Return the ids of the frames within the scope put directly below a frame, in order.
+
+        Args:
+            frame: The parent's id, or a value that has the id.
+
+        Raises:
+            NotFound: no frame with this id exists at this basis within the scope.
+        """
+        view = self.view()
+        return view.seen(view.layers.children(view.existing(frame)))
+
+    def chunks(self, document: FrameId) -> dict[int, int]:
+        """Return the chunks of a document: index to frame id, in order of the index.
+
+        A current document has its current chunks; a closed document, the chunks at its closing.
+
+        Args:
+            document: The document's frame id, or a value that has the id.
+
+        Raises:
+            NotFound: no frame with this id exists at this basis within the scope.
+        """
+        view = self.view()
+        chunks = view.layers.chunks(view.existing(document))
+        visible = set(view.seen(chunks.values()))
+        return {index: chunk for index, chunk in chunks.items() if chunk in visible}
+
+    def find_content(self, content_hash: bytes) -> list[int]:
+        """Return the ids of the current frames with a content hash.
+
+        Args:
+            content_hash: The hash from `cerata.content_hash`.
+        """
+        check_content_hash(content_hash)
+        return self.view().layers.current(
+            lambda layer: layer.frames.find_content(content_hash, layer.n)
+        )
+
+    def find_stored(
+        self, content_hash: bytes, *, chunk_count: int | None = None, space: str | None = None
+    ) -> list[Stored]:
+        """Return the current frames with a content, and their missing parts, oldest first.
+
+        An ingest uses this to skip stored content and to continue an interrupted document.
+
+        Args:
+            content_hash: The hash from `cerata.content_hash`.
+            chunk_count: The count of chunks of the document; default None, a single frame.
+            space: An embedder's space; with a space, `Stored.unembedded` is filled. Default None.
+        """
+        check_content_hash(content_hash)
+        return self.view().layers.find_stored(content_hash, chunk_count, space)
+
+    def find_uri(self, uri: str) -> list[int]:
+        """Return the ids of the current frames with a URI, chunks included.
+
+        Args:
+            uri: The whole URI.
+        """
+        if not isinstance(uri, str):
+            raise InvalidInput(
+                f"A URI must be a string, not {type(uri).__name__}", remedy="Pass a str."
+            )
+        if not is_unicode(uri):
+            return []
+        return self.view().layers.current(lambda layer: layer.frames.find_uri(uri, layer.n))
+
+    def access(self, frame: FrameId) -> Access:
+        """Return how often recorded recalls showed a frame, and how often it was used.
+
+        Only events within the view's scope count. Cost: a copy of all counts and a pass over
+        them for the first read of a state, then O(1).
+
+        Args:
+            frame: The frame's id, or a value that has the id.
+
+        Raises:
+            NotFound: no frame with this id exists at this basis within the scope.
+        """
+        view = self.view()
+        return access_of(view, view.existing(frame))
+
+    def accesses(self) -> list[Access]:
+        """Return the counts of `access` for each frame that was shown or used, most used first.
+
+        Frames used equally often are in order of how often they were shown, then newest first.
+        """
+        return all_access(self.view())
+
+    # --- the log, tags, and projections of users -------------------------------------------------
+
+    def log(self, first: int = 1, last: int | None = None) -> Iterator[Event]:
+        """Yield the events of this view, within its scope, in seq order.
+
+        Args:
+            first: The first seq; default 1.
+            last: The last seq; default None: all, then the open transaction's drafts −1, −2, ….
+
+        Raises:
+            InvalidInput: ``first`` or ``last`` is not a number.
+        """
+        check_number("first", first)
+        if last is not None:
+            check_number("last", last)
+        return self.view().events(first, last)
+
+    def tags(self) -> dict[str, int]:
+        """Return the seq that each tag of this view names, in order of name.
+
+        If several tags within the view's scope share a name, the first of them counts; in a view
+        without a scope, a tag of the tenant ``default`` comes before the rest.
+        """
+        view = self.view()
+        rows: dict[str, tuple[bool, int, int]] = {}
+        for scope, name, at, seq in view.tagged():
+            row = view.scope is None and not is_within(scope, DEFAULT_SCOPE), seq, at
+            rows[name] = min(row, rows.get(name, row))
+        return {name: at for name, (_, _, at) in sorted(rows.items())}
+
+    @overload
+    def projection(self, which: str) -> OwnProjection: ...
+
+    @overload
+    def projection(self, which: type[OwnType]) -> OwnType: ...
+
+    def projection(self, which: str | type[RowProjection[Any, Any]]) -> RowProjection[Any, Any]:
+        """Return one of your projections as this view sees it.
+
+        Its rows are the rows at the view's basis, and do not change. Cost: see `Fold.own`.
+
+        Args:
+            which: The projection's name or class.
+
+        Raises:
+            NotFound: the projection was not passed to ``open(projections=…)``.
+            ProjectionFailed: its code raised at or before the basis.
+            Unsupported: the view has a scope, and a projection's rows are of all scopes.
+            InvalidInput: ``which`` is neither a name nor a class of a projection.
+        """
+        if not isinstance(which, str) and not (
+            isinstance(which, type) and issubclass(which, RowProjection)
+        ):
+            raise InvalidInput(
+                f"{which!r} is neither a projection's name nor its class",
+                remedy="Pass a name, or a subclass of cerata.RowProjection.",
+            )
+        return self.view().own(which if isinstance(which, str) else which.name)

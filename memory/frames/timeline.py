@@ -1,0 +1,97 @@
+"""Pages of the timeline over the layers of a view.
+
+Owns the order of entries of both layers. Each layer is in order of (time, row); at equal times the
+log's rows come before gathered rows, which will follow them in the log.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import cast
+
+from cerata.engine.errors import InvalidInput
+from cerata.projections.columnar.columns import Mask
+from cerata.projections.frames.timeline import Page, Position, TimelineOrder
+
+from ..snapshot.layer import Layer
+from ..snapshot.layers import Layers
+
+_ABOVE_ALL = 1 << 62
+"""A seq above that of every frame: the position after all rows of a time."""
+
+
+@dataclass(frozen=True, slots=True)
+class Paging:
+    """A request for a page: order, start ≤ time < end in microseconds, position and limit."""
+
+    by: TimelineOrder
+    start: int | None
+    end: int | None
+    after: Position | None
+    limit: int
+    newest_first: bool
+
+
+def page_of(layers: Layers, masks: Sequence[Mask], paging: Paging) -> Page:
+    """Return the next page of the frames in ``masks``, a mask for each layer.
+
+    Raises:
+        InvalidInput: the order is unknown, the limit not positive, or ``after`` no position.
+    """
+    if paging.by not in ("content", "recorded"):
+        raise InvalidInput(
+            f"by must be 'content' or 'recorded', not {paging.by!r}",
+            remedy="Pass 'content' or 'recorded'.",
+        )
+    if isinstance(paging.limit, bool) or not isinstance(paging.limit, int):
+        raise InvalidInput(
+            f"limit must be a whole number, not {paging.limit!r}", remedy="Pass 1 or more."
+        )
+    if paging.after is not None:
+        _check_place(paging.after)
+    pages = [
+        layer.frames.timeline(layer.n, paging.by).page(
+            among=mask,
+            start=paging.start,
+            end=paging.end,
+            after=_place(paging, layer),
+            limit=paging.limit,
+            newest_first=paging.newest_first,
+        )
+        for layer, mask in zip(layers.all, masks, strict=True)
+    ]
+    if len(pages) == 1:
+        return pages[0]
+    entries = [
+        Position(entry.time, entry.frame * layer.sign)
+        for layer, page in zip(layers.all, pages, strict=True)
+        for entry in page.entries
+    ]
+    entries.sort(
+        key=lambda entry: (entry.time, layers.moment(entry.frame)), reverse=paging.newest_first
+    )
+    selected = tuple(entries[: paging.limit])
+    has_more = len(entries) > paging.limit or any(page.next for page in pages)
+    return Page(selected, selected[-1] if has_more and selected else None)
+
+
+def _check_place(after: object) -> None:
+    pair = cast("tuple[object, ...]", after if isinstance(after, tuple) else ())
+    if len(pair) != 2 or not all(
+        isinstance(number, int) and not isinstance(number, bool) and abs(number) <= _ABOVE_ALL
+        for number in pair
+    ):
+        raise InvalidInput(
+            f"after is {after!r}, which is not a Position",
+            remedy="Pass the next of the page before, or None.",
+        )
+
+
+def _place(paging: Paging, layer: Layer) -> Position | None:
+    """Return the end of the last page as a position in the order of a layer."""
+    if paging.after is None:
+        return None
+    time, frame = paging.after
+    if frame * layer.sign > 0:
+        return Position(time, frame * layer.sign)
+    # The position is in the other layer, and all log rows of a time precede its gathered rows.
+    return Position(time, _ABOVE_ALL if layer.sign > 0 else 0)

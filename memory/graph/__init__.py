@@ -1,0 +1,1 @@
+"""The graph of entities: neighbours, paths and what is reachable."""

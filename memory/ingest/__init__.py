@@ -1,0 +1,4 @@
+"""Ingest: files and folders become documents of chunks.
+
+Read first: `document`.
+"""

@@ -1,0 +1,396 @@
+"""Ingest: from a text or a file to frames, once each, resumable after a crash.
+
+Owns the steps of `Store.remember`: read, split into passages, find stored passages, put the rest. A
+document of one passage is one frame. A longer document is a document frame without text, then its
+chunks in order, which together are the text. The last batch supersedes the old frames under the
+same URI, so they stay current until then. Leaves out reading formats (`extract`), and the detection
+of unchanged files (`unchanged`).
+"""
+
+import difflib
+import errno
+import os
+import stat
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import IO, TYPE_CHECKING
+
+import msgspec
+
+from cerata.engine.errors import CerataError, Conflict, InvalidInput, NotFound
+from cerata.engine.events import Draft, JsonValue, PutFrame, Scope, SupersedeFrame
+from cerata.engine.storage import refused
+from cerata.retrieval.chunking import Passage, split_passages
+
+from ..snapshot.layer import DOCUMENT_KIND
+from ..snapshot.snapshot import View
+from ..values.arguments import SOURCE_HASH, SPAN, content_hash, frame_draft, is_unicode
+from ..values.frames import Receipt, Stored
+from .formats.document import NAME_SIZE_MAX, Document, some_text
+from .formats.plain import markdown_sections
+from .formats.registry import SIZE_MAX, extract
+from .unchanged import file_uri, find_unchanged, is_read_as_text, source_hash
+
+if TYPE_CHECKING:
+    from ..embeddings.commands import Embeds
+
+_TRIES = 1_000
+"""Attempts before a busy log raises `Conflict`; each repeats only one batch."""
+
+_BATCH_EVENTS = 256
+"""Chunks of a batch: earlier batches can be searched already, and a crash loses at most one."""
+
+
+def remember(
+    store: "Embeds", source: str | Path | Document, fields: PutFrame, scope: Scope
+) -> Receipt:
+    """Remember a text, the file at a path, or a document; see `Store.remember`."""
+    hashed: str | None = None
+    if isinstance(source, Path):
+        data = read_file(source)
+        hashed = source_hash(data)
+        uri = fields.uri or file_uri(source)
+        receipt = find_unchanged(store.view().within(scope), data, uri, scope)
+        if receipt is not None:
+            return receipt
+        document = extract(data, str(source))
+        title = fields.title or document.title or source.name
+        fields = msgspec.structs.replace(fields, uri=uri, title=title)
+    elif isinstance(source, Document):
+        document = source
+    elif isinstance(source, str):
+        text = some_text(source, fields.uri)
+        document = Document(text, markdown_sections(text), "text/plain")
+    else:
+        raise InvalidInput(
+            f"text must be a str, Path or Document, not {type(source).__name__}",
+            remedy="Pass bytes to put_frame.",
+        )
+    return Ingest(store, document, fields, scope, hashed).run()
+
+
+def read_file(path: Path) -> bytes:
+    """Return the bytes of a file.
+
+    Raises:
+        NotFound: the file does not exist.
+        StorageFailed: the file cannot be read.
+        InvalidInput: the path names a folder or device, or is not valid Unicode.
+    """
+    if not is_unicode(path.as_posix()):
+        raise InvalidInput(
+            "The file's name is not valid Unicode",
+            where=repr(path.as_posix()),
+            remedy="Rename the file.",
+        )
+    return _read(path)
+
+
+def _read(path: Path) -> bytes:
+    try:
+        with open_regular(path) as file:
+            return file.read(SIZE_MAX + 1)
+    except FileNotFoundError as error:
+        raise _not_found(path) from error
+    except CerataError:
+        raise
+    except ValueError as error:
+        raise InvalidInput(
+            "The path is not valid", where=repr(str(path)), remedy="Pass the path of a file."
+        ) from error
+    except OSError as error:
+        raise refused(error, "read", str(path)) from error
+
+
+def open_regular(path: Path) -> IO[bytes]:
+    """Open a regular file for reading.
+
+    The type is checked on the open descriptor, without blocking, so a pipe or device that takes
+    the name at the same time is never waited for: a pipe would block, and some devices have no end.
+
+    Raises:
+        InvalidInput: the path names a folder, pipe, socket or device.
+        OSError: the file cannot be opened.
+    """
+    try:
+        descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC | os.O_NOCTTY)
+    except OSError as error:
+        if error.errno == errno.ENXIO:  # a socket
+            raise _not_regular(path) from error
+        raise
+    try:
+        mode = os.fstat(descriptor).st_mode
+        if stat.S_ISDIR(mode):
+            raise InvalidInput(
+                "The path names a folder, not a file",
+                where=str(path),
+                remedy="Pass its files, or call remember_files.",
+            )
+        if not stat.S_ISREG(mode):
+            raise _not_regular(path)
+        return os.fdopen(descriptor, "rb")
+    except BaseException:
+        os.close(descriptor)
+        raise
+
+
+def _not_regular(path: Path) -> InvalidInput:
+    return InvalidInput(
+        "The path names a pipe, socket or device, not a file",
+        where=str(path),
+        remedy="Copy its content into a file, and pass that path.",
+    )
+
+
+def _not_found(path: Path) -> NotFound:
+    """Return the error with the name of a similar file."""
+    try:
+        names = [entry.name for entry in path.parent.iterdir()]
+    except OSError:
+        names = []
+    near = difflib.get_close_matches(path.name, names, n=1)
+    remedy = f"Did you mean {path.parent / near[0]}?" if near else "Check the path."
+    return NotFound("There is no such file", where=str(path), remedy=remedy)
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """The work of storing a document: its stored part, the frames to replace, the frames to put."""
+
+    known: Stored | None
+    replaced: tuple[int, ...]
+    frames: int
+
+
+def passages_of(document: Document, where: str | None) -> list[Passage]:
+    """Return the passages that a document is split into.
+
+    Raises:
+        InvalidInput: the document has too many passages.
+    """
+    stretches = ((section.start, section.end, section.headings) for section in document.sections)
+    try:
+        return split_passages(document.text, stretches)
+    except InvalidInput as error:
+        raise InvalidInput(error.what, where=where, remedy=error.remedy) from error
+
+
+class Ingest:
+    """The ingest of one document; ``hashed`` is the hash of the source file."""
+
+    def __init__(
+        self,
+        store: "Embeds",
+        document: Document,
+        fields: PutFrame,
+        scope: Scope,
+        hashed: str | None = None,
+        passages: list[Passage] | None = None,
+    ) -> None:
+        self._store = store
+        self._text = document.text
+        self._sections = document.sections
+        self._fields = fields
+        self._scope = scope
+        self._hash = content_hash(document.text)
+        self._passages = passages_of(document, fields.uri) if passages is None else passages
+        self._source = hashed if document.is_extracted else None
+        self._vectors = store.text_vectors()
+
+    def run(self) -> Receipt:
+        """Put the missing frames; start again from a new view if another writer was first."""
+        for _ in range(_TRIES):
+            view = self._view()
+            # A transaction checks the whole batch when the block ends.
+            expect = None if self._store.in_transaction else view.basis
+            try:
+                return self._put(view, expect)
+            except Conflict:
+                if expect is None or self._store.refresh().seq == expect:
+                    raise
+        raise Conflict(
+            "Other writers appended first in every attempt",
+            where=self._fields.uri,
+            remedy="Call again when fewer processes write.",
+        )
+
+    def _view(self) -> View:
+        """Return the view of this document's scope; frames of other scopes are not replaced."""
+        return self._store.view().within(self._scope)
+
+    def plan(self) -> Plan:
+        """Return the work that `run` would do now."""
+        return self._plan(self._view())
+
+    def _plan(self, view: View) -> Plan:
+        stored = self._find_same(view)
+        if stored is not None and stored.is_complete:
+            return Plan(stored, (), 0)
+        replaced = tuple(self._find_replaced(view, stored))
+        count = len(self._passages)
+        whole = 1 if count == 1 else 1 + count
+        return Plan(stored, replaced, whole if stored is None else len(stored.missing))
+
+    def _put(self, view: View, expect: int | None) -> Receipt:
+        plan = self._plan(view)
+        stored = plan.known
+        replaced = plan.replaced
+        if stored is not None and stored.is_complete:
+            inside = self._store.in_transaction
+            head = None if inside else view.head
+            return Receipt(stored.id, stored.ids, (), head, durable=not inside, added=False)
+        self._learn(view, replaced)
+        if stored is not None:
+            return self._put_chunks(stored.id, stored.ids, stored.missing, replaced, expect)
+        if len(self._passages) == 1:
+            fields = self._of_source(self._in_section(self._passages[0], self._fields))
+            draft = frame_draft(self._text, fields, self._scope, hashed=self._hash)
+            return self._write([draft, *self._supersedes(replaced, -self._place())], expect)
+        document = frame_draft(
+            "",
+            self._of_source(msgspec.structs.replace(self._fields, kind=DOCUMENT_KIND)),
+            self._scope,
+            hashed=self._hash,
+            chunk_count=len(self._passages),
+        )
+        indexes = range(len(self._passages))
+        if self._store.in_transaction or len(self._passages) < _BATCH_EVENTS:
+            place = self._place()
+            chunks = self._chunks(-place, indexes)
+            closing = self._supersedes(replaced, -place)
+            return self._write([document, *chunks, *closing], expect)
+        # Embed the first batch before the document is put, so that a failure leaves no frame.
+        self._embedded(list(self._chunks(-1, indexes[:_BATCH_EVENTS])))
+        first = self._write([document], expect)
+        expect = None if first.head is None else first.head.seq
+        rest = self._put_chunks(first.id, first.ids, indexes, replaced, expect)
+        return replace(rest, seqs=(*first.seqs, *rest.seqs))
+
+    def _find_same(self, view: View) -> Stored | None:
+        """Return the stored frame with this content, URI and scope, and its missing parts."""
+        count = len(self._passages)
+        # A long text may also be stored in a single frame: supersede() does not split new texts.
+        for stored in (
+            *view.find_stored(self._hash),
+            *view.find_stored(self._hash, chunk_count=count),
+        ):
+            frame = view.frame(stored.id)
+            is_ours = frame.uri == self._fields.uri and frame.scope == dict(self._scope)
+            body = view.layers.event(stored.id).body
+            is_text = isinstance(body, PutFrame) and is_read_as_text(body)
+            if is_ours and is_text and (stored.is_complete or self._is_split_alike(view, stored)):
+                return stored
+        return None
+
+    def _is_split_alike(self, view: View, stored: Stored) -> bool:
+        """Return whether the stored chunks are passages of this split.
+
+        An earlier version, or another tokenizer, may have split the text into as many chunks at
+        other places.
+        """
+        return all(
+            view.frame(chunk).text == self._text[passage.start : passage.end]
+            for passage, chunk in (
+                (self._passages[index], chunk) for index, chunk in stored.chunks.items()
+            )
+        )
+
+    def _find_replaced(self, view: View, stored: Stored | None) -> list[int]:
+        """Return the current frames with the same URI and scope but other content or splits."""
+        uri = self._fields.uri
+        if uri is None:
+            return []
+        continued = None if stored is None else stored.id
+        frames = (view.frame(number) for number in view.find_uri(uri) if number != continued)
+        return [
+            frame.id
+            for frame in frames
+            if frame.chunk_index is None and frame.scope == dict(self._scope)
+        ]
+
+    def _put_chunks(
+        self,
+        document: int,
+        ids: tuple[int, ...],
+        missing: Sequence[int],
+        replaced: Sequence[int],
+        expect: int | None,
+    ) -> Receipt:
+        """Put the missing chunks in batches; the last batch closes the replaced frames.
+
+        A transaction takes all chunks at once, because it gathers a whole call or nothing.
+        """
+        all_ids = list(ids)
+        seqs = list[int]()
+        receipt: Receipt | None = None
+        step = len(missing) if self._store.in_transaction else _BATCH_EVENTS
+        for first in range(0, len(missing), step):
+            indexes = missing[first : first + step]
+            drafts = list(self._chunks(document, indexes))
+            if indexes[-1] == missing[-1]:
+                drafts += self._supersedes(replaced, document)
+            receipt = self._write(drafts, expect)
+            expect = None if receipt.head is None else receipt.head.seq
+            all_ids += receipt.ids
+            seqs += receipt.seqs
+        assert receipt is not None
+        return replace(receipt, id=document, ids=tuple(all_ids), seqs=tuple(seqs))
+
+    def _chunks(self, document: int, indexes: Sequence[int]) -> Iterator[Draft]:
+        for index in indexes:
+            passage = self._passages[index]
+            span: JsonValue = [passage.start, passage.end]
+            fields = msgspec.structs.replace(
+                self._in_section(passage, self._fields),
+                title=self._chunk_title(passage),
+                parent=document,
+                search_text=None,
+            )
+            fields = msgspec.structs.replace(fields, metadata={**fields.metadata, SPAN: span})
+            text = self._text[passage.start : passage.end]
+            yield frame_draft(text, fields, self._scope, chunk_index=index)
+
+    def _of_source(self, fields: PutFrame) -> PutFrame:
+        """Return the fields of the document's frame, with the hash of the source file."""
+        if self._source is None:
+            return fields
+        return msgspec.structs.replace(
+            fields, metadata={**fields.metadata, SOURCE_HASH: self._source}
+        )
+
+    def _in_section(self, passage: Passage, fields: PutFrame) -> PutFrame:
+        """Return the fields of a frame, with the role, kind, time and metadata of its section."""
+        section = self._sections[passage.stretch]
+        return msgspec.structs.replace(
+            fields,
+            role=section.role or fields.role,
+            kind=section.kind or fields.kind,
+            created=fields.created if section.created is None else section.created,
+            metadata={**fields.metadata, **section.metadata},
+        )
+
+    def _chunk_title(self, passage: Passage) -> str | None:
+        """Return the document's title and the headings above the passage, as one line."""
+        names = [
+            name[:NAME_SIZE_MAX] for name in (self._fields.title or "", *passage.headings) if name
+        ]
+        return " > ".join(dict.fromkeys(names)) or None
+
+    def _supersedes(self, replaced: Sequence[int], document: int) -> list[Draft]:
+        return [Draft(SupersedeFrame(old=old, new=document), self._scope) for old in replaced]
+
+    def _place(self) -> int:
+        return self._store.next_place()
+
+    def _learn(self, view: View, replaced: Sequence[int]) -> None:
+        """Take over the vectors of the old version, because the new repeats most of its text."""
+        for vectors in self._vectors:
+            for old in replaced:
+                vectors.learn([old, *view.chunks(old).values()], view)
+
+    def _embedded(self, drafts: Sequence[Draft]) -> Sequence[Draft]:
+        return self._store.with_vectors(drafts, self._vectors)
+
+    def _write(self, drafts: Sequence[Draft], expect: int | None) -> Receipt:
+        return self._store.write(self._embedded(drafts), expect=expect)

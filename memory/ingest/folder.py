@@ -1,0 +1,187 @@
+"""Many files: each remembered once, with an outcome for each.
+
+Owns the summary: the files added, replaced, unchanged and skipped, and the reason of each skip. An
+unreadable file does not stop the rest. Leaves out the choice of files (`discovery`) and the storage
+of a file (`ingest`).
+"""
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal, TypeAlias
+
+import msgspec
+
+from cerata.engine.errors import CerataError, InvalidInput, NotFound, StorageFailed, Unsupported
+from cerata.engine.events import JsonValue, PutFrame, Scope
+
+from ..embeddings.commands import Embeds
+from .discovery import FoundFiles
+from .document import Ingest, passages_of, read_file
+from .formats.registry import extract
+from .unchanged import file_uri, find_unchanged, source_hash
+
+Outcome: TypeAlias = Literal["added", "replaced", "unchanged", "skipped"]
+
+
+@dataclass(frozen=True, slots=True)
+class RememberedFile:
+    """The outcome of a file; in a dry run, the outcome that a run would have.
+
+    - ``id`` is the file's frame; None without a frame.
+    - ``frames`` counts the added frames.
+    - ``replaced`` are the frames that the file superseded.
+    - ``why`` is the reason of a skip.
+    """
+
+    path: str
+    outcome: Outcome
+    id: int | None = None
+    frames: int = 0
+    replaced: tuple[int, ...] = ()
+    why: str | None = None
+
+    def to_dict(self) -> dict[str, JsonValue]:
+        return {
+            "path": self.path,
+            "outcome": self.outcome,
+            "id": self.id,
+            "frames": self.frames,
+            "replaced": list(self.replaced),
+            "why": self.why,
+        }
+
+
+@dataclass(frozen=True, slots=True)
+class Remembered:
+    """The outcomes of many files; ``excluded`` and ``passed_over`` as in `FoundFiles`."""
+
+    files: tuple[RememberedFile, ...]
+    excluded: int
+    passed_over: Mapping[str, int]
+    dry_run: bool
+    head: int | None
+    """The log's newest event after the call; None if no memory was opened."""
+
+    def of(self, outcome: Outcome) -> list[RememberedFile]:
+        """Return the files with an outcome, in order."""
+        return [file for file in self.files if file.outcome == outcome]
+
+    @property
+    def frames(self) -> int:
+        """The count of added frames."""
+        return sum(file.frames for file in self.files)
+
+    def to_dict(self) -> dict[str, JsonValue]:
+        outcomes: tuple[Outcome, ...] = ("added", "replaced", "unchanged", "skipped")
+        return {
+            **{outcome: len(self.of(outcome)) for outcome in outcomes},
+            "frames": self.frames,
+            "excluded": self.excluded,
+            "passed_over": dict(self.passed_over),
+            "dry_run": self.dry_run,
+            "head": self.head,
+            "files": [file.to_dict() for file in self.files],
+        }
+
+
+Report: TypeAlias = Callable[[RememberedFile, int, int], None]
+"""Called after each file with its outcome, its number from 1, and the count of files."""
+
+
+def remember_files(
+    store: Embeds | Callable[[], Embeds],
+    selection: FoundFiles,
+    fields: PutFrame,
+    scope: Scope,
+    *,
+    dry_run: bool = False,
+    report: Report | None = None,
+) -> Remembered:
+    """Remember files one by one, each durable before the next; with ``dry_run`` write nothing.
+
+    ``store`` may be a function that opens the store. It is called before the first file is stored,
+    so wrong names create no empty memory.
+    """
+    work = _Work(store, fields, scope, dry_run=dry_run)
+    files: list[RememberedFile] = []
+    total = len(selection.files) + len(selection.unreadable)
+    for file in work.each(selection):
+        files.append(file)
+        if report is not None:
+            report(file, len(files), total)
+    head = None if work.store is None else work.store.refresh().seq
+    return Remembered(tuple(files), selection.excluded, selection.passed_over, dry_run, head)
+
+
+class _Work:
+    """The state of a call of `remember_files`; ``store`` is None until the store is open."""
+
+    def __init__(
+        self,
+        store: Embeds | Callable[[], Embeds],
+        fields: PutFrame,
+        scope: Scope,
+        *,
+        dry_run: bool,
+    ) -> None:
+        self._store_or_opener = store
+        self._fields = fields
+        self._scope = scope
+        self._dry_run = dry_run
+        self.store: Embeds | None = store if isinstance(store, Embeds) else None
+
+    def each(self, selection: FoundFiles) -> Iterator[RememberedFile]:
+        for path, why in selection.unreadable:
+            yield RememberedFile(path, "skipped", why=why)
+        for path in selection.files:
+            try:
+                data = read_file(Path(path))
+            except (InvalidInput, NotFound, StorageFailed) as error:
+                yield RememberedFile(path, "skipped", why=_why(error, path))
+            else:
+                yield self._remember(path, data)
+
+    def _remember(self, path: str, data: bytes) -> RememberedFile:
+        uri = file_uri(path)
+        if self.store is not None:
+            stored = find_unchanged(self.store.view().within(self._scope), data, uri, self._scope)
+            if stored is not None:
+                return RememberedFile(path, "unchanged", stored.id)
+        try:
+            document = extract(data, path)
+            passages = passages_of(document, path)
+        except (InvalidInput, Unsupported) as error:
+            return RememberedFile(path, "skipped", why=_why(error, path))
+        store = self._opened()
+        title = self._fields.title or document.title or Path(path).name
+        fields = msgspec.structs.replace(self._fields, uri=uri, title=title)
+        ingest = Ingest(store, document, fields, self._scope, source_hash(data), passages)
+        return take_in(ingest, path, dry_run=self._dry_run)
+
+    def _opened(self) -> Embeds:
+        if self.store is None:
+            source = self._store_or_opener
+            self.store = source if isinstance(source, Embeds) else source()
+        return self.store
+
+
+def _why(error: CerataError, path: str) -> str:
+    """Return the text of an error, without its place if that is the file's path."""
+    return str(type(error)(error.what, remedy=error.remedy) if error.where == path else error)
+
+
+def take_in(ingest: Ingest, path: str, *, dry_run: bool) -> RememberedFile:
+    """Store a document, or with ``dry_run`` plan it; return the outcome under the name ``path``."""
+    if dry_run:
+        plan = ingest.plan()
+        number = None if plan.known is None else plan.known.id
+        return _became(path, number, plan.frames, plan.replaced)
+    receipt = ingest.run()
+    frames = len(receipt.seqs) - len(receipt.replaced)
+    return _became(path, receipt.id, frames, receipt.replaced)
+
+
+def _became(path: str, number: int | None, frames: int, old: tuple[int, ...]) -> RememberedFile:
+    outcome: Outcome = "replaced" if old else "added" if frames else "unchanged"
+    return RememberedFile(path, outcome, number, frames, old)

@@ -1,0 +1,123 @@
+"""Writing links: the calls that link facts, and that remove links.
+
+Owns the events of each call. Leaves out the checks (`link_rules`) and the consequences of links
+(`cerata.projections.links.labelling`).
+"""
+
+from collections.abc import Mapping
+
+from cerata.engine.events import Draft, LinkFacts, PutFrame, Scope, ScopeValue, UnlinkFacts
+from cerata.projections.columnar.scopes import by_name
+
+from ..facts.commands import FactWrites
+from ..snapshot.snapshot import View
+from ..values.arguments import full_scope
+from ..values.facts import FactId, fact_id
+from ..values.frames import Frame, Receipt
+from ..values.links import Link, LinkId, LinkKindName, Target
+from .reads import Thing, kind_of, link_id, link_named, links_from, thing_named
+
+
+class LinkWrites(FactWrites):
+    """The calls that write links; each appends a durable batch, or joins the open transaction."""
+
+    def link(
+        self,
+        fact: FactId,
+        kind: LinkKindName,
+        target: Target,
+        *,
+        because: FactId | None = None,
+        scope: Mapping[str, ScopeValue] | None = None,
+    ) -> Receipt:
+        """Link a fact to another fact or a frame. Durable on return.
+
+        The arguments read as a sentence: "fact depends_on target"; docs/graph.md defines the
+        kinds. An equal link that holds in the same scope is not written again: the receipt has
+        its id, with ``added`` False.
+
+        Args:
+            fact: The fact from which the link leads.
+            kind: The kind of link, such as "depends_on".
+            target: The fact or frame to which the link leads.
+            because: The fact that caused the link, recorded as its causation; default none.
+            scope: Names and values to add to the store's scope; default the store's scope.
+
+        Raises:
+            NotFound: a fact or frame does not exist.
+            InvalidInput: the kind is unknown or takes no frame, or the target is the same fact or
+                has another tenant.
+        """
+        stamped = full_scope(scope, self._scope)
+        name = kind_of(kind).name.lower()
+        self._called(stamped, "link", fact_id(fact), name, _id(target))
+        view = self.view().logged
+        source = self._thing(view, fact)
+        end = self._thing(view, target)
+        equal = self._equal_link(view, source, name, end, stamped)
+        if equal is not None:
+            return self._not_added(equal.id, view)
+        body = LinkFacts(
+            fact=source.id,
+            kind=name,
+            target=None if end.is_frame else end.id,
+            frame=end.id if end.is_frame else None,
+        )
+        cause = None if because is None else fact_id(because)
+        return self.write([Draft(body, stamped, causation=cause)])
+
+    def _thing(self, view: View, named: Target) -> Thing:
+        """Return the fact or frame that a value names, in the log or in the open transaction."""
+        number, transaction = _id(named), self._transaction.get()
+        if number < 0 and transaction is not None and -number <= len(transaction.drafts):
+            # The append resolves a draft, for example a repetition of a known fact.
+            return Thing(number, isinstance(transaction.drafts[-number - 1].body, PutFrame))
+        return thing_named(view, named)
+
+    def _equal_link(
+        self, view: View, source: Thing, kind: str, end: Thing, scope: Scope
+    ) -> Link | None:
+        """Return a link of the log with the same content, if it holds.
+
+        If the open transaction has drafts of links, the fold finds repetitions.
+        """
+        transaction = self._transaction.get()
+        drafts = [] if transaction is None else transaction.drafts
+        gathered = any(isinstance(draft.body, LinkFacts | UnlinkFacts) for draft in drafts)
+        if source.is_frame or min(source.id, end.id) < 0 or gathered:
+            return None
+        for link in links_from(view, source.id):
+            is_same = (link.kind, link.target, link.is_frame) == (kind, *end)
+            if is_same and by_name(tuple(link.scope.items())) == by_name(scope):
+                return link
+        return None
+
+    def unlink(self, link: LinkId) -> Receipt:
+        """Remove a link, and with that its consequences. Durable on return.
+
+        A removed link stays removed: the receipt has ``added`` False.
+
+        Args:
+            link: The link's id, or a value that has the id.
+
+        Raises:
+            NotFound: the link does not exist.
+        """
+        stamped = full_scope(None, self._scope)
+        number = link_id(link)
+        self._called(stamped, "unlink", number)
+        if number >= 0 or not self.in_transaction:
+            view = self.view().logged
+            row = link_named(view, number)
+            number = row.seq
+            if not view.labelling.links.holds(row.row):
+                return self._not_added(number, view)
+        return self.write([Draft(UnlinkFacts(link=number), stamped)])
+
+    def _not_added(self, link: int, view: View) -> Receipt:
+        head = None if self.in_transaction else view.head
+        return Receipt(link, (link,), (), head, durable=head is not None, added=False)
+
+
+def _id(named: Target) -> int:
+    return named.id if isinstance(named, Frame) else fact_id(named)

@@ -1,0 +1,154 @@
+"""Reading links between facts, and from facts to frames.
+
+Owns the read, for a view and for a store at its newest event. Leaves out the consequences of links
+for facts (`cerata.projections.links.labelling`).
+"""
+
+from abc import ABC, abstractmethod
+from typing import TYPE_CHECKING, NamedTuple
+
+from cerata.engine.errors import InvalidInput, NotFound
+from cerata.projections.columnar.times import to_datetime
+from cerata.projections.links.columns import LINK_KINDS, LinkKind
+from cerata.projections.links.reader import LinkRow
+
+from ..snapshot.fact_conversion import shown_seq
+from ..values.facts import Fact, Period, fact_id
+from ..values.frames import Frame, Receipt
+from ..values.links import KINDS, Link, LinkId, LinkKindName, Target
+
+if TYPE_CHECKING:
+    from ..snapshot.snapshot import View
+
+
+class LinkReads(ABC):
+    """The reads of links from the state of ``view``."""
+
+    @abstractmethod
+    def view(self) -> "View":
+        """Return the view that the reads use."""
+
+    def links(
+        self,
+        thing: Target | None = None,
+        kind: LinkKindName | None = None,
+        *,
+        include_unlinked: bool = False,
+    ) -> list[Link]:
+        """Return links, oldest first; a link and both its ends must be within the scope.
+
+        Cost: a pass over the links.
+
+        Args:
+            thing: The fact or frame at one end of the links; default all links.
+            kind: The kind of the links, such as "depends_on"; default all kinds.
+            include_unlinked: Also return links that were removed; default False.
+
+        Raises:
+            NotFound: the fact or frame does not exist.
+            InvalidInput: the kind is unknown.
+        """
+        view = self.view()
+        link_kind = None if kind is None else kind_of(kind)
+        end = None if thing is None else thing_named(view, thing)
+        links: list[Link] = []
+        for row in view.labelling.links.every(ended=include_unlinked):
+            link = None if link_kind not in (None, row.kind) else shown_link(view, row)
+            if link is not None and (
+                end is None
+                or (end.is_frame == link.is_frame and end.id == link.target)
+                or (not end.is_frame and end.id == link.fact)
+            ):
+                links.append(link)
+        return links
+
+
+class Thing(NamedTuple):
+    """A fact or a frame, by its id in a view."""
+
+    id: int
+    is_frame: bool
+
+
+def thing_named(view: "View", target: Target) -> Thing:
+    """Return the fact or frame that a value names. Raises `NotFound`, `InvalidInput`."""
+    if isinstance(target, Frame):
+        return Thing(view.existing(target), is_frame=True)
+    number = fact_id(target)
+    row = view.facts_at.row_of(view.fact_seq(number))
+    if row is not None:
+        return Thing(shown_seq(view.facts_at.seq_of(row), view.basis), is_frame=False)
+    if isinstance(target, Fact) or not view.layers.has(number):
+        raise NotFound(
+            f"There is no fact or frame {number:,}",
+            where=f"basis {view.basis:,}",
+            remedy="Find ids with facts, frames or log.",
+        )
+    return Thing(number, is_frame=True)
+
+
+def kind_of(kind: str) -> LinkKind:
+    """Return a kind of link by its name. Raises `InvalidInput`."""
+    link_kind = LINK_KINDS.get(kind) if isinstance(kind, str) else None
+    if link_kind is None:
+        raise InvalidInput(
+            f"The link kind {kind!r:.60} is unknown", remedy=f"Pass one of {', '.join(KINDS)}."
+        )
+    return link_kind
+
+
+def shown_link(view: "View", link: LinkRow) -> Link | None:
+    """Return a link as a view sees it, or None if the scope hides the link."""
+    joined = view.labelling.joined(link)
+    if joined is None:
+        return None
+    links, basis, facts = view.labelling.links, view.basis, view.facts_at
+    ended = links.ended_by(link.row)
+    target = link.target if joined.target is None else facts.seq_of(joined.target)
+    created = to_datetime(links.birth(link.row).recorded)
+    return Link(
+        id=shown_seq(link.seq, basis),
+        fact=shown_seq(facts.seq_of(joined.fact), basis),
+        kind=link.kind.name.lower(),
+        target=shown_seq(target, basis),
+        is_frame=link.is_frame,
+        known=Period(created, None if ended is None else to_datetime(ended[0])),
+        scope=dict(links.scope_of(link.row)),
+        unlinked_by=None if ended is None else shown_seq(ended[1], basis),
+    )
+
+
+def links_from(view: "View", fact: int) -> list[Link]:
+    """Return the links from a fact, by its id, that hold; oldest first."""
+    row = view.facts_at.row_of(view.fact_seq(fact))
+    joined = [] if row is None else view.labelling.of([row])
+    links = [shown_link(view, pair.link) for pair in joined]
+    return [link for link in links if link is not None]
+
+
+def link_id(value: LinkId) -> int:
+    """Return the id that a value names. Raises `InvalidInput`."""
+    number = value.id if isinstance(value, Receipt | Link) else value
+    if isinstance(number, bool) or not isinstance(number, int):
+        raise InvalidInput(
+            f"A link must be an id, Receipt or Link, not {type(number).__name__}",
+            remedy="Pass the link's id, or a value that has the id.",
+        )
+    return number
+
+
+def link_named(view: "View", link: LinkId) -> LinkRow:
+    """Return the link that a value names, also a removed link or a link without effect.
+
+    Raises:
+        NotFound: the link does not exist within the scope. InvalidInput: the value has no id.
+    """
+    number = link_id(link)
+    row = view.labelling.links.link(view.fact_seq(number))
+    if row is None:
+        raise NotFound(
+            f"There is no link {number:,}",
+            where=f"basis {view.basis:,}",
+            remedy="Find the ids of links with links, why or log.",
+        )
+    return row

@@ -1,0 +1,220 @@
+"""Explanations of belief: the facts and frames that support a fact or speak against it.
+
+Owns the tree that explains a fact's standing, and the printed form. Leaves out the rules of the
+standing (`cerata.projections.links.labelling`).
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final, NamedTuple
+
+from cerata.engine.errors import InvalidInput
+from cerata.engine.events import JsonValue
+from cerata.projections.facts.objects import Standing
+from cerata.projections.links.columns import ATTACKING, REQUIRING, LinkKind
+from cerata.projections.links.labelling import Joined
+
+from ..facts.reads import FactReads
+from ..values.arguments import check_number
+from ..values.facts import Fact, FactEvidence, FactId
+from ..values.links import Link
+from .reads import shown_link
+
+if TYPE_CHECKING:
+    from ..snapshot.snapshot import View
+
+DEPTH_MAX: Final = 64
+"""Most levels of a tree."""
+
+_PASSIVE: Final = {
+    "contradicts": "contradicted by",
+    "invalidates": "invalidated by",
+    "supersedes": "superseded by",
+    "supports": "supported by",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Reason:
+    """A link that speaks for or against a fact, and the fact or frame at the other end.
+
+    - ``why`` explains the fact at the other end; None for a frame.
+    - ``frame`` is the frame at the other end, valid while current; None for a fact.
+    """
+
+    link: Link
+    phrase: str
+    """The relation from the fact to the other end: "depends on", "superseded by"."""
+    standing: Standing
+    why: "Why | None"
+    frame: int | None
+
+    def to_dict(self) -> dict[str, JsonValue]:
+        return {
+            "link": self.link.to_dict(),
+            "phrase": self.phrase,
+            "standing": self.standing.value,
+            "why": None if self.why is None else self.why.to_dict(),
+            "frame": self.frame,
+        }
+
+
+@dataclass(frozen=True, slots=True)
+class Why:
+    """Why a fact is believed or not, as a tree; `str` has a line for each reason.
+
+    - A fact is believed if it is known, all facts and frames that it requires are valid, and no
+      attacker is.
+    - ``supports`` and ``contradicts`` have no effect on the standing.
+    - A fact that occurs several times has reasons only at the occurrence nearest to the root. At
+      the other occurrences, and below the depth limit, ``is_told`` is False.
+    """
+
+    fact: Fact
+    requires: tuple[Reason, ...]
+    attackers: tuple[Reason, ...]
+    supports: tuple[Reason, ...]
+    contradicts: tuple[Reason, ...]
+    is_told: bool = True
+
+    @property
+    def standing(self) -> Standing:
+        """The fact's standing."""
+        return self.fact.standing
+
+    @property
+    def evidence(self) -> tuple[FactEvidence, ...]:
+        """The places in which the fact was read."""
+        return self.fact.evidence
+
+    @property
+    def reasons(self) -> tuple[Reason, ...]:
+        """All reasons: required, attacking, supporting and contradicting, in this order."""
+        return (*self.requires, *self.attackers, *self.supports, *self.contradicts)
+
+    def __str__(self) -> str:
+        return "\n".join(self._lines(0))
+
+    def _lines(self, indent: int) -> Iterator[str]:
+        fact, below = self.fact, " " * (indent + 4)
+        retracted = "" if fact.retracted_by is None else f", retracted by #{fact.retracted_by}"
+        yield f"#{fact.id} {fact}: {self.standing}{retracted}"
+        if not self.is_told:
+            return
+        for place in fact.evidence:
+            span = "" if place.start is None else f" [{place.start}, {place.end})"
+            yield f"{below}read in frame #{place.frame}{span}"
+        for reason in self.reasons:
+            if reason.why is None:
+                current = "current" if reason.standing is Standing.STANDS else "no longer current"
+                yield f"{below}{reason.phrase} frame #{reason.frame}: {current}"
+                continue
+            first, *rest = reason.why._lines(indent + 4)
+            yield f"{below}{reason.phrase} {first}"
+            yield from rest
+
+    def to_dict(self) -> dict[str, JsonValue]:
+        return {
+            "fact": self.fact.to_dict(),
+            "requires": [reason.to_dict() for reason in self.requires],
+            "attackers": [reason.to_dict() for reason in self.attackers],
+            "supports": [reason.to_dict() for reason in self.supports],
+            "contradicts": [reason.to_dict() for reason in self.contradicts],
+            "is_told": self.is_told,
+        }
+
+
+class Beliefs(FactReads):
+    """The read that explains facts of the state that ``view`` returns."""
+
+    def why(self, fact: FactId, *, depth: int = 16) -> Why:
+        """Return why a fact is believed or not, and the same for the facts that it rests on.
+
+        Cost: a look-up for each fact in the tree.
+
+        Args:
+            fact: The fact, its id, or its receipt.
+            depth: Most levels of the tree, from 1 to 64.
+
+        Raises:
+            NotFound: no such fact exists.
+            InvalidInput: depth is not from 1 to 64.
+        """
+        check_number("depth", depth)
+        if not 1 <= depth <= DEPTH_MAX:
+            raise InvalidInput(
+                f"depth must be from 1 to {DEPTH_MAX}, not {depth}", remedy="Pass depth=16."
+            )
+        view = self.view()
+        number = view.fact(fact).id
+        row = view.facts_at.row_of(view.fact_seq(number))
+        assert row is not None
+        return _Tree(view, row, depth).why(row)
+
+
+class _Way(NamedTuple):
+    """A link from a row to the row of another fact; ``next_row`` is None for a frame."""
+
+    row: int
+    next_row: int | None
+    joined: Joined
+
+
+class _Tree:
+    """The facts around a root, nearest first, each reached by a single way."""
+
+    def __init__(self, view: "View", root: int, depth: int) -> None:
+        self._view = view
+        self._ways: dict[int, list[_Way]] = {}
+        self._reached_by: dict[int, _Way | None] = {root: None}
+        waiting = [root]
+        for _ in range(depth):
+            following: list[int] = []
+            for row in waiting:
+                self._ways[row] = list(self._reasons(row))
+                for way in self._ways[row]:
+                    if way.next_row is not None and way.next_row not in self._reached_by:
+                        self._reached_by[way.next_row] = way
+                        following.append(way.next_row)
+            waiting = following
+
+    def _reasons(self, row: int) -> Iterator[_Way]:
+        """Yield the links that speak for or against a row, in the order of `Why.reasons`."""
+        labelling = self._view.labelling
+        outgoing = [_Way(row, joined.target, joined) for joined in labelling.of([row])]
+        incoming = [_Way(row, joined.fact, joined) for joined in labelling.to([row])]
+        validated = LinkKind.VALIDATED_BY
+        contradicts = LinkKind.CONTRADICTS
+        yield from (way for way in outgoing if way.joined.link.kind in REQUIRING)
+        yield from (way for way in incoming if way.joined.link.kind in ATTACKING)
+        yield from (way for way in incoming if way.joined.link.kind is LinkKind.SUPPORTS)
+        yield from (way for way in outgoing if way.joined.link.kind is validated)
+        yield from (way for way in (*outgoing, *incoming) if way.joined.link.kind is contradicts)
+
+    def why(self, row: int, by: _Way | None = None) -> Why:
+        """Return the tree below a row; only the row if its reasons belong to another way."""
+        fact = self._view.fact_in(row)
+        if row not in self._ways or self._reached_by[row] != by:
+            return Why(fact, (), (), (), (), is_told=False)
+        reasons = [(way.joined.link.kind, self._reason(way)) for way in self._ways[row]]
+        return Why(
+            fact,
+            tuple(reason for kind, reason in reasons if kind in REQUIRING),
+            tuple(reason for kind, reason in reasons if kind in ATTACKING),
+            tuple(reason for kind, reason in reasons if kind in _SUPPORTING),
+            tuple(reason for kind, reason in reasons if kind is LinkKind.CONTRADICTS),
+        )
+
+    def _reason(self, way: _Way) -> Reason:
+        link = shown_link(self._view, way.joined.link)
+        assert link is not None
+        name = link.kind.replace("_", " ")
+        phrase = name if way.joined.fact == way.row else _PASSIVE[name]
+        if way.next_row is None:
+            standing = Standing.STANDS if way.joined.is_current else Standing.INVALID
+            return Reason(link, phrase, standing, None, link.target)
+        why = self.why(way.next_row, way)
+        return Reason(link, phrase, why.standing, why, None)
+
+
+_SUPPORTING: Final = frozenset((LinkKind.SUPPORTS, LinkKind.VALIDATED_BY))

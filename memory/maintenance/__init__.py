@@ -1,0 +1,1 @@
+"""Maintenance: diagnosis and repair of a file."""

@@ -1,0 +1,4 @@
+"""Search and recall: the lanes, their fusion, and the context of an answer.
+
+Read first: `search`.
+"""

@@ -1,0 +1,156 @@
+"""Late interaction in a view: the lane "late", and the order of the best hits by their tokens.
+
+Owns the checks of a question's token vectors, and when the embedder computes them. Leaves out their
+comparison (`cerata.projections.vectors.maxsim`).
+"""
+
+from collections.abc import Sequence
+from functools import partial
+from typing import TYPE_CHECKING, ClassVar, Final, cast
+
+import numpy as np
+
+from cerata.engine.errors import InvalidInput
+from cerata.projections.columnar.columns import Mask
+from cerata.projections.vectors.columns import Key, matrix_of
+from cerata.projections.vectors.maxsim import Tokens, maxsim, nearest_by_tokens, token_scores
+from cerata.projections.vectors.nearest import Nearest
+from cerata.projections.vectors.reader import Space
+from cerata.replay.token_vector_store import StoredTokens
+from cerata.retrieval.embedders.embedder import TokenEmbedder, embed_token_texts, token_embedder
+from cerata.retrieval.ranking.profiles import Profile
+
+from ..values.token_vectors import token_matrix
+from ..values.vectors import Vectors
+from .space_query import Mode, SpaceQuery, gathered, key_for, key_of_frame, keys_of
+
+if TYPE_CHECKING:
+    from ..snapshot.snapshot import View
+
+LANE: Final = "late"
+RERANKED: Final = "late (rerank)"
+"""The name among a result's lanes if token vectors ordered the best hits."""
+
+
+class TokenQuery(SpaceQuery):
+    """A question's token vectors and their space in a view.
+
+    Scores are MaxSim over 127²: for vectors of length 1 the sum of the best cosines. Cost of a
+    search: the signs of all frames, and the token vectors of at most 16,384 frames.
+    """
+
+    name: ClassVar[str] = LANE
+
+    def __init__(self, view: "View", tokens: Vectors, space: str | None) -> None:
+        """``space`` may be None if a single space fits.
+
+        Raises:
+            InvalidInput: the token vectors are not valid, or not exactly one space fits them.
+            NotFound: the space does not exist at the view's basis.
+        """
+        self.tokens = token_matrix(tokens)
+        super().__init__(view, key_for(view, self.tokens.shape[1], space, tokens=True))
+
+    def _stored_space(self, space: Space) -> StoredTokens:
+        return self._view.stored_tokens(space)
+
+    def _nearest(self, space: Space, allowed: Mask, k: int) -> Nearest:
+        return nearest_by_tokens(
+            space, allowed, self.tokens, k, partial(self._stored_space(space).rows, space)
+        )
+
+    def _scores(self, data: Sequence[bytes]) -> list[float]:
+        return self._scored([_tokens_in(matrix, self.key) for matrix in data])
+
+    def _scored(self, frames: Sequence[Tokens]) -> list[float]:
+        scores: list[float] = token_scores(maxsim(frames, self.tokens)).tolist()
+        return scores
+
+    def scores_of(self, frames: Sequence[int]) -> dict[int, float]:
+        """Return the scores of the frames that have token vectors in the space.
+
+        Raises:
+            Corrupt: the token vectors of a frame are damaged.
+        """
+        tokens = tokens_at(self._view, self.key, frames)
+        return dict(zip(tokens, self._scored([*tokens.values()]), strict=True))
+
+
+def token_query(
+    view: "View",
+    query: object,
+    tokens: Vectors | None,
+    space: str | None,
+    mode: Mode,
+    profile: Profile,
+    *,
+    rerank: bool | None,
+) -> TokenQuery | None:
+    """Return the token vectors to search or rerank by, if any.
+
+    Without ``tokens`` the store's embedder computes those of a plain question, if the view has
+    token vectors of this embedder and the profile or ``rerank`` needs them.
+
+    Raises:
+        InvalidInput: the token vectors are not valid, or missing although ``space`` or ``rerank``
+            needs them.
+        NotFound: the space does not exist.
+        EmbedderFailed: the embedder could not embed the question.
+    """
+    if not (rerank is None or isinstance(rerank, bool)):
+        raise InvalidInput(
+            f"rerank must be True, False or None, not {rerank!r:.60}",
+            remedy="Pass True, False or None.",
+        )
+    if tokens is not None:
+        return TokenQuery(view, tokens, space) if mode != "text" or rerank else None
+    is_needed = bool(rerank) or space is not None
+    by_token = None if view.embedder is None else token_embedder(view.embedder)
+    computed: TokenQuery | None = None
+    if by_token is not None and (is_needed or (mode != "text" and profile.is_late)):
+        computed = _computed(view, by_token, query, space)
+    if computed is None and is_needed:
+        raise InvalidInput(
+            f"There are no token vectors to {'rerank' if rerank else 'search'} by",
+            remedy="Pass token_embedding=, or open the store with the embedder of the frames.",
+        )
+    return computed
+
+
+def _computed(
+    view: "View", embedder: TokenEmbedder, query: object, space: str | None
+) -> TokenQuery | None:
+    """Return an embedder's token vectors of a question, if the view has its token vectors."""
+    if not isinstance(query, str) or not query.strip():
+        return None
+    name = embedder.token_identity.space
+    if space not in (None, name) or name not in (key[0] for key in keys_of(view, tokens=True)):
+        return None
+    return TokenQuery(view, embed_token_texts(embedder, [query])[0], name)
+
+
+def tokens_of(view: "View", frame: int, space: str | None) -> Tokens | None:
+    """Return a frame's token vectors in a space, or None; ``space`` names it among several.
+
+    Raises:
+        InvalidInput: the frame has token vectors in several spaces, and ``space`` names no space.
+    """
+    key = key_of_frame(view, frame, space, tokens=True)
+    return None if key is None else tokens_at(view, key, [frame]).get(frame)
+
+
+def tokens_at(view: "View", key: Key, frames: Sequence[int]) -> dict[int, Tokens]:
+    """Return the token vectors in a space of the frames that have any. Raises `Corrupt`."""
+    over = gathered(view, key)
+    drafts = {frame: _tokens_in(over[frame], key) for frame in frames if frame in over}
+    space = view.vectors.find(key, view.basis)
+    if space is None:
+        return drafts
+    rows = {frame: space.row_of(frame, view.basis) for frame in frames if frame not in drafts}
+    embedded = {frame: row for frame, row in rows.items() if row is not None}
+    stored = view.stored_tokens(space).rows(space, np.array([*embedded.values()], np.int64))
+    return {**drafts, **dict(zip(embedded, stored, strict=True))}
+
+
+def _tokens_in(data: bytes, key: Key) -> Tokens:
+    return cast("Tokens", matrix_of(data, key))

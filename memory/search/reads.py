@@ -1,0 +1,338 @@
+"""Questions: the best frames for a query, and the context that a model gets for one.
+
+Owns search and recall, for a view and for a store at its newest event. Leaves out reads without a
+question (`frames.reads`), and ranking and the filling of a context (`cerata.retrieval`).
+"""
+
+from abc import ABC, abstractmethod
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import numpy.typing as npt
+
+from cerata.engine.errors import InvalidInput, ReadOnly
+from cerata.engine.events import RecallContext
+from cerata.projections.frames.filters import Filter
+from cerata.projections.fulltext.query import Query, check_size
+from cerata.projections.vectors.columns import Matrix
+from cerata.projections.vectors.maxsim import Tokens
+from cerata.retrieval.context.entries import Form
+from cerata.retrieval.context.imitation import on_one_line
+from cerata.retrieval.context.packing import ENTRY_TOKENS_MAX, Order, Telling
+from cerata.retrieval.context.policies import ContextPolicy, policy_of
+from cerata.retrieval.ranking.profiles import Profile, profile_of
+
+from ..frames.access import recall_of
+from ..values.arguments import is_unicode
+from ..values.explanation import Explanation
+from ..values.frames import Context, Frame, FrameId, Hit
+from ..values.vectors import Vector, Vectors
+from .late_lane import token_query, tokens_of
+from .recall import CONTEXT_HITS, recalled
+from .search import Search
+from .space_query import Mode
+from .vector_lane import vector_of, vector_query
+
+if TYPE_CHECKING:
+    from ..snapshot.snapshot import View
+
+_NAME_SIZE = 120
+"""Most characters of a title or a place in a source."""
+
+_PARTS_SHOWN = 2
+"""Parts of a file's path that a source shows: the names of its folder and of the file."""
+
+
+class Questions(ABC):
+    """The reads that answer a question from the state that ``view`` returns."""
+
+    @abstractmethod
+    def view(self) -> "View":
+        """Return the state that is searched."""
+
+    def search(
+        self,
+        query: "str | Query | npt.NDArray[Any]",
+        *,
+        embedding: Vector | None = None,
+        space: str | None = None,
+        k: int = 10,
+        mode: Mode = "hybrid",
+        where: Filter | None = None,
+        profile: str | Profile | None = None,
+        include_superseded: bool = False,
+        include_deleted: bool = False,
+        approximate: bool = False,
+        token_embedding: Vectors | None = None,
+        tokens_space: str | None = None,
+        rerank: bool | None = None,
+    ) -> list[Hit]:
+        """Return the best ``k`` frames for a question, best first; ties go to the older frame.
+
+        Text scores are BM25 over the frames that are current in this view, so the same basis gives
+        the same scores. A question in plain language that names an entity with known facts adds the
+        lane "facts": the frames in which these facts were read. Quoted words, filters and NOT in
+        the query hold in every lane. `Hit.lanes` names the lanes that found a hit (an approximate
+        lane as "vectors (hnsw)"), and `explain` shows the share of each in its score.
+
+        Args:
+            query: Plain language (any word may match, quoted words must), a query, or a vector.
+            embedding: The question's vector, for the lane "vectors"; by default the embedder's.
+            space: The vector space to search; needed if several spaces have the same dimension.
+            k: Most hits to return.
+            mode: "hybrid" for all lanes, "text" for those by words, "vector" for those by vectors.
+            where: Which frames may be returned; no score changes.
+            profile: Name or `Profile`: the lanes that run, their weights, how scores are fused.
+            include_superseded: Also return frames that a newer version replaced.
+            include_deleted: Also return deleted frames.
+            approximate: Compare only vectors that a graph (extra hnsw) chooses; may miss frames.
+            token_embedding: The question's token vectors, (tokens, dimension), for the lane "late".
+            tokens_space: The space of the token vectors; as ``space``.
+            rerank: Reorder the best 50 hits by token vectors, scores unchanged; None: the profile.
+
+        Raises:
+            InvalidInput: query is neither text, a query nor a vector, k is not positive, no such
+                profile or mode exists, or no vector is available to search or rerank by.
+            NotFound: no such space exists.
+            EmbedderFailed: the embedder could not embed the question.
+            Unsupported: none of the profile's lanes can run here.
+        """
+        if isinstance(query, np.ndarray):
+            query, embedding, mode = _vector_alone(query, embedding, mode)
+        _check_query(query)
+        if isinstance(k, bool) or not isinstance(k, int) or k <= 0:
+            raise InvalidInput(
+                f"k must be a positive whole number, not {k!r}", remedy="Pass k=1 or more."
+            )
+        view = self.view()
+        chosen_profile = profile_of(profile)
+        has_tokens = token_embedding is not None
+        vector = vector_query(
+            *(view, query, embedding, space, mode), approximate=approximate, has_tokens=has_tokens
+        )
+        tokens = token_query(
+            *(view, query, token_embedding, tokens_space, mode, chosen_profile), rerank=rerank
+        )
+        return Search(
+            view,
+            query,
+            k,
+            chosen_profile,
+            where,
+            include_superseded,
+            include_deleted,
+            mode=mode,
+            vector=vector,
+            tokens=tokens,
+            rerank=rerank,
+        ).hits
+
+    def embedding(self, frame: FrameId, space: str | None = None) -> Matrix | None:
+        """Return a frame's vector, (dimension,), as stored: float32 or int8; None without one.
+
+        Args:
+            frame: The frame's id, or the receipt of its write.
+            space: Name of the vector space; may be left out if the frame has vectors in only one.
+
+        Raises:
+            NotFound: no frame with this id exists at this basis, or the frame is out of scope.
+            InvalidInput: the frame has vectors in several spaces, and none was named.
+            Corrupt: the vector is damaged.
+        """
+        view = self.view()
+        return vector_of(view, view.existing(frame), space)
+
+    def token_embedding(self, frame: FrameId, space: str | None = None) -> Tokens | None:
+        """Return a frame's token vectors, (tokens, dimension) int8; None without any.
+
+        Args:
+            frame: The frame's id, or the receipt of its write.
+            space: Name of the space; may be left out if the frame has token vectors in only one.
+
+        Raises:
+            NotFound: no frame with this id exists at this basis, or the frame is out of scope.
+            InvalidInput: the frame has token vectors in several spaces, and none was named.
+            Corrupt: the token vectors are damaged.
+        """
+        view = self.view()
+        return tokens_of(view, view.existing(frame), space)
+
+    def explain(self, hit: Hit) -> Explanation:
+        """Return how a hit's score came about, as of the view that found it; made to be printed.
+
+        Args:
+            hit: A hit that `search` of this store or view returned.
+
+        Raises:
+            InvalidInput: hit is no `Hit`, comes from another log, or is a copy without its search.
+        """
+        if not isinstance(hit, Hit):
+            raise InvalidInput(
+                f"hit must be a Hit, not {type(hit).__name__}", remedy="Pass a hit of search()."
+            )
+        if hit.made_by.view.log_id != self.view().log_id:
+            raise InvalidInput(
+                "hit comes from another log", remedy="Call explain() of the store that found it."
+            )
+        return hit.made_by.explain(hit)
+
+    def highlights(self, text: str, query: str | Query) -> list[tuple[int, int]]:
+        """Return the characters [start, end) of a text that match a query, ascending.
+
+        Args:
+            text: The text to search.
+            query: Plain language, or a `cerata.query`.
+
+        Raises:
+            InvalidInput: text is no string, or query is neither a string nor a query.
+        """
+        _check_query(query)
+        if not isinstance(text, str):
+            raise InvalidInput(
+                f"text must be a string, not {type(text).__name__}",
+                remedy="Pass a str, such as frame.text.",
+            )
+        marks = self.view().layers.ranking.highlights(text, query)
+        return [(mark.start, mark.end) for mark in marks]
+
+    def recall(
+        self,
+        query: str | Query,
+        *,
+        embedding: Vector | None = None,
+        space: str | None = None,
+        mode: Mode = "hybrid",
+        max_tokens: int = 1500,
+        entry_tokens: int = ENTRY_TOKENS_MAX,
+        where: Filter | None = None,
+        profile: str | Profile | None = None,
+        form: Form = "text",
+        policy: str | ContextPolicy | None = None,
+        order: Order = "score",
+        framing: bool = False,
+        record: bool = False,
+        approximate: bool = False,
+        token_embedding: Vectors | None = None,
+        tokens_space: str | None = None,
+        rerank: bool | None = None,
+    ) -> Context:
+        """Return the best entries for a question that fit ``max_tokens``, with their sources.
+
+        Facts about the entities that the question names come first, at most one fact for each 150
+        tokens of the budget, with the frames in which they were read. Entries that fit whole are
+        written before any entry is cut, and none twice; neighbouring chunks of a document join.
+        Bytes are shown as their ``search_text``, or as their size. If nothing matches, the newest
+        frames that pass ``where``, and the filters and NOTs of the query, take their place, and
+        `Context.fallback` is true. `Context.omissions` lists the entries left out, and why. The
+        budget covers the whole text, sources and framing included (see
+        `cerata.retrieval.tokenizer`).
+
+        Args:
+            query: Plain language (any word may match, quoted words must), or a `cerata.query`.
+            embedding: The question's vector; as in `search`.
+            space: The vector space to search; as in `search`.
+            mode: "hybrid", "text" or "vector"; as in `search`.
+            max_tokens: Budget of the context, in tokens of ``cl100k_base``.
+            entry_tokens: Most tokens of an entry.
+            where: Which frames may be shown; leaves out facts.
+            profile: Name or `Profile`; as in `search`. `Context.lanes` names the lanes that ran.
+            form: "text", or "markdown" with headings and quotes.
+            policy: Name or `ContextPolicy`: the entries shortened to a gist or a line; duplicates.
+            order: "score" for the best entry first, or "time" for the earliest.
+            framing: Begin with instructions to the model: use only this text, name the sources.
+            record: Write an event that lists the entries shown, which `access` counts; store only.
+            approximate: Let a graph choose the vectors to compare; as in `search`.
+            token_embedding: The question's token vectors; as in `search`.
+            tokens_space: The space of the token vectors; as in `search`.
+            rerank: Put the best hits in order of their token vectors; as in `search`.
+
+        Raises:
+            InvalidInput: as `search`; or a budget is not positive, or no such policy, form or order
+                exists.
+            ReadOnly: ``record`` is set, and this is a view.
+        """
+        telling = Telling(max_tokens, entry_tokens, form, order, policy_of(policy))
+        view = self.view()
+        _check_query(query)
+        chosen_profile = profile_of(profile)
+        has_tokens = token_embedding is not None
+        vector = vector_query(
+            *(view, query, embedding, space, mode), approximate=approximate, has_tokens=has_tokens
+        )
+        tokens = token_query(
+            *(view, query, token_embedding, tokens_space, mode, chosen_profile), rerank=rerank
+        )
+        search = Search(
+            view,
+            query,
+            CONTEXT_HITS,
+            chosen_profile,
+            where,
+            mode=mode,
+            vector=vector,
+            tokens=tokens,
+            rerank=rerank,
+        )
+        recall = recalled(search, telling, is_framed=framing)
+        return self._recorded(recall.context, recall_of(recall)) if record else recall.context
+
+    def _recorded(self, context: Context, said: RecallContext) -> Context:
+        """Write the event that lists the entries shown, and return the context."""
+        raise ReadOnly(
+            "A view does not write",
+            remedy="Call recall() of the store, or leave out record=True.",
+        )
+
+    def source_of(self, frame: Frame) -> str:
+        """Return a short line that names a frame's source: id, title, place and day.
+
+        Line breaks in a title or place become blanks, so that no title passes for another source.
+        Long names are cut: a place keeps its end, and a file's path the names of the file and its
+        folder; ``frame.uri`` has the whole place.
+
+        Args:
+            frame: The frame to cite.
+        """
+        parts = [f"#{frame.id}"]
+        title = on_one_line(frame.title or "")
+        place = on_one_line(frame.uri or "")
+        if place.startswith("/") and place.count("/") > _PARTS_SHOWN:
+            place = "…/" + "/".join(place.split("/")[-_PARTS_SHOWN:])
+        if title:
+            parts.append(_clipped(title, title[: _NAME_SIZE - 1].rstrip() + "…"))
+        if place and place != title:
+            parts.append(_clipped(place, "…" + place[1 - _NAME_SIZE :].lstrip()))
+        parts.append(frame.created.date().isoformat())
+        return " · ".join(parts)
+
+
+def _vector_alone(
+    query: "npt.NDArray[Any]", embedding: Vector | None, mode: Mode
+) -> tuple[str, Vector, Mode]:
+    """Return the query, embedding and mode for a query that is a vector."""
+    if embedding is not None or mode == "text":
+        raise InvalidInput(
+            "query must be text, not a vector, with embedding= or mode='text'",
+            remedy="Pass the question as the query and its vector as embedding=.",
+        )
+    return "", query, "vector" if mode == "hybrid" else mode
+
+
+def _clipped(name: str, short: str) -> str:
+    return name if len(name) <= _NAME_SIZE else short
+
+
+def _check_query(query: object) -> None:
+    if isinstance(query, Query):
+        check_size(query)
+        return
+    if not isinstance(query, str):
+        raise InvalidInput(
+            f"query must be a string, not {type(query).__name__}",
+            remedy="Pass a question in plain language, or cerata.query('…').",
+        )
+    check_size(query)
+    if not is_unicode(query):
+        raise InvalidInput(
+            f"query is not valid Unicode: {query!r}", remedy="Decode it with errors='replace'."
+        )

@@ -1,0 +1,144 @@
+"""Recalling: from the results of a search to a context for a model.
+
+Owns the candidates of a context, each an entry with its tier: the facts of the entities that the
+question names, and the frames of the search, or the newest frames without a result. Leaves out the
+search (`lanes`), filling the budget (`cerata.retrieval.context.packing`), and the event that
+records the context (`access`).
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import partial
+from itertools import islice
+from typing import TYPE_CHECKING, Final
+
+from cerata.projections.columnar.times import to_microseconds
+from cerata.projections.fulltext.query import Query
+from cerata.retrieval.context import framing
+from cerata.retrieval.context.entries import Entry
+from cerata.retrieval.context.packing import Candidate, Filled, Telling, fill
+from cerata.retrieval.context.policies import ContextPolicy, Tier, specificity
+
+from ..facts.search import FactHit, source_of_fact, told_fact
+from ..frames.access import use_of
+from ..snapshot.layers import both
+from ..values.arguments import SPAN
+from ..values.frames import Context, Frame
+from .search import Search
+
+if TYPE_CHECKING:
+    from ..snapshot.snapshot import View
+
+CONTEXT_HITS: Final = 100
+"""Hits that a context chooses from."""
+
+_TOKENS_A_FACT: Final = 150
+"""Tokens of the budget for each fact of a named entity that a context may have."""
+
+
+@dataclass(frozen=True, slots=True)
+class Recalled:
+    """A context, its budget and policy, and the search and facts that it was chosen from."""
+
+    search: Search
+    telling: Telling
+    is_framed: bool
+    context: Context
+    facts: tuple[int, ...]
+
+
+def recalled(search: Search, telling: Telling, *, is_framed: bool) -> Recalled:
+    """Return the context of a search: a pure function of its view, the question and the policy."""
+    view, query = search.view, search.query
+    most = telling.max_tokens // _TOKENS_A_FACT
+    fact_hits = search.named[:most] if search.where is None else []
+    frames = [hit.id for hit in search.hits]
+    is_fallback = not frames and not fact_hits
+    if is_fallback:
+        frames = _newest(search)
+    tier_of = _tiers(search, telling.policy)
+    candidates: list[Candidate] = [
+        *((hit.fact.id, partial(_entry_of_fact, hit)) for hit in fact_hits),
+        *((frame, partial(_entry_of, view, frame, tier_of)) for frame in frames),
+    ]
+    lead = ""
+    if is_framed:
+        lead = framing.FOUND if not is_fallback else framing.FALLBACK if frames else framing.EMPTY
+    filled = fill(candidates, telling, lambda text: view.highlights(text, query), lead=lead)
+    context = _context(search, telling, filled, is_fallback=is_fallback)
+    return Recalled(search, telling, is_framed, context, tuple(hit.fact.id for hit in fact_hits))
+
+
+def _context(search: Search, telling: Telling, filled: Filled, *, is_fallback: bool) -> Context:
+    view = search.view
+    return Context(
+        text=filled.text,
+        tokens=filled.tokens,
+        max_tokens=telling.max_tokens,
+        tokenizer=filled.tokenizer,
+        items=filled.items,
+        omissions=filled.omissions,
+        basis=view.basis,
+        now=view.now,
+        log_id=view.log_id,
+        fallback=is_fallback,
+        lanes=search.ran,
+        profile=search.profile.label,
+        policy=telling.policy.label,
+        framed=filled.has_lead,
+    )
+
+
+def _newest(search: Search) -> list[int]:
+    """Return the newest frames that the filter and the query's filters and NOTs admit."""
+    view = search.view
+    masks = both(view.layers.admitted(search.where), view.layers.searched)
+    if isinstance(search.query, Query):
+        masks = both(masks, view.layers.let_in(search.query))
+    return list(islice(view.layers.newest(masks), CONTEXT_HITS))
+
+
+def _tiers(search: Search, policy: ContextPolicy) -> Callable[[int], Tier]:
+    """Return the function from a frame to its tier, by its age, its uses and the question."""
+    if policy.tier_days is None:
+        return lambda _: "full"
+    view, exactly = search.view, specificity(search.query)
+    now = view.head.recorded
+    return lambda frame: policy.tier(use_of(view, frame, now).effective_age, exactly)
+
+
+def _entry_of_fact(hit: FactHit) -> Entry:
+    fact = hit.fact
+    start = fact.known.start
+    time = 0 if start is None else to_microseconds(start)
+    return Entry(fact.id, source_of_fact(fact), told_fact(fact), time=time)
+
+
+def _entry_of(view: "View", number: int, tier_of: Callable[[int], Tier]) -> Entry:
+    frame = view.shown(number)
+    document, start = _place_of(frame)
+    text = frame.text if frame.text.strip() else frame.search_text or ""
+    return Entry(
+        number,
+        view.source_of(frame),
+        # Every result is shown or omitted; an entry without text shows the size of its bytes.
+        text if text.strip() else _size_of(frame),
+        document,
+        start,
+        time=to_microseconds(frame.created),
+        tier=tier_of(number),
+        stands_for=not text.strip(),
+    )
+
+
+def _place_of(frame: Frame) -> tuple[int | None, int]:
+    """Return a chunk's document and the start of its text there; a turn counts as a whole."""
+    match frame.metadata.get(SPAN):
+        case [int() as start, int() as end] if end - start == len(frame.text) and not frame.role:
+            return frame.parent, start
+        case _:
+            return None, 0
+
+
+def _size_of(frame: Frame) -> str:
+    return f"({frame.size:,} {'byte' if frame.size == 1 else 'bytes'})"

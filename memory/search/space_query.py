@@ -1,0 +1,225 @@
+"""Searching one space, as of a view: the parts that vectors and token vectors share.
+
+Owns the spaces of a view, and the merge of gathered vectors over the vectors of the log. Leaves out
+the comparison of vectors (`vector_lane`, `late_lane`).
+"""
+
+from abc import ABC, abstractmethod
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING, ClassVar, Literal, NamedTuple, TypeAlias, get_args
+
+import numpy as np
+
+from cerata.engine.errors import InvalidInput, NotFound
+from cerata.engine.events import Embedding, PutEmbedding, PutFrame, chosen, is_token_space
+from cerata.projections.columnar.columns import Mask
+from cerata.projections.vectors.columns import Key
+from cerata.projections.vectors.nearest import Nearest
+from cerata.projections.vectors.projection import key_of
+from cerata.projections.vectors.reader import Space
+from cerata.replay.vector_store import StoredSpace
+from cerata.retrieval.ranking.fusion import Lane
+
+if TYPE_CHECKING:
+    from ..snapshot.snapshot import View
+
+
+Mode: TypeAlias = Literal["hybrid", "text", "vector"]
+"""The lanes that a search uses: all, those of words, or those of vectors."""
+
+
+def check_mode(mode: object) -> None:
+    """Raise `InvalidInput` unless ``mode`` is a mode."""
+    if mode not in get_args(Mode):
+        raise InvalidInput(
+            f"mode must be a search mode, not {mode!r:.60}",
+            remedy=f"Pass one of {', '.join(get_args(Mode))}.",
+        )
+
+
+class SpaceQuery(ABC):
+    """A question to one space of a view."""
+
+    name: ClassVar[str]
+    """The name of the lane."""
+
+    def __init__(self, view: "View", key: Key) -> None:
+        self._view = view
+        self.key = key
+
+    @abstractmethod
+    def _nearest(self, space: Space, allowed: Mask, k: int) -> Nearest:
+        """Return the best rows among the allowed rows, and their scores."""
+
+    @abstractmethod
+    def _scores(self, data: Sequence[bytes]) -> list[float]:
+        """Return the scores of vectors that a transaction has gathered."""
+
+    @abstractmethod
+    def _stored_space(self, space: Space) -> StoredSpace:
+        """Return the cache of the space that all views share."""
+
+    def lane(self, k: int, among: Mask | None) -> Lane:
+        """Return the best ``k`` frames among the rows of a mask, by default the current rows.
+
+        The mask is over the rows of the view's layers. Ties go to the older frame.
+
+        Raises:
+            Corrupt: a vector is damaged.
+        """
+        layers = self._view.layers
+        if among is None:
+            among = layers.sought
+        over = gathered(self._view, self.key)
+        logged = among if len(layers.all) == 1 else among[: layers.base.rows]
+        best = self._stored(k, logged, [*over])
+        if not over:
+            return best
+        frames = layers.among([*over], among)
+        hits = [*zip(frames, self._scores([over[frame] for frame in frames]), strict=True)]
+        hits += zip(np.asarray(best.ids).tolist(), np.asarray(best.scores).tolist(), strict=True)
+        hits.sort(key=lambda item: (-item[1], layers.moment(item[0])))
+        return Lane(self.name, [frame for frame, _ in hits[:k]], [score for _, score in hits[:k]])
+
+    @property
+    def candidates(self) -> Mask:
+        """The rows of the view's layers that have a vector in the space, also of closed frames."""
+        layers, base = self._view.layers, self._view.layers.base
+        mask = layers.rank_mask(gathered(self._view, self.key))
+        mask[: base.rows] |= _rows_with(self._view, self.key)
+        return mask
+
+    def _stored(self, k: int, mask: Mask, replaced: Sequence[int]) -> Lane:
+        """Return the best of the log, without frames whose vectors are ``replaced`` by drafts."""
+        view = self._view
+        space = view.vectors.find(self.key, view.basis)
+        if space is None:
+            return Lane(self.name, np.empty(0, np.int64), np.empty(0))
+        base = view.layers.base
+        rows = [row for frame in replaced if frame > 0 and (row := base.row_of(frame)) is not None]
+        if rows:
+            mask = mask.copy()
+            mask[rows] = False
+        allowed = self._stored_space(space).of_frames(space, base.frames, mask, view.basis)
+        best = self._nearest(space, allowed, k)
+        return Lane(self.name, space.frames[best.rows].astype(np.int64), best.scores)
+
+
+def key_for(view: "View", dimension: int, space: str | None, *, tokens: bool) -> Key:
+    """Return the space of a question's vectors; its name may be None if a single space fits.
+
+    Raises:
+        InvalidInput: no space has the dimension, or several have.
+        NotFound: the space does not exist.
+    """
+    noun = "token vectors" if tokens else "vectors"
+    keys = keys_of(view, tokens=tokens)
+    named = [key for key in keys if space is None or key[0] == space]
+    if not named:
+        spaces = ", ".join(repr(key[0]) for key in keys) or "none"
+        missing = f"There are no {noun}" if space is None else f"There is no space {space!r}"
+        raise NotFound(
+            missing, where=f"basis {view.basis:,}", remedy=f"The spaces of {noun} are: {spaces}."
+        )
+    fitting = [key for key in named if key[2] == dimension]
+    if not fitting:
+        has = ", ".join(f"{key[0]!r} {key[2]:,}" for key in named)
+        raise InvalidInput(
+            f"The question has {noun} of {dimension:,} dimensions; the spaces have {has}",
+            remedy="Embed the question with the embedder of the space.",
+        )
+    several = dict.fromkeys(key[0] for key in fitting)
+    if len(several) > 1:
+        names = ", ".join(map(repr, several))
+        raise InvalidInput(
+            f"{len(several)} spaces have {noun} of {dimension:,} dimensions",
+            remedy=f"Pass a name with {'tokens_' if tokens else ''}space=: {names}.",
+        )
+    return fitting[0]
+
+
+def key_of_frame(view: "View", frame: int, space: str | None, *, tokens: bool) -> Key | None:
+    """Return the space in which a frame has vectors, or None; ``space`` names it among several.
+
+    Raises:
+        InvalidInput: the frame has vectors in several spaces, and ``space`` names no space.
+    """
+    keys = [
+        key
+        for key in keys_of(view, tokens=tokens)
+        if space in (None, key[0]) and _has_vector(view, key, frame)
+    ]
+    several = dict.fromkeys(key[0] for key in keys)
+    if len(several) > 1:
+        names = ", ".join(map(repr, several))
+        raise InvalidInput(
+            f"Frame {frame:,} has vectors in {len(several)} spaces",
+            remedy=f"Pass the name of a space: {names}.",
+        )
+    return next(iter(keys), None)
+
+
+def _has_vector(view: "View", key: Key, frame: int) -> bool:
+    return frame in gathered(view, key) or stored_row(view, key, frame) is not None
+
+
+class StoredRow(NamedTuple):
+    """The place of a vector in the log."""
+
+    space: Space
+    row: int
+
+
+def stored_row(view: "View", key: Key, frame: int) -> StoredRow | None:
+    """Return the place of a frame's vector in a space of the log, or None."""
+    space = view.vectors.find(key, view.basis)
+    row = None if space is None else space.row_of(frame, view.basis)
+    return None if space is None or row is None else StoredRow(space, row)
+
+
+def keys_of(view: "View", *, tokens: bool) -> list[Key]:
+    """Return the spaces of vectors, or of token vectors, in a view: the log's, then the gathered.
+
+    Spaces of two tenants may have the same name and different shapes.
+    """
+    stored = [space.key for space in view.vectors.spaces(view.basis)]
+    keys = [key for key in stored if is_token_space(key[0]) is tokens and _is_within(view, key)]
+    keys += [key_of(embedding) for _, embedding, _ in _gathered_vectors(view)]
+    return [key for key in dict.fromkeys(keys) if is_token_space(key[0]) is tokens]
+
+
+def _is_within(view: "View", key: Key) -> bool:
+    """Return whether a frame within the view's scope has a vector in a space."""
+    return view.scope is None or bool((_rows_with(view, key) & view.layers.base.visible).any())
+
+
+def _rows_with(view: "View", key: Key) -> Mask:
+    """Return the rows of the log's layer that have a vector in a space."""
+    base = view.layers.base
+    embedded = base.frames.embedded(base.n, key[0])
+    space = view.vectors.find(key, view.basis)
+    if space is None:
+        return np.zeros_like(embedded)
+    if sum(named.key[0] == key[0] for named in view.vectors.spaces(view.basis)) > 1:
+        # Frames have the name alone, which two tenants may use for vectors of two shapes.
+        embedded &= np.isin(base.frames.ids[: base.rows], space.frames.astype(np.int64))
+    return embedded
+
+
+def gathered(view: "View", key: Key) -> dict[int, bytes]:
+    """Return the last vector in a space that a transaction has gathered, by frame."""
+    return {
+        frame: data
+        for frame, embedding, data in _gathered_vectors(view)
+        if key_of(embedding) == key
+    }
+
+
+def _gathered_vectors(view: "View") -> Iterator[tuple[int, Embedding, bytes]]:
+    for place, draft in enumerate(view.layers.drafts, start=1):
+        body = draft.body
+        for embedding in body.embeddings if isinstance(body, PutFrame | PutEmbedding) else ():
+            frame = body.frame if isinstance(body, PutEmbedding) else -place
+            if view.scope is not None and not view.layers.has(frame):
+                continue
+            yield frame, embedding, chosen(draft.attachments, embedding.data, -place)

@@ -1,0 +1,156 @@
+"""The vectors lane: the frames whose vectors are nearest to a query's, as of a view.
+
+Owns the checks of a question's vector, and when the embedder computes it. Leaves out the search for
+the nearest vectors (`cerata.projections.vectors.nearest`).
+"""
+
+from collections.abc import Sequence
+from functools import partial
+from typing import TYPE_CHECKING, ClassVar, Final
+
+import numpy as np
+
+from cerata.engine.errors import InvalidInput
+from cerata.projections.columnar.columns import Mask
+from cerata.projections.vectors.columns import Matrix, matrix_of
+from cerata.projections.vectors.nearest import Metric, Nearest, exact_scores, lengths_of, nearest
+from cerata.projections.vectors.nearest import Query as Asked
+from cerata.projections.vectors.reader import Space
+from cerata.replay.vector_store import StoredVectors
+from cerata.retrieval.embedders.embedder import embed_texts
+from cerata.retrieval.embedders.identity import metric_of
+
+from ..values.vectors import Vector, numbers_of
+from .space_query import (
+    Mode,
+    SpaceQuery,
+    check_mode,
+    gathered,
+    key_for,
+    key_of_frame,
+    keys_of,
+    stored_row,
+)
+
+if TYPE_CHECKING:
+    from ..snapshot.snapshot import View
+
+
+LANE: Final = "vectors"
+APPROXIMATE: Final = "vectors (hnsw)"
+"""The name of the lane in a result if a graph proposed the compared vectors."""
+
+
+class VectorQuery(SpaceQuery):
+    """A question's vector and its space in a view.
+
+    Scores are cosines, or inner products if the space's metric is that. Cost of a search: the
+    signs of all vectors, and the numbers of at most 8,192 vectors.
+    """
+
+    name: ClassVar[str] = LANE
+
+    def __init__(
+        self, view: "View", vector: Vector, space: str | None, *, approximate: bool = False
+    ) -> None:
+        """``vector`` has numbers of any dtype; ``space`` may be None if a single space fits.
+
+        With ``approximate`` a graph proposes the vectors to compare.
+
+        Raises:
+            InvalidInput: the vector is not valid, no space has its dimension, or several have.
+            NotFound: the space does not exist at the view's basis.
+        """
+        self.query = _checked(vector)
+        super().__init__(view, key_for(view, len(self.query), space, tokens=False))
+        self.approximate = approximate
+        self._metric: Metric = metric_of(self.key[0])
+
+    def _stored_space(self, space: Space) -> StoredVectors:
+        return self._view.stored_vectors(space)
+
+    def _nearest(self, space: Space, allowed: Mask, k: int) -> Nearest:
+        stored, metric = self._stored_space(space), self._metric
+        fetch, propose = partial(stored.rows, space), None
+        if self.approximate:
+            propose = partial(stored.graph(metric).proposed, space, lambda rows: fetch(rows)[0])
+        return nearest(space, allowed, self.query, k, metric, fetch, propose)
+
+    def _scores(self, data: Sequence[bytes]) -> list[float]:
+        matrix = matrix_of(b"".join(data), self.key)
+        scores: list[float] = exact_scores(
+            matrix, lengths_of(matrix), self.query, self._metric
+        ).tolist()
+        return scores
+
+
+def vector_query(
+    view: "View",
+    query: object,
+    embedding: Vector | None,
+    space: str | None,
+    mode: Mode,
+    *,
+    approximate: bool,
+    has_tokens: bool,
+) -> VectorQuery | None:
+    """Return the vector to search by, if any.
+
+    Without ``embedding`` the store's embedder computes the vector of a plain question, if the view
+    has vectors of this embedder. ``has_tokens``: the search has token vectors.
+
+    Raises:
+        InvalidInput: the mode is unknown, a vector is needed and missing, or is not valid.
+        NotFound: the space does not exist.
+        EmbedderFailed: the embedder could not embed the question.
+    """
+    check_mode(mode)
+    if embedding is not None:
+        used = None if mode == "text" else embedding
+        return used if used is None else VectorQuery(view, used, space, approximate=approximate)
+    embedder = view.embedder
+    is_text = isinstance(query, str) and bool(query.strip())
+    if embedder is None or not is_text or space not in (None, embedder.identity.space):
+        if (mode == "vector" and not has_tokens) or space is not None:
+            raise InvalidInput(
+                "There is no vector to search by",
+                remedy="Pass the question's vector as embedding=, or open with its embedder.",
+            )
+        return None
+    own_space = embedder.identity.space
+    is_needed = mode == "vector" and not has_tokens
+    is_there = own_space in (key[0] for key in keys_of(view, tokens=False))
+    if mode == "text" or not (is_needed or is_there):
+        return None
+    vector = embed_texts(embedder, [str(query)])[0]
+    return VectorQuery(view, vector, own_space, approximate=approximate)
+
+
+def vector_of(view: "View", frame: int, space: str | None) -> Matrix | None:
+    """Return a frame's vector in a space, or None; ``space`` names the space among several.
+
+    Raises:
+        InvalidInput: the frame has vectors in several spaces, and ``space`` names no space.
+    """
+    key = key_of_frame(view, frame, space, tokens=False)
+    if key is None:
+        return None
+    data = gathered(view, key).get(frame)
+    if data is not None:
+        vector: Matrix = matrix_of(data, key)[0]
+        return vector
+    stored = stored_row(view, key, frame)
+    return None if stored is None else view.stored_vectors(stored.space).vector(*stored)
+
+
+def _checked(vector: Vector) -> Asked:
+    """Return a query as float32. Raises `InvalidInput`."""
+    numbers = numbers_of(vector).astype(np.float32)
+    if numbers.ndim != 1 or not len(numbers):
+        raise InvalidInput(f"A vector cannot have the shape {numbers.shape}", remedy=_REMEDY)
+    if not np.isfinite(numbers).all():
+        raise InvalidInput("The vector has a number that is not finite", remedy=_REMEDY)
+    return numbers
+
+
+_REMEDY = "Give the query's embedding: finite numbers, one for each dimension."

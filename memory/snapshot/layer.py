@@ -1,0 +1,118 @@
+"""Layers: the frames of one fold, as a view reads them.
+
+A view has one layer, the log's; inside a transaction a second layer over it has the frames that the
+block has gathered. Owns masks over the rows of a layer within a scope, and their cache. Leaves out
+frames that a transaction closes (`layers`).
+"""
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Protocol
+
+import numpy as np
+
+from cerata.engine.events import Scope
+from cerata.projections.columnar.columns import I64, Mask
+from cerata.projections.frames.filters import Filter
+from cerata.projections.frames.reader import Frames
+from cerata.projections.fulltext.bm25 import Fulltext, FulltextView
+
+DOCUMENT_KIND = "document"
+"""The kind of a frame that was split: its chunks are searched in its place."""
+
+
+class Folds(Protocol):
+    """The projections of a log, or of drafts."""
+
+    def frames(self, through: int | None = None) -> Frames: ...
+
+    def fulltext(self, through: int | None = None) -> Fulltext: ...
+
+
+@dataclass(frozen=True)
+class Layer:
+    """The frames of a fold at its event ``n`` within ``scope``.
+
+    ``sign`` is 1 if a frame's id is its seq, −1 if its id is minus its place in a batch.
+    """
+
+    folds: Folds
+    n: int
+    scope: Scope | None
+    sign: int = 1
+
+    @cached_property
+    def frames(self) -> Frames:
+        """The frames, folded at least through ``n``."""
+        return self.folds.frames(self.n)
+
+    @cached_property
+    def fulltext(self) -> Fulltext:
+        """The full text, folded at least through ``n``."""
+        return self.folds.fulltext(self.n)
+
+    @cached_property
+    def rows(self) -> int:
+        """The count of rows at ``n``; masks have an item for each."""
+        return self.frames.rows_at(self.n)
+
+    def row_of(self, frame: int) -> int | None:
+        """Return the row of a frame within the scope, or None."""
+        row = self.frames.row_of(frame * self.sign)
+        if row is None or row >= self.rows:
+            return None
+        return row if self.scope is None or self.visible[row] else None
+
+    def ids(self, rows: I64) -> I64:
+        """Return the ids of the frames in rows."""
+        return self.frames.ids[rows] * self.sign
+
+    def rows_of(self, frames: I64) -> I64:
+        """Return the rows of frames that exist."""
+        return np.searchsorted(self.frames.ids, frames * self.sign)
+
+    @cached_property
+    def visible(self) -> Mask:
+        """Rows within the scope, current or not."""
+        scope = self.scope
+        if scope is None:
+            return np.ones(self.rows, np.bool_)
+        return self.frames.mask(Filter(scope=dict(scope)), self.n)
+
+    def open(self, *, include_superseded: bool = False, include_deleted: bool = False) -> Mask:
+        """Return the rows within the scope that are current, or closed in an included way."""
+        alive = self.frames.alive(
+            self.n, include_superseded=include_superseded, include_deleted=include_deleted
+        )
+        return self.visible & alive
+
+    @cached_property
+    def current(self) -> Mask:
+        """Rows within the scope that are current."""
+        return _shared(self.open())
+
+    @cached_property
+    def searched(self) -> Mask:
+        """Rows that a search ranks: all but split documents, whose chunks are ranked."""
+        return _shared(self.frames.mask(~Filter(kind=DOCUMENT_KIND), self.n))
+
+    @cached_property
+    def sought(self) -> Mask:
+        """Rows that a search returns by default: current and ranked."""
+        return _shared(self.current & self.searched)
+
+    @cached_property
+    def ranking(self) -> FulltextView:
+        """The ranking, with the statistics of the rows that a search returns by default."""
+        return self.fulltext.view(self.sought)
+
+    @cached_property
+    def is_chunk(self) -> Mask:
+        """Rows that are parts of documents."""
+        return self.frames.chunk_mask(self.n)
+
+
+def _shared(mask: Mask) -> Mask:
+    """Return a mask made read-only, because all readers of a layer share it."""
+    mask.flags.writeable = False
+    return mask

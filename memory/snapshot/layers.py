@@ -1,0 +1,370 @@
+"""The layers of a view: the log's and, inside a transaction, that of the gathered drafts.
+
+Owns the relations of frames over both layers: existence, closings, parents, chunks and
+replacements, and the rows that a read admits. The rows of the joint full text are the rows of both
+layers, end to end, the log's first. Leaves out the values that a caller gets (`view`).
+"""
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+
+from cerata.engine.errors import InvalidInput, NotFound
+from cerata.engine.events import Draft, Event, PutFrame, UnknownBody, names_unread
+from cerata.engine.log import Log
+from cerata.projections.columnar.columns import I64, Mask
+from cerata.projections.columnar.scopes import is_within
+from cerata.projections.frames.columns import ClosingKind
+from cerata.projections.frames.filters import Filter
+from cerata.projections.frames.reader import Closing, FrameRow
+from cerata.projections.fulltext.bm25 import FulltextView
+from cerata.projections.fulltext.query import Query, loosened
+
+from ..values.explanation import LeftOut
+from ..values.frames import Stored
+from .layer import Layer
+from .pending import Gathered, GatheredEvent
+
+_DELETED = (ClosingKind.DELETE, ClosingKind.WITH_DELETED)
+
+
+@dataclass(frozen=True)
+class Layers:
+    """The layers of one view, immutable; the id of a gathered frame is negative."""
+
+    log: Log
+    base: Layer
+    gathered: Gathered | None = None
+
+    @cached_property
+    def all(self) -> tuple[Layer, ...]:
+        """The layers, the log's first."""
+        gathered = self.gathered
+        if gathered is None:
+            return (self.base,)
+        return self.base, Layer(gathered.folds, gathered.count, self.base.scope, sign=-1)
+
+    # --- frames ----------------------------------------------------------------------------------
+
+    def layer_of(self, frame: int) -> Layer | None:
+        """Return the layer that has frames with such ids, or None."""
+        if frame > 0:
+            return self.base
+        return None if self.gathered is None else self.all[1]
+
+    @property
+    def drafts(self) -> Sequence[Draft]:
+        """The drafts of an open transaction, as they will be appended."""
+        return () if self.gathered is None else self.gathered.drafts[: self.gathered.count]
+
+    def has(self, frame: int) -> bool:
+        """Return whether a frame, current or closed, exists within the scope."""
+        layer = self.layer_of(frame)
+        return layer is not None and layer.row_of(frame) is not None
+
+    def check_has(self, frame: int) -> None:
+        """Raise `NotFound` if a frame does not exist within the scope."""
+        if self.has(frame):
+            return
+        remedy = "Find frame ids with search, frames or log."
+        if frame <= 0:
+            remedy = "Pass the id of a stored frame; ids below 0 belong to an open transaction."
+        raise NotFound(
+            f"There is no frame {frame:,}", where=f"basis {self.base.n:,}", remedy=remedy
+        )
+
+    def event(self, frame: int) -> Event | GatheredEvent:
+        """Return the event that put a frame, or its draft.
+
+        Raises:
+            NotFound: no frame with this id exists within the scope.
+        """
+        self.check_has(frame)
+        if frame < 0 and self.gathered is not None:
+            return self.gathered.event(frame)
+        return self.log.event(frame)
+
+    def salt(self, number: int) -> bytes | None:
+        """Return the salt of the event, or of the draft, that created a frame or fact."""
+        if number < 0 and self.gathered is not None:
+            return self.gathered.drafts[-number - 1].salt
+        return self.log.event(number).salt
+
+    def moment(self, frame: int) -> int:
+        """Return the seq of a frame, or of a draft as if no other writer appended first."""
+        return frame if frame > 0 else self.base.n - frame
+
+    def closing_of(self, frame: int) -> Closing | None:
+        """Return how a frame stopped being current, or None while it is."""
+        closed = None if self.gathered is None else self.gathered.closings.get(frame)
+        if closed is None and frame > 0:
+            closed = self.base.frames.closing_of(frame, self.base.n)
+        return closed
+
+    def supersedes_of(self, frame: int) -> tuple[int, ...]:
+        """Return the frames that a frame superseded, in the order of their seqs."""
+        frames = self.base.frames.supersedes_of(frame, self.base.n) if frame > 0 else []
+        if self.gathered is not None:
+            frames = sorted([*frames, *self.gathered.replaced.get(frame, ())], key=self.moment)
+        return tuple(frames)
+
+    def children(self, frame: int) -> list[int]:
+        """Return the frames put directly below a frame, in order."""
+        stored = self.base.frames.children(frame, self.base.n) if frame > 0 else []
+        return stored if self.gathered is None else [*stored, *self.gathered.below(frame)]
+
+    def chunks(self, document: int) -> dict[int, int]:
+        """Return the current chunks by index, or those of a closed document at its closing."""
+        closed = self.closing_of(document)
+        chunks: dict[int, int] = {}
+        for child in self.children(document):
+            index, closing = self._chunk_index(child), self.closing_of(child)
+            is_there = closed is None or self.moment(child) < closed.seq
+            is_part = closing is None or (closed is not None and closing.seq >= closed.seq)
+            if index is not None and is_there and is_part:
+                chunks.setdefault(index, child)
+        return dict(sorted(chunks.items()))
+
+    def parent_of(self, frame: int) -> int | None:
+        """Return the frame directly above a frame, or None."""
+        if frame > 0:
+            return self.base.frames.parent(frame)
+        # The fold of the drafts has no frames of the log, so read the draft.
+        body = self.event(frame).body
+        return body.parent if isinstance(body, PutFrame) else None
+
+    def _chunk_index(self, frame: int) -> int | None:
+        layer = self.layer_of(frame)
+        return None if layer is None else layer.frames.chunk_index(frame * layer.sign)
+
+    def _row(self, frame: int) -> FrameRow | None:
+        layer = self.layer_of(frame)
+        return None if layer is None else layer.frames.frame(frame * layer.sign)
+
+    def current(self, find: Callable[[Layer], Sequence[int]]) -> list[int]:
+        """Return the current frames within the scope that ``find`` returns for the layers."""
+        frames = (seq * layer.sign for layer in self.all for seq in find(layer))
+        return [frame for frame in frames if self.has(frame) and self.closing_of(frame) is None]
+
+    def find_stored(
+        self, content_hash: bytes, chunk_count: int | None, space: str | None
+    ) -> list[Stored]:
+        """Return the current frames with a content and count of chunks, and their gaps."""
+        embedded: dict[int, Mask] = {}
+        if space is not None:
+            embedded = {layer.sign: layer.frames.embedded(layer.n, space) for layer in self.all}
+        stored: list[Stored] = []
+        for frame in self.current(lambda layer: layer.frames.find_content(content_hash, layer.n)):
+            row = self._row(frame)
+            if row is None or row.chunk_count != chunk_count:
+                continue
+            count = chunk_count or 0
+            chunks = {index: part for index, part in self.chunks(frame).items() if index < count}
+            parts = [frame] if chunk_count is None else [*chunks.values()]
+            stored.append(
+                Stored(
+                    id=frame,
+                    chunks=chunks,
+                    missing=tuple(index for index in range(count) if index not in chunks),
+                    unembedded=tuple(
+                        part
+                        for part in parts
+                        if space is not None and not self._is_embedded(part, space, embedded)
+                    ),
+                )
+            )
+        return stored
+
+    def _is_embedded(self, frame: int, space: str, masks: Mapping[int, Mask]) -> bool:
+        if self.gathered is not None and space in self.gathered.spaces.get(frame, ()):
+            return True
+        layer = self.layer_of(frame)
+        row = None if layer is None else layer.row_of(frame)
+        return layer is not None and row is not None and bool(masks[layer.sign][row])
+
+    def created(self, frame: int) -> int:
+        """Return a frame's ``created``, else its recorded time, in microseconds since 1970 UTC."""
+        row = self._row(frame)
+        if row is None:
+            return 0
+        return row.recorded if row.created is None else row.created
+
+    @cached_property
+    def unread(self) -> Mapping[int, Sequence[int]]:
+        """Events of later versions by the frames that they put or name; they have no effect."""
+        by_frame: dict[int, list[int]] = {}
+        for seq in self.base.frames.unread(self.base.n):
+            event = self.log.event(seq)
+            body = event.body
+            is_seen = self.base.scope is None or is_within(event.scope, self.base.scope)
+            if is_seen and isinstance(body, UnknownBody):
+                for frame in dict.fromkeys((seq, *names_unread(event.header, body))):
+                    by_frame.setdefault(frame, []).append(seq)
+        return by_frame
+
+    # --- masks -----------------------------------------------------------------------------------
+
+    @cached_property
+    def active(self) -> tuple[Mask, ...]:
+        """Rows within the scope that are current, by layer."""
+        if self.gathered is None:
+            return (self.base.current,)
+        return self._open(include_superseded=False, include_deleted=False)
+
+    @cached_property
+    def sought(self) -> Mask:
+        """Rows of the ranking that a search returns by default."""
+        if self.gathered is None:
+            return self.base.sought
+        return end_to_end(both(self.active, self.searched))
+
+    def admitted(
+        self,
+        where: Filter | None = None,
+        *,
+        include_superseded: bool = False,
+        include_deleted: bool = False,
+    ) -> tuple[Mask, ...]:
+        """Return the rows that a read admits, by layer.
+
+        Raises:
+            InvalidInput: ``where`` is not a `Filter`.
+        """
+        if include_superseded or include_deleted:
+            masks = self._open(
+                include_superseded=include_superseded, include_deleted=include_deleted
+            )
+        else:
+            masks = self.active
+        return masks if where is None else both(masks, self.passing(where))
+
+    def passing(self, where: Filter) -> tuple[Mask, ...]:
+        """Return the rows that a filter alone admits, by layer."""
+        if not isinstance(where, Filter):
+            raise InvalidInput(
+                f"where must be a Filter, not {type(where).__name__}",
+                remedy="Pass a filter, such as where=cerata.Filter(tags=['decision']).",
+            )
+        return tuple(layer.frames.mask(where, layer.n) for layer in self.all)
+
+    def _open(self, *, include_superseded: bool, include_deleted: bool) -> tuple[Mask, ...]:
+        masks = tuple(
+            layer.open(include_superseded=include_superseded, include_deleted=include_deleted)
+            for layer in self.all
+        )
+        if self.gathered is not None:
+            closed = np.array(
+                [
+                    frame
+                    for frame, closing in self.gathered.closings.items()
+                    if not (include_deleted if closing.kind in _DELETED else include_superseded)
+                ],
+                np.int64,
+            )
+            for layer, mask in zip(self.all, masks, strict=True):
+                mask[layer.rows_of(closed[closed * layer.sign > 0])] = False
+        return masks
+
+    def whole(self, masks: Sequence[Mask]) -> tuple[Mask, ...]:
+        """Return the rows that are not chunks, by layer."""
+        return tuple(mask & ~layer.is_chunk for layer, mask in zip(self.all, masks, strict=True))
+
+    def parts(self, masks: Sequence[Mask]) -> tuple[Mask, ...]:
+        """Return the rows that are chunks, by layer."""
+        return tuple(mask & layer.is_chunk for layer, mask in zip(self.all, masks, strict=True))
+
+    @cached_property
+    def searched(self) -> tuple[Mask, ...]:
+        """Rows that a search ranks, also of closed frames, by layer."""
+        return tuple(layer.searched for layer in self.all)
+
+    def left_out(
+        self,
+        candidates: Mask,
+        where: Filter | None,
+        *,
+        include_superseded: bool,
+        include_deleted: bool,
+    ) -> LeftOut:
+        """Count the rows of a lane's candidates that a search leaves out, by reason.
+
+        No count has rows outside the scope: even their number would reveal content.
+        """
+        visible = both([layer.visible for layer in self.all], self.searched)
+        rows = candidates & end_to_end(visible)
+        alive = self._open(include_superseded=include_superseded, include_deleted=include_deleted)
+        current = rows & end_to_end(alive)
+        undeleted = end_to_end(self._open(include_superseded=True, include_deleted=include_deleted))
+        passing = current if where is None else current & end_to_end(self.passing(where))
+        count = [int(np.count_nonzero(mask)) for mask in (rows, rows & undeleted, current, passing)]
+        return LeftOut(
+            candidates=count[0],
+            deleted=count[0] - count[1],
+            superseded=count[1] - count[2],
+            where=count[2] - count[3],
+        )
+
+    def newest(self, masks: Sequence[Mask]) -> Iterator[int]:
+        """Yield the frames in rows, newest first."""
+        for layer, mask in zip(reversed(self.all), reversed(masks), strict=True):
+            yield from layer.ids(np.flatnonzero(mask)[::-1]).tolist()
+
+    # --- full text -------------------------------------------------------------------------------
+
+    @cached_property
+    def ranking(self) -> FulltextView:
+        """The ranking over the rows of all layers, with the statistics of the current frames."""
+        if self.gathered is None:
+            return self.base.ranking
+        over = self.gathered.folds.fulltext_over(self.base.fulltext, self.base.rows)
+        return over.view(self.sought)
+
+    def rank_row(self, frame: int) -> int | None:
+        """Return the row of the ranking of a frame within the scope, or None."""
+        layer = self.layer_of(frame)
+        row = None if layer is None else layer.row_of(frame)
+        return row if row is None or layer is self.base else row + self.base.rows
+
+    def among(self, frames: Sequence[int], mask: Mask) -> list[int]:
+        """Return the frames that a mask over the ranking's rows admits, in the given order."""
+        rows = ((frame, self.rank_row(frame)) for frame in frames)
+        return [frame for frame, row in rows if row is not None and mask[row]]
+
+    def rank_mask(self, frames: Iterable[int]) -> Mask:
+        """Return the rows of the ranking of the frames."""
+        mask = np.zeros(sum(layer.rows for layer in self.all), np.bool_)
+        mask[[row for frame in frames if (row := self.rank_row(frame)) is not None]] = True
+        return mask
+
+    def mask_of(self, where: Filter) -> Mask:
+        """Return the rows of the ranking that a filter admits."""
+        return end_to_end(self.passing(where))
+
+    def let_in(self, query: Query) -> tuple[Mask, ...]:
+        """Return the rows that a query's filters and NOTs admit, for any words, by layer."""
+        mask = self.ranking.passing(loosened(query), self.mask_of)
+        if mask is None:
+            return tuple(np.ones(layer.rows, np.bool_) for layer in self.all)
+        return tuple(np.split(mask, [self.base.rows])[: len(self.all)])
+
+    def ids_at(self, rows: I64) -> I64:
+        """Return the frames in rows of the ranking."""
+        if len(self.all) == 1:
+            return self.base.ids(rows)
+        base, drafts = self.base.rows, self.all[1]
+        ids = np.empty(len(rows), np.int64)
+        ids[rows < base] = self.base.ids(rows[rows < base])
+        ids[rows >= base] = drafts.ids(rows[rows >= base] - base)
+        return ids
+
+
+def end_to_end(masks: Sequence[Mask]) -> Mask:
+    """Return the masks of layers as one over all their rows."""
+    return masks[0] if len(masks) == 1 else np.concatenate(masks)
+
+
+def both(first: Sequence[Mask], second: Sequence[Mask]) -> tuple[Mask, ...]:
+    """Return the rows that are in both masks of each layer."""
+    return tuple(mask & limit for mask, limit in zip(first, second, strict=True))

@@ -1,0 +1,397 @@
+"""Views: the memory as it was at one event, read-only.
+
+Owns `View`: its state, and the values of frames as the view sees them. Leaves out the reads
+(`frames.reads`, `search.reads`).
+"""
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, replace
+from datetime import datetime
+from functools import cached_property
+from itertools import chain
+from typing import ClassVar
+
+import msgspec
+
+from cerata.engine.errors import NotFound, Unsupported
+from cerata.engine.events import Draft, Event, PutFrame, Scope, ScopeValue, UnknownBody, once
+from cerata.engine.handle import Handle
+from cerata.engine.head import Head
+from cerata.engine.log import Log
+from cerata.projections.columnar.scopes import is_within, read_scope
+from cerata.projections.columnar.times import to_datetime, to_microseconds
+from cerata.projections.core.projection import FoldedEvent
+from cerata.projections.facts.reader import FactsAt
+from cerata.projections.facts.text_projection import FactText
+from cerata.projections.links.labelling import Labelling
+from cerata.projections.links.reader import LinksAt
+from cerata.projections.rows.access_counts import Accesses, Counts
+from cerata.projections.rows.row_fold import OwnProjection
+from cerata.projections.rows.tags import Tags
+from cerata.projections.vectors.reader import Space, Vectors
+from cerata.replay.fold import Fold
+from cerata.replay.token_vector_store import StoredTokens
+from cerata.replay.vector_store import StoredVectors
+from cerata.retrieval.embedders.embedder import Embedder
+
+from ..facts.reads import shown_row
+from ..frames.reads import Reads
+from ..values.arguments import copied, joined_text, narrowed
+from ..values.facts import Fact
+from ..values.frames import Context, Frame, FrameId, Receipt, frame_id
+from .fact_conversion import shown_seq
+from .layer import Layer
+from .layers import Layers
+from .pending import Gathered, Gathering, lifted_after
+
+
+@dataclass(frozen=True)
+class View(Reads, Handle):
+    """The memory at seq ``basis``: the first ``basis`` events and nothing after.
+
+    - A view never changes, also while writers append; any thread may use a view.
+    - ``scope`` limits its reads to events written within these names and values.
+    - A view copies nothing: the store's state, which it shares, only grows.
+    - Inside a transaction a view also has the block's drafts, with the ids −1, −2, ….
+    """
+
+    _instead: ClassVar[str] = (
+        "Pass the file's path and the basis, and call open(path).at(basis) there."
+    )
+
+    _log: Log
+    _fold: Fold
+    basis: int
+    scope: Scope | None = None
+    now_us: int | None = None
+    """The clock's time if the view is at the head, in microseconds since 1970 UTC."""
+    valid_at_us: int | None = None
+    """The instant at which facts must be true, in microseconds since 1970 UTC; None is any."""
+    embedder: Embedder | None = None
+    """The store's embedder, which computes the vectors of questions."""
+    _gathered: Gathered | None = None
+    _base: Layer | None = None
+
+    # --- the state -------------------------------------------------------------------------------
+
+    @property
+    def head(self) -> Head:
+        """The view's point of the log, with its chain hash and Merkle root."""
+        recorded = self._log.event(self.basis).recorded if self.basis else 0
+        return Head(self.basis, recorded, self._log)
+
+    @property
+    def log_id(self) -> bytes:
+        """The id of the view's log."""
+        return self._log.log_id
+
+    @property
+    def now(self) -> datetime:
+        """The meaning of "now" in this view: the recorded time of its last event.
+
+        At the head: the clock's time when the view was created, or the recorded time of the last
+        event if the clock went back before that.
+        """
+        recorded = self.head.recorded
+        return to_datetime(recorded if self.now_us is None else max(self.now_us, recorded))
+
+    def view(self) -> "View":
+        """Return this view, the state that its reads use."""
+        return self
+
+    def over(self, gathered: Gathered) -> "View":
+        """Return this view with the drafts of a transaction over the log."""
+        # All views of one transaction share the masks that the log's layer has computed.
+        return replace(self, _gathered=gathered, _base=self.base)
+
+    def within(self, scope: Scope | Mapping[str, ScopeValue] | None) -> "View":
+        """Return this view narrowed to a scope; the view's scope stays in force.
+
+        Args:
+            scope: Names and values to add to the view's scope; None or a wider scope adds none.
+
+        Raises:
+            InvalidInput: the scope gives a name of the view's scope another value, or is invalid.
+        """
+        if scope is None or scope is self.scope or scope in ((), {}):
+            return self
+        narrow = narrowed(self.scope, scope)
+        return self if narrow == self.scope else replace(self, scope=narrow, _base=None)
+
+    def earlier(self, seq: int) -> "View":
+        """Return the view at ``seq``, or at this basis if that is lower, in this view's scope."""
+        return View(self._log, self._fold, min(seq, self.basis), self.scope, embedder=self.embedder)
+
+    def on(self, log: Log, fold: Fold) -> "View":
+        """Return this view on another handle or fold of its log; drafts are folded again."""
+        if log is self._log and fold is self._fold:
+            return self
+        view = replace(self, _log=log, _fold=fold, _gathered=None, _base=None)
+        gathered = self._gathered
+        if gathered is None:
+            return view
+        gathering = Gathering(view.base, gathered.recorded)
+        return view.over(gathering.through(gathered.drafts[: gathered.count]))
+
+    @property
+    def logged(self) -> "View":
+        """This view of the log alone, without the drafts of a transaction."""
+        return self if self._gathered is None else replace(self, _gathered=None)
+
+    @property
+    def gathered(self) -> tuple[Draft, ...]:
+        """The drafts of an open transaction that the view has, in order, with ids −1, −2, ….
+
+        Their salts are removed, because salts differ each time that the block runs.
+        """
+        gathered = self._gathered
+        drafts = () if gathered is None else gathered.drafts[: gathered.count]
+        return tuple(msgspec.structs.replace(draft, salt=None) for draft in drafts)
+
+    @cached_property
+    def base(self) -> Layer:
+        """The layer of the log."""
+        return self._base or Layer(self._fold, self.basis, self.scope)
+
+    @cached_property
+    def layers(self) -> Layers:
+        """The frames and words of the log, and over them the frames that a transaction gathered."""
+        return Layers(self._log, self.base, self._gathered)
+
+    # --- facts -----------------------------------------------------------------------------------
+
+    def true_at(self, valid_at: datetime | str | None) -> "View":
+        """Return this view limited to the facts that are true at an instant.
+
+        Args:
+            valid_at: An aware datetime, an ISO string or "now"; None admits facts of any time.
+        """
+        return View(
+            self._log,
+            self._fold,
+            self.basis,
+            self.scope,
+            self.now_us,
+            self._instant(valid_at),
+            self.embedder,
+            self._gathered,
+            self._base,
+        )
+
+    def valid_instant(self, valid_at: datetime | str | None) -> int | None:
+        """Return the instant at which a read's facts must be true, in microseconds; None is any."""
+        return self.valid_at_us if valid_at is None else self._instant(valid_at)
+
+    def _instant(self, when: datetime | str | None) -> int | None:
+        if when is None:
+            return None
+        return to_microseconds(self.now if when == "now" else when)
+
+    @once
+    def facts_at(self) -> FactsAt:
+        """The facts of the log and of the transaction's drafts, without the invalid facts."""
+        return self._all_facts.labelled(self.labelling) if len(self._links) else self._all_facts
+
+    @cached_property
+    def labelling(self) -> Labelling:
+        """The standing of the facts by their links; also if no link exists."""
+        return Labelling(self._all_facts, self._links, self.is_current)
+
+    @cached_property
+    def _links(self) -> LinksAt:
+        gathered = self._gathered
+        if gathered is None or not gathered.has_links:
+            return self._fold.links(self.basis).at(self.basis, self.scope)
+        links = self._fold.links_over(self.basis, self._lifted(gathered))
+        return links.at(self.basis + gathered.count, self.scope)
+
+    def is_current(self, frame: int) -> bool | None:
+        """Return whether a frame, by its seq in `facts_at`, is current; None if out of scope."""
+        number = shown_seq(frame, self.basis)
+        return self.layers.closing_of(number) is None if self.layers.has(number) else None
+
+    @cached_property
+    def _all_facts(self) -> FactsAt:
+        gathered = self._gathered
+        if gathered is None or not gathered.has_facts:
+            return self._fold.facts(self.basis).at(self.basis, self.scope)
+        facts = self._fold.facts_over(self.basis, self._lifted(gathered))
+        return facts.at(self.basis + gathered.count, self.scope)
+
+    @cached_property
+    def fact_text(self) -> FactText:
+        """The words of `facts_at`."""
+        gathered = self._gathered
+        if gathered is None or not gathered.has_facts:
+            return self._fold.fact_text(self.basis)
+        return self._fold.fact_text_over(self.basis, self._lifted(gathered))
+
+    @cached_property
+    def vectors(self) -> Vectors:
+        """The vectors of the log; the vectors that a transaction gathered are in its drafts."""
+        return self._fold.vectors(self.basis)
+
+    def stored_vectors(self, space: Space) -> StoredVectors:
+        """Return the numbers of a space's vectors; all views share this cache."""
+        return self._fold.stored_vectors(space)
+
+    def stored_tokens(self, space: Space) -> StoredTokens:
+        """Return the token vectors of a space; all views share this cache."""
+        return self._fold.stored_tokens(space)
+
+    def _lifted(self, gathered: Gathered) -> list[FoldedEvent]:
+        return [lifted_after(self.basis, event) for event in gathered.all_events()]
+
+    def fact_in(self, row: int) -> Fact:
+        """Return the fact of a row of `facts_at`, known or not.
+
+        Raises:
+            NotFound: the row does not exist at the basis, or is outside the scope.
+        """
+        if not self.facts_at.has_row(row):
+            raise NotFound(
+                f"There is no fact in row {row:,}",
+                where=f"basis {self.basis:,}",
+                remedy="Name a fact by its id: call fact(id).",
+            )
+        return shown_row(self.facts_at, row, self.basis)
+
+    def fact_seq(self, fact: int) -> int:
+        """Return the seq in `facts_at` of an id, which is −place for a draft.
+
+        An id above the basis gives 0, which no event has.
+        """
+        if fact > self.basis:
+            return 0
+        return fact if fact >= 0 else self.basis - fact
+
+    # --- building blocks of the reads ------------------------------------------------------------
+
+    def existing(self, frame: FrameId) -> int:
+        """Return the id of a frame that exists within the scope, else raise `NotFound`."""
+        number = frame_id(frame)
+        self.layers.check_has(number)
+        return number
+
+    def seen(self, frames: Iterable[int]) -> list[int]:
+        """Return the frames that exist within the scope."""
+        return [frame for frame in frames if self.layers.has(frame)]
+
+    def blob(self, number: int) -> bytes | None:
+        """Return the bytes of a frame that was put as bytes; None for a frame of text.
+
+        Raises:
+            NotFound: no frame with this id exists at this basis within the scope.
+        """
+        body = self.layers.event(number).body
+        if not isinstance(body, PutFrame) or body.blob is None:
+            return None
+        if self._gathered is not None and number < 0:
+            return self._gathered.drafts[-number - 1].attachments[0]
+        return self._log.attachment(number, body.blob)
+
+    def shown(self, number: int) -> Frame:
+        """Return a frame by its id.
+
+        Raises:
+            NotFound: no frame with this id exists at this basis within the scope.
+        """
+        layers = self.layers
+        event, closing = layers.event(number), layers.closing_of(number)
+        body = event.body
+        recorded = to_datetime(event.recorded)
+        if not isinstance(body, PutFrame):
+            kind = "erased"
+            if isinstance(body, UnknownBody):
+                kind = f"{body.kind} version {body.kind_version}"
+            body = PutFrame(kind=kind)
+        text = body.text or ""
+        if body.chunk_count is not None and body.chunk_index is None:
+            text = self._joined(number)
+        size = body.blob.size if body.blob is not None else len(text.encode())
+        return Frame(
+            id=number,
+            text=text,
+            kind=body.kind,
+            role=body.role,
+            uri=body.uri,
+            title=body.title,
+            tags=body.tags,
+            labels=body.labels,
+            metadata=copied(body.metadata),
+            scope={} if event.scope is None else dict(event.scope),
+            created=recorded if body.created is None else to_datetime(body.created),
+            recorded=recorded,
+            parent=body.parent,
+            supersedes=layers.supersedes_of(number),
+            superseded_by=None if closing is None else closing.by,
+            active=closing is None,
+            chunk_index=body.chunk_index,
+            chunk_count=body.chunk_count,
+            search_text=body.search_text,
+            size=size,
+            unread=tuple(layers.unread.get(number, ())),
+        )
+
+    def _joined(self, document: int) -> str:
+        chunks = self.seen(self.layers.chunks(document).values())
+        bodies = (self.layers.event(chunk).body for chunk in chunks)
+        return joined_text(body for body in bodies if isinstance(body, PutFrame))
+
+    def events(self, first: int, last: int | None) -> Iterator[Event]:
+        """Yield the events ``first`` to ``last`` within the scope, then the gathered drafts."""
+        stop = self.basis if last is None else min(last, self.basis)
+        gathered = () if last is not None or self._gathered is None else self._gathered.events()
+        for event in chain(self._log.read(first, stop), gathered):
+            if self._sees(event.scope):
+                yield event
+
+    def own(self, name: str) -> OwnProjection:
+        """Return a projection of rows by its name, as of the basis and the gathered drafts.
+
+        Raises:
+            Unsupported: the view has a scope, and a projection's rows are of all scopes.
+        """
+        if self.scope is not None:
+            raise Unsupported(
+                "A projection's rows are not narrowed to a scope",
+                remedy="Read it from a store without a scope; put the scope into the rows' keys.",
+            )
+        return self._own(name)
+
+    def _own(self, name: str) -> OwnProjection:
+        if self._gathered is None or not self._gathered.count:
+            return self._fold.own(name, self.basis)
+        return self._fold.own_over(name, self.basis, list(self._gathered.events()))
+
+    def counted(self) -> list[int]:
+        """Return the frames within the scope that any recall showed or any call used."""
+        return self.seen(self._accesses.by_frame)
+
+    def counts_of(self, frame: int) -> list[Counts]:
+        """Return how often a frame was shown and used, for each scope within the view's scope."""
+        rows = self._accesses.by_frame.get(frame, ())
+        return [counts for scope, counts in rows if self._sees(scope)]
+
+    @cached_property
+    def _accesses(self) -> Accesses:
+        accesses = self._own(Accesses.name)
+        assert isinstance(accesses, Accesses)
+        return accesses
+
+    def tagged(self) -> Iterator[tuple[Scope, str, int, int]]:
+        """Yield the tags within the scope: scope, name, the seq named, and the tag event's seq."""
+        tags = self._own(Tags.name)
+        assert isinstance(tags, Tags)
+        for (text, name), (at, seq) in tags.rows.items():
+            scope = read_scope(text)
+            if self._sees(scope):
+                yield scope, name, at, seq
+
+    def _sees(self, scope: Scope | None) -> bool:
+        """Return whether the view's scope admits an event; an erased event has no scope."""
+        return self.scope is None or is_within(scope, self.scope)
+
+
+Basis = int | str | datetime | Receipt | Head | Context | View
+"""The forms in which a caller names a point of the log; see `Store.at`."""

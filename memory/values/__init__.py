@@ -1,0 +1,4 @@
+"""Values that callers pass and get, and the checks of arguments.
+
+Read first: `frames`.
+"""

@@ -1,0 +1,382 @@
+"""Drafting: arguments of calls become events, with checked values and times in microseconds.
+
+Owns the arguments that all calls that put a frame share, scopes, and content hashes. Leaves out
+the calls (`frames.commands`, `ingest`) and appending (`batch.session`).
+"""
+
+from collections.abc import Iterable, Mapping, Sequence
+from datetime import datetime
+from typing import Final, TypeVar
+
+import msgspec
+
+from cerata.engine.draft_validation import check_pairs, check_scope, check_string
+from cerata.engine.errors import InvalidInput, shown
+from cerata.engine.events import (
+    DEFAULT_SCOPE,
+    Attachment,
+    Draft,
+    Embedding,
+    JsonValue,
+    PutFrame,
+    Scope,
+    ScopeValue,
+)
+from cerata.engine.integrity import hash_bytes
+from cerata.engine.limits import NAME_SIZE_MAX, NESTING_MAX, STRING_SIZE_MAX
+from cerata.projections.columnar.scopes import is_within, tenant_in
+from cerata.projections.columnar.times import to_microseconds
+
+ItemType = TypeVar("ItemType")
+
+CONTENT_HASH_SIZE: Final = 16
+"""Bytes of the hash that identifies a content."""
+
+SPAN: Final = "span"
+"""A chunk's metadata: the characters [start, end) of the document that it holds."""
+
+SOURCE_HASH: Final = "source_hash"
+"""A document's metadata: the hash of the file from which its text was extracted."""
+
+
+def frame_fields(
+    *,
+    kind: str,
+    role: str | None = None,
+    uri: str | None = None,
+    title: str | None = None,
+    tags: Sequence[str] = (),
+    labels: Sequence[str] = (),
+    metadata: Mapping[str, JsonValue] | None = None,
+    track: str | None = None,
+    parent: int | None = None,
+    content_dates: Sequence[datetime | str] = (),
+    created: datetime | str | None = None,
+    search_text: str | None = None,
+) -> PutFrame:
+    """Return a frame without content from checked fields; ``metadata`` is copied.
+
+    Raises:
+        InvalidInput: a field has the wrong type; the message names the field.
+    """
+    for name, value in (
+        ("role", role),
+        ("uri", uri),
+        ("title", title),
+        ("track", track),
+        ("search_text", search_text),
+    ):
+        if value is not None and not isinstance(value, str):
+            raise InvalidInput(
+                f"{name} must be a string, not {type(value).__name__}", remedy="Pass a str."
+            )
+        if value is not None and not is_unicode(value):
+            raise InvalidInput(
+                f"{name} is not valid Unicode: {value!r}", remedy="Decode it with errors='replace'."
+            )
+    if not isinstance(kind, str) or not kind:
+        raise InvalidInput(
+            "kind must be a non-empty string", remedy="Pass a name, such as kind='note'."
+        )
+    if metadata is not None and not isinstance(metadata, Mapping):
+        raise InvalidInput(
+            f"metadata must be a mapping, not {type(metadata).__name__}",
+            remedy="Pass a dict from names to JSON values.",
+        )
+    return PutFrame(
+        kind=kind,
+        role=role,
+        uri=uri,
+        title=title,
+        tags=_strings("tags", tags),
+        labels=_strings("labels", labels),
+        metadata={} if metadata is None else copied(metadata),
+        track=track,
+        parent=parent,
+        content_dates=tuple(map(to_microseconds, listed("content_dates", content_dates))),
+        created=None if created is None else to_microseconds(created),
+        search_text=search_text,
+    )
+
+
+def copied(metadata: Mapping[str, JsonValue]) -> dict[str, JsonValue]:
+    """Return a deep copy, so that the caller cannot change it; the log refuses non-JSON values."""
+    return {name: _copied(value, 1) for name, value in metadata.items()}
+
+
+def _copied(value: JsonValue, depth: int) -> JsonValue:
+    if depth > NESTING_MAX:
+        return value
+    if isinstance(value, dict):
+        return {name: _copied(item, depth + 1) for name, item in value.items()}
+    if isinstance(value, list | tuple):
+        return [_copied(item, depth + 1) for item in value]
+    return value
+
+
+def is_unicode(text: str) -> bool:
+    """Return whether a text can be encoded as UTF-8; a lone surrogate cannot."""
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return False
+    return True
+
+
+def check_number(name: str, value: object) -> None:
+    """Raise `InvalidInput` with the name unless a value is a whole number."""
+    if isinstance(value, bool) or not isinstance(value, int):
+        raise InvalidInput(
+            f"{name} must be a number, not {type(value).__name__}", remedy="Pass a whole number."
+        )
+
+
+def listed(name: str, values: Iterable[ItemType]) -> list[ItemType]:
+    """Return the items of an argument that takes several.
+
+    Raises:
+        InvalidInput: the argument is a string, or cannot be iterated.
+    """
+    if isinstance(values, str):
+        raise InvalidInput(
+            f"{name} must be a list, not a string", remedy=f"Pass {name}=[{values!r}]."
+        )
+    if not isinstance(values, Iterable):
+        raise InvalidInput(
+            f"{name} must be a list, not {type(values).__name__}", remedy="Pass a list."
+        )
+    return list(values)
+
+
+def _strings(name: str, values: Sequence[str]) -> tuple[str, ...]:
+    items = tuple(listed(name, values))
+    for value in items:
+        if not isinstance(value, str):
+            raise InvalidInput(
+                f"{name} must hold strings only, and has {shown(value)}", remedy="Pass strings."
+            )
+    return items
+
+
+def content_hash(content: str | bytes) -> bytes:
+    """Return the hash of a content: 16 bytes of BLAKE3, of a text over its UTF-8.
+
+    `View.find_stored` and `View.find_content` find stored content by this hash.
+
+    Args:
+        content: The text, or the bytes.
+
+    >>> content_hash("wax").hex() == content_hash(b"wax").hex()
+    True
+
+    Raises:
+        InvalidInput: content is neither text nor bytes, or has a lone surrogate and so no UTF-8.
+    """
+    if not isinstance(content, str | bytes):
+        raise InvalidInput(
+            f"content must be str or bytes, not {type(content).__name__}",
+            remedy="Pass the text or the bytes.",
+        )
+    try:
+        data = content.encode() if isinstance(content, str) else content
+    except UnicodeEncodeError as error:
+        raise InvalidInput(
+            f"The text is not valid Unicode: {error.reason} at character {error.start}",
+            remedy="Decode it with errors='replace', or store bytes.",
+        ) from error
+    return hash_bytes(data)[:CONTENT_HASH_SIZE]
+
+
+def check_content_hash(value: object) -> None:
+    """Raise `InvalidInput` unless a value is 16 bytes."""
+    if not isinstance(value, bytes) or len(value) != CONTENT_HASH_SIZE:
+        raise InvalidInput(
+            f"A content hash must be {CONTENT_HASH_SIZE} bytes, not {value!r:.60}",
+            remedy="Compute the hash with cerata.content_hash(text).",
+        )
+
+
+def frame_draft(
+    content: str | bytes,
+    fields: PutFrame,
+    scope: Scope,
+    *,
+    hashed: bytes | None = None,
+    chunk_index: int | None = None,
+    chunk_count: int | None = None,
+    embedding: tuple[Embedding, bytes] | None = None,
+    tokens: tuple[Embedding, bytes] | None = None,
+) -> Draft:
+    """Return the event that puts a frame with these fields.
+
+    ``hashed`` is the content hash if the caller has it, or if it covers more than ``content``. A
+    chunk has no hash: the hash of its document finds it.
+
+    Raises:
+        InvalidInput: the content is neither str nor bytes, or has a lone surrogate.
+    """
+    attachments: tuple[bytes, ...] = ()
+    text: str | None = None
+    blob: Attachment | None = None
+    if isinstance(content, str):
+        text = content
+        if hashed is None and chunk_index is None:
+            hashed = content_hash(content)
+    elif isinstance(content, bytes | bytearray | memoryview):
+        data = bytes(content)
+        attachments = (data,)
+        blob = Attachment(hash_bytes(data), len(data))
+        hashed = blob.hash[:CONTENT_HASH_SIZE]
+    else:
+        raise InvalidInput(
+            f"content must be str or bytes, not {type(content).__name__}",
+            remedy="Pass a pathlib.Path to remember() to store a file.",
+        )
+    vectors = (embedding, tokens)
+    attachments = (*attachments, *(vector[1] for vector in vectors if vector is not None))
+    body = msgspec.structs.replace(
+        fields,
+        text=text,
+        blob=blob,
+        chunk_index=chunk_index,
+        chunk_count=chunk_count,
+        content_hash=hashed,
+        embedding=None if embedding is None else embedding[0],
+        token_embedding=None if tokens is None else tokens[0],
+    )
+    return Draft(body, scope, attachments=attachments)
+
+
+def chunk_span(body: PutFrame, after: int) -> tuple[int, int]:
+    """Return the characters [start, end) of the document that a chunk holds.
+
+    A chunk without a span, as earlier versions wrote, starts at ``after``.
+    """
+    size = len(body.text or "")
+    match body.metadata.get(SPAN):
+        case [int() as start, int() as end] if 0 <= start <= after and end - start == size:
+            return start, end
+        case _:
+            return after, after + size
+
+
+def joined_text(chunks: Iterable[PutFrame]) -> str:
+    """Return the text of a document from its ordered chunks; overlaps appear once."""
+    parts: list[str] = []
+    size = 0
+    for body in chunks:
+        start, end = chunk_span(body, size)
+        parts.append((body.text or "")[size - start :])
+        size = max(size, end)
+    return "".join(parts)
+
+
+def full_scope(narrower: Mapping[str, ScopeValue] | None, within: Scope | None) -> Scope:
+    """Return the scope of a write: the store's, narrowed by the call's.
+
+    Raises:
+        InvalidInput: the call would widen the store's scope, or a name or value is unusable.
+    """
+    if narrower is not None and not isinstance(narrower, Mapping):
+        raise InvalidInput(
+            f"A scope must be a mapping, not {type(narrower).__name__}",
+            remedy="Pass a dict such as {'tenant': 'name'}.",
+        )
+    if not narrower:
+        return within or DEFAULT_SCOPE
+    return _joined(dict(within or DEFAULT_SCOPE), narrower, within or ())
+
+
+def narrowed(within: Scope | None, narrower: Scope | Mapping[str, ScopeValue]) -> Scope:
+    """Return the scope of a read: the names of ``within`` and of the call.
+
+    Raises:
+        InvalidInput: a name has another value in ``within``, or a name or value is unusable.
+    """
+    if isinstance(narrower, Mapping):
+        pairs: Mapping[str, ScopeValue] = narrower
+    else:
+        check_pairs(narrower)
+        pairs = dict(narrower)
+    return _joined(dict(within or ()), pairs, within or ())
+
+
+def _joined(
+    base: dict[str, ScopeValue], narrower: Mapping[str, ScopeValue], within: Scope
+) -> Scope:
+    """Return ``base`` with the call's names, tenant first; values of ``within`` may not change."""
+    for name, value in narrower.items():
+        if not isinstance(name, str) or not isinstance(value, str | int | bool):
+            raise InvalidInput(
+                f"The scope {name!r}: {shown(value)} is not a name and a plain value",
+                remedy="Pass a string as the name, and a string, int or bool as the value.",
+            )
+        if name in dict(within) and not is_within(within, ((name, value),)):
+            raise InvalidInput(
+                f"The scope's {name} is {base[name]!r} here and cannot become {value!r}",
+                remedy="Open the file with another scope.",
+            )
+        check_string(name, "a scope name", NAME_SIZE_MAX)
+        if isinstance(value, str):
+            check_string(value, f"the scope's {name!r}", STRING_SIZE_MAX)
+        elif not -(1 << 63) <= value < 1 << 63:
+            raise InvalidInput(
+                f"The scope's {name!r} must be a number of at most 64 bits",
+                remedy="Pass a smaller number, or a string.",
+            )
+        base[name] = value
+    return (
+        *(pair for pair in base.items() if pair[0] == "tenant"),
+        *(pair for pair in base.items() if pair[0] != "tenant"),
+    )
+
+
+def realm(scope: Scope, within: Scope | None) -> str | None:
+    """Return the realm in which a name used in ``scope`` is unique, for a store of ``within``.
+
+    A store with a scope has a single realm, the events that the store can see; other events have
+    None. A store without a scope has a realm for each tenant.
+    """
+    if within is None:
+        return tenant_in(scope)
+    return "" if is_within(scope, within) else None
+
+
+def within_scope(drafts: Sequence[Draft], scope: Scope | None) -> Sequence[Draft]:
+    """Return drafts in the scope of a store; a draft with the default scope gets the store's.
+
+    Raises:
+        InvalidInput: a draft's scope does not lie within the store's.
+    """
+    if scope is None:
+        return drafts
+    return [_within(draft, scope) for draft in drafts]
+
+
+def _within(draft: Draft, scope: Scope) -> Draft:
+    if draft.scope is scope:
+        return draft
+    if draft.scope == DEFAULT_SCOPE:
+        return msgspec.structs.replace(draft, scope=scope)
+    check_scope(draft.scope)
+    if not is_within(draft.scope, scope):
+        raise InvalidInput(
+            f"The draft's scope {dict(draft.scope)!r} is outside the store's, {dict(scope)!r}",
+            remedy="Narrow the store's scope, or open the file with another scope.",
+        )
+    return draft
+
+
+def arguments_hash(*arguments: object) -> bytes:
+    """Return the hash by which an idempotency key recognises the same call.
+
+    Raises:
+        InvalidInput: an argument cannot be stored.
+    """
+    try:
+        return hash_bytes(msgspec.msgpack.encode(arguments, order="deterministic"))
+    except (TypeError, OverflowError, UnicodeEncodeError, RecursionError) as error:
+        raise InvalidInput(
+            f"A value cannot be stored: {error}",
+            remedy="Pass strings, bytes, numbers, bools, None, or lists and dicts of these.",
+        ) from error

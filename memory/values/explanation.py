@@ -1,0 +1,217 @@
+"""Explanations: the parts of a hit's score, as a value and as a few lines of text.
+
+Owns the values and their printed forms. Leaves out the computation of the numbers (`lanes`).
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Final
+
+from cerata.engine.events import JsonValue
+from cerata.projections.fulltext.bm25 import WordScore
+from cerata.retrieval.query_classifier import Classified
+from cerata.retrieval.ranking.fusion import Method
+from cerata.retrieval.ranking.profiles import Profile
+
+_FORMULAS: Final[Mapping[Method, str]] = {
+    "rrf": "ranks fused: weight / (60 + rank)",
+    "minmax": "scores fused: weight x (score - least) / (best - least)",
+    "zscore": "scores fused: weight x (score - least) / deviation",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class LeftOut:
+    """The count of a lane's candidates, and how many it left out, each counted once.
+
+    The counts leave out frames that are not within the scope.
+    """
+
+    candidates: int
+    deleted: int
+    superseded: int
+    where: int
+
+    @property
+    def is_any(self) -> bool:
+        """True if the lane left out any frame."""
+        return bool(self.deleted or self.superseded or self.where)
+
+    def to_dict(self) -> dict[str, JsonValue]:
+        return {
+            "candidates": self.candidates,
+            "deleted": self.deleted,
+            "superseded": self.superseded,
+            "where": self.where,
+        }
+
+    def __str__(self) -> str:
+        reasons = {
+            "deleted": self.deleted,
+            "superseded": self.superseded,
+            "by the filter": self.where,
+        }
+        parts = [f"{count:,} {reason}" for reason, count in reasons.items() if count]
+        return f"left out of {self.candidates:,} candidates: {', '.join(parts) or 'none'}"
+
+
+@dataclass(frozen=True, slots=True)
+class LaneShare:
+    """The share of a lane that ran in a hit's score.
+
+    - ``rank`` and ``score`` are set if the lane found the hit.
+    - ``found`` counts the lane's hits; a lane stops at a depth, so it may have more candidates.
+    """
+
+    lane: str
+    weight: float
+    rank: int | None
+    score: float | None
+    added: float
+    found: int
+    left_out: LeftOut
+
+    def to_dict(self) -> dict[str, JsonValue]:
+        return {
+            "lane": self.lane,
+            "weight": self.weight,
+            "rank": self.rank,
+            "score": self.score,
+            "added": self.added,
+            "found": self.found,
+            "left_out": self.left_out.to_dict(),
+        }
+
+
+@dataclass(frozen=True, slots=True)
+class Reranked:
+    """The reranking of a hit by its tokens: ranks before and after, and the MaxSim score."""
+
+    before: int
+    after: int
+    score: float
+
+    def to_dict(self) -> dict[str, JsonValue]:
+        return {"before": self.before, "after": self.after, "score": self.score}
+
+    def __str__(self) -> str:
+        return f"rank {self.before:,} before, {self.after:,} by its tokens: {self.score:.3f}"
+
+
+@dataclass(frozen=True, slots=True)
+class Boost:
+    """The factor of a hit's score for the uses of its frame, and their count and last time."""
+
+    factor: float
+    used: int
+    last_used: datetime
+
+    def to_dict(self) -> dict[str, JsonValue]:
+        return {
+            "factor": self.factor,
+            "used": self.used,
+            "last_used": self.last_used.isoformat(),
+        }
+
+    def __str__(self) -> str:
+        times = "once" if self.used == 1 else f"{self.used:,} times, last"
+        return f"importance x {self.factor:.3f}: used {times} on {self.last_used.date()}"
+
+
+@dataclass(frozen=True, slots=True)
+class Explanation:
+    """The parts of a hit's score: the share of each lane, and of each word in the text lane.
+
+    - ``score`` is the sum of ``added`` over ``lanes``, in their order, rounded to 9 digits; with a
+      ``boost``, times its factor and rounded again.
+    - The score of the lane "text" is the same sum over ``words``.
+    - ``method`` is None if only one lane ran or found hits: its scores are the scores of the hits.
+    - ``question`` has the kind of the question, and the words that decided the kind.
+    - ``facts`` are the ids of facts about the question's entities that were read in the frame.
+    - ``reranked`` has the ranks before and after reranking, which changes no score; None if no
+      reranking ran, or the frame has no token vectors.
+    """
+
+    id: int
+    score: float
+    question: Classified
+    profile: Profile
+    method: Method | None
+    lanes: tuple[LaneShare, ...]
+    words: tuple[WordScore, ...]
+    facts: tuple[int, ...]
+    reranked: Reranked | None = None
+    boost: Boost | None = None
+
+    def to_dict(self) -> dict[str, JsonValue]:
+        return {
+            "id": self.id,
+            "score": self.score,
+            "question": {"kind": self.question.kind, "cue": self.question.cue},
+            "profile": {"name": self.profile.name, "version": self.profile.version},
+            "method": self.method,
+            "lanes": [lane.to_dict() for lane in self.lanes],
+            "words": [word.to_dict() for word in self.words],
+            "facts": list(self.facts),
+            "reranked": None if self.reranked is None else self.reranked.to_dict(),
+            "boost": None if self.boost is None else self.boost.to_dict(),
+        }
+
+    def __str__(self) -> str:
+        return "\n".join(self._lines())
+
+    def _lines(self) -> Iterator[str]:
+        cue = f" ({self.question.cue})" if self.question.cue else ""
+        how = "" if self.method is None else f", {_FORMULAS[self.method]}"
+        yield f"#{self.id} scores {self._sum()}"
+        yield f"  {self.question.kind} question{cue}, profile {self.profile.label}{how}"
+        if self.boost is not None:
+            yield f"  {self.boost}"
+        if self.reranked is not None:
+            yield f"  {self.reranked}"
+        width = max(len(share.lane) for share in self.lanes)
+        for share in self.lanes:
+            yield f"  {share.lane:{width}}  {self._place(share)}"
+            yield from (f"  {'':{width}}  {line}" for line in self._sources(share))
+
+    def _sum(self) -> str:
+        """Return the score as text, with its parts if several lanes have a share."""
+        digits = 6 if self.method == "rrf" else 3
+        parts = [
+            f"{share.lane} {share.added:.{digits}f}"
+            for share in self.lanes
+            if share.rank is not None
+        ]
+        formula = " + ".join(parts)
+        if self.boost is not None:
+            formula = f"({formula}) x {self.boost.factor:.3f}"
+        elif self.method is None:
+            return f"{self.score:.{digits}f}"
+        return f"{self.score:.{digits}f} = {formula}"
+
+    def _place(self, share: LaneShare) -> str:
+        if share.rank is None or share.score is None:
+            return f"not among its {share.found:,}" if share.found else "found nothing"
+        weight = "" if self.method is None else f", weight {share.weight:g}"
+        return f"rank {share.rank:,} of {share.found:,}, score {share.score:.3f}{weight}"
+
+    def _sources(self, share: LaneShare) -> Iterator[str]:
+        """Yield lines for the words or facts that matched, and for the frames left out."""
+        if share.rank is not None and share.lane == "text":
+            yield from _word_lines(self.words)
+        if share.rank is not None and share.lane == "facts":
+            yield f"read in it: {', '.join(f'fact #{fact}' for fact in self.facts)}"
+        if share.left_out.is_any:
+            yield str(share.left_out)
+
+
+def _word_lines(words: Sequence[WordScore]) -> Iterator[str]:
+    """Yield a line for each word in the frame, and a line that lists the missing words."""
+    matches = [word for word in words if word.count]
+    width = max((len(word.word) for word in matches), default=0)
+    for word in matches:
+        factor = f"idf {word.idf:.3f} x {word.added / word.idf:.3f}"
+        yield f"{word.word:{width}}  {word.added:.3f} = {factor} (count {word.count})"
+    if missing := [word.word for word in words if not word.count]:
+        yield f"not in it: {', '.join(missing)}"

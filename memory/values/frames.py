@@ -1,0 +1,337 @@
+"""The values that a store returns.
+
+Owns `Receipt`, `Frame`, `Stored`, `Hit`, the timeline's values, `Context` and `FrameId`: frozen,
+typed, and plain through ``to_dict()``. Leaves out facts (`facts`) and links (`links`).
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from datetime import datetime
+from functools import cached_property
+from typing import TYPE_CHECKING, TypeAlias
+
+from cerata.engine.errors import InvalidInput
+from cerata.engine.events import JsonValue, ScopeValue
+from cerata.engine.head import Head
+from cerata.projections.frames.timeline import Position
+from cerata.retrieval.context.best_span import best_span
+from cerata.retrieval.context.packing import ContextItem, Omission
+
+if TYPE_CHECKING:
+    from ..search.search import Search
+    from ..snapshot.snapshot import View
+
+
+@dataclass(frozen=True, slots=True)
+class Receipt:
+    """The result of a write.
+
+    - ``id`` is the first new id, or the seq of the batch's first event if no id is new.
+    - ``ids`` are all new ids, ``seqs`` all events.
+    - Inside a transaction ids are −1, −2, … of its batch, without a ``head``.
+    - ``added`` is False if the content was stored before; ``replaced`` are the superseded frames.
+    """
+
+    id: int
+    ids: tuple[int, ...]
+    seqs: tuple[int, ...]
+    head: Head | None
+    durable: bool
+    added: bool = True
+    replaced: tuple[int, ...] = ()
+
+    def to_dict(self) -> dict[str, JsonValue]:
+        return {
+            "id": self.id,
+            "ids": list(self.ids),
+            "seqs": list(self.seqs),
+            "head": None if self.head is None else self.head.seq,
+            "durable": self.durable,
+            "added": self.added,
+            "replaced": list(self.replaced),
+        }
+
+
+@dataclass(frozen=True, slots=True)
+class Frame:
+    """A frame as a view sees it: its content, its fields, and its relations to other frames.
+
+    - ``text`` is empty for bytes; a split document has the joined text of its chunks.
+    - ``scope`` is empty for an erased frame, because its scope is unknown.
+    """
+
+    id: int
+    text: str
+    kind: str
+    role: str | None
+    uri: str | None
+    title: str | None
+    tags: tuple[str, ...]
+    labels: tuple[str, ...]
+    metadata: Mapping[str, JsonValue]
+    scope: Mapping[str, ScopeValue]
+    created: datetime
+    recorded: datetime
+    parent: int | None
+    supersedes: tuple[int, ...]
+    superseded_by: int | None
+    active: bool
+    chunk_index: int | None = None
+    chunk_count: int | None = None
+    search_text: str | None = None
+    """The text that is searched in place of ``text``, as for bytes."""
+    size: int = 0
+    """Bytes of content: UTF-8 text, or blob."""
+    unread: tuple[int, ...] = ()
+    """Events of later versions that put or name the frame: stored, and not applied."""
+
+    def to_dict(self) -> dict[str, JsonValue]:
+        return {
+            "id": self.id,
+            "text": self.text,
+            "kind": self.kind,
+            "role": self.role,
+            "uri": self.uri,
+            "title": self.title,
+            "tags": list(self.tags),
+            "labels": list(self.labels),
+            "metadata": dict(self.metadata),
+            "scope": dict(self.scope),
+            "created": self.created.isoformat(),
+            "recorded": self.recorded.isoformat(),
+            "parent": self.parent,
+            "supersedes": list(self.supersedes),
+            "superseded_by": self.superseded_by,
+            "active": self.active,
+            "chunk_index": self.chunk_index,
+            "chunk_count": self.chunk_count,
+            "search_text": self.search_text,
+            "size": self.size,
+            **({"unread": list(self.unread)} if self.unread else {}),
+        }
+
+
+@dataclass(frozen=True, slots=True)
+class Stored:
+    """A stored content: its frame, and the parts that are still missing.
+
+    - ``chunks`` are the current chunks by index; ``missing`` are the indices without a chunk.
+    - ``unembedded`` are the frames without an embedding in the requested space; only the chunks
+      of a split document are embedded.
+    """
+
+    id: int
+    chunks: Mapping[int, int]
+    missing: tuple[int, ...]
+    unembedded: tuple[int, ...]
+
+    @property
+    def ids(self) -> tuple[int, ...]:
+        """The frame and its chunks, in order."""
+        return self.id, *self.chunks.values()
+
+    @property
+    def is_complete(self) -> bool:
+        """True if storing the content again would add nothing."""
+        return not (self.missing or self.unembedded)
+
+
+@dataclass(frozen=True)
+class Hit:
+    """A frame that a search found, by the lanes ``lanes``; text and frame are read on first use.
+
+    `View.explain` returns the share of each lane in the score.
+    """
+
+    id: int
+    score: float
+    lanes: tuple[str, ...]
+    search: "Search | None" = field(repr=False, compare=False)
+    """The question, its view and the results of each lane; None in a copy."""
+
+    def __getstate__(self) -> dict[str, object]:
+        # The search cannot leave its process, so a copy carries the values read from it.
+        state = {"frame": self.frame, "highlights": self.highlights, "span": self.span}
+        return {**vars(self), **state, "search": None}
+
+    @property
+    def made_by(self) -> "Search":
+        """The search that found the frame.
+
+        Raises:
+            InvalidInput: the hit is a copy.
+        """
+        if self.search is None:
+            raise InvalidInput(
+                "The hit is a copy, which has no search",
+                remedy="Search again, and use the new hit.",
+            )
+        return self.search
+
+    @cached_property
+    def frame(self) -> Frame:
+        """The frame as the view sees it."""
+        return self.made_by.view.frame(self.id)
+
+    @property
+    def text(self) -> str:
+        """The frame's text."""
+        return self.frame.text
+
+    @cached_property
+    def highlights(self) -> list[tuple[int, int]]:
+        """The parts of the text that match the query: characters [start, end), ascending, apart."""
+        return self.made_by.view.highlights(self.text, self.made_by.query)
+
+    @cached_property
+    def span(self) -> tuple[int, int]:
+        """The best span of the text for the query: characters [start, end)."""
+        return best_span(self.text, self.highlights)
+
+    def to_dict(self) -> dict[str, JsonValue]:
+        return {
+            "id": self.id,
+            "score": self.score,
+            "text": self.text,
+            "span": list(self.span),
+            "highlights": [list(mark) for mark in self.highlights],
+            "lanes": list(self.lanes),
+            "frame": self.frame.to_dict(),
+        }
+
+
+@dataclass(frozen=True)
+class TimelineEntry:
+    """A frame at one of its times; ``id`` is the id of the frame, which is read on first use."""
+
+    id: int
+    time: datetime
+    _view: "View" = field(repr=False, compare=False)
+
+    def __getstate__(self) -> dict[str, object]:
+        # The view cannot leave its process, so a copy carries the frame.
+        return {"id": self.id, "time": self.time, "frame": self.frame}
+
+    @cached_property
+    def frame(self) -> Frame:
+        """The frame as the view sees it."""
+        return self._view.frame(self.id)
+
+    def to_dict(self) -> dict[str, JsonValue]:
+        return {"id": self.id, "time": self.time.isoformat(), "frame": self.frame.to_dict()}
+
+
+@dataclass(frozen=True, slots=True)
+class TimelinePage:
+    """Entries in order of time; ``next`` is the ``after`` of the next page, None at the end."""
+
+    entries: tuple[TimelineEntry, ...]
+    next: Position | None
+
+    def to_dict(self) -> dict[str, JsonValue]:
+        return {
+            "entries": [entry.to_dict() for entry in self.entries],
+            "next": None if self.next is None else list(self.next),
+        }
+
+
+@dataclass(frozen=True, slots=True)
+class Context:
+    """A prompt for a model: the best entries within a budget of tokens, each with its source.
+
+    - ``text`` takes ``tokens`` of at most ``max_tokens``.
+    - ``omissions`` are the results that ``text`` does not show, each with the reason.
+    - ``fallback`` is True if no result matched and the newest frames are shown.
+    - ``basis`` and ``now`` are the view's; pass the context to `Store.at` to get that view.
+    - ``lanes`` are the lanes that ran, as ``profile``, a name and a version, prescribes.
+    - `str` gives the text and a last line with the counts of shown entries and tokens.
+    """
+
+    text: str
+    tokens: int
+    max_tokens: int
+    items: tuple[ContextItem, ...]
+    omissions: tuple[Omission, ...]
+    basis: int
+    now: datetime
+    log_id: bytes
+    """The id of the recalled log."""
+    fallback: bool = False
+    tokenizer: str = ""
+    """The tokenizer that counted: the encoding, and the package and version that has it."""
+    lanes: tuple[str, ...] = ()
+    profile: str = ""
+    policy: str = ""
+    """The name and version of the context policy, which sets the length of each entry."""
+    framed: bool = False
+    """True if the text begins with words to the model, which may take at most half the budget."""
+    recorded: int | None = None
+    """The seq of the event that records this context; None without ``record=True``."""
+
+    @property
+    def omitted(self) -> tuple[int, ...]:
+        """The ids of the results that are not shown."""
+        return tuple(omission.id for omission in self.omissions)
+
+    @property
+    def summary(self) -> str:
+        """One line: how much was shown, how many tokens, as of which basis."""
+        joined = sum(len(item.joined) for item in self.items)
+        total = len(self.items) + joined + len(self.omitted)
+        note = "nothing matched, newest first; " if self.fallback and total else ""
+        return (
+            f"{note}{len(self.items) + joined:,} of {total:,} shown, {self.tokens:,} of "
+            f"{self.max_tokens:,} tokens, basis {self.basis}"
+        )
+
+    def __str__(self) -> str:
+        return f"{self.text}\n\n{self.summary}" if self.text else self.summary
+
+    def to_messages(self, role: str = "user") -> list[dict[str, str]]:
+        """Return the context as chat messages, as OpenAI's and Anthropic's interfaces take them.
+
+        The content is ``text``, so ``tokens`` counts it; no message if the text is empty.
+
+        Args:
+            role: The role of the message; default "user".
+        """
+        return [{"role": role, "content": self.text}] if self.text else []
+
+    def to_dict(self) -> dict[str, JsonValue]:
+        return {
+            "text": self.text,
+            "tokens": self.tokens,
+            "max_tokens": self.max_tokens,
+            "tokenizer": self.tokenizer,
+            "items": [item.to_dict() for item in self.items],
+            "omitted": list(self.omitted),
+            "omissions": [omission.to_dict() for omission in self.omissions],
+            "basis": self.basis,
+            "now": self.now.isoformat(),
+            "fallback": self.fallback,
+            "lanes": list(self.lanes),
+            "profile": self.profile,
+            "policy": self.policy,
+            "framed": self.framed,
+            "recorded": self.recorded,
+        }
+
+
+FrameId: TypeAlias = int | Receipt | Frame | Hit
+"""The forms in which a caller names a frame: its id, or a value that has the id."""
+
+
+def frame_id(value: FrameId) -> int:
+    """Return the id that a value names.
+
+    Raises:
+        InvalidInput: the value is neither an id nor a value that has the id of a frame.
+    """
+    if isinstance(value, Receipt | Frame | Hit):
+        return value.id
+    if isinstance(value, bool) or not isinstance(value, int):
+        raise InvalidInput(
+            f"A frame must be an id, Receipt, Frame or Hit, not {type(value).__name__}",
+            remedy="Pass the frame's id, or a value that has the id.",
+        )
+    return value

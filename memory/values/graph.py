@@ -1,0 +1,92 @@
+"""The values of the graph over facts: frozen, typed, plain through ``to_dict()``."""
+
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+from cerata.engine.events import JsonValue
+
+from .facts import Fact
+
+if TYPE_CHECKING:
+    from ..snapshot.snapshot import View
+
+
+@dataclass(frozen=True)
+class Neighbour:
+    """An entity one fact away from another; ``fact_ids`` are all facts that join the two."""
+
+    entity: str
+    fact_ids: tuple[int, ...]
+    _view: "View" = field(repr=False, compare=False)
+
+    def __getstate__(self) -> dict[str, object]:
+        # The view belongs to its process, so a copy carries the facts.
+        state = {name: value for name, value in vars(self).items() if name != "_view"}
+        return {**state, "facts": self.facts}
+
+    @cached_property
+    def facts(self) -> tuple[Fact, ...]:
+        """The facts, oldest first; read at the first access."""
+        return tuple(self._view.fact(number) for number in self.fact_ids)
+
+    def to_dict(self) -> dict[str, JsonValue]:
+        return {"entity": self.entity, "facts": [fact.to_dict() for fact in self.facts]}
+
+
+@dataclass(frozen=True)
+class Reached(Neighbour):
+    """An entity that a walk reached.
+
+    - ``hop`` is the least number of facts from the nearest start.
+    - ``score`` is the sum of 1 / (k + hops) over the starts that lead to the entity.
+    - ``fact_ids`` are the facts that join the entity to entities one hop nearer to a start.
+    """
+
+    hop: int
+    score: float
+
+    def to_dict(self) -> dict[str, JsonValue]:
+        return {**super().to_dict(), "hop": self.hop, "score": self.score}
+
+
+@dataclass(frozen=True, slots=True)
+class FactPath:
+    """A path from ``start``; each step leads to a neighbour, and no entity occurs twice."""
+
+    start: str
+    steps: tuple[Neighbour, ...]
+
+    @property
+    def entities(self) -> tuple[str, ...]:
+        """The entities on the path, both ends included."""
+        return (self.start, *(step.entity for step in self.steps))
+
+    def __len__(self) -> int:
+        """Return the count of steps."""
+        return len(self.steps)
+
+    def __str__(self) -> str:
+        return " → ".join(self.entities)
+
+    def to_dict(self) -> dict[str, JsonValue]:
+        return {"start": self.start, "steps": [step.to_dict() for step in self.steps]}
+
+
+@dataclass(frozen=True, slots=True)
+class Cooccurrence:
+    """An entity named by facts that were read in the same frames as facts of another.
+
+    ``frames`` are the ids of these frames, and ``count`` is their number.
+    """
+
+    entity: str
+    frames: tuple[int, ...]
+
+    @property
+    def count(self) -> int:
+        """The count of frames that name both entities."""
+        return len(self.frames)
+
+    def to_dict(self) -> dict[str, JsonValue]:
+        return {"entity": self.entity, "count": self.count, "frames": list(self.frames)}

@@ -1,0 +1,69 @@
+"""The values of links: frozen, typed, and plain through ``to_dict()``.
+
+Owns `Link`, its kinds, and the forms in which a caller names a link or its target.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Final, Literal, TypeAlias
+
+from cerata.engine.events import JsonValue, ScopeValue
+from cerata.projections.links.columns import LINK_KINDS
+
+from .facts import FactId, Period
+from .frames import Frame, Receipt
+
+KINDS: Final = tuple(LINK_KINDS)
+"""The kinds of links."""
+
+LinkKindName: TypeAlias = Literal[
+    "assumes",
+    "contradicts",
+    "depends_on",
+    "derived_from",
+    "generated_from",
+    "invalidates",
+    "supersedes",
+    "supports",
+    "validated_by",
+]
+
+Target: TypeAlias = FactId | Frame
+"""The target of a link: a fact or a frame, by its id or by a value that has the id."""
+
+
+@dataclass(frozen=True, slots=True)
+class Link:
+    """A link as a view sees it: "``fact`` ``kind`` ``target``", both by id.
+
+    ``known`` is the time from its creation to its removal by event ``unlinked_by``.
+    """
+
+    id: int
+    fact: int
+    kind: str
+    target: int
+    is_frame: bool
+    """True if ``target`` is a frame."""
+    known: Period
+    scope: Mapping[str, ScopeValue]
+    unlinked_by: int | None
+
+    def __str__(self) -> str:
+        return f"#{self.fact} {self.kind.replace('_', ' ')} #{self.target}"
+
+    def to_dict(self) -> dict[str, JsonValue]:
+        return {
+            "id": self.id,
+            "fact": self.fact,
+            "kind": self.kind,
+            "target": self.target,
+            "is_frame": self.is_frame,
+            "known": self.known.to_dict(),
+            "scope": dict(self.scope),
+            "unlinked_by": self.unlinked_by,
+        }
+
+
+LinkId: TypeAlias = int | Receipt | Link
+"""The forms in which a caller names a link: its id, or a value that has the id."""

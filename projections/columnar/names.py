@@ -1,0 +1,142 @@
+"""Names and their codes: a dictionary in order of first occurrence in the log.
+
+Owns small numbers for strings that many rows share (kinds, roles, scopes). Code 0 means no name.
+"""
+
+from collections.abc import Sequence
+from itertools import pairwise
+from typing import Final
+
+import numpy as np
+
+from ..core.seal import Kept
+from .columns import (
+    I64,
+    U8,
+    U32,
+    AnyColumn,
+    Column,
+    Columns,
+    concatenate,
+    damaged,
+    require,
+    rows_up_to,
+)
+
+NO_NAME: Final = 0
+
+
+class Names:
+    """Strings and their codes, from 1, by first occurrence.
+
+    - ``_seqs[i]`` is the first event with the string of code i + 1; ascending.
+    """
+
+    def __init__(self) -> None:
+        self._texts: list[str] = []
+        self._codes: dict[str, int] = {}
+        self._seqs = Column(np.int64)
+
+    def __len__(self) -> int:
+        return len(self._texts)
+
+    def code(self, text: str, seq: int) -> int:
+        """Return the code of a string, a new code if event ``seq`` is the first with the string."""
+        code = self._codes.get(text)
+        if code is None:
+            self._texts.append(text)
+            self._seqs.extend([seq])
+            code = self._codes[text] = len(self._texts)
+        return code
+
+    def codes(self, texts: Sequence[str | None], seqs: Sequence[int]) -> list[int]:
+        """Return the code of each event's string, in order of seq; `NO_NAME` for None."""
+        get = self._codes.get
+        return [
+            NO_NAME if text is None else get(text) or self.code(text, seq)
+            for text, seq in zip(texts, seqs, strict=True)
+        ]
+
+    def find(self, text: str) -> int | None:
+        """Return the code of a string, or None."""
+        return self._codes.get(text)
+
+    def text(self, code: int) -> str | None:
+        """Return the string of a code, or None for code 0."""
+        return self._texts[code - 1] if code else None
+
+    def texts(self) -> list[str]:
+        """Return all strings; the string at index i has code i + 1."""
+        return list(self._texts)
+
+    def bytes_from(self, start: int) -> bytes:
+        """Return the bytes of the names from index ``start`` on."""
+        return "".join([f"{text}\0" for text in self._texts[start:]]).encode()
+
+    def kept(self) -> "list[Kept]":
+        """Return the columns that the fold appends to."""
+        return [self, self._seqs]
+
+    def effects(self, prefix: str, after: int, through: int) -> dict[str, AnyColumn]:
+        """Return the columns of the names that first occur in ``after + 1`` … ``through``."""
+        seqs = self._seqs.view()
+        start = rows_up_to(seqs, after)
+        end = rows_up_to(seqs, through)
+        pieces = [text.encode() for text in self._texts[start:end]]
+        return {
+            f"{prefix}.seqs": seqs[start:end],
+            f"{prefix}.sizes": np.array([len(piece) for piece in pieces], np.uint32),
+            f"{prefix}.utf8": np.frombuffer(b"".join(pieces), np.uint8),
+        }
+
+    def load(self, loaded: "LoadedNames") -> None:
+        """Append names that `read` checked."""
+        for text in loaded.texts:
+            self._texts.append(text)
+            self._codes[text] = len(self._texts)
+        self._seqs.extend(loaded.seqs)
+
+    def read(self, columns: Columns, prefix: str, after: int, through: int) -> "LoadedNames":
+        """Return the names of a chunk, checked, without a change of state. Raises `Corrupt`."""
+        seqs = columns.i64(f"{prefix}.seqs")
+        texts = split_texts(columns.u32(f"{prefix}.sizes"), columns.u8(f"{prefix}.utf8"))
+        check_seqs(seqs, after, through, f"{prefix}.seqs", strict=False)
+        require(len(seqs) == len(texts), f"{prefix} has {len(seqs)} seqs, {len(texts)} names")
+        fresh = {text for text in texts if text not in self._codes}
+        require(len(fresh) == len(texts), f"{prefix} repeats a name")
+        return LoadedNames(texts, seqs)
+
+
+class LoadedNames:
+    """Names of a chunk, checked."""
+
+    __slots__ = ("seqs", "texts")
+
+    def __init__(self, texts: list[str], seqs: I64) -> None:
+        self.texts = texts
+        self.seqs = seqs
+
+
+def split_texts(sizes: U32, utf8: U8) -> list[str]:
+    """Split joined UTF-8 into strings of the given sizes. Raises `Corrupt`."""
+    ends = np.cumsum(sizes, dtype=np.int64)
+    require(
+        (int(ends[-1]) if len(ends) else 0) == len(utf8),
+        "the sizes of its strings do not fill utf8",
+    )
+    data = utf8.tobytes()
+    try:
+        bounds = concatenate([np.zeros(1, np.int64), ends], np.int64).tolist()
+        return [data[a:b].decode() for a, b in pairwise(bounds)]
+    except UnicodeDecodeError as error:
+        raise damaged(f"a string is not UTF-8 ({error.reason})") from error
+
+
+def check_seqs(seqs: I64, after: int, through: int, what: str, *, strict: bool = True) -> None:
+    """Raise `Corrupt` unless seqs ascend within (after, through]."""
+    if not len(seqs):
+        return
+    steps = np.diff(seqs)
+    ascending = bool((steps > 0).all() if strict else (steps >= 0).all())
+    inside = int(seqs[0]) > after and int(seqs[-1]) <= through
+    require(ascending and inside, f"{what} does not ascend within its range")

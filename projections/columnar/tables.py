@@ -1,0 +1,94 @@
+"""Tables: rows that events append, a column per field, in order of the event's seq.
+
+Owns a table's place in digests and chunks. Leaves out the meaning and valid values of the columns,
+which the table's owner defines.
+"""
+
+from collections.abc import Mapping, Sequence
+from typing import TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+
+from ..core.seal import Kept
+from .columns import AnyColumn, AnyGrowing, Columns, require, rows_up_to
+from .names import check_seqs
+
+LoadedRows: TypeAlias = Mapping[str, AnyColumn]
+"""The rows of a chunk by column."""
+
+
+def check_codes(codes: AnyColumn, low: int, high: int) -> None:
+    """Raise `Corrupt` unless low ≤ code ≤ high for every code."""
+    inside = not len(codes) or low <= int(codes.min()) <= int(codes.max()) <= high
+    require(inside, "a code is out of range")
+
+
+class Table:
+    """Columns of equal length; the first is the seq of the event that appended the row."""
+
+    def __init__(self, name: str, *, strict: bool = False, **columns: AnyGrowing) -> None:
+        """Create a table; with ``strict`` an event appends at most a single row."""
+        self._name = name
+        self._strict = strict
+        self._columns = columns
+        self._seqs = next(iter(columns.values()))
+
+    def __len__(self) -> int:
+        return len(self._seqs)
+
+    def extend(self, *columns: npt.ArrayLike) -> None:
+        """Append rows, a column at a time."""
+        for growing, items in zip(self._columns.values(), columns, strict=True):
+            growing.extend(items)
+
+    def append(self, rows: Sequence[Sequence[int]]) -> None:
+        if rows:
+            self.extend(*zip(*rows, strict=True))
+
+    def kept(self) -> list[Kept]:
+        """Return the columns that the fold appends to."""
+        return [*self._columns.values()]
+
+    def rows(self, first: int, end: int | None = None) -> "list[tuple[int, ...]]":
+        """Return the rows [first, end)."""
+        parts = [column[first:end].tolist() for column in self.views()]
+        return list(zip(*parts, strict=True))
+
+    def row(self, place: int) -> "tuple[int, ...]":
+        return tuple([column.item(place) for column in self.views()])
+
+    def views(self) -> list[AnyColumn]:
+        return [column.view() for column in self._columns.values()]
+
+    def effects(self, after: int, through: int) -> dict[str, AnyColumn]:
+        """Return the columns of the rows that events ``after + 1`` … ``through`` appended."""
+        seqs = self._seqs.view().astype(np.int64, copy=False)
+        start = rows_up_to(seqs, after)
+        end = rows_up_to(seqs, through)
+        return {
+            f"{self._name}.{name}": column.view()[start:end]
+            for name, column in self._columns.items()
+        }
+
+    def read(self, columns: Columns, after: int, through: int) -> LoadedRows:
+        """Return the rows of a chunk, with seqs and lengths checked. Raises `Corrupt`."""
+        rows = {
+            name: columns.like(f"{self._name}.{name}", column.view())
+            for name, column in self._columns.items()
+        }
+        seqs = next(iter(rows.values())).astype(np.int64, copy=False)
+        check_seqs(seqs, after, through, f"{self._name}.seq", strict=self._strict)
+        same = len({len(column) for column in rows.values()}) == 1
+        require(same, f"the columns of {self._name} differ in length")
+        return rows
+
+    def load(self, rows: LoadedRows) -> None:
+        """Append rows that `read` returned."""
+        for name, growing in self._columns.items():
+            growing.adopt(rows[name])
+
+    @property
+    def size_bytes(self) -> int:
+        """Memory of the columns."""
+        return sum(column.size_bytes for column in self._columns.values())

@@ -1,0 +1,172 @@
+"""The base of the built-in folds: events into columns, columns into digests and chunks.
+
+Owns the part of the `projection` contract that `frames` and `facts` share. Leaves out the columns
+themselves and the effects of an event, which each projection defines.
+"""
+
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
+from typing import ClassVar, Generic, Protocol, TypeVar
+
+from cerata.engine.events import Scope
+
+from ..columnar.columns import AnyColumn, Columns, decode_columns, encode_columns
+from ..columnar.names import NO_NAME
+from .projection import (
+    BLOCK_SEQS,
+    BlockDigests,
+    FoldedEvent,
+    Parameters,
+    check_follows,
+    check_head,
+    check_range,
+    chunk_head,
+    salt_of,
+)
+from .seal import Kept, Seal, StateDamaged
+
+
+class FoldedColumns(Protocol):
+    """The columns of a projection, appended by one thread."""
+
+    def effects(self, after: int, through: int) -> dict[str, AnyColumn]:
+        """Return the canonical columns of events ``after + 1`` … ``through``."""
+        ...
+
+    def derived(self, after: int, through: int) -> dict[str, AnyColumn]:
+        """Return the derived columns that a chunk stores to make loading cheaper."""
+        ...
+
+    def load(self, columns: Columns, after: int, through: int) -> None:
+        """Append the effects in a chunk. Raises `Corrupt` before any change."""
+        ...
+
+    def kept(self) -> Sequence[Kept]:
+        """Return the collections that the fold appends to, in a stable order, none derived."""
+        ...
+
+    @property
+    def size_bytes(self) -> int: ...
+
+
+class ScopedColumns(FoldedColumns, Protocol):
+    """The columns of a projection that stores the scope of its events."""
+
+    def scope_code(self, scope: Scope, seq: int) -> int:
+        """Return the code of a scope, a new code if event ``seq`` is the first in that scope."""
+        ...
+
+
+ColumnsType = TypeVar("ColumnsType", bound=FoldedColumns)
+ScopedType = TypeVar("ScopedType", bound=ScopedColumns)
+
+
+class ColumnFold(ABC, Generic[ColumnsType]):
+    """A projection whose state is columns in order of seq. One thread at a time may call it."""
+
+    name: ClassVar[str]
+    version: ClassVar[int]
+
+    def __init__(self, columns: ColumnsType) -> None:
+        self._seq = 0
+        self._columns = columns
+        self._digests = BlockDigests(salt_of(self.name, self.version, self.parameters))
+        self._seal = Seal(columns.kept)
+
+    @property
+    def parameters(self) -> Parameters:
+        return {}
+
+    @property
+    def seq(self) -> int:
+        return self._seq
+
+    def apply(self, events: Sequence[FoldedEvent]) -> None:
+        if not events:
+            return
+        check_follows(self._seq, events)
+        self._seal.check_counts()
+        start = 0
+        while start < len(events):
+            step = events[start : start + BLOCK_SEQS - self._seq % BLOCK_SEQS]
+            self._fold(step)
+            start += len(step)
+            self._seq += len(step)
+            self._seal.extend()
+            if self._seq % BLOCK_SEQS == 0:
+                self._seal.check()
+                self._digests.complete(self._seq, self._columns.effects)
+                self._seal.restart()
+
+    @abstractmethod
+    def _fold(self, events: Sequence[FoldedEvent]) -> None:
+        """Append the effects of the next events; never fails on a valid log."""
+
+    def check(self) -> None:
+        self._seal.check()
+
+    def check_digest(self, seq: int, digest: bytes) -> None:
+        if seq <= self._seq and self.digest_at(seq) != digest:
+            raise StateDamaged("the state in memory differs from the last checkpoint")
+
+    # --- digest and chunks -----------------------------------------------------------------------
+
+    def digest(self) -> bytes:
+        return self._digests.root(self._seq, self._columns.effects)
+
+    def digest_at(self, seq: int) -> bytes:
+        """Return the digest at an earlier seq; O(one block of events)."""
+        check_range(0, seq, self._seq)
+        return self._digests.root(seq, self._columns.effects)
+
+    def chunk(self, after: int, through: int | None = None) -> bytes:
+        end = self._seq if through is None else through
+        check_range(after, end, self._seq)
+        self._digests.recheck(after, end, self._columns.effects)
+        return encode_columns(
+            {
+                **chunk_head(self._digests.salt, after, end),
+                "blocks": self._digests.leaves(after, end),
+                **self._columns.effects(after, end),
+                **self._columns.derived(after, end),
+            }
+        )
+
+    def load(self, *chunks: bytes) -> None:
+        self._seal.check_counts()
+        parts = [decode_columns(chunk) for chunk in chunks]
+        through = self._seq
+        for part in parts:
+            through = check_head(part, self._digests.salt, through)
+        columns = Columns.end_to_end(parts)
+        self._digests.check(columns.u8("blocks"), self._seq, through)
+        self._columns.load(columns, self._seq, through)
+        self._digests.load(columns.u8("blocks"))
+        self._seq = through
+        self._seal.restart()
+
+    @property
+    def size_bytes(self) -> int:
+        """Memory held by the columns."""
+        return self._columns.size_bytes
+
+
+class ScopedFold(ColumnFold[ScopedType], ABC):
+    """A fold whose columns store the scope of its events."""
+
+    def __init__(self, columns: ScopedType) -> None:
+        super().__init__(columns)
+        # The last scope and its code: consecutive events mostly share one scope object.
+        self._last_scope: tuple[Scope, int] = ((), 0)
+
+    def _scope_code(self, scope: Scope | None, seq: int) -> int:
+        """Return the code of a scope; `NO_NAME` for None, the unknown scope of an erased event."""
+        if scope is None:
+            return NO_NAME
+        last, code = self._last_scope
+        if (scope is not last and scope != last) or not code:
+            code = self._columns.scope_code(scope, seq)
+            # True == 1, but they are different scopes: compare only scopes of strings by ==.
+            if all(isinstance(value, str) for _, value in scope):
+                self._last_scope = (scope, code)
+        return code

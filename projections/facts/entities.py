@@ -1,0 +1,232 @@
+"""Entities as of any event: their names, kinds, aliases, and mentions in facts.
+
+Owns the directory of entities at n, derived from the facts and acts up to n. Entities of two
+tenants are never the same, even with equal names.
+"""
+
+from collections.abc import Iterator, Sequence
+from functools import cached_property
+from typing import Final, NamedTuple
+
+import numpy as np
+
+from ..fulltext.analyzer import folded_name, term_of
+from .entity_resolution import Act, ActRow
+from .objects import ObjectKind
+from .reader import FactsAt
+
+
+class EntityRow(NamedTuple):
+    """An entity; ``names`` are all names read as this entity, ``mentions`` counts its facts."""
+
+    name: str
+    kind: str | None
+    aliases: tuple[str, ...]
+    names: tuple[str, ...]
+    first_seq: int
+    mentions: int
+
+
+_Key = tuple[int, int]
+"""A tenant, and the code of an entity's name."""
+
+_Moment = tuple[int, int]
+"""An event, and the place of the name in the event: subject (0) or object (1)."""
+
+_NEVER: Final = (1 << 63, 0)
+
+_NAME_WORDS_MAX: Final = 6
+"""Maximum words of a name that `Entities.named_in` looks up."""
+
+
+class Entities:
+    """The entities at n, within a scope; immutable.
+
+    Cost: for an entity by name, its facts and acts and those of its merged names; for all
+    entities, a pass over the facts.
+    """
+
+    def __init__(self, facts: FactsAt) -> None:
+        self._facts = facts
+        self._columns = facts.facts.columns
+
+    @cached_property
+    def _first_seqs(self) -> dict[_Key, int]:
+        """The first event that names each entity, in order of (event, place).
+
+        An undone merge or split names no entity.
+        """
+        columns = self._columns
+        facts = self._facts
+        rows = facts.visible
+        tenants = np.array(columns.scopes.tenants, np.int64)[columns.scope.view()[rows]]
+        seqs = facts.facts.seqs[rows]
+        is_entity = columns.kind.view()[rows] == ObjectKind.ENTITY
+        subjects = columns.subject.view()[rows].astype(np.int64)
+        objects = columns.object.view()[rows][is_entity].astype(np.int64)
+        first: dict[_Key, tuple[int, int]] = {}
+        for place, (codes, fact_tenants, when) in enumerate(
+            (
+                (subjects, tenants, seqs),
+                (objects, tenants[is_entity], seqs[is_entity]),
+            )
+        ):
+            keys, rows_of = np.unique((fact_tenants << 32) | codes, return_index=True)
+            for key, seq in zip(keys.tolist(), when[rows_of].tolist(), strict=True):
+                named = key >> 32, key & 0xFFFF_FFFF
+                first[named] = min((seq, place), first.get(named, (seq, place)))
+        for seq, tenant, kind, entity, target, _ in facts.acts:
+            if kind == Act.ENTITY:
+                pair: tuple[int, ...] = (entity,)
+            elif kind in (Act.MERGE, Act.SPLIT) and facts.roles.holds(seq):
+                pair = (entity, target)
+            else:
+                continue
+            for place, code in enumerate(pair):
+                named = tenant, code
+                first[named] = min((seq, place), first.get(named, (seq, place)))
+        return {key: seq for key, (seq, _) in sorted(first.items(), key=lambda item: item[1])}
+
+    @cached_property
+    def _members(self) -> dict[_Key, list[_Key]]:
+        """The entities read as each entity, itself first; all in order of first event."""
+        members: dict[_Key, list[_Key]] = {}
+        for key in self._first_seqs:
+            root = key[0], self._facts.roles.root(*key)
+            members.setdefault(root, [root])
+            if key != root:
+                members[root].append(key)
+        return members
+
+    def _keys(self, code: int) -> dict[_Key, _Moment]:
+        """Return the entity with a name in each tenant, and its first mention."""
+        named = self._facts.first_named(code)
+        moments: dict[_Key, _Moment] = {(tenant, code): when for tenant, when in named.items()}
+        for act in self._facts.acts_naming(code):
+            if self._names(act):
+                key = (act.tenant, code)
+                moment = (act.seq, int(act.one != code))
+                moments[key] = min(moment, moments.get(key, _NEVER))
+        return moments
+
+    def _names(self, act: ActRow) -> bool:
+        """Return whether an act names entities: no alias, and no merge or split that ended."""
+        return act.what == Act.ENTITY or (
+            act.what != Act.ALIAS and self._facts.roles.holds(act.seq)
+        )
+
+    def has(self, name: str) -> bool:
+        """Return whether an event names an entity so. Cost: the events up to the first match."""
+        code = self._columns.strings.find(name)
+        if code is None:
+            return False
+        return bool(self._facts.first_named(code)) or any(
+            map(self._names, self._facts.acts_naming(code))
+        )
+
+    def _read_as(self, root: _Key) -> dict[_Key, _Moment]:
+        """Return the first mention of each entity that is read as ``root``, root included."""
+        moments: dict[_Key, _Moment] = {}
+        for code in self._facts.roles.names_of(*root):
+            moment = self._keys(code).get((root[0], code))
+            if moment is not None:
+                moments[root[0], code] = moment
+        return moments
+
+    def _root(self, key: _Key) -> _Key:
+        return key[0], self._facts.roles.root(*key)
+
+    def _named(self, folded: str, code: int | None = None) -> list[_Key]:
+        """Return the roots of the entities with a folded name or alias, or an exact name's code.
+
+        In order of their first event.
+        """
+        codes = set(self._columns.folded_names.find(folded)) if folded else set[int]()
+        if code is not None:
+            codes.add(code)
+        keys = {key for name_code in codes for key in self._keys(name_code)}
+        alias = self._columns.strings.find(folded) if folded else None
+        if alias is not None:
+            keys.update((act.tenant, act.one) for act in self._facts.acts_of_alias(alias))
+        roots = {self._root(key) for key in keys}
+        if len(roots) < 2:
+            return list(roots)
+        return sorted(roots, key=lambda root: min(self._read_as(root).values(), default=_NEVER))
+
+    def resolve(self, name: str) -> list[str]:
+        """Return the names of the entities that a name or alias denotes, by first event."""
+        strings = self._columns.strings
+        roots = self._named(folded_name(name), strings.find(name))
+        return list(dict.fromkeys(strings.text(code) for _, code in roots))
+
+    def named_in(self, words: Sequence[str]) -> list[tuple[int, str]]:
+        """Return the entities that folded words name, in order of the words, each with its tenant.
+
+        The longest match wins. A stop word alone names no entity, unless all words are stop words.
+        Cost: a look-up for each run of up to six words.
+        """
+        matches: dict[tuple[int, str], None] = {}
+        empty = {word for word in words if term_of(word.encode()) is None}
+        if empty == set(words):
+            empty.clear()
+        start = 0
+        while start < len(words):
+            for size in range(min(_NAME_WORDS_MAX, len(words) - start), 0, -1):
+                if size == 1 and words[start] in empty:
+                    continue
+                roots = self._named(" ".join(words[start : start + size]))
+                if roots:
+                    text = self._columns.strings.text
+                    matches.update(((tenant, text(code)), None) for tenant, code in roots)
+                    start += size
+                    break
+            else:
+                start += 1
+        return list(matches)
+
+    def find(self, name: str) -> EntityRow | None:
+        """Return an entity by its exact name, or by the exact name of an entity merged into it."""
+        code = self._columns.strings.find(name)
+        keys = {} if code is None else self._keys(code)
+        if not keys:
+            return None
+        return self._row(self._root(min(keys, key=keys.__getitem__)))
+
+    def all(self) -> Iterator[EntityRow]:
+        """Yield the entities in order of first event, without merged entities."""
+        for root in self._members:
+            yield self._row(root)
+
+    def _row(self, root: _Key) -> EntityRow:
+        text = self._columns.strings.text
+        moments = self._read_as(root)
+        merged = sorted((key for key in moments if key != root), key=moments.__getitem__)
+        members = [root, *merged]
+        declarations = [self._declared(key) for key in members]
+        kind = next((kind for kind, _ in declarations if kind), 0)
+        name = text(root[1])
+        rows = {
+            *self._facts.find(name),
+            *self._facts.find(object_=(ObjectKind.ENTITY, name)),
+        }
+        aliases = (text(code) for _, codes in declarations for code in codes)
+        return EntityRow(
+            name,
+            self._columns.kinds.text(kind),
+            tuple(dict.fromkeys(aliases)),
+            tuple(text(code) for _, code in members),
+            min(moments.values())[0],
+            len(self._facts.of_tenant(rows, root[0])),
+        )
+
+    def _declared(self, key: _Key) -> tuple[int, list[int]]:
+        """Return the code of an entity's last declared kind, or 0, and its aliases."""
+        kind = 0
+        aliases = list[int]()
+        for act in self._facts.acts_naming(key[1]):
+            if (act.tenant, act.one) == key:
+                if act.what == Act.ENTITY:
+                    kind = act.other or kind
+                elif act.what == Act.ALIAS:
+                    aliases.append(act.other)
+        return kind, aliases

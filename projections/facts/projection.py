@@ -1,0 +1,68 @@
+"""The facts projection: assertions, retractions, predicates and entities.
+
+Owns the list of handled events. Effects are *births* (a row per fact, whose columns never change),
+*repeats* (the same fact asserted again), their *evidence* and *assumptions*, *closings* (a
+retraction), and *acts* (declarations of predicates and entities, and oddities). Leaves out the
+effects of an event (`fold`), and reading and inference, such as the end of a value of a
+functional predicate (`reader`).
+"""
+
+from collections.abc import Sequence
+from typing import ClassVar, Final
+
+from cerata.engine.events import (
+    AssertFact,
+    EventBody,
+    MergeEntities,
+    PutEntity,
+    PutPredicate,
+    RetractFact,
+    SplitEntity,
+    UnmergeEntities,
+    UnsplitEntity,
+)
+
+from ..core.column_fold import ScopedFold
+from ..core.projection import FoldedEvent
+from .columns import FactColumns
+from .fold import FactFold
+from .reader import Facts
+
+_KINDS: Final[tuple[type[EventBody], ...]] = (
+    AssertFact,
+    RetractFact,
+    PutPredicate,
+    PutEntity,
+    MergeEntities,
+    UnmergeEntities,
+    SplitEntity,
+    UnsplitEntity,
+)
+FACT_EVENTS: Final = frozenset(kind.wire_name for kind in _KINDS)
+"""The wire names of the handled events."""
+
+
+class FactsProjection(ScopedFold[FactColumns]):
+    """Folds assertions, retractions, and acts on predicates and entities into columns."""
+
+    name: ClassVar[str] = "facts"
+    version: ClassVar[int] = 1
+
+    def __init__(self) -> None:
+        super().__init__(FactColumns())
+        self._facts: Facts | None = None
+
+    def snapshot(self) -> Facts:
+        """Return an immutable reader of the state at ``seq``; O(1), any thread may use it."""
+        if self._facts is None or self._facts.seq != self._seq:
+            self._facts = Facts(self._columns, self._seq)
+        return self._facts
+
+    def _fold(self, events: Sequence[FoldedEvent]) -> None:
+        handled = [
+            (event, self._scope_code(event.scope, event.seq))
+            for event in events
+            if event.type in FACT_EVENTS
+        ]
+        if handled:
+            FactFold(self._columns).fold(handled)

@@ -1,0 +1,416 @@
+"""The rows of facts at one n: existence, lookup, and the entities that a row names.
+
+Owns lookups by subject, predicate, object, evidence and id, within a scope, with names read through
+merges and splits (`entity_resolution`). Leaves out valid time (`validity`) and the contents of a
+row (`reader`).
+"""
+
+from collections.abc import Iterable, Iterator, Sequence
+from copy import copy
+from typing import TYPE_CHECKING, Final, Protocol, Self
+
+import numpy as np
+
+from ..columnar.columns import I64, Mask, rows_up_to
+from .entity_resolution import ActRow
+from .objects import TEXT_KINDS, ObjectKind, Standing, number_of, text_of
+
+if TYPE_CHECKING:
+    from .reader import Facts
+
+_CACHED_TEXTS_MAX: Final = 1024
+
+
+class Labels(Protocol):
+    """The standing of facts by the links between them (`labelling`)."""
+
+    def label(self, row: int) -> Standing:
+        """Return the standing of a row."""
+        ...
+
+    def invalid(self, rows: Sequence[int] | I64) -> set[int]:
+        """Return the invalid rows among known rows."""
+        ...
+
+
+class FactRows:
+    """Rows of facts at one n; immutable, for any thread.
+
+    - Lookups skip rows that are not known at n, and with ``labels`` rows that are invalid.
+    """
+
+    labels: Labels | None = None
+
+    def __init__(self, facts: "Facts", n: int, scopes: frozenset[int] | None) -> None:
+        self.n = n
+        self._facts = facts
+        self._columns = facts.columns
+        self._scopes = scopes
+        self.roles = facts.roles(n, scopes)
+        self._is_plain = self.roles.is_plain
+        # A row is known at n if its closing has at least this index; `NO_ROW` is larger than all.
+        self._closings = rows_up_to(facts.closing_seqs, n)
+        self._texts: dict[int, str] = {}
+
+    @property
+    def row_count(self) -> int:
+        """The count of rows at n."""
+        return rows_up_to(self._facts.seqs, self.n)
+
+    # --- lookup ----------------------------------------------------------------------------------
+
+    def find(
+        self,
+        subject: str | None = None,
+        predicate: str | None = None,
+        object_: tuple[ObjectKind, object] | None = None,
+        *,
+        closed: bool = False,
+        invalid: bool = False,
+        instant: int | None = None,
+    ) -> list[int]:
+        """Return the rows known at n that match, ascending.
+
+        ``closed`` adds rows retracted by n, ``invalid`` rows that links invalidate. ``instant``
+        drops the rows whose stated range does not contain the instant.
+        """
+        facts = self._facts
+        code = None
+        if predicate is not None:
+            code = self._columns.predicates.find(predicate)
+            if code is None:
+                return []
+        if subject is not None:
+            rows = self._of_subject(subject)
+            if rows and object_ is not None:
+                rows = self._with_object(rows, *object_)
+        elif object_ is not None:
+            rows = self._of_object(*object_)
+        else:
+            rows = self._scan(code, closed=closed)
+            code = None
+        if not rows:
+            return rows
+        predicates = facts.predicates
+        starts = facts.starts
+        ends = facts.ends
+        matches: list[int] = []
+        for row in rows:
+            if code is not None and predicates[row] != code:
+                continue
+            if instant is None or starts[row] <= instant < ends[row]:
+                matches.append(row)
+        return self._admitted(matches, closed=closed, invalid=invalid) if matches else matches
+
+    def _scan(self, predicate: int | None, *, closed: bool) -> list[int]:
+        mask = np.ones(self.row_count, np.bool_) if closed else self.known_mask()
+        if predicate is not None:
+            mask &= self._columns.predicate.view()[: len(mask)] == predicate
+        rows: list[int] = np.flatnonzero(mask).tolist()
+        return rows
+
+    def known_mask(self) -> Mask:
+        """Return a mask over the rows by n of known rows, in any scope."""
+        mask: Mask = self._columns.closed_at.view()[: self.row_count] >= self._closings
+        return mask
+
+    def shown_mask(self, instant: int | None = None) -> Mask:
+        """Return a mask over the rows by n: known, within the scope, not invalid, and true.
+
+        True means that the stated range contains the instant; succession is ignored.
+        """
+        mask = self.known_mask()
+        columns = self._columns
+        count = len(mask)
+        if instant is not None:
+            mask &= columns.valid_from.view()[:count] <= instant
+            mask &= columns.valid_to.view()[:count] > instant
+        if self._scopes is not None:
+            mask &= np.isin(columns.scope.view()[:count], list(self._scopes))
+        if self.labels is not None:
+            mask[list(self.labels.invalid(np.flatnonzero(mask)))] = False
+        return mask
+
+    def first_named(self, code: int) -> dict[int, tuple[int, int]]:
+        """Return (event, place) of the first fact that names an entity, for each tenant.
+
+        The place is 0 as subject and 1 as object. Known or not, within the scope.
+        """
+        facts = self._facts
+        columns = self._columns
+        moments: dict[int, tuple[int, int]] = {}
+        for place, rows in enumerate(
+            (
+                columns.by_subject.find(facts.subject_codes, code),
+                columns.by_object.find(facts.object_numbers, code),
+            )
+        ):
+            pending = self.tenants
+            for row in rows:
+                if not pending or facts.births[row] > self.n:
+                    break
+                if self._scopes is not None and facts.scopes[row] not in self._scopes:
+                    continue
+                tenant = self.tenant_of(row)
+                if tenant in pending and (not place or facts.kinds[row] == ObjectKind.ENTITY):
+                    pending.discard(tenant)
+                    moment = facts.births[row], place
+                    moments[tenant] = min(moment, moments.get(tenant, moment))
+        return moments
+
+    def _admitted(self, rows: Iterable[int], *, closed: bool, invalid: bool = False) -> list[int]:
+        """Return the rows that are known at n, not invalid, and within the scope."""
+        facts = self._facts
+        n = self.n
+        scopes = self._scopes
+        births = facts.births
+        admitted = [row for row in rows if births[row] <= n]
+        if not closed and self._closings:
+            admitted = [row for row in admitted if self.is_known(row)]
+        if scopes is not None:
+            codes = facts.scopes
+            admitted = [row for row in admitted if codes[row] in scopes]
+        if self.labels is None or invalid:
+            return admitted
+        open_rows = [row for row in admitted if self.is_known(row)] if closed else admitted
+        rejected = self.labels.invalid(open_rows)
+        return [row for row in admitted if row not in rejected] if rejected else admitted
+
+    def _of_subject(self, name: str) -> list[int]:
+        """Return the rows whose subject is read as the entity of a name, known or not."""
+        columns = self._columns
+        facts = self._facts
+        code = columns.strings.find(name)
+        if code is None:
+            return []
+        if self._is_plain:
+            self._cache(code, name)
+            return columns.by_subject.find(facts.subject_codes, code)
+        rows: list[int] = []
+        for entity in self.roles.related(code):
+            rows += columns.by_subject.find(facts.subject_codes, entity)
+        return sorted(row for row in rows if self._reads_as(row, facts.subjects[row], code))
+
+    def _of_object(self, kind: ObjectKind, value: object) -> list[int]:
+        """Return the rows with an object, known or not; entities compare as read."""
+        columns = self._columns
+        numbers = self._facts.object_numbers
+        number = self._number(kind, value)
+        if number is None:
+            return []
+        if kind is not ObjectKind.ENTITY or self._is_plain:
+            kinds = self._facts.kinds
+            candidates = columns.by_object.find(numbers, number)
+            return [row for row in candidates if kinds[row] == kind]
+        rows: list[int] = []
+        for entity in self.roles.related(number):
+            rows += columns.by_object.find(numbers, entity)
+        return self._with_object(sorted(rows), kind, value)
+
+    def _with_object(self, rows: Sequence[int], kind: ObjectKind, value: object) -> list[int]:
+        """Return the rows with an object; entities compare as read."""
+        kinds = self._facts.kinds
+        objects = self._facts.objects
+        number = self._number(kind, value)
+        if number is None:
+            return []
+        if kind is not ObjectKind.ENTITY or self._is_plain:
+            return [row for row in rows if objects[row] == number and kinds[row] == kind]
+        return [
+            row for row in rows if kinds[row] == kind and self._reads_as(row, objects[row], number)
+        ]
+
+    def _number(self, kind: ObjectKind, value: object) -> int | None:
+        """Return the number of an object in the columns, or None if no column has the value."""
+        if kind not in TEXT_KINDS:
+            return number_of(kind, value)
+        text = text_of(value)
+        code = self._columns.strings.find(text)
+        if code is not None:
+            self._cache(code, text)
+        return code
+
+    def known_among(self, rows: I64) -> I64:
+        """Return the rows that are known at n, not invalid, and within the scope."""
+        rows = rows[rows < self.row_count]
+        rows = rows[self._columns.closed_at.view()[rows] >= self._closings]
+        if self._scopes is not None:
+            rows = rows[np.isin(self._columns.scope.view()[rows], list(self._scopes))]
+        if self.labels is not None:
+            rows = rows[~np.isin(rows, list(self.labels.invalid(rows)))]
+        return rows
+
+    def labelled(self, labels: Labels) -> Self:
+        """Return a copy that skips invalid facts."""
+        reader = copy(self)
+        reader.labels = labels
+        return reader
+
+    def standing_of(self, row: int) -> Standing:
+        """Return the standing of a row; a retracted row is invalid."""
+        if self.labels is not None:
+            return self.labels.label(row)
+        return Standing.STANDS if self.is_known(row) else Standing.INVALID
+
+    def seq_of(self, row: int) -> int:
+        """Return the event that first asserted a row."""
+        return self._facts.births[row]
+
+    def ids_of(self, rows: Sequence[int]) -> list[int]:
+        """Return every id of rows: the events that assert or repeat them."""
+        columns = self._columns
+        ids = [self.seq_of(row) for row in rows]
+        if self._facts.any_repeats:
+            repeats = columns.repeat_seq.view()
+            places = (place for row in rows for place in columns.repeats_of(row, self.n))
+            ids += [int(repeats[place]) for place in places]
+        return ids
+
+    def rows_of(self, ids: I64) -> I64:
+        """Return the rows by n that ids name, ascending; skips ids that name no fact."""
+        columns = self._columns
+        parts = list[I64]()
+        for seqs, rows in (
+            (self._facts.seqs, None),
+            (columns.repeat_seq.view(), columns.repeat_row.view()),
+        ):
+            places = np.searchsorted(seqs, ids)
+            inside = places < len(seqs)
+            places = places[inside]
+            candidates = ids[inside]
+            places = places[seqs[places] == candidates]
+            parts.append(places if rows is None else rows[places].astype(np.int64))
+        matches = np.unique(np.concatenate(parts))
+        return matches[matches < self.row_count]
+
+    def tenant_named(self, row: int) -> str:
+        """Return the name of a row's tenant."""
+        return self._columns.scopes.tenant_name(self.tenant_of(row))
+
+    def entities_of(self, row: int) -> list[tuple[int, int]]:
+        """Return tenant and entity of a row's subject, and of its object if that is an entity."""
+        facts = self._facts
+        tenant = self.tenant_of(row)
+        names = [facts.subjects[row]]
+        if facts.kinds[row] == ObjectKind.ENTITY:
+            names.append(facts.objects[row])
+        return [(tenant, self._read(row, name)) for name in names]
+
+    @property
+    def tenants(self) -> set[int]:
+        """The tenants within the scope, those of later events included."""
+        tenants = self._columns.scopes.tenants
+        codes = range(1, len(tenants)) if self._scopes is None else self._scopes
+        return {tenants[code] for code in codes}
+
+    def rows_said_by(self, frames: Iterable[int]) -> dict[int, list[int]]:
+        """Return by frame the known rows that cite the frame as evidence by n, ascending."""
+        columns = self._columns
+        rows_of = dict[int, list[int]]()
+        end = rows_up_to(columns.evidence_seq.view(), self.n)
+        keys = columns.evidence_frame.view()[:end].view(np.uint64)
+        for frame in frames:
+            places = columns.by_frame.find(keys, frame) if end else []
+            rows = np.unique(columns.evidence_row.view()[places]).astype(np.int64)
+            rows_of[frame] = self.known_among(rows).tolist()
+        return rows_of
+
+    def tenant_of(self, row: int) -> int:
+        """Return the number of a row's tenant."""
+        return self._columns.scopes.tenants[self._facts.scopes[row]]
+
+    def _read(self, row: int, entity: int) -> int:
+        """Return the entity that a name in a row is read as."""
+        return entity if self._is_plain else self.roles.read(self.tenant_of(row), row, entity)
+
+    def _reads_as(self, row: int, entity: int, target: int) -> bool:
+        """Return whether a name in a row is read as the same entity as ``target``."""
+        return self._read(row, entity) == self.roles.root(self.tenant_of(row), target)
+
+    def row_of(self, fact: int) -> int | None:
+        """Return the row of the fact that an event up to n asserted, known or not, or None."""
+        if not 0 < fact <= self.n:
+            return None
+        row = self._columns.row_of(fact)
+        return row if row is not None and self.has_row(row) else None
+
+    def has_row(self, row: int) -> bool:
+        """Return whether a row exists by n and is within the scope, known or not."""
+        exists = 0 <= row < self.row_count
+        return exists and (self._scopes is None or self._facts.scopes[row] in self._scopes)
+
+    @property
+    def facts(self) -> "Facts":
+        """The reader of all n under this reader."""
+        return self._facts
+
+    @property
+    def visible(self) -> I64:
+        """The rows by n within the scope, known or not."""
+        if self._scopes is None:
+            return np.arange(self.row_count)
+        rows = self._admitted(range(self.row_count), closed=True, invalid=True)
+        return np.array(rows, np.int64)
+
+    @property
+    def acts(self) -> Iterator[ActRow]:
+        """The acts by n within the scope."""
+        columns = self._columns
+        for scope, act in columns.acts_until(rows_up_to(columns.act_seq.view(), self.n)):
+            if self._scopes is None or scope in self._scopes:
+                yield act
+
+    def acts_naming(self, entity: int) -> Iterator[ActRow]:
+        """Yield the acts by n within the scope that name an entity, in order."""
+        return self._acts_by_n(self._columns.acts_naming(entity))
+
+    def acts_of_alias(self, folded: int) -> Iterator[ActRow]:
+        """Yield the acts by n within the scope that declare an alias, by its folded form."""
+        return self._acts_by_n(self._columns.acts_of_alias(folded))
+
+    def _acts_by_n(self, rows: Iterable[int]) -> Iterator[ActRow]:
+        columns = self._columns
+        scopes = self._scopes
+        seqs = columns.act_seq.view()
+        for row in rows:
+            if seqs[row] > self.n:
+                return
+            if scopes is None or columns.scope_of_act(row) in scopes:
+                yield columns.act_row(row)
+
+    def is_known(self, row: int) -> bool:
+        """Return whether no event up to n retracted a row."""
+        return self._facts.closed[row] >= self._closings
+
+    def known(self, rows: Iterable[int]) -> list[int]:
+        """Return the rows that are known at n and within the scope."""
+        # The caller's rows may come from a later state than this reader.
+        count = len(self._facts.births)
+        return self._admitted([row for row in rows if row < count], closed=False)
+
+    def touched_since(self, n: int) -> list[int]:
+        """Return the rows that events after ``n`` asserted, repeated or retracted; ascending."""
+        facts = self._facts
+        columns = self._columns
+        rows = set(range(rows_up_to(facts.seqs, n), self.row_count))
+        closings = columns.closing_row.view()[rows_up_to(facts.closing_seqs, n) : self._closings]
+        seqs = columns.repeat_seq.view()
+        repeats = columns.repeat_row.view()[rows_up_to(seqs, n) : rows_up_to(seqs, self.n)]
+        return sorted(rows.union(closings.tolist(), repeats.tolist()))
+
+    def subject_of(self, row: int) -> str:
+        """Return the name that a row's subject is read as."""
+        return self._text(self._read(row, self._facts.subjects[row]))
+
+    def _text(self, code: int) -> str:
+        """Return the string with a code, from a cache of recent strings."""
+        text = self._texts.get(code)
+        if text is None:
+            text = self._columns.strings.text(code)
+            self._cache(code, text)
+        return text
+
+    def _cache(self, code: int, text: str) -> None:
+        if len(self._texts) >= _CACHED_TEXTS_MAX:
+            self._texts.clear()
+        self._texts[code] = text

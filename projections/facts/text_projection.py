@@ -1,0 +1,89 @@
+"""The words of facts: postings of subjects, predicates and objects, and their ranking.
+
+Owns the text of a fact, and the mapping from facts to rows of words. Leaves out the fold of
+postings (`fulltext`), ranking (`fulltext.bm25`) and facts (`reader`). The text is subject,
+predicate and object as asserted, without names that a merge or an alias adds.
+"""
+
+from typing import ClassVar, NamedTuple
+
+import numpy as np
+
+from cerata.engine.events import AssertFact, Erased, EventBody
+
+from ..columnar.columns import I64, Mask, rows_up_to
+from ..columnar.times import to_datetime
+from ..fulltext.bm25 import Fulltext
+from ..fulltext.projection import FulltextProjection
+from .objects import ObjectKind, kind_of_value
+from .reader import FactsAt
+
+
+class FactTextProjection(FulltextProjection):
+    """Folds assertFact into postings."""
+
+    name: ClassVar[str] = "facttext"
+    version: ClassVar[int] = 1
+    row_type: ClassVar[str] = AssertFact.wire_name
+
+    def fact_text(self) -> "FactText":
+        """Return an immutable reader of the state at ``seq``; any thread may use it."""
+        return FactText(self.snapshot(), self._seqs.view())
+
+    def _searched(self, body: EventBody | Erased) -> tuple[str, str, str]:
+        if not isinstance(body, AssertFact):
+            return "", "", ""
+        kind = kind_of_value(body.object_kind, body.object)
+        return f"{body.subject} {body.predicate} {_words_of(kind, body.object)}", "", ""
+
+
+def _words_of(kind: ObjectKind | None, value: object) -> str:
+    """Return the text of an object: the date of a timestamp, nothing for bytes."""
+    if kind is None or kind is ObjectKind.BYTES:
+        return ""
+    if kind is ObjectKind.TIMESTAMP and isinstance(value, int):
+        return to_datetime(value).date().isoformat()
+    return str(value).lower() if kind is ObjectKind.BOOL else str(value)
+
+
+class FactText(NamedTuple):
+    """The words of facts up to an event; ``seqs`` has the asserting event of each row."""
+
+    fulltext: Fulltext
+    seqs: I64
+
+    def view(self, facts: FactsAt) -> "FactTextView":
+        """Return the ranking of the known facts of a reader.
+
+        Cost: about 10 ms for 1,000,000 facts; reuse the view for more queries.
+        """
+        return FactTextView(self, facts)
+
+
+class FactTextView:
+    """Ranks the facts of one state."""
+
+    def __init__(self, text: FactText, facts: FactsAt) -> None:
+        # Without repeats up to n, a fact and its words have the same row number.
+        count = facts.row_count
+        is_same = rows_up_to(text.seqs, facts.n) == count
+        born = facts.facts.seqs[:count]
+        self._rows: I64 | None = None if is_same else np.searchsorted(text.seqs, born)
+        self._ranking = text.fulltext.view(self._spread(facts.shown_mask()))
+
+    def ranked(self, query: str, k: int, among: Mask) -> list[tuple[int, float]]:
+        """Return the best rows among ``among`` for a query, with their scores.
+
+        Scores are BM25 over the known facts at n, so later events do not change them.
+        """
+        hits = self._ranking.search(query, k=k, among=self._spread(among))
+        rows = hits.rows if self._rows is None else np.searchsorted(self._rows, hits.rows)
+        return list(zip(rows.tolist(), hits.scores.tolist(), strict=True))
+
+    def _spread(self, mask: Mask) -> Mask:
+        """Convert a mask over facts to a mask over rows of words."""
+        if self._rows is None:
+            return mask
+        spread = np.zeros(int(self._rows[-1]) + 1 if len(self._rows) else 0, np.bool_)
+        spread[self._rows] = mask
+        return spread

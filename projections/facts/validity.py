@@ -1,0 +1,145 @@
+"""Valid time of facts: as stated, or until another value of a functional predicate begins.
+
+Owns succession among the values of one subject and predicate that are known at n.
+"""
+
+from bisect import bisect_right
+from collections.abc import Iterable, Sequence
+from typing import NamedTuple
+
+from ..columnar.intervals import ENDLESS, Interval
+from .objects import ObjectKind
+from .rows import FactRows
+
+
+class FactSpan(NamedTuple):
+    """A row and its valid time: as stated, or until the value of row ``by`` begins."""
+
+    row: int
+    valid: Interval
+    by: int | None
+
+
+class FactGroup(NamedTuple):
+    """Rows with the same subject and predicate; ``functional`` means one value at a time."""
+
+    rows: list[int]
+    functional: bool
+
+
+class FactSpans(FactRows):
+    """Rows of facts at one n, and their valid times."""
+
+    def spans(self, rows: Sequence[int], group: Sequence[int] | None = None) -> list[FactSpan]:
+        """Return the valid times of known rows, in order.
+
+        ``group``, if the caller has it, is all known rows of the rows' common subject and
+        predicate. Cost: all rows of each group of a functional predicate.
+        """
+        facts = self._facts
+        roles = self.roles
+        starts = facts.starts
+        ends = facts.ends
+        if not roles.any_functional:
+            return [self.stated(row) for row in rows]
+        spans: list[FactSpan] = []
+        groups: dict[tuple[int, int, int], dict[int, FactSpan]] = {}
+        for row in rows:
+            tenant = self.tenant_of(row)
+            predicate = facts.predicates[row]
+            if not roles.is_functional(tenant, predicate):
+                spans.append(FactSpan(row, Interval(starts[row], ends[row]), None))
+                continue
+            key = (tenant, self._read(row, facts.subjects[row]), predicate)
+            if key not in groups:
+                members = group if group is not None else self._group(row)
+                groups[key] = self._succession(self.of_tenant(members, tenant))
+            # An invalid row, or a row hidden by wrong hashes in a chunk, is missing from its group.
+            spans.append(groups[key].get(row) or self.stated(row))
+        return spans
+
+    def _group(self, row: int) -> list[int]:
+        """Return the known rows with the subject and predicate of a row."""
+        facts = self._facts
+        subject = self.subject_of(row)
+        predicate = facts.predicates[row]
+        rows = [
+            match for match in self._of_subject(subject) if facts.predicates[match] == predicate
+        ]
+        return self._admitted(rows, closed=False)
+
+    def of_tenant(self, rows: Iterable[int], tenant: int) -> list[int]:
+        """Return the rows of a tenant."""
+        return [row for row in rows if self.tenant_of(row) == tenant]
+
+    def value_key(self, row: int) -> tuple[int, int]:
+        """Return a key that rows with the same object at n share."""
+        kind = self._facts.kinds[row]
+        number = self._facts.objects[row]
+        return kind, self._read(row, number) if kind == ObjectKind.ENTITY else number
+
+    def _succession(self, rows: Sequence[int]) -> dict[int, FactSpan]:
+        """Return the valid times of the values of one subject and predicate."""
+        starts = self._facts.starts
+        ends = self._facts.ends
+        real = sorted(
+            (starts[row], row, self.value_key(row)) for row in rows if starts[row] < ends[row]
+        )
+        spans: dict[int, FactSpan] = {}
+        for row in rows:
+            start = starts[row]
+            end = ends[row]
+            by = None
+            value = self.value_key(row)
+            # The successor is the first later start of another value.
+            for place in range(bisect_right(real, start, key=_start_of), len(real)):
+                began, rival, rival_value = real[place]
+                if began >= end:
+                    break
+                if (rival > row or end == ENDLESS) and rival_value != value:
+                    end = began
+                    by = rival
+                    break
+            spans[row] = FactSpan(row, Interval(start, end), by)
+        return spans
+
+    def stated(self, row: int) -> FactSpan:
+        """Return the stated valid time of a row, without succession."""
+        return FactSpan(row, Interval(self._facts.starts[row], self._facts.ends[row]), None)
+
+    def groups(self, rows: Iterable[int]) -> "dict[tuple[int, int, int], FactGroup]":
+        """Return rows by tenant, subject as read, and predicate; in order of first row."""
+        facts = self._facts
+        groups: dict[tuple[int, int, int], FactGroup] = {}
+        for row in rows:
+            tenant = self.tenant_of(row)
+            predicate = facts.predicates[row]
+            key = (tenant, self._read(row, facts.subjects[row]), predicate)
+            group = groups.get(key)
+            if group is None:
+                functional = self.roles.is_functional(tenant, predicate)
+                group = groups[key] = FactGroup([], functional)
+            group.rows.append(row)
+        return groups
+
+    def with_values_beside(self, rows: Iterable[int]) -> list[int]:
+        """Return rows and all rows of the same subjects and functional predicates, ascending.
+
+        These rows may end each other. Correct only without merges and splits.
+        """
+        facts = self._facts
+        columns = self._columns
+        related = set(rows)
+        groups = {
+            (facts.subjects[row], facts.predicates[row])
+            for row in related
+            if self.roles.is_functional(self.tenant_of(row), facts.predicates[row])
+        }
+        for subject, predicate in groups:
+            beside = columns.by_subject.find(facts.subject_codes, subject)
+            related.update(row for row in beside if facts.predicates[row] == predicate)
+        return sorted(related)
+
+
+def _start_of(begun: tuple[int, int, tuple[int, int]]) -> int:
+    return begun[0]

@@ -1,0 +1,80 @@
+"""Links from a frame to its children, derived from their parents.
+
+Owns three columns that link the children of each frame into a list, in order of row. Loading a
+chunk rebuilds the columns; no digest contains them.
+"""
+
+from collections.abc import Collection, Iterator
+
+import numpy as np
+
+from ..columnar.columns import I64, NO_ROW, Column, concatenate
+
+
+class ChildLinks:
+    """Linked lists of children.
+
+    - An item is written once, and names a later row, which a reader of an earlier state ignores.
+    """
+
+    def __init__(self) -> None:
+        self.first_child = Column(np.uint32)
+        self.next_sibling = Column(np.uint32)
+        self._last_child = Column(np.uint32)
+
+    def extend(self, seqs: I64, parents: I64) -> list[int]:
+        """Link the newest rows to their parents; return the seqs with an unknown parent.
+
+        ``seqs`` has an item per row, ``parents`` an item per new row: the parent's seq, or 0.
+        """
+        start = len(seqs) - len(parents)
+        for column in (self.first_child, self.next_sibling, self._last_child):
+            column.extend(np.full(len(parents), NO_ROW, np.uint32))
+        children = np.flatnonzero(parents)
+        if not len(children):
+            return []
+        targets = parents[children]
+        rows = np.searchsorted(seqs, targets)
+        exists = rows < children + start
+        exists[exists] = seqs[rows[exists]] == targets[exists]
+        self._chain((children + start)[exists], rows[exists])
+        unknown: list[int] = seqs[start:][children[~exists]].tolist()
+        return unknown
+
+    def _chain(self, children: I64, parents: I64) -> None:
+        """Append each child (ascending rows) to the list of its parent."""
+        if not len(children):
+            return
+        order = np.argsort(parents, kind="stable")
+        children = children[order]
+        parents = parents[order]
+        same = parents[1:] == parents[:-1]
+        self.next_sibling.set_once(children[:-1][same], children[1:][same])
+        heads = concatenate([np.ones(1, np.bool_), ~same], np.bool_)
+        tails = concatenate([~same, np.ones(1, np.bool_)], np.bool_)
+        last = self._last_child.view()[parents[heads]]
+        fresh = last == NO_ROW
+        self.first_child.set_once(parents[heads][fresh], children[heads][fresh])
+        self.next_sibling.set_once(last[~fresh], children[heads][~fresh])
+        self._last_child.set_once(parents[tails], children[tails])
+
+    def below(self, row: int, limit: int, *, but: Collection[int]) -> Iterator[int]:
+        """Yield the descendants of a row, before row ``limit``, parents first.
+
+        Skips the rows ``but`` and their descendants.
+        """
+        first = self.first_child.view()
+        following = self.next_sibling.view()
+        pending = [row]
+        while pending:
+            child = int(first[pending.pop()])
+            while child < limit:
+                if child not in but:
+                    yield child
+                    pending.append(child)
+                child = int(following[child])
+
+    @property
+    def size_bytes(self) -> int:
+        """Memory used by the columns."""
+        return sum(c.size_bytes for c in (self.first_child, self.next_sibling, self._last_child))

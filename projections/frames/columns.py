@@ -1,0 +1,326 @@
+"""The columns of frames: births, attributes, embeddings, closings, oddities, and derived columns.
+
+Owns the effect columns in order of seq, their place in digests and chunks, and the derived columns
+(row to closing, and `children`), which are in neither and are rebuilt from the effects at load.
+Leaves out the choice of effects (`frames`) and queries (`reader`).
+"""
+
+from enum import IntEnum
+from operator import itemgetter
+from typing import Final
+
+import numpy as np
+import numpy.typing as npt
+
+from cerata.engine.events import Scope
+
+from ..columnar.closed_rows import ClosedRows
+from ..columnar.columns import NO_ROW, AnyColumn, Column, Columns, concatenate, require, rows_up_to
+from ..columnar.hash_index import HashIndex
+from ..columnar.names import Names
+from ..columnar.scopes import read_scope, scope_text
+from ..columnar.tables import LoadedRows, Table
+from ..core.seal import Kept
+from .attributes import Attributes
+from .children import ChildLinks
+from .timeline import TimelineIndex
+
+NO_INDEX: Final = -1
+"""In a column of chunk indices and counts: absent. On disk: never renumber."""
+
+
+class ClosingKind(IntEnum):
+    """How a frame was closed. On disk: never renumber."""
+
+    DELETE = 1
+    SUPERSEDE = 2
+    WITH_DELETED = 3
+    """An ancestor was deleted."""
+    WITH_SUPERSEDED = 4
+    """An ancestor was superseded."""
+
+
+class Oddity(IntEnum):
+    """An anomaly that the fold counted and skipped. On disk: never renumber."""
+
+    ERASED = 1
+    """The payload was erased."""
+    UNKNOWN_REFERENCE = 2
+    """The event names an id that is no earlier frame."""
+    ALREADY_CLOSED = 3
+    """The event closes a closed frame."""
+    CYCLE = 4
+    """The event supersedes a frame by itself, or by a frame that this frame replaced."""
+    OUT_OF_RANGE = 5
+    """A number is beyond the range of its column, and counts as absent."""
+    UNREAD = 6
+    """The body has a later version, or cannot be decoded; a putFrame then counts as erased."""
+
+
+# Bits of the flags column; plain integers, because `|` on an IntFlag takes 1 us. On disk: never
+# renumber.
+FLAG_ERASED: Final = 1
+FLAG_TEXT: Final = 2
+FLAG_BLOB: Final = 4
+FLAG_SEARCH_TEXT: Final = 8
+FLAG_CONTENT_HASH: Final = 16
+
+
+class FrameColumns:
+    """Every column of the frames fold, appended by one thread.
+
+    - Row r of all birth columns is one putFrame; ``seq`` ascends with r.
+    - Closings are in order of seq; a row is closed at most once, after its birth, and the chain
+      of replacements has no cycle.
+    - Derived columns have an item per row, written once. The value names a later row or closing,
+      which a reader of an earlier state ignores.
+    """
+
+    def __init__(self) -> None:
+        self.kinds = Names()
+        self.roles = Names()
+        self.scopes = Names()
+        self.seq = Column(np.int64)
+        self.recorded = Column(np.int64)
+        self.created = Column(np.int64)
+        self.kind = Column(np.uint32)
+        self.role = Column(np.uint32)
+        self.scope = Column(np.uint32)
+        self.parent = Column(np.int64)
+        self.chunk_index = Column(np.int32)
+        self.chunk_count = Column(np.int32)
+        self.content = Column(np.uint64)
+        self.content_low = Column(np.uint64)
+        self.flags = Column(np.uint8)
+        self.births = Table(
+            "births",
+            strict=True,
+            seq=self.seq,
+            recorded=self.recorded,
+            created=self.created,
+            kind=self.kind,
+            role=self.role,
+            scope=self.scope,
+            parent=self.parent,
+            chunk_index=self.chunk_index,
+            chunk_count=self.chunk_count,
+            content=self.content,
+            content_low=self.content_low,
+            flags=self.flags,
+        )
+        self.attributes = Attributes()
+        # Derived: the names and values of each scope; a row is its code.
+        self.scope_parts = Attributes()
+        # A row for each embedding that an event gave to a frame, in a space.
+        self.spaces = Names()
+        self.embedding_seq = Column(np.int64)
+        self.embedding_row = Column(np.uint32)
+        self.embedding_space = Column(np.uint32)
+        self.embeddings = Table(
+            "embeddings", seq=self.embedding_seq, row=self.embedding_row, space=self.embedding_space
+        )
+        self.closing_seq = Column(np.int64)
+        self.closing_by = Column(np.int64)
+        self.closing_row = Column(np.uint32)
+        self.closing_kind = Column(np.uint8)
+        self.closings = Table(
+            "closings",
+            seq=self.closing_seq,
+            row=self.closing_row,
+            kind=self.closing_kind,
+            by=self.closing_by,
+        )
+        self.oddity_seq = Column(np.int64)
+        self.oddity_kind = Column(np.uint8)
+        self.oddities = Table("oddities", seq=self.oddity_seq, kind=self.oddity_kind)
+        # Collected during the fold of a batch; `keep_batch` appends them in order of seq.
+        self._notes: list[tuple[int, Oddity]] = []
+        self._embedded: list[tuple[int, int, str]] = []
+        # Derived.
+        self.links = ChildLinks()
+        self.closed_at = ClosedRows()
+        self.content_index = HashIndex()
+        self.replaced_index = HashIndex()
+        self.timeline = TimelineIndex()
+
+    # --- appending -------------------------------------------------------------------------------
+
+    def bear(self, *births: npt.ArrayLike) -> None:
+        """Append births, the columns of `births` in order, and link them to their parents."""
+        count_before = len(self.seq)
+        self.births.extend(*births)
+        self.attributes.settle()
+        self.scope_parts.settle()
+        for seq in self._link(len(self.seq) - count_before):
+            self.note(seq, Oddity.UNKNOWN_REFERENCE)
+
+    def scope_code(self, scope: Scope, seq: int) -> int:
+        """Return the code of a scope."""
+        count_before = len(self.scopes)
+        code = self.scopes.code(scope_text(scope), seq)
+        if code > count_before:
+            self._split_scope(code, seq, scope)
+        return code
+
+    def _split_scope(self, code: int, seq: int, scope: Scope) -> None:
+        for name, value in scope:
+            self.scope_parts.add_value(code, seq, name, value)
+
+    def embed(self, row: int, seq: int, space: str) -> None:
+        """Collect, for `keep_batch`, the embedding in a space that event ``seq`` gave a row."""
+        self._embedded.append((seq, row, space))
+
+    def note(self, seq: int, oddity: Oddity) -> None:
+        """Collect an oddity of event ``seq`` for `keep_batch`."""
+        self._notes.append((seq, oddity))
+
+    def keep_batch(self) -> None:
+        """Append oddities and embeddings in order of seq; the fold takes births first."""
+        # The sort is stable: the oddities of an event stay in order.
+        if self._notes:
+            self._notes.sort(key=itemgetter(0))
+            self.oddities.append(self._notes)
+            self._notes.clear()
+        if self._embedded:
+            self._embedded.sort(key=itemgetter(0))
+            # After the sort, because spaces are numbered in order of first use.
+            codes = [self.spaces.code(space, seq) for seq, _, space in self._embedded]
+            self.embeddings.extend(
+                [seq for seq, _, _ in self._embedded], [row for _, row, _ in self._embedded], codes
+            )
+            self._embedded.clear()
+
+    def close(self, row: int, seq: int, kind: ClosingKind, by: int) -> None:
+        """Append a closing of an open row; ``by`` is the replacement frame, or 0."""
+        self.closed_at.set_once(row, len(self.closing_seq))
+        self.closings.append([(seq, row, kind, by)])
+
+    def _link(self, count: int) -> list[int]:
+        """Extend the derived columns by ``count`` rows; return the seqs with an unknown parent."""
+        self.closed_at.open(count)
+        seqs = self.seq.view()
+        return self.links.extend(seqs, self.parent.view()[len(seqs) - count :])
+
+    # --- lookups ---------------------------------------------------------------------------------
+
+    def row_of(self, frame: int, before: int) -> int | None:
+        """Return the row of a frame that was put before event ``before``, or None."""
+        if not 0 < frame < before:
+            return None
+        seqs = self.seq.view()
+        row = int(np.searchsorted(seqs, frame))
+        return row if row < len(seqs) and seqs[row] == frame else None
+
+    def rows_before(self, seq: int) -> int:
+        """Return the count of frames put before event ``seq``."""
+        return rows_up_to(self.seq.view(), seq - 1)
+
+    def is_closed(self, row: int) -> bool:
+        return self.closed_at.is_closed(row)
+
+    def replacements(self, row: int, before: int) -> dict[int, None]:
+        """Return a row and its successive replacements, in order, as keys."""
+        chain: dict[int, None] = {}
+        closing_by = self.closing_by.view()
+        following: int | None = row
+        while following is not None and following not in chain:
+            chain[following] = None
+            closing = int(self.closed_at.view()[following])
+            open_ = closing == NO_ROW
+            following = None if open_ else self.row_of(int(closing_by[closing]), before)
+        return chain
+
+    # --- effects ---------------------------------------------------------------------------------
+
+    @property
+    def _tables(self) -> tuple[Table, ...]:
+        return self.births, self.embeddings, self.closings, self.oddities
+
+    def effects(self, after: int, through: int) -> dict[str, AnyColumn]:
+        """Return the canonical columns of events ``after + 1`` … ``through``."""
+        effects: dict[str, AnyColumn] = {}
+        for table in self._tables:
+            effects.update(table.effects(after, through))
+        for prefix, names in self._names():
+            effects.update(names.effects(prefix, after, through))
+        seqs = self.seq.view()
+        rows = rows_up_to(seqs, after), rows_up_to(seqs, through)
+        return {**effects, **self.attributes.effects(rows, after, through)}
+
+    def kept(self) -> list[Kept]:
+        """Return the collections that the fold appends to, without derived columns."""
+        tables = [items for table in self._tables for items in table.kept()]
+        names = [items for _, dictionary in self._names() for items in dictionary.kept()]
+        return [*tables, *names, *self.attributes.kept()]
+
+    def derived(self, after: int, through: int) -> dict[str, AnyColumn]:
+        """Return the hashes of the strings of these events."""
+        return {"strings.hashes": self.attributes.strings.hashes(after, through)}
+
+    def load(self, columns: Columns, after: int, through: int) -> None:
+        """Append the effects in a chunk. Raises `Corrupt` before any change."""
+        births, embeddings, closings, oddities = tables = [
+            table.read(columns, after, through) for table in self._tables
+        ]
+        loaded = [names.read(columns, prefix, after, through) for prefix, names in self._names()]
+        coded = (births["kind"], births["role"], births["scope"], embeddings["space"])
+        for (prefix, names), new, codes in zip(self._names(), loaded, coded, strict=True):
+            limit = len(names) + len(new.texts)
+            require(not len(codes) or int(codes.max()) <= limit, f"a code of {prefix} is unknown")
+        rows = len(self.seq), len(self.seq) + len(births["seq"])
+        self._check_embeddings(births["seq"], embeddings)
+        self.closed_at.check(self.seq.view(), births["seq"], closings["seq"], closings["row"])
+        kinds = closings["kind"]
+        is_kind = not len(kinds) or (int(kinds.min()) >= 1 and int(kinds.max()) <= 4)
+        require(is_kind, "a closing has an unknown kind")
+        require(
+            not len(oddities["seq"])
+            or 1 <= int(oddities["kind"].min()) <= int(oddities["kind"].max()) <= max(Oddity),
+            "an oddity has an unknown kind",
+        )
+        attributes = self.attributes.read(columns, rows, after, through)
+        scopes = [read_scope(text) for text in loaded[2].texts]
+        for code, scope in enumerate(scopes, start=len(self.scopes) + 1):
+            self._split_scope(code, after, scope)
+        self.scope_parts.settle()
+        for (_, names), new in zip(self._names(), loaded, strict=True):
+            names.load(new)
+        for table, rows_of in zip(self._tables, tables, strict=True):
+            table.load(rows_of)
+        self.attributes.load(attributes)
+        # The oddities loaded above include the unknown parents.
+        self._link(len(births["seq"]))
+        closed = closings["row"]
+        self.closed_at.close(closed, len(self.closing_seq) - len(closed))
+
+    def _check_embeddings(self, seqs: AnyColumn, embeddings: LoadedRows) -> None:
+        """Raise `Corrupt` unless each embedding has a row born by then, and a space."""
+        when = embeddings["seq"]
+        rows = embeddings["row"]
+        spaces = embeddings["space"]
+        if len(rows):
+            born = concatenate([self.seq.view(), seqs.astype(np.int64)], np.int64)
+            require(int(rows.max()) < len(born), "an embedding names a row that does not exist")
+            require(bool((born[rows] <= when).all()), "an embedding comes before its frame")
+            require(int(spaces.min()) > 0, "an embedding has no space")
+
+    def _names(self) -> tuple[tuple[str, Names], ...]:
+        return (
+            ("kinds", self.kinds),
+            ("roles", self.roles),
+            ("scopes", self.scopes),
+            ("spaces", self.spaces),
+        )
+
+    @property
+    def size_bytes(self) -> int:
+        """Memory used by the columns and indexes, without names."""
+        size = sum(table.size_bytes for table in self._tables) + self.closed_at.size_bytes
+        derived = (
+            self.links,
+            self.attributes,
+            self.content_index,
+            self.replaced_index,
+            self.timeline,
+        )
+        return size + sum(part.size_bytes for part in derived)

@@ -1,0 +1,355 @@
+"""Frames as of any event: the reader over the columns that `frames` folds.
+
+Owns queries for the frames that exist, or are current, at seq n. Methods take n, at most the
+snapshot's ``seq``; the answer equals that of a store that stopped at n.
+
+A mask over the rows at n selects the frames that a read admits. Masks combine with ``&``::
+
+    among = frames.alive(n) & frames.mask(Filter(tags=["decision"]), n)
+    page = frames.timeline(n).page(among=among)
+"""
+
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+
+import numpy as np
+
+from cerata.engine.events import Scope
+
+from ..columnar.columns import I64, Mask, rows_up_to
+from ..columnar.hash_index import hash_halves
+from ..columnar.scopes import read_scope
+from ..columnar.typed_values import ValueType, key_time
+from . import attributes
+from .attributes import AttributeView
+from .columns import (
+    FLAG_BLOB,
+    FLAG_CONTENT_HASH,
+    FLAG_SEARCH_TEXT,
+    FLAG_TEXT,
+    NO_INDEX,
+    ClosingKind,
+    FrameColumns,
+    Oddity,
+)
+from .filter_masks import FilterMasks
+from .filters import Filter
+from .frame_times import NO_TIME
+from .timeline import Timeline, TimelineOrder
+
+
+@dataclass(frozen=True, slots=True)
+class Closing:
+    """How and when a frame was closed; ``by`` is the replacement frame, if any."""
+
+    seq: int
+    kind: ClosingKind
+    by: int | None
+
+    @property
+    def superseded_by(self) -> int | None:
+        """The replacement frame, or None for a deletion."""
+        return self.by
+
+
+@dataclass(frozen=True, slots=True)
+class FrameRow:
+    """The part of a frame that the columns store; the rest is in the event."""
+
+    frame: int
+    recorded: int
+    created: int | None
+    kind: str | None
+    role: str | None
+    scope: Scope | None
+    parent: int | None
+    chunk_index: int | None
+    chunk_count: int | None
+    uri: str | None
+    title: str | None
+    track: str | None
+    tags: tuple[str, ...]
+    labels: tuple[str, ...]
+    content_dates: tuple[int, ...]
+    has_text: bool
+    has_blob: bool
+    has_search_text: bool
+
+
+class Frames:
+    """Reads frames at any n up to ``seq``. Immutable, for any thread, also during a fold.
+
+    - Rows are in order of frame id; a mask or column over "rows at n" has `rows_at(n)` items.
+    """
+
+    def __init__(self, columns: FrameColumns, seq: int) -> None:
+        self.seq = seq
+        self.ids: I64 = columns.seq.view()
+        self._columns = columns
+        self._recorded = columns.recorded.view()
+        self._created = columns.created.view()
+        self._kind = columns.kind.view()
+        self._role = columns.role.view()
+        self._scope = columns.scope.view()
+        self._parent = columns.parent.view()
+        self._chunk_index = columns.chunk_index.view()
+        self._chunk_count = columns.chunk_count.view()
+        self._content = columns.content.view()
+        self._content_low = columns.content_low.view()
+        self._flags = columns.flags.view()
+        self._closing_seq = columns.closing_seq.view()
+        self._closing_row = columns.closing_row.view()
+        self._closing_kind = columns.closing_kind.view()
+        self._closing_by = columns.closing_by.view()
+        self._oddity_seq = columns.oddity_seq.view()
+        self._oddity_kind = columns.oddity_kind.view()
+        self._attributes = columns.attributes.view()
+        self._embedding_seq = columns.embedding_seq.view()
+        self._embedding_row = columns.embedding_row.view()
+        self._embedding_space = columns.embedding_space.view()
+        self._first_child = columns.links.first_child.view()
+        self._next_sibling = columns.links.next_sibling.view()
+        self._closed_at = columns.closed_at.view()
+
+    # --- rows ------------------------------------------------------------------------------------
+
+    def rows_at(self, n: int) -> int:
+        """Return the count of frames put by event n."""
+        return rows_up_to(self.ids, n)
+
+    def row_of(self, frame: int) -> int | None:
+        """Return the row of a frame, or None; a row below `rows_at(n)` exists at n."""
+        row = int(np.searchsorted(self.ids, frame))
+        return row if row < len(self.ids) and self.ids[row] == frame else None
+
+    def alive(
+        self, n: int, *, include_superseded: bool = False, include_deleted: bool = False
+    ) -> Mask:
+        """Return a mask over the rows at n of current frames; about 0.1 ms per 100,000.
+
+        ``include_superseded`` and ``include_deleted`` admit frames closed so, with descendants.
+        """
+        alive = np.ones(self.rows_at(n), np.bool_)
+        end = rows_up_to(self._closing_seq, n)
+        rows = self._closing_row[:end]
+        kinds = self._closing_kind[:end]
+        if include_superseded or include_deleted:
+            deleted = (kinds == ClosingKind.DELETE) | (kinds == ClosingKind.WITH_DELETED)
+            rows = rows[(~deleted & (not include_superseded)) | (deleted & (not include_deleted))]
+        alive[rows] = False
+        return alive
+
+    def _is_open(self, row: int, n: int) -> bool:
+        closing = int(self._closed_at[row])
+        # An index beyond this snapshot's closings belongs to a later event.
+        return closing >= len(self._closing_seq) or int(self._closing_seq[closing]) > n
+
+    def chunk_index(self, frame: int) -> int | None:
+        """Return the chunk index of a frame, or None for no chunk; reads a single column."""
+        row = self.row_of(frame)
+        return None if row is None else _optional(int(self._chunk_index[row]), NO_INDEX)
+
+    def parent(self, frame: int) -> int | None:
+        """Return the parent of a frame, or None; reads a single column."""
+        row = self.row_of(frame)
+        return None if row is None else _optional(int(self._parent[row]), 0)
+
+    def frame(self, frame: int) -> FrameRow | None:
+        """Return the stored columns of a frame, or None if no such frame exists."""
+        row = self.row_of(frame)
+        if row is None:
+            return None
+        columns = self._columns
+        flags = int(self._flags[row])
+        scope = columns.scopes.text(int(self._scope[row]))
+        values = _AttributeValues(self._attributes, row)
+        return FrameRow(
+            frame=frame,
+            recorded=int(self._recorded[row]),
+            created=_optional(int(self._created[row]), NO_TIME),
+            kind=columns.kinds.text(int(self._kind[row])),
+            role=columns.roles.text(int(self._role[row])),
+            scope=None if scope is None else read_scope(scope),
+            parent=_optional(int(self._parent[row]), 0),
+            chunk_index=_optional(int(self._chunk_index[row]), NO_INDEX),
+            chunk_count=_optional(int(self._chunk_count[row]), NO_INDEX),
+            uri=values.text(attributes.URI),
+            title=values.text(attributes.TITLE),
+            track=values.text(attributes.TRACK),
+            tags=values.texts(attributes.TAG),
+            labels=values.texts(attributes.LABEL),
+            content_dates=values.dates(),
+            has_text=bool(flags & FLAG_TEXT),
+            has_blob=bool(flags & FLAG_BLOB),
+            has_search_text=bool(flags & FLAG_SEARCH_TEXT),
+        )
+
+    def oddities(self, n: int) -> Mapping[Oddity, int]:
+        """Return the count of each oddity at n."""
+        kinds: list[int] = self._oddity_kind[: rows_up_to(self._oddity_seq, n)].tolist()
+        return {Oddity(kind): count for kind, count in sorted(Counter(kinds).items())}
+
+    def unread(self, n: int) -> list[int]:
+        """Return the events up to n whose body this process could not decode, in order."""
+        end = rows_up_to(self._oddity_seq, n)
+        seqs: list[int] = self._oddity_seq[:end][self._oddity_kind[:end] == Oddity.UNREAD].tolist()
+        return seqs
+
+    # --- closings and children -------------------------------------------------------------------
+
+    def closing_of(self, frame: int, n: int) -> Closing | None:
+        """Return the closing of a frame by n, or None for a frame that is open or unknown."""
+        row = self.row_of(frame)
+        if row is None or self._is_open(row, n):
+            return None
+        closing = int(self._closed_at[row])
+        by = int(self._closing_by[closing])
+        return Closing(
+            seq=int(self._closing_seq[closing]),
+            kind=ClosingKind(int(self._closing_kind[closing])),
+            by=by or None,
+        )
+
+    def supersedes_of(self, frame: int, n: int) -> list[int]:
+        """Return the frames that a frame had superseded by n, ascending; O(log² closings)."""
+        end = rows_up_to(self._closing_seq, n)
+        closings = self._columns.replaced_index.find(self._closing_by[:end].view(np.uint64), frame)
+        direct = [at for at in closings if self._closing_kind[at] == ClosingKind.SUPERSEDE]
+        return sorted(int(self.ids[self._closing_row[at]]) for at in direct)
+
+    def children(self, frame: int, n: int) -> list[int]:
+        """Return the children of a frame by n, open or closed, in order."""
+        row = self.row_of(frame)
+        limit = self.rows_at(n)
+        if row is None or row >= limit:
+            return []
+        return [int(self.ids[child]) for child in self._child_rows(row, limit)]
+
+    def _child_rows(self, row: int, limit: int) -> Iterator[int]:
+        child = int(self._first_child[row])
+        while child < limit:
+            yield child
+            child = int(self._next_sibling[child])
+
+    # --- lookups ---------------------------------------------------------------------------------
+
+    def find_content(self, content_hash: bytes, n: int) -> list[int]:
+        """Return the frames current at n whose content hash starts with these 16 bytes."""
+        return [
+            int(self.ids[row])
+            for row in self.content_rows(content_hash, n)
+            if self._is_open(row, n)
+        ]
+
+    def content_rows(self, content_hash: bytes, n: int) -> list[int]:
+        """Return the rows at n of frames with this content hash, open or closed, in order."""
+        high, low = (int(half[0]) for half in hash_halves([content_hash]))
+        rows = self._columns.content_index.find(self._content[: self.rows_at(n)], high)
+        return [
+            row
+            for row in rows
+            if int(self._content_low[row]) == low and self._flags[row] & FLAG_CONTENT_HASH
+        ]
+
+    def find_uri(self, uri: str, n: int) -> list[int]:
+        """Return the frames current at n with this URI, in order."""
+        code = self._attributes.strings.find(uri)
+        limit = self.rows_at(n)
+        if code is None:
+            return []
+        kind = ValueType.STRING
+        postings = self._attributes.find(attributes.URI, kind, code, code)
+        rows = sorted({row for posting in postings for row in posting.rows.tolist() if row < limit})
+        return [int(self.ids[row]) for row in rows if self._is_open(row, n)]
+
+    # --- masks and order -------------------------------------------------------------------------
+
+    def mask(self, where: Filter, n: int) -> Mask:
+        """Return a mask over the rows at n of frames that match a filter, open or closed."""
+        count = self.rows_at(n)
+        return FilterMasks(self._columns, self._attributes, count).mask(where.expression)
+
+    def embedded(self, n: int, space: str | None = None) -> Mask:
+        """Return a mask over the rows at n of frames with an embedding, in a space or any."""
+        mask = np.zeros(self.rows_at(n), np.bool_)
+        end = rows_up_to(self._embedding_seq, n)
+        rows = self._embedding_row[:end]
+        spaces = self._embedding_space[:end]
+        if space is not None:
+            code = self._columns.spaces.find(space) or 0
+            rows = rows[spaces == code]
+        mask[rows] = True
+        return mask
+
+    def embeddings_of(self, frame: int, space: str, n: int) -> list[int]:
+        """Return the events up to n that gave a frame an embedding in a space, in order.
+
+        Cost: a pass over the embeddings.
+        """
+        row = self.row_of(frame)
+        code = self._columns.spaces.find(space) or 0
+        end = rows_up_to(self._embedding_seq, n)
+        if row is None:
+            return []
+        matches = (self._embedding_row[:end] == row) & (self._embedding_space[:end] == code)
+        seqs: list[int] = self._embedding_seq[:end][matches].tolist()
+        return seqs
+
+    def first_embedding(
+        self, space: str, sees: Callable[[Scope], bool] | None = None
+    ) -> int | None:
+        """Return the first event that gave a frame an embedding in a space, or None.
+
+        ``sees`` returns whether a frame with a scope counts; default all frames.
+        """
+        code = self._columns.spaces.find(space) or 0
+        indices = np.flatnonzero(self._embedding_space == code)
+        if sees is not None:
+            scopes = self._scope[self._embedding_row[indices]]
+            texts = {
+                scope: self._columns.scopes.text(scope) for scope in np.unique(scopes).tolist()
+            }
+            visible = [scope for scope, text in texts.items() if sees(read_scope(text or "[]"))]
+            indices = indices[np.isin(scopes, visible)]
+        return int(self._embedding_seq[indices[0]]) if len(indices) else None
+
+    def timeline(self, n: int, by: TimelineOrder = "content") -> Timeline:
+        """Return the frames at n in order of their content times, or of their recording."""
+        ids = self.ids[: self.rows_at(n)]
+        index = self._columns.timeline
+        if by == "recorded":
+            # Times of recording ascend with the rows: each batch is recorded after the last.
+            return Timeline(ids, [(self._recorded[: len(ids)], index.rows(len(ids)))])
+        pieces = index.content(self._created, self._recorded, self._attributes)
+        return Timeline(ids, pieces)
+
+    def chunk_mask(self, n: int) -> Mask:
+        """Return a mask over the rows at n of document chunks."""
+        return np.asarray(self._chunk_index[: self.rows_at(n)] != NO_INDEX)
+
+
+def _optional(value: int, missing: int) -> int | None:
+    return None if value == missing else value
+
+
+class _AttributeValues:
+    """The attributes of a frame, by field."""
+
+    def __init__(self, view: AttributeView, row: int) -> None:
+        self._strings: dict[str, list[str]] = {}
+        self._dates: list[int] = []
+        for field, kind, key in view.of_row(row):
+            if field == attributes.DATE:
+                self._dates.append(key_time(key))
+            elif kind is ValueType.STRING:
+                self._strings.setdefault(field, []).append(view.strings.text(key))
+
+    def text(self, field: str) -> str | None:
+        return next(iter(self.texts(field)), None)
+
+    def texts(self, field: str) -> tuple[str, ...]:
+        return tuple(self._strings.get(field, ()))
+
+    def dates(self) -> tuple[int, ...]:
+        return tuple(self._dates)

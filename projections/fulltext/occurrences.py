@@ -1,0 +1,121 @@
+"""Occurrences of terms in the first rows of the log: postings as of a row, from all pieces.
+
+Owns gathering: the slices of a term from all pieces are concatenated once, so `bm25` and
+`query_evaluation` see no boundaries of pieces.
+"""
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from ..columnar.columns import F64, I64, U32, Unsigned, concatenate, gather_ranges
+from .fields import WEIGHTS, Field, FieldLengths
+from .postings import Piece
+
+
+class Occurrences:
+    """The postings of the first ``rows`` rows, current or not."""
+
+    def __init__(self, pieces: Sequence[Piece], fields: FieldLengths, rows: int) -> None:
+        self._pieces = [piece for piece in pieces if piece.first_row < rows]
+        self.fields = fields.part(0, rows)
+        self.rows = rows
+
+    def gather(self, ids: U32) -> tuple[I64, list[int], I64, F64]:
+        """Return the postings of terms, term after term, rows ascending within each term.
+
+        The result: rows (p,); the end of each term in rows; the indices of postings that weigh more
+        than 1; the weights of these.
+        """
+        places = [self._places(piece, ids) for piece in self._pieces]
+        rows: list[Unsigned] = []
+        weights: list[Unsigned] = []
+        first_rows: list[int] = []
+        ends: list[int] = []
+        filled = 0
+        for index in range(len(ids)):
+            for piece, (term_starts, term_ends) in zip(self._pieces, places, strict=True):
+                start = term_starts[index]
+                end = term_ends[index]
+                if start < end:
+                    rows.append(piece.rows[start:end])
+                    weights.append(piece.weights[start:end])
+                    first_rows.append(piece.first_row)
+                    filled += end - start
+            ends.append(filled)
+        joined = concatenate(rows, np.uint32).astype(np.int64)
+        joined += np.repeat(np.array(first_rows, np.int64), [len(part) for part in rows])
+        counts = concatenate(weights, np.uint32).astype(np.uint32)
+        heavy = np.flatnonzero(counts > 1)
+        return joined, ends, heavy, counts[heavy].astype(np.float64)
+
+    def of(self, ids: U32, field: Field | None = None) -> tuple[I64, I64]:
+        """Return the rows that hold any of the terms, ascending, and the weights of these rows.
+
+        With a field, only its occurrences count. Cost: about 10 ns a posting, 30 ns with a field.
+        """
+        if len(ids) == 1 and field is None:
+            rows, _, heavy, counts = self.gather(ids)
+            weights = np.ones(len(rows), np.int64)
+            weights[heavy] = counts
+            return rows, weights
+        parts = [self._of_piece(piece, ids, field) for piece in self._pieces]
+        rows = concatenate([rows for rows, _ in parts], np.int64)
+        weights = concatenate([weights for _, weights in parts], np.int64)
+        if len(ids) > 1:
+            totals = np.bincount(rows, weights, self.rows).astype(np.int64)
+            rows = np.flatnonzero(totals)
+            weights = totals[rows]
+        return rows, weights
+
+    def _of_piece(self, piece: Piece, ids: U32, field: Field | None) -> tuple[I64, I64]:
+        index = piece.terms.searchsorted(ids)
+        index = index[index < piece.terms.searchsorted(ids, side="right")]
+        starts = piece.starts[index]
+        postings = gather_ranges(starts, piece.starts[index + 1] - starts)
+        rows = piece.rows[postings].astype(np.int64) + piece.first_row
+        if field is None:
+            weights = piece.weights[postings].astype(np.int64)
+        else:
+            starts = piece.token_starts[index]
+            tokens = gather_ranges(starts, piece.token_starts[index + 1] - starts)
+            posting = np.repeat(np.arange(len(postings)), piece.counts[postings])
+            fields = self.fields_within(rows[posting], piece.positions[tokens].astype(np.int64))
+            counts = np.bincount(posting[fields == field], minlength=len(postings))
+            weights = counts.astype(np.int64) * WEIGHTS[field]
+        inside = (rows < self.rows) & (weights > 0)
+        return rows[inside], weights[inside]
+
+    def positions(self, term: int) -> I64:
+        """Return the places of a term, ascending: row · 2^32 + position."""
+        rows: list[I64] = []
+        counts: list[Unsigned] = []
+        positions: list[Unsigned] = []
+        for piece in self._pieces:
+            index = int(piece.terms.searchsorted(np.uint32(term)))
+            if index < len(piece.terms) and piece.terms[index] == term:
+                start, end = piece.starts[index : index + 2].tolist()
+                rows.append(np.add(piece.rows[start:end], piece.first_row, dtype=np.int64))
+                counts.append(piece.counts[start:end])
+                start, end = piece.token_starts[index : index + 2].tolist()
+                positions.append(piece.positions[start:end])
+        joined = np.repeat(concatenate(rows, np.int64), concatenate(counts, np.uint32))
+        return ((joined << 32) + concatenate(positions, np.uint32))[joined < self.rows]
+
+    def fields_within(self, rows: I64, positions: I64) -> I64:
+        """Return the `Field` of positions; a row past the end counts as the last row."""
+        return self.fields.fields_of(np.minimum(rows, self.rows - 1), positions)
+
+    def _places(self, piece: Piece, ids: U32) -> tuple[list[int], list[int]]:
+        """Return the start and end of each term's postings in a piece, up to the last row."""
+        starts: list[int] = piece.starts[piece.terms.searchsorted(ids)].tolist()
+        ends: list[int] = piece.starts[piece.terms.searchsorted(ids, side="right")].tolist()
+        limit = self.rows - piece.first_row
+        if piece.end_row > self.rows and limit <= np.iinfo(piece.rows.dtype).max:
+            # Use the dtype of the rows: with another dtype each search would copy them.
+            row = piece.rows.dtype.type(limit)
+            ends = [
+                start + int(piece.rows[start:end].searchsorted(row))
+                for start, end in zip(starts, ends, strict=True)
+            ]
+        return starts, ends

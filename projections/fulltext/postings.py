@@ -1,0 +1,300 @@
+"""Postings: the rows of each term, with counts and positions, in pieces that cover row ranges.
+
+Owns `Piece` and its operations: invert a stream of tokens, merge, cut by row, reconstruct the
+stream. The stream is the canonical form, which digests cover: term ids in order of row and
+position. A piece has the same content in order of term, row and position, so each form can be
+computed from the other.
+
+Small pieces are merged by the logarithmic method (Bentley and Saxe, 1980), four at a time, so the
+number of pieces is O(log rows) for any sequence of puts.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Final
+
+import numpy as np
+
+from ..columnar.columns import (
+    I64,
+    U32,
+    AnyColumn,
+    Columns,
+    Unsigned,
+    ascending_order,
+    concatenate,
+    gather_ranges,
+    narrow,
+    planes,
+    require,
+)
+from .fields import FieldLengths, weigh
+
+_FANOUT: Final = 4
+_LEVEL_ROWS: Final = 8
+"""Pieces below 8 · 4 rows share a level: the rows of single puts are merged at most a few times."""
+
+
+@dataclass(frozen=True)
+class Piece:
+    """Postings of rows [first_row, end_row), in order of term, then row.
+
+    - ``terms``: (m,) ascending; the postings of ``terms[i]`` are [starts[i], starts[i + 1]).
+    - ``rows``: (p,) relative to ``first_row``, ascending within a term.
+    - ``counts``: (p,) occurrences in the row, at least 1.
+    - ``positions``: (counts.sum(),) ascending within a posting, counted without stop words.
+    - ``weights``: (p,) occurrences weighted by field; ``counts`` itself if all are in the text.
+      Derived from the other columns, so no chunk stores them.
+    """
+
+    first_row: int
+    end_row: int
+    terms: U32
+    starts: I64
+    rows: Unsigned
+    counts: Unsigned
+    positions: Unsigned
+    weights: Unsigned
+
+    @cached_property
+    def token_starts(self) -> I64:
+        """The start of each term's positions, then the end: (m + 1,). Used by phrases."""
+        if not len(self.counts):
+            return np.zeros(1, np.int64)
+        sums = np.add.reduceat(self.counts, self.starts[:-1], dtype=np.int64)
+        return concatenate([np.zeros(1, np.int64), np.cumsum(sums)], np.int64)
+
+    @property
+    def size_bytes(self) -> int:
+        columns: list[AnyColumn] = [self.terms, self.starts]
+        columns += [self.rows, self.counts, self.positions]
+        size = sum(column.nbytes for column in columns)
+        return size if self.weights is self.counts else size + self.weights.nbytes
+
+
+def invert(stream: U32, fields: FieldLengths, first_row: int) -> Piece:
+    """Return the piece of rows whose tokens follow each other in ``stream``.
+
+    ``fields`` has the token count of each row. Cost: a sort, about 10 ns a token.
+    """
+    size = len(stream)
+    lengths = fields.total
+    order = ascending_order(stream)
+    tokens = stream[order]
+    ends = np.cumsum(lengths, dtype=np.int64)
+    token_rows = np.repeat(np.arange(len(lengths), dtype=np.int64), lengths)[order]
+    positions = order - (ends - lengths)[token_rows]
+    is_first = np.ones(size, np.bool_)
+    is_first[1:] = (tokens[1:] != tokens[:-1]) | (token_rows[1:] != token_rows[:-1])
+    postings = np.flatnonzero(is_first)
+    terms, starts = _groups(tokens[postings])
+    return _piece(
+        (first_row, first_row + len(lengths)),
+        terms,
+        starts,
+        narrow(token_rows[postings]),
+        narrow(np.diff(postings, append=size)),
+        narrow(positions),
+        fields,
+    )
+
+
+def _piece(
+    span: tuple[int, int],
+    terms: U32,
+    starts: I64,
+    rows: Unsigned,
+    counts: Unsigned,
+    positions: Unsigned,
+    fields: FieldLengths,
+) -> Piece:
+    """Return a piece, with its derived weights."""
+    weighed = weigh(rows, counts, positions, fields)
+    weights = counts if weighed is counts else narrow(weighed)
+    return Piece(*span, terms, starts, rows, counts, positions, weights)
+
+
+def _groups(sorted_terms: U32) -> tuple[U32, I64]:
+    """Return the distinct terms of an ascending column; the start of each, then the end."""
+    size = len(sorted_terms)
+    is_first = np.ones(size, np.bool_)
+    is_first[1:] = sorted_terms[1:] != sorted_terms[:-1]
+    starts = np.flatnonzero(is_first)
+    return sorted_terms[starts], concatenate([starts, np.array([size])], np.int64)
+
+
+def merge(pieces: Sequence[Piece]) -> Piece:
+    """Return a single piece for adjacent pieces, passed in order of rows."""
+    if len(pieces) == 1:
+        return pieces[0]
+    first_row = pieces[0].first_row
+    terms = concatenate([piece.terms for piece in pieces], np.uint32)
+    # A stable sort keeps pieces, and so rows, in order within a term.
+    order = np.argsort(terms, kind="stable")
+    sizes = concatenate([np.diff(piece.starts) for piece in pieces], np.int64)[order]
+    starts = _shifted([piece.starts[:-1] for piece in pieces], [len(p.rows) for p in pieces])
+    postings = gather_ranges(starts[order], sizes)
+    rows = concatenate(
+        [np.add(p.rows, p.first_row - first_row, dtype=np.uint32) for p in pieces], np.uint32
+    )
+    counts = concatenate([piece.counts.astype(np.uint32) for piece in pieces], np.uint32)
+    token_ends = concatenate([np.zeros(1, np.int64), np.cumsum(counts, dtype=np.int64)], np.int64)
+    token_starts = token_ends[starts[order]]
+    token_sizes = token_ends[starts[order] + sizes] - token_starts
+    positions = concatenate([piece.positions.astype(np.uint32) for piece in pieces], np.uint32)
+    merged_terms, group_starts = _groups(terms[order])
+    posting_starts = concatenate([np.zeros(1, np.int64), np.cumsum(sizes)], np.int64)
+    merged_starts = posting_starts[group_starts]
+    merged_counts = narrow(counts[postings])
+    weights = merged_counts
+    if any(piece.weights is not piece.counts for piece in pieces):
+        weighed = concatenate([piece.weights.astype(np.uint32) for piece in pieces], np.uint32)
+        weights = narrow(weighed[postings])
+    return Piece(
+        first_row=first_row,
+        end_row=pieces[-1].end_row,
+        terms=merged_terms,
+        starts=merged_starts,
+        rows=narrow(rows[postings]),
+        counts=merged_counts,
+        positions=narrow(positions[gather_ranges(token_starts, token_sizes)]),
+        weights=weights,
+    )
+
+
+def _shifted(starts: Sequence[I64], sizes: Sequence[int]) -> I64:
+    """Return starts as places in the concatenated columns of the pieces."""
+    bases = np.cumsum([0, *sizes[:-1]])
+    return concatenate([s + b for s, b in zip(starts, bases, strict=True)], np.int64)
+
+
+def cut(piece: Piece, first_row: int, end_row: int) -> Piece:
+    """Return the part of a piece in rows [first_row, end_row), which must lie within it."""
+    if (first_row, end_row) == (piece.first_row, piece.end_row):
+        return piece
+    rows = piece.rows.astype(np.int64) + piece.first_row
+    keep = (rows >= first_row) & (rows < end_row)
+    kept_before = concatenate([np.zeros(1, np.int64), np.cumsum(keep, dtype=np.int64)], np.int64)
+    starts = kept_before[piece.starts]
+    present = np.diff(starts) > 0
+    kept_starts = concatenate([starts[:-1][present], starts[-1:]], np.int64)
+    counts = narrow(piece.counts[keep])
+    plain = piece.weights is piece.counts
+    return Piece(
+        first_row=first_row,
+        end_row=end_row,
+        terms=piece.terms[present],
+        starts=kept_starts,
+        rows=narrow(rows[keep] - first_row),
+        counts=counts,
+        positions=narrow(piece.positions[np.repeat(keep, piece.counts)]),
+        weights=counts if plain else narrow(piece.weights[keep]),
+    )
+
+
+def gather(pieces: Sequence[Piece], first_row: int, end_row: int) -> Piece:
+    """Return the postings of rows [first_row, end_row) as a single piece.
+
+    The result does not depend on the boundaries of the pieces; its dtypes follow the contents.
+    """
+    parts = [
+        cut(piece, max(first_row, piece.first_row), min(end_row, piece.end_row))
+        for piece in pieces
+        if piece.first_row < end_row and first_row < piece.end_row
+    ]
+    return merge(parts) if parts else _empty(first_row, end_row)
+
+
+def _empty(first_row: int, end_row: int) -> Piece:
+    empty = np.empty(0, np.uint8)
+    starts = np.zeros(1, np.int64)
+    return Piece(first_row, end_row, np.empty(0, np.uint32), starts, empty, empty, empty, empty)
+
+
+def stream_of(piece: Piece, lengths: U32) -> U32:
+    """Return the tokens of a piece in order of row and position, the inverse of `invert`.
+
+    Raises:
+        Corrupt: a position lies outside its row; the chunk is damaged.
+    """
+    ends = np.cumsum(lengths, dtype=np.int64)
+    row_starts = np.repeat((ends - lengths)[piece.rows], piece.counts)
+    row_lengths = np.repeat(lengths[piece.rows], piece.counts)
+    require((piece.positions < row_lengths).all(), "a position lies outside its row")
+    stream = np.empty(int(ends[-1]) if len(ends) else 0, np.uint32)
+    require(len(stream) == len(piece.positions), "its row lengths do not sum to its positions")
+    term_of_posting = np.repeat(piece.terms, np.diff(piece.starts))
+    stream[row_starts + piece.positions] = np.repeat(term_of_posting, piece.counts)
+    return stream
+
+
+def tidy(pieces: Sequence[Piece]) -> tuple[Piece, ...]:
+    """Return the pieces, with the last four merged until the first of these has the largest level.
+
+    So each piece has a higher level than the three after it.
+    """
+    result = list(pieces)
+    while len(result) >= _FANOUT:
+        first, *later = map(_level, result[-_FANOUT:])
+        if first > max(later):
+            break
+        result[-_FANOUT:] = [merge(result[-_FANOUT:])]
+    return tuple(result)
+
+
+def _level(piece: Piece) -> int:
+    """Return the size class of a piece: 0 below 32 rows, 1 below 128, and so on."""
+    return max((piece.end_row - piece.first_row) // _LEVEL_ROWS, 1).bit_length() - 1 >> 1
+
+
+# --- in a chunk ----------------------------------------------------------------------------------
+
+
+def encode(piece: Piece) -> dict[str, AnyColumn]:
+    """Return the columns of a piece for `decode`; terms are stored as gaps."""
+    return {
+        **planes("postings.terms", narrow(np.diff(piece.terms, prepend=np.uint32(0)))),
+        **planes("postings.sizes", narrow(np.diff(piece.starts))),
+        **planes("postings.rows", piece.rows),
+        "postings.counts": piece.counts,
+        "postings.positions": piece.positions,
+    }
+
+
+def decode(columns: Columns, fields: FieldLengths, first_row: int, term_count: int) -> Piece:
+    """Return the piece in a chunk. Raises `Corrupt` if `encode` cannot have returned the columns.
+
+    ``fields``: the lengths of the chunk's rows. ``term_count``: the number of terms, with those of
+    the chunk.
+    """
+    lengths = fields.total
+    gaps = columns.planes("postings.terms")
+    sizes = columns.planes("postings.sizes")
+    rows = columns.planes("postings.rows")
+    counts = columns.narrow("postings.counts")
+    positions = columns.narrow("postings.positions")
+    ends = np.cumsum(gaps, dtype=np.int64)
+    starts = concatenate([np.zeros(1, np.int64), np.cumsum(sizes, dtype=np.int64)], np.int64)
+    require(len(gaps) == len(sizes), "its terms and their sizes differ in count")
+    require(
+        int(starts[-1]) == len(rows) == len(counts), "the columns of its postings differ in count"
+    )
+    require(
+        int(counts.sum(dtype=np.int64)) == len(positions),
+        "its counts do not sum to its positions",
+    )
+    require(
+        int(lengths.sum(dtype=np.int64)) == len(positions),
+        "its row lengths do not sum to its positions",
+    )
+    if len(gaps):
+        require(int(sizes.min()) > 0 and int(counts.min()) > 0, "a posting is empty")
+        require((gaps[1:] > 0).all(), "its terms do not ascend")
+        require(int(ends[-1]) < term_count, "a term id is out of range")
+        ascends = rows[1:] > rows[:-1]
+        ascends[starts[1:-1] - 1] = True
+        require(ascends.all(), "the rows of a term do not ascend")
+        require(int(rows.max()) < len(lengths), "a row is out of range")
+    span = first_row, first_row + len(lengths)
+    return _piece(span, ends.astype(np.uint32), starts, rows, counts, positions, fields)

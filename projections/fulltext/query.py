@@ -1,0 +1,261 @@
+"""Queries as trees: conditions on frames, and the words that rank them.
+
+Owns the values. `cerata.retrieval.query_language.parser` parses the full language into them,
+`plain` a question. `query_evaluation` evaluates a tree; `bm25` orders the frames: a frame's score
+counts all words of the tree that the frame holds, in any part of the tree except under `Not`.
+
+Words are as written; a search tokenizes and stems them like text. A word with several terms
+(``put_frame``) is a phrase, and a word without terms (a stop word) restricts nothing.
+"""
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from dataclasses import field as column
+from typing import Final, TypeAlias, cast
+
+from cerata.engine.errors import InvalidInput
+
+from ..frames.filters import PLAIN_DEPTH, Filter
+from .fields import Field
+
+
+@dataclass(frozen=True, slots=True)
+class Term:
+    """Frames with a word of the same term, in a field or in any."""
+
+    word: str
+    field: Field | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class AnyWord:
+    """Frames with any of the words of a text, in a field or in any."""
+
+    text: str
+    field: Field | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Phrase:
+    """Frames with these words in this order within a field, with only stop words between."""
+
+    text: str
+    field: Field | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Prefix:
+    """Frames with a word that has this prefix. All such words count as a single word."""
+
+    start: str
+    field: Field | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Wildcard:
+    """Frames with a matching word: ``*`` any characters, ``?`` one. All count as a single word."""
+
+    pattern: str
+    field: Field | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class And:
+    """Frames that every part matches."""
+
+    parts: tuple["Query", ...]
+    depth: int = column(init=False, compare=False, repr=False)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "depth", _depth_above(self.parts))
+
+
+@dataclass(frozen=True, slots=True)
+class Or:
+    """Frames that any part matches."""
+
+    parts: tuple["Query", ...]
+    depth: int = column(init=False, compare=False, repr=False)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "depth", _depth_above(self.parts))
+
+
+@dataclass(frozen=True, slots=True)
+class Not:
+    """Frames that the part does not match."""
+
+    part: "Query"
+    depth: int = column(init=False, compare=False, repr=False)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "depth", _depth_above((self.part,)))
+
+
+@dataclass(frozen=True, slots=True)
+class Maybe:
+    """Restricts nothing; its words add to the scores of frames that the other parts match."""
+
+    part: "Query"
+    depth: int = column(init=False, compare=False, repr=False)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "depth", _depth_above((self.part,)))
+
+
+@dataclass(frozen=True, slots=True)
+class FilterLeaf:
+    """Frames that pass a filter; the search provides its mask."""
+
+    where: Filter
+
+
+QUESTION_SIZE_MAX: Final = 32_768
+"""Most characters of a question in plain language, or of all words of a query together."""
+
+LEAVES_MAX: Final = 4_096
+"""Most words, phrases, patterns and filters of a query."""
+
+PATTERNS_MAX: Final = 64
+"""Most prefixes and wildcards of a query: each may scan the whole vocabulary."""
+
+Words: TypeAlias = Term | AnyWord | Phrase | Prefix | Wildcard
+Query: TypeAlias = Words | And | Or | Not | Maybe | FilterLeaf
+
+DEPTH_MAX: Final = 100
+"""Most levels of a query, its filters included: printing, comparison and evaluation recurse, and
+Python's limit is 1,000 calls."""
+
+
+def _depth_above(parts: object) -> int:
+    """Check the parts of a query; return its number of levels.
+
+    Raises:
+        InvalidInput: a part is no query, or the query has too many levels.
+    """
+    items = cast("tuple[object, ...]", parts) if isinstance(parts, tuple) else (None,)
+    queries = [part for part in items if isinstance(part, Query)]
+    if len(queries) < len(items):
+        raise InvalidInput(
+            "The parts of a query must be a tuple of queries",
+            remedy="Create the parts with cerata.query('…').",
+        )
+    depth = 1 + max(map(_depth_of, queries), default=0)
+    if depth > DEPTH_MAX:
+        raise InvalidInput(
+            f"The query has {depth:,} levels; the limit is {DEPTH_MAX}",
+            remedy="Combine parts of the same kind in a single And or Or.",
+        )
+    return depth
+
+
+def _depth_of(query: "Query") -> int:
+    match query:
+        case And() | Or() | Not() | Maybe():
+            return query.depth
+        case FilterLeaf(where):
+            # A filter with a single test counts as a word, so that `loosened` adds no level.
+            return 1 + where.depth - PLAIN_DEPTH
+        case _:
+            return 1
+
+
+_QUOTED: Final = re.compile(r'["\u201c\u201d]([^"\u201c\u201d]*)["\u201c\u201d]')
+
+
+def plain(question: str) -> Query:
+    """Return the query of a plain-language question.
+
+    Any word may match; more matching words rank higher. Text in double quotes must occur as a
+    phrase; then the other words affect the order only. A quote without its partner is ignored.
+
+    >>> plain('which "event log" is it')
+    And(parts=(Phrase(text='event log', field=None), Maybe(part=AnyWord(text='which   is it', ...
+    """
+    quoted = [part for part in _QUOTED.findall(question) if part.strip()]
+    if not quoted:
+        return AnyWord(question)
+    return And((*map(Phrase, quoted), Maybe(AnyWord(_QUOTED.sub(" ", question)))))
+
+
+def check_size(query: "str | Query") -> None:
+    """Refuse a question or query over a limit, since its evaluation would take too long.
+
+    Raises:
+        InvalidInput: the question or query is over a limit above.
+    """
+    if isinstance(query, str):
+        _check("The question", len(query), QUESTION_SIZE_MAX, "characters", "Shorten it.")
+        return
+    leaves = patterns = size = 0
+    left: list[Query] = [query]
+    while left:
+        node = left.pop()
+        if isinstance(node, And | Or):
+            # Check before listing the parts: their number is not limited yet.
+            _check("The query", leaves + len(node.parts), LEAVES_MAX, "parts", "Use fewer.")
+            left += node.parts
+            continue
+        if isinstance(node, Not | Maybe):
+            left.append(node.part)
+            continue
+        leaves += 1
+        _check("The query", leaves, LEAVES_MAX, "parts", "Use fewer.")
+        if isinstance(node, FilterLeaf):
+            continue
+        patterns += isinstance(node, Prefix | Wildcard)
+        _check("The query", patterns, PATTERNS_MAX, "prefixes and wildcards", "Use fewer.")
+        size += len(_text_of(node))
+        _check("The query", size, QUESTION_SIZE_MAX, "characters", "Shorten it.")
+
+
+def _check(subject: str, count: int, limit: int, unit: str, remedy: str) -> None:
+    if count > limit:
+        raise InvalidInput(f"{subject} has more than {limit:,} {unit}", remedy=remedy)
+
+
+def _text_of(words: "Words") -> str:
+    match words:
+        case Term(text) | AnyWord(text) | Phrase(text) | Prefix(text) | Wildcard(text):
+            return text
+
+
+_EVERYTHING: Final = FilterLeaf(Filter())
+
+
+def loosened(query: Query) -> Query:
+    """Return a query as if every frame held every word; its filters and its `Not` stay.
+
+    >>> loosened(And((Term("index"), Not(Term("annoy")))))
+    And(parts=(FilterLeaf(where=Filter(expression=Every(parts=()))), Not(part=Term(word='annoy', ...
+    """
+    return _loosened(query, excludes=False)
+
+
+def _loosened(query: Query, *, excludes: bool) -> Query:
+    match query:
+        case And(parts):
+            return And(tuple(_loosened(part, excludes=excludes) for part in parts))
+        case Or(parts):
+            return Or(tuple(_loosened(part, excludes=excludes) for part in parts))
+        case Not(part):
+            return Not(_loosened(part, excludes=not excludes))
+        case Term() | AnyWord() | Phrase() | Prefix() | Wildcard():
+            return query if excludes else _EVERYTHING
+        case Maybe() | FilterLeaf():
+            return query
+
+
+def words_of(query: Query) -> Iterator[Words]:
+    """Yield the words that count for a query's score, from left to right."""
+    match query:
+        case And(parts) | Or(parts):
+            for part in parts:
+                yield from words_of(part)
+        case Maybe(part):
+            yield from words_of(part)
+        case Term() | AnyWord() | Phrase() | Prefix() | Wildcard():
+            yield query
+        case Not() | FilterLeaf():
+            return

@@ -1,0 +1,257 @@
+"""Matching: the rows that a query tree of words and filters selects, as of a row.
+
+Owns the meaning of each kind of node (docs/search.md has the table). The postings of each group of
+words are gathered once, for both matching and scoring. Leaves out scores (`bm25`) and the
+meaning of filters: the caller passes their masks.
+"""
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from functools import reduce
+from typing import TypeAlias
+
+import numpy as np
+
+from cerata.engine.errors import InvalidInput, Unsupported
+
+from ..columnar.columns import I64, U32, Mask
+from ..frames.filters import Filter
+from . import analyzer as text
+from .fields import Field
+from .occurrences import Occurrences
+from .query import (
+    And,
+    AnyWord,
+    FilterLeaf,
+    Maybe,
+    Not,
+    Or,
+    Phrase,
+    Prefix,
+    Query,
+    Term,
+    Wildcard,
+    Words,
+    words_of,
+)
+from .vocabulary import VocabularyView
+
+Filters: TypeAlias = Callable[[Filter], Mask]
+"""Returns a mask over all rows of the view, current or not: the rows that pass a filter."""
+
+GroupKey: TypeAlias = tuple[int, int | str, int]
+"""The identity and the order of a group of words: kind, term or pattern, field.
+
+Term ids follow the first occurrence in the log, so later events leave the order unchanged."""
+
+
+@dataclass(frozen=True, slots=True)
+class Group:
+    """Words that count as one: ``rows`` (p,) with any of them, ascending, and ``weights`` (p,)."""
+
+    rows: I64
+    weights: I64
+
+
+class Matching:
+    """Evaluates a query. Not thread-safe."""
+
+    def __init__(
+        self, occurrences: Occurrences, vocabulary: VocabularyView, filters: Filters | None = None
+    ) -> None:
+        self._occurrences = occurrences
+        self._vocabulary = vocabulary
+        self._filters = filters
+        self._groups: dict[GroupKey, Group] = {}
+
+    def groups(self, query: Query) -> list[Group]:
+        """Return the groups of words that count for a query's score, in order of their keys."""
+        groups = {
+            key: self._group(key, ids, field)
+            for words in words_of(query)
+            for key, ids, field in self._keys(words)
+        }
+        return [group for _, group in sorted(groups.items(), key=lambda item: _order(item[0]))]
+
+    def named_groups(self, query: Query) -> list[tuple[str, Group]]:
+        """Return `groups`, each with its word as in the query: ``index``, ``title:inde*``."""
+        groups = {
+            key: (_name(words, self._term(key)), self._group(key, ids, field))
+            for words in words_of(query)
+            for key, ids, field in self._keys(words)
+        }
+        return [named for _, named in sorted(groups.items(), key=lambda item: _order(item[0]))]
+
+    def _term(self, key: GroupKey) -> str:
+        which = key[1]
+        return self._vocabulary.text(which) if isinstance(which, int) else which
+
+    def found(self, query: Query) -> Mask:
+        """Return the rows that a query selects; without a mask, the rows with any of its words."""
+        mask = self.mask(query)
+        if mask is None:
+            mask = np.zeros(self._occurrences.rows, np.bool_)
+            for group in self.groups(query):
+                mask[group.rows] = True
+        return mask
+
+    def mask(self, query: Query) -> Mask | None:
+        """Return the rows that a query selects, current or not; None if the query restricts none.
+
+        Raises:
+            InvalidInput: a pattern is not a single word.
+            Unsupported: the query has a filter, and the search has no filters.
+        """
+        match query:
+            case Term(word, field):
+                return self._phrase(word, field)
+            case AnyWord():
+                masks = [self._rows(*key) for key in self._keys(query)]
+                return reduce(np.logical_or, masks) if masks else None
+            case Phrase(words, field):
+                return self._phrase(words, field)
+            case Prefix() | Wildcard():
+                [key] = self._keys(query)
+                return self._rows(*key)
+            case And(parts):
+                return self._joined(np.logical_and, parts)
+            case Or(parts):
+                return self._joined(np.logical_or, parts)
+            case Not(part):
+                inner = self.mask(part)
+                return None if inner is None else ~inner
+            case Maybe():
+                return None
+            case FilterLeaf(where):
+                return self._filtered(where)
+
+    def _joined(self, join: np.ufunc, parts: tuple[Query, ...]) -> Mask | None:
+        masks = [mask for mask in map(self.mask, parts) if mask is not None]
+        return join.reduce(masks) if masks else None
+
+    def _filtered(self, where: Filter) -> Mask:
+        if self._filters is None:
+            raise Unsupported(
+                f"This search supports no filters; the query has {where.to_dict()}",
+                remedy="Pass the filter as where= of a store's or view's search.",
+            )
+        return self._filters(where)
+
+    # --- groups of words -------------------------------------------------------------------------
+
+    def _keys(self, words: Words) -> Iterator[tuple[GroupKey, U32, Field | None]]:
+        """Yield the groups of a leaf: key, ids of the terms, field."""
+        field = words.field
+        which = -1 if field is None else int(field)
+        match words:
+            case Prefix(start):
+                ids = self._vocabulary.starting_with(one_word(start), self._occurrences.rows)
+                yield (1, start, which), ids, field
+            case Wildcard(pattern):
+                ids = self._vocabulary.matching(folded_pattern(pattern), self._occurrences.rows)
+                yield (2, pattern, which), ids, field
+            case Term(cut) | AnyWord(cut) | Phrase(cut):
+                for term in text.terms(cut):
+                    term_id = self._vocabulary.find(term)
+                    if term_id is not None:
+                        yield (0, term_id, which), np.array([term_id], np.uint32), field
+                    else:
+                        yield (0, term, which), np.empty(0, np.uint32), field
+
+    def _group(self, key: GroupKey, ids: U32, field: Field | None) -> Group:
+        group = self._groups.get(key)
+        if group is None:
+            group = self._groups[key] = Group(*self._occurrences.of(ids, field))
+        return group
+
+    def _rows(self, key: GroupKey, ids: U32, field: Field | None) -> Mask:
+        mask = np.zeros(self._occurrences.rows, np.bool_)
+        mask[self._group(key, ids, field).rows] = True
+        return mask
+
+    # --- phrases ---------------------------------------------------------------------------------
+
+    def _phrase(self, words: str, field: Field | None) -> Mask | None:
+        terms = text.terms(words)
+        if not terms:
+            return None
+        if len(terms) == 1:
+            [key] = self._keys(Term(words, field))
+            return self._rows(*key)
+        mask = np.zeros(self._occurrences.rows, np.bool_)
+        ids = [self._vocabulary.find(term) for term in terms]
+        term_ids = [term_id for term_id in ids if term_id is not None]
+        if len(term_ids) < len(ids):
+            return mask
+        starts = self._starts(term_ids)
+        rows = starts >> 32
+        first = starts & 0xFFFF_FFFF
+        of_first = self._occurrences.fields_within(rows, first)
+        whole = of_first == self._occurrences.fields_within(rows, first + len(ids) - 1)
+        if field is not None:
+            whole &= of_first == field
+        mask[rows[whole]] = True
+        return mask
+
+    def _starts(self, ids: list[int]) -> I64:
+        """Return the places of a run of terms: row · 2^32 + position of the first term."""
+        places = {term: self._occurrences.positions(term) for term in set(ids)}
+        shifted = [(places[term], offset) for offset, term in enumerate(ids)]
+        # Start with the rarest term: the fewest candidates remain to be looked up.
+        shifted.sort(key=lambda item: len(item[0]))
+        (rarest, offset), *rest = shifted
+        starts: I64 = rarest - offset
+        for positions, offset in rest:
+            is_run: Mask = np.isin(starts + offset, positions, assume_unique=True)
+            starts = starts[is_run]
+        return starts
+
+
+def _name(words: Words, term: str) -> str:
+    """Return a term or pattern as spelled in its leaf, with its field."""
+    match words:
+        case Prefix():
+            written = f"{words.start}*"
+        case Wildcard():
+            written = words.pattern
+        case _:
+            cut = words.word if isinstance(words, Term) else words.text
+            written = next((span.word for span in text.spans(cut) if span.term == term), term)
+    return written if words.field is None else f"{words.field.name.lower()}:{written}"
+
+
+def _order(key: GroupKey) -> tuple[int, int, str, int]:
+    kind, which, field = key
+    return (kind, which, "", field) if isinstance(which, int) else (kind, -1, which, field)
+
+
+def one_word(start: str) -> str:
+    """Return the start of a word, folded.
+
+    Raises:
+        InvalidInput: ``start`` is not exactly one word.
+    """
+    words = text.words(start)
+    if len(words) != 1:
+        raise InvalidInput(
+            f"The prefix {start!r} has {len(words)} words, expected 1",
+            remedy="Pass the start of a single word.",
+        )
+    return words[0].decode()
+
+
+def folded_pattern(pattern: str) -> str:
+    """Return a pattern with the text between its wildcards folded like words.
+
+    Raises:
+        InvalidInput: ``pattern`` spans more than one word, or has no letter.
+    """
+    parts = [text.words(part) for part in pattern.replace("?", "*").split("*")]
+    blank = all(not words for words in parts)
+    if blank or any(len(words) > 1 for words in parts):
+        raise InvalidInput(
+            f"The pattern {pattern!r} is not one word", remedy="Use letters, digits, * and ?."
+        )
+    signs = [character for character in pattern if character in "*?"]
+    pieces = [words[0].decode() if words else "" for words in parts]
+    return "".join(piece + sign for piece, sign in zip(pieces, [*signs, ""], strict=True))

@@ -1,0 +1,4 @@
+"""Links between frames and facts, and which facts they support.
+
+Read first: `projection`, then `reader`.
+"""

@@ -1,0 +1,222 @@
+"""The columns of links between facts: births, repeats and endings.
+
+Owns the effect columns in order of seq, their place in digests and chunks, and the derived columns
+that index links. The fold in `links` decides the rows to append; `reader` reads.
+"""
+
+from collections.abc import Sequence
+from enum import IntEnum
+from typing import Final, NamedTuple
+
+import numpy as np
+
+from cerata.engine.events import Scope
+
+from ..columnar.closed_rows import ClosedRows
+from ..columnar.columns import U64, AnyColumn, Column, Columns, place_of
+from ..columnar.hash_index import HashIndex
+from ..columnar.scope_codes import ScopeNames
+from ..columnar.tables import Table, check_codes
+from ..core.seal import Kept
+
+
+class LinkKind(IntEnum):
+    """The relation of a fact to the target of its link. On disk: never renumber."""
+
+    ASSUMES = 1
+    CONTRADICTS = 2
+    DEPENDS_ON = 3
+    DERIVED_FROM = 4
+    GENERATED_FROM = 5
+    INVALIDATES = 6
+    SUPERSEDES = 7
+    SUPPORTS = 8
+    VALIDATED_BY = 9
+
+
+LINK_KINDS: Final = {kind.name.lower(): kind for kind in LinkKind}
+"""The kinds by their names in events."""
+
+REQUIRING: Final = frozenset(
+    (LinkKind.ASSUMES, LinkKind.DEPENDS_ON, LinkKind.DERIVED_FROM, LinkKind.GENERATED_FROM)
+)
+"""A fact with such a link is `STANDS` only if the target is."""
+
+ATTACKING: Final = frozenset((LinkKind.INVALIDATES, LinkKind.SUPERSEDES))
+"""The target of such a link is invalid if the fact is `STANDS`."""
+
+TO_FRAMES: Final = frozenset(
+    (
+        LinkKind.DEPENDS_ON,
+        LinkKind.DERIVED_FROM,
+        LinkKind.GENERATED_FROM,
+        LinkKind.VALIDATED_BY,
+    )
+)
+"""The target of such a link may be a frame."""
+
+
+class LinkOddity(IntEnum):
+    """A reason why the fold skips an event. On disk: never renumber."""
+
+    ERASED = 1
+    """The payload was erased, so its content is unknown."""
+    UNKNOWN_REFERENCE = 2
+    """The event names no earlier event, or ends no link."""
+    ALREADY_ENDED = 3
+    """The event ends a link that has already ended."""
+    NO_LINK = 4
+    """The link has an unknown kind, its fact as target, no target, or two targets."""
+
+
+class LinkBirth(NamedTuple):
+    """A birth: a row of `LinkColumns.births`."""
+
+    seq: int
+    recorded: int
+    scope: int
+    fact: int
+    kind: int
+    target: int
+    is_frame: int
+
+    @property
+    def identity(self) -> tuple[int, ...]:
+        """Scope, fact, kind and target; two links with equal identities are the same link."""
+        return self[2:]
+
+
+class LinkColumns:
+    """Every column of the links fold, appended by a single thread.
+
+    - Row r of all birth columns is a link; ``seq`` ascends with r.
+    - A row is ended at most once, after its birth.
+    - ``ended_at`` of a row names an ending; a reader of an earlier state ignores a later ending.
+    """
+
+    def __init__(self) -> None:
+        self.scopes = ScopeNames()
+        self.seq = Column(np.int64)
+        self.recorded = Column(np.int64)
+        self.scope = Column(np.uint32)
+        self.kind = Column(np.uint8)
+        self.fact = Column(np.uint64)
+        self.target = Column(np.uint64)
+        self.is_frame = Column(np.uint8)
+        self.births = Table(
+            "links",
+            strict=True,
+            seq=self.seq,
+            recorded=self.recorded,
+            scope=self.scope,
+            fact=self.fact,
+            kind=self.kind,
+            target=self.target,
+            is_frame=self.is_frame,
+        )
+        self.repeat_seq = Column(np.int64)
+        self.repeat_row = Column(np.uint32)
+        self.repeats = Table("repeats", strict=True, seq=self.repeat_seq, row=self.repeat_row)
+        self.ending_seq = Column(np.int64)
+        self.ending_recorded = Column(np.int64)
+        self.ending_row = Column(np.uint32)
+        self.endings = Table(
+            "endings",
+            strict=True,
+            seq=self.ending_seq,
+            recorded=self.ending_recorded,
+            row=self.ending_row,
+        )
+        self.oddity_seq = Column(np.int64)
+        self.oddity = Column(np.uint8)
+        self.oddities = Table("oddities", strict=True, seq=self.oddity_seq, what=self.oddity)
+        # Derived.
+        self.ended_at = ClosedRows()
+        self.by_fact = HashIndex()
+        self.by_target = HashIndex()
+
+    # --- appending -------------------------------------------------------------------------------
+
+    def scope_code(self, scope: Scope, seq: int) -> int:
+        """Return the code of a scope; the order of its names does not matter."""
+        return self.scopes.scope_code(scope, seq)
+
+    def bear(self, births: Sequence[LinkBirth]) -> None:
+        """Append births of links that hold."""
+        self.births.append(births)
+        self.ended_at.open(len(births))
+
+    def end(self, rows: Sequence[tuple[int, int, int]]) -> None:
+        """Append endings (seq, recorded, row) of links that hold."""
+        self.endings.append(rows)
+        ended = np.array([row for _, _, row in rows], np.int64)
+        self.ended_at.close(ended, len(self.endings) - len(ended))
+
+    # --- reading ---------------------------------------------------------------------------------
+
+    def row_of(self, seq: int) -> int | None:
+        """Return the row of the link that event ``seq`` created or repeated, or None."""
+        row = place_of(self.seq, seq)
+        if row is not None:
+            return row
+        place = place_of(self.repeat_seq, seq)
+        return None if place is None else self.repeat_row.item(place)
+
+    def rows_alike(self, birth: LinkBirth) -> list[int]:
+        """Return the rows with the identity of a birth, ascending."""
+        rows = self.by_fact.find(self.fact.view(), birth.fact)
+        return [row for row in rows if self.births.row(row)[2:] == birth.identity]
+
+    def birth(self, row: int) -> LinkBirth:
+        return LinkBirth(*self.births.row(row))
+
+    # --- effects ---------------------------------------------------------------------------------
+
+    @property
+    def _tables(self) -> tuple[Table, ...]:
+        return self.births, self.repeats, self.endings, self.oddities
+
+    def effects(self, after: int, through: int) -> dict[str, AnyColumn]:
+        """Return the canonical columns of events ``after + 1`` … ``through``."""
+        effects = self.scopes.effects("scopes", after, through)
+        for table in self._tables:
+            effects.update(table.effects(after, through))
+        return effects
+
+    def kept(self) -> list[Kept]:
+        """Return the columns that the fold appends to, without derived columns."""
+        return [*self.scopes.kept(), *(items for table in self._tables for items in table.kept())]
+
+    def derived(self, after: int, through: int) -> dict[str, AnyColumn]:
+        """Return nothing: `load` computes the derived columns again."""
+        return {}
+
+    def load(self, columns: Columns, after: int, through: int) -> None:
+        """Append the effects in a chunk. Raises `Corrupt` and then leaves the state unchanged."""
+        births, repeats, endings, _ = tables = [
+            table.read(columns, after, through) for table in self._tables
+        ]
+        scopes = self.scopes.read(columns, "scopes", after, through)
+        check_codes(births["scope"], 1, len(self.scopes) + len(scopes.texts))
+        check_codes(births["kind"], 1, max(LinkKind))
+        check_codes(births["is_frame"], 0, 1)
+        rows = len(self.births) + len(births["seq"])
+        for column in (repeats["row"], endings["row"]):
+            check_codes(column, 0, rows - 1)
+        self.ended_at.check(self.seq.view(), births["seq"], endings["seq"], endings["row"])
+        self.scopes.load(scopes)
+        for table, loaded in zip(self._tables, tables, strict=True):
+            table.load(loaded)
+        self.ended_at.open(len(births["seq"]))
+        self.ended_at.close(endings["row"], len(self.endings) - len(endings["row"]))
+
+    @property
+    def size_bytes(self) -> int:
+        """Memory of columns and indexes, without names."""
+        size = sum(table.size_bytes for table in self._tables) + self.ended_at.size_bytes
+        return size + self.by_fact.size_bytes + self.by_target.size_bytes
+
+
+def keys_of(ids: Sequence[int]) -> U64:
+    """Return ids in the dtype of the columns of links."""
+    return np.array(ids, np.uint64)

@@ -1,0 +1,128 @@
+"""Links as of any event: the reader of the columns that `links` folds.
+
+Owns the set of links that hold at seq n within a scope, and look-ups of links by fact and by
+target. Leaves out their consequences for facts (`labelling`).
+"""
+
+from collections.abc import Iterable, Sequence
+from typing import NamedTuple
+
+import numpy as np
+
+from cerata.engine.events import Scope
+
+from ..columnar.columns import I64, U64, rows_up_to
+from ..columnar.scopes import tenant_in
+from .columns import LinkBirth, LinkColumns, LinkKind, keys_of
+
+
+class LinkRow(NamedTuple):
+    """A link: the seq of its event, its tenant, and its ends as in the event."""
+
+    row: int
+    seq: int
+    tenant: str
+    fact: int
+    kind: LinkKind
+    target: int
+    is_frame: bool
+
+
+class Links:
+    """Reads links at any n up to ``seq``. Immutable; safe for threads during a fold."""
+
+    def __init__(self, columns: LinkColumns, seq: int) -> None:
+        self.seq = seq
+        self.columns = columns
+        self.seqs: I64 = columns.seq.view()
+        self.ending_seqs: I64 = columns.ending_seq.view()
+
+    def at(self, n: int, wanted: Scope | None = None) -> "LinksAt":
+        """Return the links within a scope as of event ``n``."""
+        return LinksAt(self, n, self.columns.scopes.within(wanted))
+
+
+class LinksAt:
+    """The links at seq n; immutable, for any thread."""
+
+    def __init__(self, links: Links, n: int, scopes: frozenset[int] | None) -> None:
+        self.n = n
+        self._links = links
+        self._columns = links.columns
+        self._rows = rows_up_to(links.seqs, n) if len(links.seqs) else 0
+        self._endings = rows_up_to(links.ending_seqs, n) if len(links.ending_seqs) else 0
+        self._scopes = scopes
+
+    def __len__(self) -> int:
+        """Return the number of links created by n, in all scopes, ended links included."""
+        return self._rows
+
+    @property
+    def ends(self) -> U64:
+        """The ids of all facts and targets linked by n, ascending, each once."""
+        columns = self._columns
+        ends = (columns.fact.view()[: self._rows], columns.target.view()[: self._rows])
+        return np.unique(np.concatenate(ends))
+
+    def of(self, facts: Sequence[int]) -> list[LinkRow]:
+        """Return the links that hold from facts with these ids, in order of seq."""
+        rows = self._columns.by_fact.find_all(self._columns.fact.view(), keys_of(facts))
+        return self._holding(rows)
+
+    def to(self, targets: Sequence[int]) -> list[LinkRow]:
+        """Return the links that hold to facts or frames with these ids, in order of seq."""
+        rows = self._columns.by_target.find_all(self._columns.target.view(), keys_of(targets))
+        return self._holding(rows)
+
+    def every(self, *, ended: bool = False) -> list[LinkRow]:
+        """Return all links that hold, in order of seq; with ``ended`` also ended links."""
+        rows = range(self._rows)
+        return [self._row(row) for row in rows if self._is_seen(row, ended=ended)]
+
+    def link(self, seq: int) -> LinkRow | None:
+        """Return the link that an event up to n created or repeated, or None; it may have ended."""
+        row = self._columns.row_of(seq) if 0 < seq <= self.n else None
+        return self._row(row) if row is not None and self._is_seen(row, ended=True) else None
+
+    def _holding(self, rows: Iterable[int]) -> list[LinkRow]:
+        return [self._row(row) for row in sorted(rows) if self._is_seen(row, ended=False)]
+
+    def _is_seen(self, row: int, *, ended: bool) -> bool:
+        """Return whether a row is within the scope and, unless ``ended``, holds at n.
+
+        An ending from any scope counts, as with a retraction.
+        """
+        if row >= self._rows or not (ended or self.holds(row)):
+            return False
+        return self._scopes is None or int(self._columns.scope.view()[row]) in self._scopes
+
+    def holds(self, row: int) -> bool:
+        """Return whether a row had not ended by n."""
+        return bool(self._columns.ended_at.view()[row] >= self._endings)
+
+    def _row(self, row: int) -> LinkRow:
+        birth = self._columns.birth(row)
+        return LinkRow(
+            row,
+            birth.seq,
+            tenant_in(self._columns.scopes.scope(birth.scope)),
+            birth.fact,
+            LinkKind(birth.kind),
+            birth.target,
+            bool(birth.is_frame),
+        )
+
+    def birth(self, row: int) -> LinkBirth:
+        """Return the birth of a row."""
+        return self._columns.birth(row)
+
+    def scope_of(self, row: int) -> Scope:
+        return self._columns.scopes.scope(self.birth(row).scope)
+
+    def ended_by(self, row: int) -> tuple[int, int] | None:
+        """Return the recorded time and the seq of a row's ending, or None if the row holds at n."""
+        if self.holds(row):
+            return None
+        place = int(self._columns.ended_at.view()[row])
+        when = int(self._columns.ending_recorded.view()[place])
+        return when, int(self._links.ending_seqs[place])

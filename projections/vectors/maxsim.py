@@ -1,0 +1,167 @@
+"""Late interaction: frames ranked by the similarity of their tokens to those of a question.
+
+Owns MaxSim (O. Khattab and M. Zaharia, ColBERT, SIGIR 2020): the sum, over the tokens of the
+question, of the largest inner product with any token of the frame. Token vectors are int8, so sums
+are whole numbers. A sum of up to 1,024 products is at most 2**24, so it is exact in float32 for any
+order and blocking of the matrix product. Scores are equal bit for bit on every machine.
+
+If there are many frames, a first stage selects candidates by a row of signs per frame: the signs of
+the sum of its token vectors. The question's sum is not reduced to signs (an asymmetric distance:
+A. Gordo, F. Perronnin, Y. Gong and S. Lazebnik, Asymmetric Distances for Binary Embeddings, PAMI
+2014), which has a better recall than a comparison of signs with signs (docs/search.md).
+"""
+
+from collections.abc import Callable, Iterable, Iterator
+from typing import Final, TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+
+from ..columnar.columns import I64, Mask
+from .nearest import SCORE_DIGITS, Nearest
+from .reader import Space
+
+Tokens: TypeAlias = npt.NDArray[np.int8]
+"""Token vectors of a text, (tokens, dimension)."""
+
+F32: TypeAlias = npt.NDArray[np.float32]
+
+TokenFetch: TypeAlias = Callable[[I64], Iterable[Tokens]]
+"""Yields the token vectors of each row of a space, in order."""
+
+TOKEN_SCALE: Final = 127
+"""The scale of token vectors: 127 means 1. A score of unit vectors is a sum of cosines."""
+
+ALL_FRAMES_MAX: Final = 4_096
+"""Up to this many frames, every frame is scored."""
+
+CANDIDATES_MIN: Final = 4_096
+CANDIDATES_MAX: Final = 16_384
+CANDIDATES_SHARE: Final = 20
+"""Of more frames, 1 in 20 is scored, within these bounds. The share is larger than for vectors: the
+signs of a sum describe its tokens less well than the signs of a vector describe the vector."""
+
+_BLOCK_TOKENS: Final = 4_096
+"""Tokens that are multiplied at once: 2 MiB at 128 dimensions, which fits a processor's cache."""
+
+_QUERY_TOKENS: Final = 64
+"""Tokens of a question that are multiplied at once, so that the product is small, too."""
+
+_PRODUCTS: Final = 1 << 17
+"""Products in a call of OpenBLAS, half of the count at which OpenBLAS starts threads: on a busy
+machine each synchronization of the threads takes 8 ms."""
+
+
+def nearest_by_tokens(
+    space: Space, allowed: Mask, query: Tokens, k: int, fetch: TokenFetch
+) -> Nearest:
+    """Return the best ``k`` of the allowed rows; ``allowed`` covers the first rows of a space.
+
+    ``query`` has the space's dimension. Scores are MaxSim / 127², rounded to 9 digits; ties go to
+    the older frame. A pure function of the query and the allowed rows. Cost: reads 2 words per row
+    of 128 numbers, and the token vectors of the candidates.
+    """
+    rows = token_candidates(space, np.flatnonzero(allowed), query, k)
+    if not len(rows):
+        return Nearest(rows, np.empty(0))
+    sums = maxsim(fetch(rows), query)
+    order = np.lexsort((space.frames[rows], -sums))[:k]
+    return Nearest(rows[order], token_scores(sums[order]))
+
+
+def token_scores(sums: I64) -> npt.NDArray[np.float64]:
+    """Return the scores of sums that `maxsim` returned."""
+    return np.round(sums / TOKEN_SCALE**2, SCORE_DIGITS)
+
+
+def maxsim(frames: Iterable[Tokens], query: Tokens) -> I64:
+    """Return MaxSim of each frame's token vectors, not scaled: (number of frames,) int64, exact.
+
+    Each frame has at least one token, and the query's dimension, at most 1,024. Frames are read a
+    block at a time, and only a block is in memory.
+    """
+    tokens_of_query = query.astype(np.float32)
+    parts = [
+        tokens_of_query[start : start + _QUERY_TOKENS]
+        for start in range(0, len(tokens_of_query), _QUERY_TOKENS)
+    ]
+    buffer = np.empty((_BLOCK_TOKENS, query.shape[1]), np.float32)
+    results = [np.empty(0, np.int64)]
+    for block in _blocks(frames):
+        ends = np.cumsum([0, *map(len, block)])
+        count = int(ends[-1])
+        if count > len(buffer):
+            buffer = np.empty((count, query.shape[1]), np.float32)
+        # Reuse the buffer: fresh memory would cost as much as the products.
+        tokens = np.concatenate(block, out=buffer[:count])
+        sums = np.zeros(len(block), np.int64)
+        for part in parts:
+            best = np.maximum.reduceat(_products(tokens, part), ends[:-1], axis=0)
+            sums += best.sum(axis=1, dtype=np.int64)
+        results.append(sums)
+    return np.concatenate(results)
+
+
+def _products(tokens: F32, query: F32) -> F32:
+    """Return the inner products of tokens and question tokens, (tokens, question tokens)."""
+    count, dimension = tokens.shape
+    size = max(1, _PRODUCTS // query.size)
+    whole = count // size * size
+    products = np.empty((count, len(query)), np.float32)
+    pieces = tokens[:whole].reshape(-1, size, dimension)
+    np.matmul(pieces, query.T, out=products[:whole].reshape(-1, size, len(query)))
+    np.matmul(tokens[whole:], query.T, out=products[whole:])
+    return products
+
+
+def _blocks(frames: Iterable[Tokens]) -> Iterator[list[Tokens]]:
+    """Yield the frames to multiply together: as many tokens as fit a block, or a single frame."""
+    block: list[Tokens] = []
+    count = 0
+    for tokens in frames:
+        if block and count + len(tokens) > _BLOCK_TOKENS:
+            yield block
+            block = []
+            count = 0
+        block.append(tokens)
+        count += len(tokens)
+    if block:
+        yield block
+
+
+def token_candidates(space: Space, rows: I64, query: Tokens, k: int) -> I64:
+    """Return the rows to score, ascending: those whose signs agree most with the query's sum.
+
+    Ties go to the older row. If the rows are few, returns all of them.
+    """
+    if len(rows) <= max(ALL_FRAMES_MAX, k):
+        return rows
+    count = min(max(len(rows) // CANDIDATES_SHARE, CANDIDATES_MIN), CANDIDATES_MAX)
+    count = min(max(count, k), len(rows))
+    is_prefix = len(rows) == int(rows[-1]) + 1
+    agreeing = _agreement(space, slice(len(rows)) if is_prefix else rows, query)
+    limit = np.partition(agreeing, len(rows) - count)[len(rows) - count]
+    nearer = np.flatnonzero(agreeing > limit)
+    at_limit = np.flatnonzero(agreeing == limit)[: count - len(nearer)]
+    candidates: I64 = rows[np.sort(np.concatenate([nearer, at_limit]))]
+    return candidates
+
+
+def _agreement(space: Space, rows: I64 | slice, query: Tokens) -> npt.NDArray[np.int32]:
+    """Return for each row the sum of the query's sums in the dimensions with a set sign bit.
+
+    Exact: the sums are at most 2**20 in at most 1,024 dimensions. Computed by table look-up, a byte
+    of signs at a time.
+    """
+    pooled = np.zeros(64 * len(space.words), np.int32)
+    pooled[: query.shape[1]] = query.sum(axis=0, dtype=np.int32)
+    bits = np.unpackbits(np.arange(256, dtype=np.uint8)[:, None], axis=1, bitorder="little")
+    tables = pooled.reshape(-1, 8) @ bits.T.astype(np.int32)
+    totals: npt.NDArray[np.int32] | None = None
+    for place, column in enumerate(space.words):
+        codes = column[rows].astype("<u8", copy=False).view(np.uint8).reshape(-1, 8)
+        for byte in range(8):
+            share = tables[8 * place + byte][codes[:, byte]]
+            totals = share if totals is None else np.add(totals, share, out=totals)
+    assert totals is not None
+    return totals

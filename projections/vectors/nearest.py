@@ -1,0 +1,185 @@
+"""The nearest vectors to a query: a pure function of the query and the rows that a view admits.
+
+Owns the selection of candidates and the order of results. Candidates are selected by signs alone,
+48 bytes per vector of 384 numbers (M. Charikar, Similarity Estimation Techniques from Rounding
+Algorithms, STOC 2002: signs of random projections; here of the numbers themselves), then scored by
+the vectors. The last bits of a matrix product differ between processors, so the product only drops
+rows that cannot be among the best; final scores are sums in a fixed order.
+"""
+
+from collections.abc import Callable
+from functools import partial
+from typing import Final, Literal, NamedTuple, TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+
+from ..columnar.columns import F64, I64, Mask
+from .columns import Matrix, sign_words
+from .reader import Space, distances
+
+Metric: TypeAlias = Literal["cosine", "dot"]
+Query: TypeAlias = npt.NDArray[np.float32]
+Fetch: TypeAlias = Callable[[I64], tuple[Matrix, F64]]
+"""Returns the vectors in rows of a space, (rows, dimension), and their `lengths_of`."""
+
+Propose: TypeAlias = Callable[[Mask, Query, int], I64]
+"""Returns the allowed rows to score, ascending."""
+
+ALL_ROWS_MAX: Final = 2048
+"""Up to this many rows, every row is scored."""
+
+CANDIDATES_MIN: Final = 1024
+CANDIDATES_MAX: Final = 8192
+CANDIDATES_SHARE: Final = 50
+"""Of more rows, 1 in 50 is scored, within these bounds."""
+
+MARGIN: Final = 1e-4
+"""The least margin of float32 scores within which a row may be among the best."""
+
+MARGIN_SHARE: Final = 2.0**-22
+"""The margin per dimension: two sums of the same n products in different orders differ by at most
+n · 2^-23 times the product of the lengths. A processor without AVX adds 16 at a time and comes near
+this bound."""
+
+PRODUCT_MIN: Final = 1e-25
+"""Below this product of lengths float32 sums err by more and may be 0: up to 65,536 products below
+1.2e-38 can underflow."""
+
+SCORE_DIGITS: Final = 9
+
+SUM_ERROR: Final = 2.0**-50
+"""Two float64 sums of n products of float32 differ by at most n times this, times the lengths.
+
+Each sum errs by at most n · 2^-53 of the sum of magnitudes (N. Higham, *Accuracy and Stability of
+Numerical Algorithms*, 2002, section 4.2), which the lengths bound (Cauchy and Schwarz). The rest
+covers the errors of the lengths and of the division.
+"""
+
+
+class Nearest(NamedTuple):
+    """Rows of a space, best first, and their scores."""
+
+    rows: I64
+    scores: F64
+
+
+def nearest(
+    space: Space,
+    allowed: Mask,
+    query: Query,
+    k: int,
+    metric: Metric,
+    fetch: Fetch,
+    propose: Propose | None = None,
+) -> Nearest:
+    """Return the best ``k`` of the allowed rows; ``allowed`` covers the first rows of a space.
+
+    ``query`` has the space's dimension. ``propose`` selects the rows to score, by default by their
+    signs. Scores are cosines or inner products, rounded to 9 digits; ties go to the older frame.
+    Cost: reads 6 words per row of 384 numbers, and the vectors of the candidates.
+    """
+    rows = (propose or partial(candidates, space))(allowed, query, k)
+    if not len(rows):
+        return Nearest(rows, np.empty(0))
+    vectors, lengths = fetch(rows)
+    products = lengths * lengths_of(query[None])
+    close = _close(vectors, products, query, k, metric)
+    rows = rows[close]
+    scores = _scores(vectors[close], products[close], query, metric)
+    frames = space.frames[rows]
+    order = np.lexsort((frames, -scores))[:k]
+    return Nearest(rows[order], scores[order])
+
+
+def candidates(space: Space, allowed: Mask, query: Query, k: int) -> I64:
+    """Return the rows to score, ascending: those whose signs differ least; ties go to the older."""
+    count = int(np.count_nonzero(allowed))
+    if count <= max(ALL_ROWS_MAX, k):
+        return np.flatnonzero(allowed)
+    limit_count = max(k, min(max(count // CANDIDATES_SHARE, CANDIDATES_MIN), CANDIDATES_MAX))
+    # Usually a prefix of the rows is allowed: a slice saves the gathering.
+    rows = slice(count) if bool(allowed[:count].all()) else np.flatnonzero(allowed)
+    differing = distances(space, rows, sign_words(query[None])[0])
+    ends = np.cumsum(np.bincount(differing))
+    limit = int(ends.searchsorted(limit_count))
+    below = int(ends[limit - 1]) if limit else 0
+    at_limit = np.flatnonzero(differing == limit)[: limit_count - below]
+    nearer = np.flatnonzero(differing < limit)
+    places: I64 = np.sort(np.concatenate([nearer, at_limit]))
+    return places if isinstance(rows, slice) else rows[places]
+
+
+def _close(vectors: Matrix, products: F64, query: Query, k: int, metric: Metric) -> I64 | slice:
+    """Return the indices of the vectors that can be among the best ``k``, by float32 sums.
+
+    ``products``: each vector's length times the query's.
+    """
+    if len(vectors) <= k:
+        return slice(None)
+    with np.errstate(over="ignore", invalid="ignore"):
+        scores = np.vecdot(vectors.astype(np.float32, copy=False), query).astype(np.float64)
+    margin = max(MARGIN, MARGIN_SHARE * len(query))
+    if not np.isfinite(scores).all() or bool(((products > 0) & (products < PRODUCT_MIN)).any()):
+        # Too large or too small for float32 sums: score all in float64.
+        return slice(None)
+    if metric == "cosine":
+        np.divide(scores, products, out=scores, where=products > 0)
+    else:
+        margin *= float(products.max())
+    least = np.partition(scores, len(scores) - k)[len(scores) - k]
+    return np.flatnonzero(scores >= least - margin)
+
+
+def exact_scores(vectors: Matrix, lengths: F64, query: Query, metric: Metric) -> F64:
+    """Return the scores of vectors; the bits do not depend on their number and order."""
+    return _scores(vectors, lengths * lengths_of(query[None]), query, metric)
+
+
+def _scores(vectors: Matrix, products: F64, query: Query, metric: Metric) -> F64:
+    """Return the scores; ``products``: each vector's length times the query's.
+
+    A score is the rounded sum in the fixed order. A matrix product differs from this sum by at most
+    the bound; the sum is computed only if both ends of the bound round to different numbers.
+    """
+    wide = vectors.astype(np.float64)
+    wide_query = query.astype(np.float64)
+    scores: F64 = np.vecdot(wide, wide_query)
+    bound = np.full_like(scores, SUM_ERROR * len(query))
+    if metric == "cosine":
+        scores = _over(scores, products)
+    else:
+        bound *= products
+    rounded = np.round(scores - bound, SCORE_DIGITS)
+    unsure = np.flatnonzero(rounded != np.round(scores + bound, SCORE_DIGITS))
+    if len(unsure):
+        sums = _halved(wide[unsure] * wide_query)
+        sums = sums if metric == "dot" else _over(sums, products[unsure])
+        rounded[unsure] = np.round(sums, SCORE_DIGITS)
+    return rounded + 0.0
+
+
+def _over(scores: F64, products: F64) -> F64:
+    """Return cosines; 0 for a vector of length 0."""
+    cosines: F64 = np.divide(scores, products, out=np.zeros_like(scores), where=products > 0)
+    return cosines
+
+
+def lengths_of(vectors: Matrix) -> F64:
+    """Return the Euclidean lengths of vectors in float64, by sums in the fixed order."""
+    wide = vectors.astype(np.float64)
+    return np.sqrt(_halved(wide * wide))
+
+
+def _halved(products: F64) -> F64:
+    """Return the sum of each row, by adding its second half to its first until a number is left.
+
+    Numbers past the largest power of two are first added to the first numbers. Overwrites the
+    input.
+    """
+    size = 1 << (products.shape[1].bit_length() - 1)
+    products[:, : products.shape[1] - size] += products[:, size:]
+    while size > 1:
+        size //= 2
+        products[:, :size] += products[:, size : 2 * size]
+    return products[:, 0].copy()

@@ -1,0 +1,91 @@
+"""Vectors as of any event: the reader of the columns that `vectors` folds."""
+
+from typing import NamedTuple
+
+import numpy as np
+
+from ..columnar.columns import I64, U16, U32, U64, Mask, rows_up_to
+from .columns import Key, SpaceRows, VectorColumns
+
+
+class Space(NamedTuple):
+    """The vectors of a space up to an event, a row each; immutable.
+
+    - ``seqs`` ascend; ``until`` is that of `SpaceRows`.
+    - ``words``: the signs, a column for each word of 64 bits.
+    """
+
+    key: Key
+    seqs: I64
+    frames: U64
+    checks: U64
+    until: I64
+    words: tuple[U64, ...]
+    rows: SpaceRows
+
+    def by(self, n: int) -> "Space":
+        """Return the space with its rows up to event n."""
+        count = rows_up_to(self.seqs, n)
+        if count == len(self.seqs):
+            return self
+        return self._replace(
+            seqs=self.seqs[:count],
+            frames=self.frames[:count],
+            checks=self.checks[:count],
+            until=self.until[:count],
+            words=tuple(column[:count] for column in self.words),
+        )
+
+    def held(self, n: int) -> Mask:
+        """Return the mask of the rows that are their frame's vector at n; all rows are up to n."""
+        mask: Mask = self.until > n
+        return mask
+
+    def row_of(self, frame: int, n: int) -> int | None:
+        """Return the row of a frame's vector at n, or None."""
+        rows = [
+            row
+            for row in self.rows.by_frame.find(self.frames, frame)
+            if self.seqs[row] <= n < self.until[row]
+        ]
+        return rows[0] if rows else None
+
+
+class Vectors:
+    """Reads vectors at any n up to ``seq``. Immutable; safe for threads during a fold."""
+
+    def __init__(self, columns: VectorColumns, seq: int) -> None:
+        self.seq = seq
+        self._spaces = [_space(rows) for rows in columns.spaces]
+
+    def spaces(self, n: int) -> list[Space]:
+        """Return the spaces with a vector up to n, in order of first occurrence."""
+        return [space for space in self._spaces if len(space.seqs) and space.seqs[0] <= n]
+
+    def find(self, key: Key, n: int) -> Space | None:
+        """Return the space with a key, with its rows up to event n, or None."""
+        return next((space.by(n) for space in self.spaces(n) if space.key == key), None)
+
+
+def _space(rows: SpaceRows) -> Space:
+    return Space(
+        rows.key,
+        rows.seqs.view(),
+        rows.frames.view(),
+        rows.checks.view(),
+        rows.until.view(),
+        tuple(column.view() for column in rows.words),
+        rows,
+    )
+
+
+def distances(space: Space, rows: I64 | slice, query: U64) -> U16 | U32:
+    """Return the number of signs in which each row differs from a query's sign words."""
+    words = zip(space.words, query, strict=True)
+    first, *rest = (np.bitwise_count(column[rows] ^ word) for column, word in words)
+    # All of 65,536 signs may differ: 16 bits can count up to 65,535.
+    is_short = space.key[2] <= np.iinfo(np.uint16).max
+    total: U16 | U32 = first.astype(np.uint16 if is_short else np.uint32)
+    for count in rest:
+        total += count
+    return total

@@ -1,0 +1,304 @@
+"""Passages: cutting a document into pieces for search and contexts.
+
+Owns the rule. No passage crosses a heading or another border of stretches. A passage takes at most
+400 tokens, and ends, in its second half, at the strongest pause: before an unindented line after a
+blank line, at a blank line, a line's end, a sentence's, a word's. Each further passage of a stretch
+begins with up to 40 tokens of the passage before, so that text around a cut is found whole. Spans
+give the overlap: passages in order cover the whole text.
+"""
+
+import re
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from itertools import islice, pairwise
+from typing import Final, NamedTuple
+
+from cerata.engine.errors import InvalidInput
+
+from .tokenizer import Tokenizer, tokenizer
+
+PASSAGE_TOKENS_MAX: Final = 400
+OVERLAP_TOKENS_MAX: Final = 40
+
+PARTS_MAX: Final = 131_072
+"""Most passages of a document: each becomes a frame, so this limits time and size of an ingest."""
+
+_PIECES_TOGETHER: Final = 4_096
+_SPANS_TOGETHER: Final = 256
+"""Pieces and passages in a single count of tokens."""
+
+_PIECE_SIZE_MAX: Final = 100
+"""Most characters of a piece, cut at a word's end if possible; at most 400 bytes, and tokens."""
+
+_LINE_ENDS: Final = r"\n\r\v\f\x1c\x1d\x1e\x85\u2028\u2029"
+"""The characters at which `str.splitlines` ends a line."""
+
+_LINE_END = re.compile(rf"\r\n|[{_LINE_ENDS}]")
+
+_MARKED = re.compile(
+    rf"(?:#(?<![^{_LINE_ENDS}]#)#{{0,5}}[ \t]|`(?<![^{_LINE_ENDS} ]`)``|~(?<![^{_LINE_ENDS} ]~)~~)"
+    rf"[^{_LINE_ENDS}]*"
+)
+"""A heading, or a possible code fence: at most three spaces may precede a fence in its line."""
+
+_INDENTED = re.compile(rf"(?<![^{_LINE_ENDS}]) {{1,3}}\Z")
+
+_HEADING = re.compile(r"(#{1,6})[ \t]+")
+_FENCE = re.compile(r"(`{3,}|~{3,})(.*)")
+
+
+_WORD, _SENTENCE, _LINE, _BLANK, _TOP = range(5)
+"""The strength of a pause."""
+
+_LINES = re.compile(r"(\n{2,})|[^\n]*\n|[^\n]+")
+"""A line, or the ends of a line and of the empty lines after it."""
+
+SENTENCE_END = re.compile(r"[.!?。！？][\"')\]»”’]*[ \t]+|[。！？]")
+
+Stretch = tuple[int, int, tuple[str, ...]]
+"""Characters [start, end) that belong together, and the headings above them."""
+
+
+@dataclass(frozen=True, slots=True)
+class Passage:
+    """A piece of a text: characters [start, end), under these headings, outermost first.
+
+    It may overlap the passage before it in the same stretch; ``stretch`` is the stretch's index.
+    """
+
+    start: int
+    end: int
+    headings: tuple[str, ...]
+    stretch: int = 0
+
+
+class _Piece(NamedTuple):
+    """Characters up to ``end`` without a cut, their tokens, and the pause after them."""
+
+    end: int
+    tokens: int
+    pause: int
+
+
+def split_passages(
+    text: str,
+    stretches: Iterable[Stretch] | None = None,
+    *,
+    counter: Tokenizer | None = None,
+) -> list[Passage]:
+    r"""Cut a text into passages; the default stretches are the sections of Markdown.
+
+    Cost: O(length); 2 MB a second or more, less for lines of a few characters. Memory: the
+    passages. A text of at most 400 bytes a stretch needs no tokenizer.
+
+    >>> [p.headings for p in split_passages("# A\nx\n## B\ny\n")]
+    [('A',), ('A', 'B')]
+
+    Raises:
+        InvalidInput: the text has more than `PARTS_MAX` passages.
+    """
+    passages: list[Passage] = []
+    for number, (start, end, headings) in enumerate(
+        split_sections(text) if stretches is None else stretches
+    ):
+        for first, last in _spans(text, start, end, counter):
+            if len(passages) == PARTS_MAX:
+                raise too_many_parts()
+            passages.append(Passage(first, last, headings, number))
+    return passages
+
+
+def too_many_parts() -> InvalidInput:
+    """Return the error for a text with more parts than a document may have."""
+    return InvalidInput(
+        f"The text has more than {PARTS_MAX:,} parts",
+        remedy="Split it into several files, or remove headings and turns of a few characters.",
+    )
+
+
+def _spans(text: str, start: int, end: int, counter: Tokenizer | None) -> Iterator[tuple[int, int]]:
+    """Yield the characters of each passage of one stretch."""
+    if start == end:
+        return
+    size = end - start
+    if size <= PASSAGE_TOKENS_MAX and (
+        len(text[start:end].encode(errors="replace")) <= PASSAGE_TOKENS_MAX
+    ):
+        yield start, end
+        return
+    counter = counter or tokenizer()
+    spans = _cut(_pieces(text, start, end, counter), start, counter.tokens_a_word)
+    scale = counter.tokens_a_word
+    while group := list(islice(spans, _SPANS_TOGETHER)):
+        counts = counter.count_many(text[lead:last] for lead, _, last in group)
+        shared = counter.count_many(text[lead:first] for lead, first, _ in group)
+        for (lead, first, last), tokens, repeated in zip(group, counts, shared, strict=True):
+            if tokens <= PASSAGE_TOKENS_MAX * scale and repeated <= OVERLAP_TOKENS_MAX * scale:
+                yield lead, last
+            else:
+                # Pieces may take more tokens together than apart.
+                yield from _fitting(text, first, last, counter)
+
+
+def _fitting(text: str, start: int, end: int, counter: Tokenizer) -> Iterator[tuple[int, int]]:
+    """Yield a span, cut in two until each half fits."""
+    if counter.count(text[start:end]) <= PASSAGE_TOKENS_MAX * counter.tokens_a_word:
+        yield start, end
+        return
+    middle = (start + end) // 2
+    yield from _fitting(text, start, middle, counter)
+    yield from _fitting(text, middle, end, counter)
+
+
+def _cut(pieces: Iterator[_Piece], start: int, scale: int) -> Iterator[tuple[int, int, int]]:
+    """Yield (lead, first, last): a passage's characters [first, last), and its overlap's start.
+
+    At most the pieces of two passages are in memory.
+    """
+    most = PASSAGE_TOKENS_MAX * scale
+    overlap = OVERLAP_TOKENS_MAX * scale
+    lead = start
+    ahead: list[_Piece] = []
+    while True:
+        room = most if lead == start else most - overlap
+        stop = 0
+        tokens = 0
+        best = 1
+        pause = -1
+        while _has(ahead, stop, pieces) and (tokens + ahead[stop].tokens <= room or stop == 0):
+            tokens += ahead[stop].tokens
+            stop += 1
+            if tokens * 2 >= room and ahead[stop - 1].pause >= pause:
+                best = stop
+                pause = ahead[stop - 1].pause
+        if not stop:
+            return
+        best = best if _has(ahead, stop, pieces) else stop
+        yield lead, start, ahead[best - 1].end
+        start = ahead[best - 1].end
+        lead = _lead(ahead, best, overlap, start)
+        del ahead[:best]
+
+
+def _has(ahead: list[_Piece], at: int, pieces: Iterator[_Piece]) -> bool:
+    """Return whether a piece is at an index, and fetch the next piece if necessary."""
+    if at < len(ahead):
+        return True
+    following = next(pieces, None)
+    if following is None:
+        return False
+    ahead.append(following)
+    return True
+
+
+def _lead(pieces: list[_Piece], cut: int, overlap: int, start: int) -> int:
+    """Return the start of the overlap before a cut: whole pieces of the passage before."""
+    lead = start
+    tokens = 0
+    for at in range(cut - 1, 0, -1):
+        tokens += pieces[at].tokens
+        if tokens > overlap:
+            break
+        lead = pieces[at - 1].end
+    return lead
+
+
+def _pieces(text: str, start: int, end: int, counter: Tokenizer) -> Iterator[_Piece]:
+    """Yield the pieces of a stretch: lines, and sentences and words of longer lines."""
+    breaks = _breaks(text, start, end)
+    while group := list(islice(breaks, _PIECES_TOGETHER)):
+        ends = [start, *(at for at, _ in group)]
+        counts = counter.count_many(text[first:last] for first, last in pairwise(ends))
+        for (at, pause), tokens in zip(group, counts, strict=True):
+            yield _Piece(at, tokens, pause)
+        start = ends[-1]
+
+
+def _breaks(text: str, start: int, end: int) -> Iterator[tuple[int, int]]:
+    """Yield each possible cut of a stretch, and the strength of its pause."""
+    for line in _LINES.finditer(text, start, end):
+        first, last = line.span()
+        if line.lastindex:
+            # All line ends within a run are equal pauses.
+            yield from ((at, _LINE) for at in range(first + 1, last))
+            first = last - 1
+        while last - first > _PIECE_SIZE_MAX:
+            first, pause = _within(text, first, first + _PIECE_SIZE_MAX)
+            if first == last:
+                break
+            yield first, pause
+        yield last, _pause_after(text, line.start(), last, end)
+
+
+def _within(text: str, start: int, limit: int) -> tuple[int, int]:
+    """Return the last end of a sentence before a limit, else of a word, else the limit."""
+    sentence = [match.end() for match in SENTENCE_END.finditer(text, start, limit)]
+    if sentence:
+        return sentence[-1], _SENTENCE
+    space = text.rfind(" ", start + 1, limit)
+    return (space + 1, _WORD) if space > start else (limit, _WORD)
+
+
+def _pause_after(text: str, start: int, end: int, last: int) -> int:
+    if end == last or text[start:end].strip():
+        return _LINE
+    if text[end : end + 1] in "\r\n":
+        return _LINE
+    return _BLANK if text[end : end + 1] in " \t" else _TOP
+
+
+def first_lines(text: str, count: int) -> str:
+    """Return the first lines of a text, with line ends as in `str.splitlines`."""
+    ends = islice(_LINE_END.finditer(text), count)
+    at = len(text)
+    for number, match in enumerate(ends, 1):
+        at = match.end() if number == count else at
+    return text[:at]
+
+
+def split_sections(text: str) -> list[Stretch]:
+    """Return (start, end, headings) of the stretches between headings; code fences are respected.
+
+    Raises:
+        InvalidInput: the text has more than `PARTS_MAX` stretches.
+    """
+    sections: list[Stretch] = []
+    trail: list[tuple[int, str]] = []
+    fence = ""
+    start = 0
+    for match in _MARKED.finditer(text):
+        line = match[0]
+        at = match.start()
+        is_indented = line[0] != "#" and text[max(0, at - 1) : at] == " "
+        if is_indented and _INDENTED.search(text, max(0, at - 4), at) is None:
+            continue
+        before = fence
+        fence = _fence_after(line, fence)
+        heading = None if before or fence else _HEADING.match(line)
+        if heading:
+            if len(sections) == PARTS_MAX:
+                raise too_many_parts()
+            if at > start:
+                sections.append((start, at, tuple(title for _, title in trail)))
+            level = len(heading.group(1))
+            trail = [*((depth, name) for depth, name in trail if depth < level)]
+            # Stripped by hand: a pattern takes quadratic time on a line of many marks.
+            trail.append((level, line[heading.end() :].rstrip().rstrip("#").strip()))
+            start = at
+    if len(text) > start:
+        sections.append((start, len(text), tuple(title for _, title in trail)))
+    return sections
+
+
+def _fence_after(line: str, fence: str) -> str:
+    """Return the mark of the code fence that is open after a line; ``fence`` is open before it.
+
+    A fence ends at a line of at least as many of its marks and nothing else (CommonMark 4.5).
+    """
+    match = _FENCE.match(line)
+    if match is None:
+        return fence
+    mark, rest = match.groups()
+    if not fence:
+        return "" if mark[0] == "`" and "`" in rest else mark
+    return "" if mark.startswith(fence) and not rest.strip() else fence

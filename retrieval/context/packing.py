@@ -1,0 +1,395 @@
+"""Contexts: the entries that fit a budget of tokens, each with its source.
+
+Owns the choice of entries. Pure: the same entries, policy, budget and tokenizer give the same
+bytes. The written text is counted, so the budget is exact. Leaves out the form of an entry
+(`entries`) and its length (`policies`).
+"""
+
+from bisect import insort
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Final, Literal, TypeAlias, get_args
+
+from cerata.engine.errors import InvalidInput
+from cerata.engine.events import JsonValue
+
+from ..tokenizer import Tokenizer, tokenizer
+from .duplicates import Duplicates
+from .entries import FORMS, Entry, Form, MarksOf, Writing
+from .policies import WHOLE, ContextPolicy, Tier
+
+ENTRY_TOKENS_MAX: Final = 600
+"""Default for the most tokens of one entry, its source included."""
+
+MISSES_MAX: Final = 20
+"""Misses in a row after which the remaining entries are over budget, unread.
+
+Only reading an entry shows its size. Of 100 hits of 140 tokens, 30 are read for a context of 1,500.
+"""
+
+_GAP: Final = "\n\n"
+_GATHERED: Final = 1 << 62
+"""Above every id of the log: ids of an open transaction sort from here on."""
+
+Order: TypeAlias = Literal["score", "time"]
+"""The order of entries in a context: the best first, or the earliest."""
+
+
+@dataclass(frozen=True, slots=True)
+class ContextItem:
+    """An entry of a context: the frame, its source, its text; ``clipped`` if that is not whole.
+
+    ``joined`` are the ids of neighbouring chunks whose text is included. ``tier`` is its length:
+    the text ("full"), some of its sentences ("gist"), or the best of them ("line").
+    """
+
+    id: int
+    source: str
+    text: str
+    clipped: bool
+    joined: tuple[int, ...] = ()
+    tier: Tier = "full"
+
+    def to_dict(self) -> dict[str, JsonValue]:
+        return {
+            "id": self.id,
+            "source": self.source,
+            "text": self.text,
+            "clipped": self.clipped,
+            "joined": list(self.joined),
+            "tier": self.tier,
+        }
+
+
+@dataclass(frozen=True, slots=True)
+class Omission:
+    """A match that is not in the context, and the reason.
+
+    ``duplicate_of`` is the id of the entry with the same text; None if the budget had no room.
+    """
+
+    id: int
+    duplicate_of: int | None = None
+
+    @property
+    def reason(self) -> str:
+        """The reason in words."""
+        return "over budget" if self.duplicate_of is None else f"duplicate of #{self.duplicate_of}"
+
+    def to_dict(self) -> dict[str, JsonValue]:
+        return {"id": self.id, "duplicate_of": self.duplicate_of, "reason": self.reason}
+
+
+@dataclass(frozen=True, slots=True)
+class Filled:
+    """A filled context: the items, their text, its tokens; and the omissions.
+
+    ``has_lead`` is whether the text begins with the requested lead.
+    """
+
+    items: tuple[ContextItem, ...]
+    omissions: tuple[Omission, ...]
+    text: str
+    tokens: int
+    tokenizer: str
+    has_lead: bool
+
+
+def check_budget(tokens: object) -> None:
+    """Raise `InvalidInput` unless a budget is a positive whole number."""
+    if isinstance(tokens, bool) or not isinstance(tokens, int) or tokens <= 0:
+        raise InvalidInput(
+            f"A budget must be a whole number of tokens from 1, not {tokens!r}",
+            remedy="Pass 1 or more.",
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Telling:
+    """How a context is written: its budget, the budget of an entry, form, order and policy.
+
+    Raises:
+        InvalidInput: a budget is not positive, or the form or order is unknown.
+    """
+
+    max_tokens: int
+    entry_tokens: int = ENTRY_TOKENS_MAX
+    form: Form = "text"
+    order: Order = "score"
+    policy: ContextPolicy = WHOLE
+
+    def __post_init__(self) -> None:
+        check_budget(self.max_tokens)
+        check_budget(self.entry_tokens)
+        if self.form not in FORMS:
+            raise InvalidInput(
+                f"form must be 'text' or 'markdown', not {self.form!r}",
+                remedy="Pass form='text' or form='markdown'.",
+            )
+        if self.order not in get_args(Order):
+            raise InvalidInput(
+                f"order must be 'score' or 'time', not {self.order!r}",
+                remedy="Pass order='score' or order='time'.",
+            )
+
+
+Candidate: TypeAlias = tuple[int, Callable[[], Entry]]
+"""The id of an entry, and the function that reads it."""
+
+
+def fill(
+    candidates: Sequence[Candidate],
+    telling: Telling,
+    marks_of: MarksOf,
+    *,
+    lead: str = "",
+    counter: Tokenizer | None = None,
+) -> Filled:
+    """Choose the candidates that fit, best first, and write them.
+
+    1. The best ignores the budget: if necessary it is cut around the match.
+    2. Then each further candidate in order, as its tier allows, if it fits; a neighbour in the
+       document of an earlier entry joins that entry while both fit.
+    3. Then the rest in order: if the policy shortens, by the gist, then in one line; else an entry
+       over ``entry_tokens`` is cut.
+
+    So lack of room cuts an entry only after all whole entries. Duplicates of entries in the context
+    are left out. After 20 misses in a row the rest is over budget, unread. ``lead`` comes first
+    and counts; a lead over half of the budget is left out. ``marks_of`` is called only for an
+    entry that is cut. Cost: reading the entries, and a count of their text.
+    """
+    filling = _Filling(telling, marks_of, lead, counter or tokenizer())
+    left: list[tuple[int, Entry]] = []
+    for rank, (_, read) in enumerate(candidates):
+        if filling.misses == MISSES_MAX:
+            break
+        entry = read()
+        if not filling.adds(rank, entry, entry.tier):
+            left.append((rank, entry))
+    for step in _SHORTER if telling.policy.shorten else _CUT:
+        left = [(rank, entry) for rank, entry in left if not filling.adds(rank, entry, step)]
+    return filling.filled([number for number, _ in candidates])
+
+
+_Step: TypeAlias = Literal["full", "gist", "line", "cut"]
+"""How an entry is tried: by a tier, or cut to its budget."""
+
+_LENGTHS: Final[dict[_Step, int]] = {"line": 0, "gist": 1, "cut": 2, "full": 2}
+
+_SHORTER: Final[tuple[_Step, ...]] = ("gist", "line")
+_CUT: Final[tuple[_Step, ...]] = ("cut",)
+
+
+@dataclass(frozen=True)
+class _Told:
+    """A placed entry with the neighbours that joined it; ``place`` orders it in the context."""
+
+    place: tuple[int, ...]
+    entry: Entry
+    item: ContextItem
+    written: str
+    counter: Tokenizer
+
+    @cached_property
+    def followed(self) -> int:
+        """The tokens of the entry with another after it.
+
+        The next entry begins with a mark after a gap of line ends, and no token spans both, so a
+        context takes the sum over its entries.
+        """
+        return self.counter.count(self.written + _GAP)
+
+    @cached_property
+    def alone(self) -> int:
+        """The tokens of the entry at the end."""
+        return self.counter.count(self.written)
+
+
+class _Filling:
+    """A context that is being filled.
+
+    - ``_placed`` is in the order of the context, and takes at most ``_room`` tokens, unless the
+      source of the best entry alone takes more.
+    - ``_repeated`` maps the id of a duplicate to that of its entry; ``_long`` has the ranks of
+      entries over their budget.
+    - ``misses`` counts entries in a row within their budget that the remaining room did not hold.
+    """
+
+    def __init__(self, telling: Telling, marks_of: MarksOf, lead: str, counter: Tokenizer) -> None:
+        policy = telling.policy
+        budget = telling.max_tokens
+        size = counter.count(lead + _GAP) if lead else 0
+        self._telling = telling
+        self._marks_of = marks_of
+        self._counter = counter
+        self._lead = lead if 2 * size <= budget else ""
+        self._room = budget - (size if self._lead else 0)
+        self._most: dict[_Step, int] = {
+            "full": telling.entry_tokens,
+            "gist": min(policy.gist_tokens, telling.entry_tokens),
+            "line": min(policy.line_tokens, telling.entry_tokens),
+            "cut": telling.entry_tokens,
+        }
+        share = policy.duplicate_share
+        self._duplicates = None if share is None else Duplicates(share)
+        self._placed: list[_Told] = []
+        self._repeated: dict[int, int] = {}
+        self._long = set[int]()
+        self.misses = 0
+
+    def adds(self, rank: int, entry: Entry, step: _Step) -> bool:
+        """Place an entry by a step, if it fits; return whether the entry is dealt with."""
+        duplicates = None if entry.stands_for else self._duplicates
+        same = None if duplicates is None else duplicates.equal_to(entry.text)
+        placed = self._with(rank, entry, step) if same is None else self._placed
+        if placed is None:
+            return False
+        # Near-duplicate detection is expensive; run it only on entries that fit.
+        if duplicates is not None and same is None:
+            same = duplicates.close_to(entry.text)
+        if same is not None:
+            self._repeated[entry.id] = same
+            return self._lengthens(same, rank, step)
+        self._placed = placed
+        self.misses = 0
+        if duplicates is not None:
+            duplicates.add(entry.id, entry.text)
+        return True
+
+    def _lengthens(self, same: int, rank: int, step: _Step) -> bool:
+        """Make a placed entry as long as its copy may be; return False if that does not fit yet."""
+        for at, shorter in enumerate(self._placed):
+            item = shorter.item
+            if item.id != same or not item.clipped or _LENGTHS[item.tier] >= _LENGTHS[step]:
+                continue
+            longer = self._alone(rank, shorter.entry, step)
+            if longer is None:
+                return False
+            longer = replace(longer, place=shorter.place)
+            placed = self._fitting([*self._placed[:at], longer, *self._placed[at + 1 :]])
+            if placed is None:
+                return False
+            self._placed = placed
+            self.misses = 0
+        return True
+
+    def _with(self, rank: int, entry: Entry, step: _Step) -> list[_Told] | None:
+        """Return the placed entries with this entry joined or added; None if that does not fit."""
+        if step == "cut" and rank not in self._long:
+            return None
+        if step == "full" and entry.document is not None:
+            for at, neighbour in enumerate(self._placed):
+                if not neighbour.item.clipped and _are_neighbours(neighbour.entry, entry):
+                    joined = self._joined(neighbour, entry)
+                    if joined is not None:
+                        return self._fitting([*self._placed[:at], joined, *self._placed[at + 1 :]])
+        added = self._alone(rank, entry, step)
+        if added is None:
+            return None
+        if not self._placed:
+            # The best entry ignores the budget.
+            return [added]
+        placed = [*self._placed]
+        insort(placed, added, key=_place_of)
+        return self._fitting(placed)
+
+    def _fitting(self, placed: list[_Told]) -> list[_Told] | None:
+        tokens = sum(entry.followed for entry in placed[:-1]) + placed[-1].alone
+        if tokens <= self._room:
+            return placed
+        self.misses += 1
+        return None
+
+    @property
+    def _free(self) -> int:
+        """The tokens that are left for another entry."""
+        return self._room - sum(placed.followed for placed in self._placed)
+
+    def _alone(self, rank: int, entry: Entry, step: _Step) -> _Told | None:
+        """Return an entry as a step writes it; None if a full one would have to be cut."""
+        writing = self._writing(entry, step)
+        text = entry.text.strip()
+        tier: Tier = "full"
+        is_whole = writing.fits(text)
+        if not is_whole and step in ("gist", "line"):
+            # Skip the pass over the text if its result could only be cut again.
+            if self._placed and self._free < writing.most:
+                self.misses += 1
+                return None
+            marks = self._marks_of(text)
+            tier = step
+            text = writing.gist(marks) if step == "gist" else writing.line(marks)
+        elif not is_whole and (step == "cut" or not self._placed):
+            text = writing.clipped(self._marks_of(text))
+        elif not is_whole:
+            self._long.add(rank)
+            return None
+        if not text and self._placed:
+            # A source alone has no content.
+            return None
+        item = ContextItem(entry.id, entry.source, text, clipped=not is_whole, tier=tier)
+        place = (rank,) if self._telling.order == "score" else (entry.time, _age(entry.id))
+        return _Told(place, entry, item, writing.written(text), self._counter)
+
+    def _joined(self, placed: _Told, entry: Entry) -> _Told | None:
+        """Return two neighbours as one, their overlap once, with the source of the better.
+
+        None if that is over the budget of an entry.
+        """
+        best = placed.entry
+        first, second = (best, entry) if best.start <= entry.start else (entry, best)
+        overlap = max(0, first.end - second.start)
+        shared = first.text[second.start - first.start :][: len(second.text)]
+        if shared != second.text[:overlap]:
+            # Their places are adjacent, but their texts differ.
+            return None
+        text = first.text + second.text[overlap:]
+        merged = replace(best, text=text, start=first.start)
+        writing = self._writing(merged, "full")
+        text = text.strip()
+        if not writing.fits(text):
+            return None
+        item = replace(placed.item, text=text, joined=(*placed.item.joined, entry.id))
+        return _Told(placed.place, merged, item, writing.written(text), self._counter)
+
+    def _writing(self, entry: Entry, step: _Step) -> Writing:
+        most = min(self._most[step], self._room)
+        return Writing(entry, self._telling.form, most, self._counter)
+
+    def filled(self, ids: Sequence[int]) -> Filled:
+        """Return the placed entries as a text, and the omissions among all ids."""
+        counter = self._counter
+        placed = self._placed
+        text = _GAP.join(filter(None, (self._lead, *(entry.written for entry in placed))))
+        tokens = counter.count(text)
+        if tokens > self._telling.max_tokens:
+            text = text[: counter.cut(text, self._telling.max_tokens)]
+            tokens = counter.count(text)
+        shown_ids = {number for entry in placed for number in (entry.item.id, *entry.item.joined)}
+        return Filled(
+            items=tuple(entry.item for entry in placed),
+            omissions=tuple(
+                Omission(number, self._repeated.get(number))
+                for number in ids
+                if number not in shown_ids
+            ),
+            text=text,
+            tokens=tokens,
+            tokenizer=counter.name,
+            has_lead=bool(self._lead),
+        )
+
+
+def _place_of(entry: _Told) -> tuple[int, ...]:
+    return entry.place
+
+
+def _age(number: int) -> int:
+    """Return the sort key of an id, oldest first: ids of an open transaction are −1, −2, …."""
+    return number if number > 0 else _GATHERED - number
+
+
+def _are_neighbours(first: Entry, second: Entry) -> bool:
+    is_same = first.document == second.document
+    return is_same and first.start <= second.end and second.start <= first.end

@@ -1,0 +1,187 @@
+"""Context policies: the length of each entry, and the omission of duplicates.
+
+Owns `ContextPolicy` and the built-in policies. Like a profile, a policy has a name and a version,
+so that a context can be reproduced. Leaves out filling a context (`context`) and the choice of
+sentences (`sentences`).
+"""
+
+import sys
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Final, Literal, TypeAlias, TypeGuard
+
+from cerata.engine.errors import InvalidInput
+from cerata.engine.events import JsonValue
+from cerata.projections.fulltext.analyzer import terms
+from cerata.projections.fulltext.query import Query
+
+from ..query_classifier import classify
+from ..ranking.profiles import unknown
+
+Tier: TypeAlias = Literal["full", "gist", "line"]
+"""The length of an entry: its text, some of its sentences, or the best of them."""
+
+_SPECIFIC_TERMS: Final = 8
+"""Words that are as specific as a quote; set by hand."""
+
+
+def _is_number(value: object) -> TypeGuard[float]:
+    if not isinstance(value, int | float) or isinstance(value, bool):
+        return False
+    # Not math.isfinite, which raises for an int above every float.
+    return abs(value) <= sys.float_info.max
+
+
+@dataclass(frozen=True, slots=True)
+class ContextPolicy:
+    """The length of each entry of a context, and which entries are left out as duplicates.
+
+    The tier of an entry follows from its `effective age <cerata.retrieval.base_level_activation>`
+    and from the `specificity` s of the question: a precise question needs details, so ``tier_days``
+    are multiplied by 1 + s (``specific_factor`` − 1).
+
+    Args:
+        name: the policy's name
+        version: whole number from 1; other numbers need another version
+        tier_days: days (f, g): full text up to f, gist up to g, else one line; None: full text
+        specific_factor: factor of both days at specificity 1; 1 or more, default 4
+        shorten: if True, an entry that does not fit becomes a gist or a line; default False
+        gist_tokens: most tokens of a gist with its source, default 100
+        line_tokens: most tokens of a line with its source, default 40
+        duplicate_share: least share of equal four-word runs, default 0.9; 1: equal texts; None: off
+
+    Raises:
+        InvalidInput: the name is empty, or a value is out of range.
+
+    >>> ContextPolicy("mine", 1, tier_days=(2, 14), shorten=True).label
+    'mine 1'
+    """
+
+    name: str
+    version: int
+    tier_days: tuple[float, float] | None = None
+    specific_factor: float = 4.0
+    shorten: bool = False
+    gist_tokens: int = 100
+    line_tokens: int = 40
+    duplicate_share: float | None = 0.9
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.name, str) or not self.name.strip():
+            raise InvalidInput(
+                "A context policy needs a name", remedy="Pass a name, such as 'mine'."
+            )
+        for field, least in (("version", 1), ("gist_tokens", 1), ("line_tokens", 1)):
+            value: object = getattr(self, field)
+            if isinstance(value, bool) or not isinstance(value, int) or value < least:
+                raise self._wrong(
+                    f"{field} must be a whole number from {least}, not {value!r}",
+                    f"Pass {field}={least} or more.",
+                )
+        if not _is_number(self.specific_factor) or self.specific_factor < 1:
+            raise self._wrong(
+                f"specific_factor must be a number from 1, not {self.specific_factor!r}",
+                "Pass 1 or more.",
+            )
+        if not isinstance(self.shorten, bool):
+            raise self._wrong(
+                f"shorten must be True or False, not {self.shorten!r}",
+                "Pass shorten=True or shorten=False.",
+            )
+        self._check_days(self.tier_days)
+        share = self.duplicate_share
+        if share is not None and not (_is_number(share) and 0 < share <= 1):
+            fault = f"duplicate_share must be above 0 and at most 1, or None, not {share!r}"
+            raise self._wrong(fault, "Pass a number above 0 and at most 1, or None.")
+
+    def _check_days(self, days: tuple[float, float] | None) -> None:
+        if days is None:
+            return
+        is_pair = isinstance(days, tuple) and len(days) == 2 and all(map(_is_number, days))
+        if not (is_pair and 0 <= days[0] <= days[1]):
+            remedy = "Pass two numbers of days, the smaller first."
+            raise self._wrong(
+                f"tier_days must be two ascending numbers of days, or None, not {days!r}", remedy
+            )
+
+    def _wrong(self, fault: str, remedy: str) -> InvalidInput:
+        return InvalidInput(fault, where=f"context policy {self.name!r}", remedy=remedy)
+
+    @property
+    def label(self) -> str:
+        """The name and the version as one text: ``whole 1``."""
+        return f"{self.name} {self.version}"
+
+    def tier(self, effective_age: float, specificity: float) -> Tier:
+        """Return the length of an entry.
+
+        Args:
+            effective_age: the entry's, in days
+            specificity: the question's, from 0 to 1
+        """
+        if self.tier_days is None:
+            return "full"
+        full, gist = self.tier_days
+        days = effective_age / (1.0 + specificity * (self.specific_factor - 1.0))
+        return "full" if days <= full else "gist" if days <= gist else "line"
+
+    def to_dict(self) -> dict[str, JsonValue]:
+        return {
+            "name": self.name,
+            "version": self.version,
+            "tier_days": None if self.tier_days is None else list(self.tier_days),
+            "specific_factor": self.specific_factor,
+            "shorten": self.shorten,
+            "gist_tokens": self.gist_tokens,
+            "line_tokens": self.line_tokens,
+            "duplicate_share": self.duplicate_share,
+        }
+
+
+WHOLE: Final = ContextPolicy("whole", 1)
+"""The default: whole entries, each once."""
+
+POLICIES: Final[Mapping[str, ContextPolicy]] = {
+    policy.name: policy
+    for policy in (
+        WHOLE,
+        # A week, then a month: questions about older entries mostly ask whether they exist.
+        ContextPolicy("tiered", 1, tier_days=(7.0, 30.0), shorten=True),
+    )
+}
+"""The built-in policies by name. Their numbers were set by hand."""
+
+
+def policy_of(value: str | ContextPolicy | None) -> ContextPolicy:
+    """Return a policy by its name, or itself; the default for None.
+
+    Raises:
+        InvalidInput: the name is unknown, or belongs to a different built-in policy.
+    """
+    if value is None:
+        return WHOLE
+    if isinstance(value, ContextPolicy):
+        built_in = POLICIES.get(value.name)
+        if built_in is not None and built_in.version == value.version and built_in != value:
+            # A recorded context of this policy would be reproduced by the built-in policy.
+            fault = f"The context policy {value.label!r} differs from the built-in policy"
+            raise InvalidInput(fault, remedy="Pass another name or version.")
+        return value
+    if not isinstance(value, str) or value not in POLICIES:
+        fault, remedy = unknown("context policy", value, POLICIES)
+        raise InvalidInput(fault, remedy=f"{remedy} Or pass a cerata.ContextPolicy.")
+    return POLICIES[value]
+
+
+def specificity(question: str | Query) -> float:
+    """Return how precise a question is, from 0 to 1.
+
+    1 for the full language and for a `factual <cerata.retrieval.query_classifier>` question, else
+    an eighth for each distinct search word, up to 1.
+
+    >>> specificity("which index did we choose?"), specificity("tell me about the harbour")
+    (1.0, 0.25)
+    """
+    if isinstance(question, Query) or classify(question).kind == "factual":
+        return 1.0
+    return min(1.0, len(set(terms(question))) / _SPECIFIC_TERMS)

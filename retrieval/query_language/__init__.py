@@ -1,0 +1,1 @@
+"""The query language: its parser and the limits of a query."""

@@ -1,0 +1,154 @@
+"""Fusion: several ranked lists of the same items as one.
+
+Owns the share of a rank in the score, by one of three methods, and the order of the sums. With r
+the rank of an item in a lane, from 1, s its score there, and w the weight of the lane, the lane
+adds
+
+    rrf      w · 1 / (60 + r)
+    minmax   w · (s − min) / (max − min)
+    zscore   w · (s − min) / σ
+
+with min, max and σ (of the population) over the scores of the lane; a lane adds nothing for items
+that it did not return. `rrf` never compares scores of lanes (G. Cormack, C. Clarke and S. Büttcher,
+*Reciprocal Rank Fusion outperforms Condorcet and individual Rank Learning Methods*, SIGIR 2009).
+`minmax` is J. Lee's (*Analyses of Multiple Evidence Combination*, SIGIR 1997). `zscore` is the ZMUV
+of M. Montague and J. Aslam (*Relevance Score Normalization for Metasearch*, CIKM 2001), shifted so
+that the last item of a lane counts 0, like an item outside the lane. If all scores of a lane are
+equal, as a single score is, each counts 1.
+
+Leaves out the lanes and their weights (`profiles`).
+"""
+
+import math
+from collections.abc import Mapping, Sequence
+from typing import Final, Literal, NamedTuple, TypeAlias
+
+import numpy as np
+
+from cerata.projections.columnar.columns import F64, I64
+from cerata.projections.fulltext.bm25 import SCORE_DECIMALS
+
+RANK_CONSTANT: Final = 60
+"""k of the paper on reciprocal rank fusion: the best value of its measurements."""
+
+Method: TypeAlias = Literal["rrf", "minmax", "zscore"]
+"""How ranks in lanes become one score."""
+
+_NOT_FOUND: Final = np.iinfo(np.int64).max
+"""A rank after all ranks."""
+
+_GATHERED: Final = 1 << 62
+"""Above every id of the log: ids of an open transaction sort from here on."""
+
+_EQUAL: Final[Mapping[str, float]] = {}
+
+
+class Lane(NamedTuple):
+    """A ranked list: distinct ids, best first, and their scores (n,), never ascending."""
+
+    name: str
+    ids: Sequence[int] | I64
+    scores: Sequence[float] | F64
+
+
+class Fused(NamedTuple):
+    """An item: its score, and the lanes that returned it, in their order."""
+
+    id: int
+    score: float
+    lanes: tuple[str, ...]
+
+
+def fuse(
+    lanes: Sequence[Lane],
+    k: int,
+    *,
+    method: Method = "rrf",
+    weights: Mapping[str, float] = _EQUAL,
+) -> list[Fused]:
+    """Return the best ``k`` items of the lanes; a single lane keeps its order and scores.
+
+    Sums are taken in order of lanes and rounded to 9 digits; ties go to the better of the best
+    ranks, then to the older item: ids below 0, of an open transaction, are newer than all ids of
+    the log, −1 the oldest. ``weights`` are by name of lane, default 1. Cost: a sort of the ids.
+
+    >>> lanes = [Lane("text", [7, 8, 9], [3.0, 2.0, 1.0]), Lane("facts", [9], [1.0])]
+    >>> [item.id for item in fuse(lanes, k=2)]
+    [9, 7]
+    >>> [item.id for item in fuse(lanes, k=2, weights={"facts": 0.01})]
+    [7, 8]
+    """
+    if len(lanes) < 2:
+        return [
+            Fused(int(number), round(float(score), SCORE_DECIMALS), (lane.name,))
+            for lane in lanes
+            for number, score in zip(lane.ids[:k], lane.scores[:k], strict=True)
+        ]
+    all_ids = np.concatenate([np.asarray(lane.ids, np.int64) for lane in lanes])
+    ids, places = np.unique(all_ids, return_inverse=True)
+    scores = np.zeros(len(ids))
+    ranks = np.full((len(lanes), len(ids)), _NOT_FOUND)
+    start = 0
+    for lane, lane_ranks in zip(lanes, ranks, strict=True):
+        end = start + len(lane.ids)
+        positions = places[start:end]
+        lane_ranks[positions] = np.arange(1, len(positions) + 1)
+        scores[positions] += weights.get(lane.name, 1.0) * worth(lane, method)
+        start = end
+    best = _best(ids, np.round(scores, SCORE_DECIMALS), ranks.min(axis=0), k)
+    return [
+        Fused(
+            int(ids[at]),
+            round(float(scores[at]), SCORE_DECIMALS),
+            tuple(
+                lane.name
+                for lane, rank in zip(lanes, ranks[:, at].tolist(), strict=True)
+                if rank != _NOT_FOUND
+            ),
+        )
+        for at in best.tolist()
+    ]
+
+
+def boosted(fused: Sequence[Fused], factors: Mapping[int, float]) -> list[Fused]:
+    """Return items in order of their scores times their factors, rounded to 9 digits.
+
+    An item without a factor keeps its score; ties keep their order.
+
+    >>> boosted([Fused(7, 2.0, ()), Fused(8, 1.5, ())], {8: 1.4})
+    [Fused(id=8, score=2.1, lanes=()), Fused(id=7, score=2.0, lanes=())]
+    """
+    if not factors:
+        return list(fused)
+    scored = [
+        item._replace(score=round(item.score * factors.get(item.id, 1.0), SCORE_DECIMALS))
+        for item in fused
+    ]
+    return sorted(scored, key=lambda item: -item.score)
+
+
+def worth(lane: Lane, method: Method) -> F64:
+    """Return the share of each rank in a lane, before its weight: (n,) float64."""
+    if method == "rrf":
+        return 1.0 / np.arange(RANK_CONSTANT + 1, RANK_CONSTANT + 1 + len(lane.ids))
+    scores = np.asarray(lane.scores, np.float64)
+    if not len(scores) or scores[0] == scores[-1]:
+        return np.ones(len(scores))
+    spread = scores[0] - scores[-1] if method == "minmax" else _deviation(scores)
+    return np.asarray((scores - scores[-1]) / spread)
+
+
+def _deviation(scores: F64) -> float:
+    """Return the standard deviation of scores; exact sums make it equal on any machine."""
+    mean = math.fsum(scores.tolist()) / len(scores)
+    return math.sqrt(math.fsum(((scores - mean) ** 2).tolist()) / len(scores))
+
+
+def _best(ids: I64, scores: F64, ranks: I64, k: int) -> I64:
+    """Return the indexes of the k best, by (score descending, best rank, age)."""
+    candidates = np.arange(len(ids))
+    if len(ids) > k:
+        # Keep all scores equal to the k-th, so that rank and age alone break ties.
+        candidates = np.flatnonzero(scores >= np.partition(scores, len(ids) - k)[len(ids) - k])
+    ages = np.where(ids > 0, ids, _GATHERED - ids)
+    return candidates[np.lexsort((ages[candidates], ranks[candidates], -scores[candidates]))[:k]]

@@ -1,0 +1,215 @@
+"""Profiles: which lanes a search runs, the weight of each, and the method that sums them.
+
+Owns `Profile` and the built-in profiles. A profile has a name and a version, so that a result can
+be reproduced: a change needs another version. Leaves out the lanes, and the sum of their ranks
+(`fusion`).
+"""
+
+import difflib
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import Final, TypeAlias, get_args
+
+from cerata.engine.errors import InvalidInput
+from cerata.engine.events import JsonValue
+
+from ..query_classifier import KINDS, QuestionKind
+from .fusion import Method
+
+LANES: Final = ("text", "facts", "vectors", "late")
+"""All lanes, in the order of their sum."""
+
+WEIGHT_MAX: Final = 1e6
+"""Largest weight of a lane: sums of larger weights are not exact to 9 digits."""
+
+Weight: TypeAlias = float | Mapping[str, float]
+"""The weight of a lane: one for all questions, or one for each kind."""
+
+
+@dataclass(frozen=True, slots=True)
+class Profile:
+    """Which lanes run for a question, and the weight of each.
+
+    - For each kind of question at least one lane runs.
+
+    Args:
+        name: the profile's name
+        version: whole number from 1; other weights need another version
+        weights: lanes that run, with a weight or weights by kind of question; 0 switches a lane off
+        method: "rrf", "minmax" or "zscore"; see `cerata.retrieval.ranking.fusion`
+        rerank: if True, token vectors order the best hits (`cerata.retrieval.ranking.reranking`)
+        importance: 0 (off) to 1; multiplies the score of used frames by up to 1 + importance
+
+    Raises:
+        InvalidInput: a name, number or method is unknown or out of range.
+
+    >>> Profile("notes", 1, {"text": 1, "vectors": {**dict.fromkeys(KINDS, 1), "factual": 0}})
+    Profile(name='notes', version=1, weights=..., method='rrf', rerank=False, importance=0.0)
+    """
+
+    name: str
+    version: int
+    weights: Mapping[str, Weight] = field(hash=False)
+    method: Method = "rrf"
+    rerank: bool = False
+    importance: float = 0.0
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.name, str) or not self.name.strip():
+            raise InvalidInput("A profile needs a name", remedy="Pass a name, such as 'notes'.")
+        if isinstance(self.version, bool) or not isinstance(self.version, int) or self.version < 1:
+            raise self._wrong(
+                f"version must be a whole number from 1, not {self.version!r}",
+                "Pass version=1 or more.",
+            )
+        if self.method not in get_args(Method):
+            raise self._wrong(*unknown("method", self.method, get_args(Method)))
+        if not isinstance(self.rerank, bool):
+            raise self._wrong(
+                f"rerank must be True or False, not {self.rerank!r:.60}",
+                "Pass rerank=True or rerank=False.",
+            )
+        if not (_is_weight(self.importance) and self.importance <= 1):
+            raise self._wrong(
+                f"importance must be a number from 0 to 1, not {self.importance!r:.60}",
+                "Pass a number from 0 to 1.",
+            )
+        if not isinstance(self.weights, Mapping):
+            raise self._wrong(
+                f"weights must map lanes to weights, not {self.weights!r:.60}",
+                "Pass a weight for each lane, such as {'text': 1}.",
+            )
+        for lane, weight in self.weights.items():
+            if lane not in LANES:
+                raise self._wrong(*unknown("lane", lane, LANES))
+            self._check_weight(lane, weight)
+        for kind in KINDS:
+            if not self.weights_for(kind):
+                raise self._wrong(
+                    f"No lane runs for {kind} questions", "Give a lane a weight above 0."
+                )
+
+    def _check_weight(self, lane: str, weight: Weight) -> None:
+        numbers: list[float] = [weight] if not isinstance(weight, Mapping) else [*weight.values()]
+        if isinstance(weight, Mapping):
+            for kind in weight:
+                if kind not in KINDS:
+                    raise self._wrong(*unknown("kind of question", kind, KINDS))
+            for kind in KINDS:
+                if kind not in weight:
+                    fault = f"Lane {lane!r} has no weight for {kind} questions"
+                    raise self._wrong(fault, "Pass a weight for each kind; 0 switches a lane off.")
+        for number in numbers:
+            if not _is_weight(number):
+                raise self._wrong(
+                    f"The weight of lane {lane!r} must be 0 to 1,000,000, not {number!r}",
+                    "Pass 0 to 1,000,000.",
+                )
+
+    def _wrong(self, fault: str, remedy: str) -> InvalidInput:
+        return InvalidInput(fault, where=f"profile {self.name!r}", remedy=remedy)
+
+    @property
+    def label(self) -> str:
+        """The name and the version as one text: ``balanced 1``."""
+        return f"{self.name} {self.version}"
+
+    @property
+    def is_late(self) -> bool:
+        """True if token vectors are needed for any kind of question."""
+        return self.rerank or any("late" in self.weights_for(kind) for kind in KINDS)
+
+    def weights_for(self, kind: QuestionKind) -> dict[str, float]:
+        """Return the lanes that run for a kind of question, in their order, with their weights.
+
+        Args:
+            kind: "factual", "semantic", "temporal" or "exploratory"
+        """
+        weights: dict[str, float] = {}
+        for lane in LANES:
+            weight = self.weights.get(lane, 0.0)
+            number = float(weight[kind] if isinstance(weight, Mapping) else weight)
+            if number:
+                weights[lane] = number
+        return weights
+
+    def to_dict(self) -> dict[str, JsonValue]:
+        return {
+            "name": self.name,
+            "version": self.version,
+            "method": self.method,
+            "rerank": self.rerank,
+            "importance": self.importance,
+            "weights": {kind: {**self.weights_for(kind)} for kind in KINDS},
+        }
+
+
+def _is_weight(value: object) -> bool:
+    if not isinstance(value, int | float) or isinstance(value, bool):
+        return False
+    return 0 <= value <= WEIGHT_MAX
+
+
+def _by_kind(factual: float, semantic: float, temporal: float, exploratory: float) -> Weight:
+    return {
+        "factual": factual,
+        "semantic": semantic,
+        "temporal": temporal,
+        "exploratory": exploratory,
+    }
+
+
+BALANCED: Final = Profile(
+    "balanced",
+    2,
+    {
+        "text": _by_kind(1.0, 0.7, 1.0, 1.0),
+        "facts": _by_kind(1.0, 0.7, 1.0, 0.7),
+        "vectors": _by_kind(0.7, 1.0, 0.7, 1.0),
+        "late": 2.0,
+    },
+)
+"""The default: ranks alone, words first for a thing, vectors first for a reason.
+
+Its weights were set by hand. Token vectors count twice: they reflect equal words and equal
+meanings."""
+
+PROFILES: Final[Mapping[str, Profile]] = {
+    profile.name: profile
+    for profile in (
+        BALANCED,
+        # Words alone: scores are BM25.
+        Profile("words", 1, {"text": 1.0}),
+        # For short turns of a dialogue: the margin between scores counts, and vectors come first.
+        Profile(
+            "chat", 2, {"text": 0.3, "facts": 0.3, "vectors": 0.7, "late": 0.7}, method="zscore"
+        ),
+        # Used frames move up: from rank r of a lane by at most 10 + r / 6 places.
+        Profile("used", 1, BALANCED.weights, importance=0.2),
+    )
+}
+"""The built-in profiles by name."""
+
+
+def profile_of(value: str | Profile | None) -> Profile:
+    """Return a profile by its name, or itself; the default for None.
+
+    Raises:
+        InvalidInput: no profile has this name.
+    """
+    if value is None:
+        return BALANCED
+    if isinstance(value, Profile):
+        return value
+    if not isinstance(value, str) or value not in PROFILES:
+        fault, remedy = unknown("profile", value, PROFILES)
+        raise InvalidInput(fault, remedy=f"{remedy} Or pass a cerata.Profile.")
+    return PROFILES[value]
+
+
+def unknown(what: str, given: object, known: Iterable[str]) -> tuple[str, str]:
+    """Return the fault and the remedy for an unknown name, with the nearest known name."""
+    names = list(known)
+    near = difflib.get_close_matches(str(given), names, n=1)
+    meant = f"Did you mean {near[0]!r}? " if near else ""
+    return f"There is no {what} {given!r}", f"{meant}Use one of {', '.join(names)}."

@@ -1,0 +1,268 @@
+"""Access: what a recall showed is an event, and how often a frame was shown and used is counted."""
+
+from collections import Counter
+
+import numpy as np
+import pytest
+from blake3 import blake3
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import cerata
+from cerata import Access, Context, Entity, Filter, InvalidInput, NotFound, ReadOnly, Store
+from cerata.engine.events import AccessFrames, Event, RecallContext
+from cerata.projections.columnar.times import to_datetime
+
+
+@pytest.fixture
+def store() -> Store:
+    """Two notes of Alice, and a fact that a third leads to."""
+    store = cerata.open(":memory:")
+    store.put_frame("Alice moved in spring.")
+    store.put_frame("Alice bought a table. " * 30)
+    store.put_frame("They took the flat by the river.")
+    store.assert_fact("alice", "lives in", Entity("paris"), evidence=[3])
+    return store
+
+
+def recorded(store: Store, context: Context) -> Event:
+    [event] = store.log(context.recorded or 0, context.recorded)
+    return event
+
+
+def bound(store: Store, body: RecallContext, text: str) -> bytes:
+    """Return the hash by which a recall knows its text, from the salts of what it shows."""
+    events = [one for seq in (*body.frames, *body.facts) for one in store.log(seq, seq)]
+    return blake3(b"".join(one.salt or b"" for one in events) + text.encode()).digest()
+
+
+def test_a_recorded_recall_says_what_was_shown_and_how(store: Store) -> None:
+    context = store.recall("alice", max_tokens=150, record=True)
+    event = recorded(store, context)
+    body = event.body
+    assert isinstance(body, RecallContext)
+    assert context.recorded == event.seq == context.basis + 1
+    assert (body.query, body.basis, body.max_tokens) == ("alice", 4, 150)
+    assert (body.tokenizer, body.profile, body.profile_version) == (
+        context.tokenizer,
+        "balanced",
+        2,
+    )
+    assert (body.frames, body.facts) == ((1, 3), (4,))
+    assert (body.omitted, body.omitted_facts) == ((2,), ())
+    assert body.context == bound(store, body, context.text)
+    assert context.to_dict()["recorded"] == event.seq
+
+
+def test_what_was_shown_can_be_shown_again(store: Store) -> None:
+    """By the event alone, whatever was written since."""
+    where = Filter(kind="text")
+    context = store.recall("alice", where=where, profile="words", form="markdown", record=True)
+    store.supersede(1, "Alice moved out.")
+    body = recorded(store, context).body
+    assert isinstance(body, RecallContext)
+    again = store.at(body.basis).recall(
+        body.query,
+        max_tokens=body.max_tokens,
+        entry_tokens=body.entry_tokens,
+        where=where,
+        profile=body.profile,
+        form=body.form,  # type: ignore[arg-type]
+    )
+    assert bound(store, body, again.text) == body.context
+    assert body.where is not None
+    assert '"kind"' in body.where
+
+
+def test_the_vector_of_a_question_is_recorded_with_it(store: Store) -> None:
+    """It came from a model, which may answer otherwise another day."""
+    store.put_frame("a warm cup", embedding=[0.5, 0.25], space="toy")
+    asked = [0.125, 1.0]
+    context = store.recall("alice", embedding=asked, mode="vector", record=True)
+    body = recorded(store, context).body
+    assert isinstance(body, RecallContext)
+    assert (body.mode, body.space, body.frames) == ("vector", "toy", (5,))
+    assert body.vector is not None
+    vector = np.frombuffer(body.vector, "<f4")
+    assert vector.tolist() == asked
+    again = store.at(body.basis).recall("alice", embedding=vector, space=body.space, mode="vector")
+    assert bound(store, body, again.text) == body.context
+    plain = recorded(store, store.recall("alice", record=True)).body
+    assert isinstance(plain, RecallContext)
+    assert (plain.mode, plain.space, plain.vector) == ("hybrid", None, None)
+
+
+def test_nothing_is_recorded_unless_asked(store: Store) -> None:
+    before = store.head
+    assert store.recall("alice").recorded is None
+    assert store.head == before
+
+
+def test_a_view_records_nothing(store: Store) -> None:
+    with pytest.raises(ReadOnly, match="A view does not write"):
+        store.at("HEAD").recall("alice", record=True)
+
+
+def test_a_frame_is_counted_as_often_as_it_was_shown_and_used(store: Store) -> None:
+    assert store.access(1) == Access(1, 0, None, 0, None)
+    first = store.recall("spring", record=True)
+    second = store.recall("alice", record=True)
+    used = store.record_access(1, 2, 1)
+    said = store.access(1)
+    assert (said.shown, said.last_shown) == (2, to_datetime(recorded(store, second).recorded))
+    assert (said.used, said.last_used) == (1, to_datetime(store.head.recorded))
+    assert said.to_dict()["last_used"] == to_datetime(store.head.recorded).isoformat()
+    then = store.at(first.recorded or 0).access(1)
+    assert (then.shown, then.used) == (1, 0)
+    assert store.at(used).access(2).used == 1
+    assert store.access(3).used == 0
+
+
+def test_what_is_shown_more_is_ranked_no_higher(store: Store) -> None:
+    before = [(hit.id, hit.score) for hit in store.search("alice")]
+    for _ in range(5):
+        store.recall("table", record=True)
+        store.record_access(2)
+    assert [(hit.id, hit.score) for hit in store.search("alice")] == before
+
+
+def test_only_what_a_scope_recorded_is_counted_within_it() -> None:
+    """A frame that two share must not tell one what the other asked."""
+    store = cerata.open(":memory:")
+    note = store.put_frame("shared", scope={"tenant": "default"}).id
+    for user, times in (("u1", 2), ("u2", 1)):
+        scope = (("tenant", "default"), ("user_id", user))
+        for _ in range(times):
+            store.append(cerata.Draft(AccessFrames(frames=(note,)), scope))
+    assert store.access(note).used == 3
+    assert store.view().within((("tenant", "default"),)).access(note).used == 3
+    with pytest.raises(NotFound):
+        store.view().within((("user_id", "u1"),)).access(note)
+    mine = store.put_frame("mine", scope={"user_id": "u1"})
+    store.append(cerata.Draft(AccessFrames(frames=(mine.id,)), (("tenant", "default"),)))
+    assert store.view().within((("user_id", "u1"),)).access(mine).used == 0
+
+
+def test_a_transaction_records_with_what_it_puts(store: Store) -> None:
+    with store.transaction() as tx:
+        note = store.put_frame("Alice paints.")
+        context = store.recall("paints", record=True)
+        store.record_access(note)
+        assert store.access(note).shown == 1
+    assert tx.receipt is not None
+    [made] = tx.receipt.ids
+    assert [item.id for item in context.items][-1] == note.id
+    said = store.access(made)
+    assert (said.shown, said.used) == (1, 1)
+
+
+def test_what_is_no_frame_is_not_used(store: Store) -> None:
+    with pytest.raises(NotFound):
+        store.record_access(99)
+    with pytest.raises(NotFound):
+        store.record_access(4)
+    with pytest.raises(InvalidInput, match="at least one frame"):
+        store.record_access()
+
+
+@settings(max_examples=30)
+@given(st.lists(st.lists(st.integers(1, 4), min_size=1, max_size=4), max_size=12), st.data())
+def test_counts_at_any_event_are_those_of_the_events_before(
+    uses: list[list[int]], data: st.DataObject
+) -> None:
+    store = cerata.open(":memory:")
+    for number in range(4):
+        store.put_frame(f"note {number}")
+    for frames in uses:
+        store.record_access(*frames)
+    n = data.draw(st.integers(4, 4 + len(uses)))
+    counted = Counter(one for frames in uses[: n - 4] for one in set(frames))
+    assert {one: store.at(n).access(one).used for one in range(1, 5)} == {
+        one: counted[one] for one in range(1, 5)
+    }
+    assert store.verify().ok
+
+
+USED = cerata.Profile("mine", 1, {"text": 1.0, "facts": 1.0}, importance=1.0)
+
+
+def test_what_is_used_is_ranked_higher_only_where_a_profile_says_so(store: Store) -> None:
+    """By its uses and not by how often it was shown; and `explain` tells it."""
+    plain = [(hit.id, hit.score) for hit in store.search("alice", profile="words")]
+    assert [number for number, _ in plain] == [2, 1]
+    for _ in range(5):
+        store.recall("table", record=True)
+    used = store.record_access(1)
+    words = cerata.Profile("mine", 1, {"text": 1.0}, importance=1.0)
+    boosted = store.search("alice", profile=words)
+    assert [hit.id for hit in boosted] == [1, 2]
+    assert boosted[0].score == round(plain[1][1] * 1.5, 9)
+    assert boosted[1].score == plain[0][1]
+    assert [(hit.id, hit.score) for hit in store.search("alice", profile="words")] == plain
+    assert [(one.id, one.score) for one in store.at(used).search("alice", profile=words)] == [
+        (one.id, one.score) for one in boosted
+    ]
+    before = store.at(used.seqs[0] - 1).search("alice", profile=words)
+    assert [(hit.id, hit.score) for hit in before] == plain
+    said = store.explain(boosted[0])
+    assert said.boost is not None
+    assert (said.boost.factor, said.boost.used) == (1.5, 1)
+    assert said.boost.last_used == store.access(1).last_used
+    assert said.to_dict()["boost"] == said.boost.to_dict()
+    assert store.explain(boosted[1]).boost is None
+    day = store.head.recorded
+    assert str(said).splitlines()[:3] == [
+        f"#1 scores {boosted[0].score:.3f} = (text {plain[1][1]:.3f}) x 1.500",
+        "  exploratory question, profile mine 1",
+        f"  importance x 1.500: used once on {to_datetime(day).date()}",
+    ]
+
+
+def test_what_is_used_is_found_beyond_the_best_of_its_lane() -> None:
+    """The best three without their uses were all that could come."""
+    with cerata.open(":memory:") as store:
+        for number in range(40):
+            store.put_frame("tea " + "and more " * number)
+        store.record_access(9)
+        profile = cerata.Profile("mine", 1, {"text": 1.0}, importance=1.0)
+        assert 9 not in [hit.id for hit in store.search("tea", k=3, profile="words")]
+        assert store.search("tea", k=3, profile=profile)[0].id == 9
+
+
+def test_what_a_boost_says_adds_up(store: Store) -> None:
+    store.record_access(1, 3)
+    store.record_access(3)
+    for hit in store.search("where does alice live?", profile=USED):
+        said = store.explain(hit)
+        factor = 1.0 if said.boost is None else said.boost.factor
+        summed = round(sum(lane.added for lane in said.lanes), 9)
+        assert hit.score == round(summed * factor, 9)
+        assert (said.boost is None) is (hit.id not in (1, 3))
+
+
+def test_uses_of_another_scope_boost_nothing() -> None:
+    """Else the order would tell one user what another one reads."""
+    with cerata.open(":memory:") as store:
+        scope = {"tenant": "default", "user_id": "u1"}
+        mine = store.put_frame("tea of mine", scope=scope).id
+        other = store.put_frame("tea of mine", scope=scope).id
+        store.append(cerata.Draft(AccessFrames(frames=(other,)), (("tenant", "default"),)))
+        view = store.view().within((("tenant", "default"), ("user_id", "u1")))
+        hits = view.search("tea", profile=USED)
+        assert [(hit.id, hit.score) for hit in hits] == [
+            (mine, hits[0].score),
+            (other, hits[0].score),
+        ]
+        assert store.search("tea", profile=USED)[0].id == other
+
+
+def test_all_that_was_shown_or_used_is_listed_the_most_used_first(store: Store) -> None:
+    assert store.accesses() == []
+    store.recall("spring", record=True)
+    store.record_access(2, 3)
+    store.record_access(2)
+    shown = {item.id for item in store.recall("spring").items}
+    assert [one.frame for one in store.accesses()] == [2, 3, *sorted(shown - {2, 3}, reverse=True)]
+    assert store.accesses()[0] == store.access(2)
+    store.delete(2)
+    assert store.accesses()[0].frame == 2

@@ -1,0 +1,139 @@
+"""Files in the memory: whole, in chunks that overlap, and each turn by its own words."""
+
+import json
+from pathlib import Path
+from typing import cast
+
+import pytest
+
+import cerata
+from cerata.memory.ingest import document as ingest
+from cerata.memory.values.arguments import SPAN
+from cerata.retrieval import chunking as passages
+from cerata.retrieval.tokenizer import tokenizer
+
+SENTENCES = [f"The number of the room on floor {n} is {n * 7}. " for n in range(300)]
+
+
+def test_chunks_overlap_and_the_document_reads_back_as_it_was(tmp_path: Path) -> None:
+    """What stands at a cut is found whole, and nothing is in the text twice."""
+    text = "".join(SENTENCES)
+    with cerata.open(":memory:") as store:
+        receipt = store.remember(text)
+        document = store.frame(receipt)
+        assert document.text == text
+        chunks = [store.frame(one) for one in store.view().chunks(document.id).values()]
+        spans = [cast("list[int]", chunk.metadata[SPAN]) for chunk in chunks]
+        assert [text[start:end] for start, end in spans] == [chunk.text for chunk in chunks]
+        assert sum(len(chunk.text) for chunk in chunks) > len(text)
+        for n in (0, 150, 299):
+            assert any(SENTENCES[n] in hit.text for hit in store.search(f"room floor {n}", k=3))
+
+
+def test_a_transcript_is_a_frame_a_turn(tmp_path: Path) -> None:
+    """A turn is found by who said it, when, and in which session."""
+    path = tmp_path / "chat.jsonl"
+    lines = [
+        {"role": "user", "content": "Which index?", "time": "2026-03-01T10:00:00Z", "session": "s"},
+        {"role": "assistant", "content": "HNSW.", "time": "2026-03-01T10:00:05Z", "session": "s"},
+    ]
+    path.write_text("\n".join(map(json.dumps, lines)))
+    with cerata.open(":memory:") as store:
+        receipt = store.remember(path)
+        turns = [store.frame(one) for one in store.view().chunks(receipt.id).values()]
+        assert [(turn.role, turn.kind, turn.text.strip()) for turn in turns] == [
+            ("user", "message", "Which index?"),
+            ("assistant", "message", "HNSW."),
+        ]
+        assert [turn.created.isoformat() for turn in turns] == [
+            "2026-03-01T10:00:00+00:00",
+            "2026-03-01T10:00:05+00:00",
+        ]
+        assert [turn.metadata["session"] for turn in turns] == ["s", "s"]
+        found = store.search("index HNSW", where=cerata.Filter(role="assistant"))
+        assert [hit.id for hit in found] == [turns[1].id]
+
+
+def test_source_code_is_found_by_the_name_of_a_definition(tmp_path: Path) -> None:
+    path = tmp_path / "tide.py"
+    path.write_text("".join(f"def part_{n}():\n" + "    x = 1\n" * 62 for n in range(3)))
+    with cerata.open(":memory:") as store:
+        store.remember(path)
+        best = store.search("part_2", k=1)[0].frame
+        assert best.title == "tide.py > part_2"
+        assert best.text.startswith("def part_2():")
+
+
+def test_a_document_that_was_cut_otherwise_and_never_finished_is_put_anew(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Chunks of two cuts in one document would be a text that nobody wrote."""
+    text = "".join(SENTENCES * 60)
+    with cerata.open(":memory:") as store:
+        writes = iter(range(2))
+        write = type(store).write
+
+        def stop_after_two(*args: object, **kwargs: object) -> object:
+            if next(writes, None) is None:
+                raise KeyboardInterrupt
+            return write(*args, **kwargs)  # type: ignore[arg-type]
+
+        with monkeypatch.context() as broken:
+            broken.setattr(type(store), "write", stop_after_two)
+            broken.setattr(passages, "PASSAGE_TOKENS_MAX", 300)
+            with pytest.raises(KeyboardInterrupt):
+                store.remember(text, uri="a")
+        first = next(store.frames()).id
+        receipt = store.remember(text, uri="a")
+        assert receipt.added
+        assert store.frame(receipt).text == text
+        assert not store.frame(first).active
+        assert [frame.id for frame in store.frames()] == [receipt.id]
+        assert not store.remember(text, uri="a").added
+
+
+def test_a_recall_counts_its_tokens_and_joins_what_stands_together() -> None:
+    """The count is that of the text as it is given, by a tokenizer that is named."""
+    with cerata.open(":memory:") as store:
+        store.remember("".join(SENTENCES))
+        for budget in (1, 7, 60):
+            small = store.recall("room on floor 150", max_tokens=budget)
+            assert small.items
+            assert small.tokens == tokenizer().count(small.text) <= budget
+        context = store.recall("room on floor 150", max_tokens=1500)
+        assert context.tokens == tokenizer().count(context.text) <= 1500
+        assert context.tokenizer == tokenizer().name
+        assert "The number of the room on floor 150 is 1050." in context.text
+        assert context.text.count("on floor 150 ") == 1
+        last = str(context).splitlines()[-1]
+        shown = sum(1 + len(item.joined) for item in context.items)
+        found = shown + len(context.omitted)
+        assert last == (
+            f"{shown} of {found} shown, {context.tokens:,} of 1,500 tokens, basis {store.head.seq}"
+        )
+        assert context.to_messages() == [{"role": "user", "content": context.text}]
+        assert json.loads(json.dumps(context.to_dict()))["tokens"] == context.tokens
+
+
+def test_a_file_that_is_there_is_not_cut_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The same folder again costs reading it, whatever its files take to be understood."""
+    path = tmp_path / "a.md"
+    path.write_bytes(b"\xef\xbb\xbf" + "".join(SENTENCES).encode())
+    with cerata.open(":memory:") as store:
+        first = store.remember(path)
+        with monkeypatch.context() as broken:
+            broken.setattr(ingest, "extract", None)
+            again = store.remember(path)
+            assert (again.id, again.ids, again.added) == (first.id, first.ids, False)
+            with pytest.raises(TypeError):
+                store.remember(path, uri="elsewhere")
+            with pytest.raises(TypeError):
+                store.remember(path, scope={"user_id": "u"})
+        store.delete(first)
+        assert store.remember(path).added
+        path.write_text("Another text altogether.")
+        changed = store.remember(path)
+        assert changed.added
+        assert [frame.id for frame in store.frames()] == [changed.id]

@@ -1,0 +1,125 @@
+"""A parser in a child process: its limits hold, and it never outlives its parent."""
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from cerata.engine.errors import InvalidInput
+from cerata.memory.ingest.formats import sandbox as isolated
+
+STUCK = "__import__('re').match('(a+)+$', 'a' * 40 + 'b')"
+"""It never ends, and no other thread of its process runs meanwhile."""
+
+ASLEEP = "__import__('time').sleep(300)"
+
+ENDS = """
+import os, sys
+from cerata.memory.ingest.formats import isolated
+isolated._START = {start!r}
+isolated.parse_isolated(b"x", "a", module="html", package="msgspec", media_type="")
+"""
+
+
+def start(work: str, before: str = "") -> str:
+    """The child's program, its parser replaced by a Python expression."""
+    return (
+        "import os, sys; sys.path[:] = {path!r}; "
+        "from cerata.memory.ingest.formats import isolated; "
+        "from cerata.memory.ingest.formats.sandbox import Limits, Parsed, run_child; "
+        f"{before}run_child(lambda data: {work}, {{limits!r}})"
+    )
+
+
+def parse(monkeypatch: pytest.MonkeyPatch, work: str, data: bytes = b"x") -> str:
+    """What the child gives back for some work: the text of its parts."""
+    monkeypatch.setattr(isolated, "_START", start(work))
+    found = isolated.parse_isolated(data, "a", module="html", package="msgspec", media_type="")
+    return found.text
+
+
+def test_a_parser_has_a_deadline_on_the_clock(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Processor time alone does not pass in a parser that waits."""
+    monkeypatch.setattr(isolated, "WALL_SECONDS_MAX", 1)
+    with pytest.raises(InvalidInput, match="too much time on the clock"):
+        parse(monkeypatch, ASLEEP)
+
+
+def test_the_deadline_holds_where_no_other_thread_runs(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(isolated, "WALL_SECONDS_MAX", 1)
+    with pytest.raises(InvalidInput, match="too much time on the clock"):
+        parse(monkeypatch, STUCK)
+
+
+def test_a_parser_has_a_limit_of_processor_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(isolated, "SECONDS_MAX", 1)
+    with pytest.raises(InvalidInput, match="too much time"):
+        parse(monkeypatch, STUCK)
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="only Linux limits address space so")
+def test_a_parser_has_a_limit_of_memory(monkeypatch: pytest.MonkeyPatch) -> None:
+    grows = "Parsed(sections=[((), str(len(bytearray({} << 20))))])"
+    assert parse(monkeypatch, grows.format(100)) == str(100 << 20)
+    with pytest.raises(InvalidInput, match="too much memory"):
+        parse(monkeypatch, grows.format(400))
+
+
+def test_an_answer_that_is_too_long_is_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What a page repeats, such as a long heading above many parts, must not fill the parent."""
+    with pytest.raises(InvalidInput, match="too much text, or too many headings"):
+        parse(monkeypatch, "Parsed(sections=[((), 'x' * (33 << 20))])")
+
+
+def test_a_child_that_ends_early_is_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
+    with pytest.raises(InvalidInput, match="exit code 7"):
+        parse(monkeypatch, "os._exit(7)", b"x" * 1_000_000)
+    with pytest.raises(InvalidInput, match="KeyError: 'lost'"):
+        parse(monkeypatch, "dict()['lost']")
+
+
+@pytest.mark.parametrize("how", ["system", "input"])
+def test_a_child_ends_with_a_parent_that_is_killed(tmp_path: Path, how: str) -> None:
+    """By the system where it can, and otherwise when its input ends."""
+    if how == "system" and sys.platform != "linux":
+        pytest.skip("only Linux ends a child with its parent")
+    note = tmp_path / "child"
+    before = "isolated._end_with_parent = lambda parent: None; " if how == "input" else ""
+    work = f"(open({str(note)!r}, 'w').write(f'{{{{os.getpid()}}}} '), {ASLEEP})"
+    parent = subprocess.Popen([sys.executable, "-c", ENDS.format(start=start(work, before))])
+    try:
+        child = int(_waited_for(note))
+    finally:
+        parent.kill()
+        parent.wait()
+    try:
+        for _ in range(400):
+            if not _runs(child):
+                break
+            time.sleep(0.025)
+        assert not _runs(child)
+    finally:
+        if _runs(child):
+            os.kill(child, signal.SIGKILL)
+
+
+def _waited_for(note: Path) -> str:
+    for _ in range(1_200):
+        if note.exists() and note.read_text().endswith(" "):
+            return note.read_text()
+        time.sleep(0.025)
+    raise AssertionError("the child did not start")
+
+
+def _runs(process: int) -> bool:
+    try:
+        os.kill(process, 0)
+    except ProcessLookupError:
+        return False
+    stat = Path(f"/proc/{process}/stat")
+    # Where nobody collects it, an ended process stays as a name.
+    return not stat.exists() or stat.read_text().rsplit(")", 1)[1].split()[0] != "Z"

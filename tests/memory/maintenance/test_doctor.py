@@ -1,0 +1,165 @@
+"""The doctor says what is wrong and writes nothing; repair does what it says and loses nothing."""
+
+from pathlib import Path
+
+import pytest
+
+import cerata
+from cerata.engine.format.toc import Ref
+from cerata.memory.maintenance.doctor import Cure, diagnose
+from cerata.memory.maintenance.repair import repair
+from cerata.replay.checkpoint import chunk_refs
+
+pytestmark = pytest.mark.unwatched("damages files")
+
+
+@pytest.fixture
+def file(tmp_path: Path) -> Path:
+    """A file of three segments and their checkpoints: events 1 and 2, 3, and 4 to 6."""
+    path = tmp_path / "m.cera"
+    with cerata.open(path) as store:
+        for texts in (["one", "two"], ["three"], ["four", "five", "six"]):
+            store.put_frames([f"Note {text}." for text in texts])
+            store.checkpoint()
+    return path
+
+
+def segments(path: Path) -> list[Ref]:
+    with cerata.open(path, mode="r") as store:
+        return list(store._log.reader.segment_refs(store._log.snapshot))
+
+
+def flip(path: Path, offset: int) -> None:
+    data = bytearray(path.read_bytes())
+    data[offset] ^= 4
+    path.write_bytes(data)
+
+
+def cures(path: Path) -> list[Cure]:
+    """Return the cures of what the doctor finds; the file is as before."""
+    before = path.read_bytes()
+    found = diagnose(str(path))
+    assert path.read_bytes() == before
+    cured = [one.cure for one in found.findings]
+    assert found.healthy == (set(cured) <= {Cure.NOTHING})
+    return cured
+
+
+def test_a_sound_file_is_healthy_and_left_alone(file: Path) -> None:
+    """And repair says so without a write."""
+    before = file.read_bytes()
+    assert cures(file) == []
+    assert repair(str(file)).done == ()
+    assert file.read_bytes() == before
+
+
+@pytest.mark.parametrize("page", [0, 1])
+def test_a_bad_header_page_is_mended_in_place(file: Path, page: int) -> None:
+    """The other page has it all."""
+    flip(file, 4096 * page + 100)
+    assert set(cures(file)) == {Cure.OPENING}
+    done = repair(str(file))
+    assert done.done[0] == f"repaired by opening the file: header page {'AB'[page]} is damaged"
+    assert done.after.healthy
+    assert cures(file) == []
+    with cerata.open(file) as store:
+        assert len(store) == 6
+
+
+def test_a_damaged_index_is_made_again_from_the_log(file: Path) -> None:
+    """The log has everything; only time is lost."""
+    with cerata.open(file, mode="r") as store:
+        digests = store.digests()
+        toc = store._log.toc()
+        [key] = [key for key in toc.projections if key.startswith("fulltext/")]
+        ref = next(ref for ref, _ in chunk_refs(store._log.file, toc.saved(key)))
+    flip(file, ref.offset + ref.length // 2)
+    assert cures(file) == [Cure.REBUILDING]
+    done = repair(str(file))
+    assert "rebuilt fulltext from the log" in done.done
+    assert done.after.healthy
+    with cerata.open(file, mode="r") as store:
+        assert store.digests() == digests
+        assert store.verify().ok
+
+
+def test_what_is_made_of_the_events_is_mended_by_a_copy(file: Path, tmp_path: Path) -> None:
+    """A table that no verb makes anew in place: the copy has all events, and makes its own."""
+    with cerata.open(file) as store:
+        store.put_frame("keyed", key="k")
+        store.checkpoint()
+        ref = store._log.toc().keys[0]
+    flip(file, ref.offset + ref.length // 2)
+    assert set(cures(file)) == {Cure.COPYING}
+    done = repair(str(file))
+    assert (done.done, done.after.healthy) == ((), False)
+    new = tmp_path / "new.cera"
+    assert repair(str(file), to=str(new)).after.healthy
+    with cerata.open(new) as store:
+        assert store.head.seq == 7
+        assert not store.put_frame("keyed", key="k").added
+
+
+class TestLoss:
+    """Acknowledged events are unreadable."""
+
+    @pytest.fixture
+    def lost(self, file: Path) -> Path:
+        """The file with event 3 unreadable."""
+        ref = segments(file)[1]
+        flip(file, ref.offset + ref.length // 2)
+        return file
+
+    def test_the_doctor_counts_what_is_left(self, lost: Path) -> None:
+        """Before the damage and after it."""
+        assert set(cures(lost)) == {Cure.LOSS}
+        found = diagnose(str(lost))
+        assert (found.events, found.readable, found.beyond) == (6, 2, 3)
+
+    def test_nothing_is_dropped_unless_it_is_said(self, lost: Path, tmp_path: Path) -> None:
+        """A repair that loses data in silence is worse than the damage."""
+        before = lost.read_bytes()
+        for options in ({}, {"to": str(tmp_path / "new.cera")}):
+            with pytest.raises(cerata.Corrupt, match="2 of 6 events come before it"):
+                repair(str(lost), **options)  # type: ignore[arg-type]
+        with pytest.raises(cerata.InvalidInput):
+            repair(str(lost), drop_damaged=True)
+        assert lost.read_bytes() == before
+        assert [path.name for path in tmp_path.iterdir()] == ["m.cera"]
+
+    def test_what_comes_before_the_damage_is_kept_with_its_ids(
+        self, lost: Path, tmp_path: Path
+    ) -> None:
+        """In a new file; the old one stays for whoever can do more."""
+        before = lost.read_bytes()
+        new = tmp_path / "new.cera"
+        done = repair(str(lost), to=str(new), drop_damaged=True)
+        assert (done.after.healthy, done.after.events) == (True, 2)
+        assert lost.read_bytes() == before
+        with cerata.open(lost, mode="r") as old, cerata.open(new) as store:
+            assert store.verify().ok
+            assert [frame.text for frame in store.frames()] == ["Note two.", "Note one."]
+            assert store.head.seq == 2
+            assert store.head.chain == old.at(2).head.chain
+
+    def test_a_truncated_file_is_diagnosed_too(self, lost: Path) -> None:
+        """It cannot even be opened."""
+        data = lost.read_bytes()
+        lost.write_bytes(data[: segments(lost)[2].offset + 64])
+        with pytest.raises(cerata.Corrupt):
+            cerata.open(lost, mode="r")
+        found = diagnose(str(lost))
+        assert [one.cure for one in found.findings] == [Cure.LOSS]
+        assert found.readable == 2
+
+
+def test_a_backup_through_an_event_has_whole_batches(file: Path, tmp_path: Path) -> None:
+    """Half a batch would be a state that never was."""
+    with cerata.open(file) as store:
+        for through, events in ((0, 0), (1, 0), (2, 2), (3, 3), (5, 3), (6, 6), (99, 6)):
+            path = tmp_path / f"copy{through}.cera"
+            store.backup(path, through=through)
+            with cerata.open(path) as copy:
+                assert copy.head.seq == events
+                assert copy.head.chain == store.at(events).head.chain
+                assert copy.verify().ok

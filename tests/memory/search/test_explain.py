@@ -1,0 +1,202 @@
+"""Explanations: what they say of a score is the score, and what was left out was."""
+
+import dataclasses
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import cerata
+from cerata import Entity, Filter, Hit, InvalidInput, Profile, Store, View
+from cerata.memory.values.explanation import Explanation
+
+WORDS = ("alice", "paris", "index", "river", "indexes", "the")
+EACH = Profile("each", 1, {"text": 0.3, "facts": 0.7}, method="zscore")
+PROFILES = ("balanced", "words", EACH, dataclasses.replace(EACH, method="minmax"))
+QUERIES = (
+    "why alice or the index by the river",
+    '"alice index" river',
+    "paris",
+    cerata.query("ind* OR (river NOT kind:note)"),
+)
+
+
+@pytest.fixture
+def store() -> Store:
+    """Of two frames with her name one is superseded; a third is read in a fact."""
+    store = cerata.open(":memory:")
+    store.put_frame("Alice moved in spring.", title="Alice", tags=["home"])
+    store.put_frame("They took the flat by the river.")
+    store.put_frame("Alice bought a table.")
+    store.supersede(3, "Alice bought two tables.")
+    store.delete(store.put_frame("Alice is gone."))
+    store.assert_fact("alice", "lives in", Entity("paris"), evidence=[1, 2])
+    return store
+
+
+def explained(store: Store | View, query: str, **asked: object) -> dict[int, Explanation]:
+    hits = store.search(query, **asked)  # type: ignore[arg-type]
+    return {hit.id: store.explain(hit) for hit in hits}
+
+
+@st.composite
+def stores(draw: st.DrawFn) -> Store:
+    """A store of few words, some frames closed, some read in facts, some in another scope."""
+    store = cerata.open(":memory:")
+    texts = draw(
+        st.lists(st.lists(st.sampled_from(WORDS), min_size=1, max_size=5), min_size=1, max_size=8)
+    )
+    for number, words in enumerate(texts):
+        kind = draw(st.sampled_from(["note", "text"]))
+        scope = {"tenant": "default", "user_id": draw(st.sampled_from(["u1", "u2"]))}
+        one = store.put_frame(" ".join(words), kind=kind, title=words[0], scope=scope)
+        match draw(st.integers(0, 5)):
+            case 0:
+                store.delete(one)
+            case 1:
+                store.supersede(one, "the newer index")
+            case 2 | 3:
+                store.assert_fact("alice", f"likes {number}", Entity(words[-1]), evidence=[one])
+            case _:
+                pass
+    return store
+
+
+@settings(max_examples=60)
+@given(
+    store=stores(),
+    query=st.sampled_from(QUERIES),
+    profile=st.sampled_from(PROFILES),
+    kind=st.sampled_from([None, "note"]),
+    closed=st.tuples(st.booleans(), st.booleans()),
+    user=st.sampled_from([None, "u1"]),
+)
+def test_what_an_explanation_says_adds_up(
+    store: Store,
+    query: str,
+    profile: str | Profile,
+    kind: str | None,
+    closed: tuple[bool, bool],
+    user: str | None,
+) -> None:
+    """Lanes to the score, words to that of the text, what was left out and what came to all."""
+    view = store.view()
+    if user is not None:
+        view = view.within((("user_id", user),))
+    hits = view.search(
+        query,
+        k=100,
+        profile=profile,
+        where=None if kind is None else Filter(kind=kind),
+        include_superseded=closed[0],
+        include_deleted=closed[1],
+    )
+    for hit in hits:
+        said = view.explain(hit)
+        assert (said.id, said.score) == (hit.id, hit.score)
+        assert round(sum(lane.added for lane in said.lanes), 9) == hit.score
+        assert tuple(lane.lane for lane in said.lanes if lane.rank is not None) == hit.lanes
+        for lane in said.lanes:
+            left = lane.left_out
+            assert lane.found == left.candidates - left.deleted - left.superseded - left.where
+            assert not (left.superseded and closed[0])
+            assert not (left.deleted and closed[1])
+            if lane.lane == "text" and lane.score is not None:
+                assert sum(word.added for word in said.words) == pytest.approx(lane.score, abs=1e-9)
+
+
+def test_each_lane_says_its_rank_and_what_it_added(store: Store) -> None:
+    said = explained(store, "where does Alice live?")
+    assert (said[1].question, said[1].method) == (("factual", "where"), "rrf")
+    text, facts = said[1].lanes
+    assert (text.lane, text.rank, text.found, text.weight) == ("text", 1, 2, 1.0)
+    assert (facts.lane, facts.rank, facts.found, facts.added) == ("facts", 1, 2, 1 / 61)
+    assert said[1].facts == (store.facts("alice")[0].id,)
+    text, facts = said[2].lanes
+    assert (text.rank, text.score, text.added, said[2].words) == (None, None, 0.0, ())
+    assert (facts.rank, facts.added) == (2, 1 / 62)
+    assert said[4].facts == ()
+
+
+def test_words_are_as_they_were_asked_for_with_what_they_are_worth(store: Store) -> None:
+    """Two documents have Alice's name, so its idf is that of two of three."""
+    [table, alice] = explained(store, "Alice's TABLES?", profile="words")[4].words
+    assert (alice.word, alice.count, table.word, table.count) == ("alice", 1, "tables", 1)
+    assert round(alice.idf, 6) == 0.470004
+    assert round(table.idf, 6) == 0.980829
+    query = cerata.query('(title:alice OR tab* OR b?ught OR "moved spring")')
+    names = {word.word: word.count for word in explained(store, query)[1].words}  # type: ignore[arg-type]
+    assert names == {"title:alice": 2, "moved": 1, "spring": 1, "tab*": 0, "b?ught": 0}
+
+
+def test_what_was_left_out_is_counted_by_its_reason(store: Store) -> None:
+    [said] = explained(store, "alice", where=Filter(tags=["home"])).values()
+    assert said.lanes[0].left_out.to_dict() == {
+        "candidates": 4,
+        "deleted": 1,
+        "superseded": 1,
+        "where": 1,
+    }
+    assert said.lanes[1].left_out.where == 1
+    [said, *_] = explained(store, "alice", include_deleted=True).values()
+    assert (said.lanes[0].left_out.deleted, said.lanes[0].left_out.superseded) == (0, 1)
+
+
+def test_no_count_tells_of_another_scope() -> None:
+    """Else who is let into one scope could ask, word by word, what stands in the others."""
+    store = cerata.open(":memory:")
+    store.put_frame("a secret", scope={"tenant": "a"})
+    store.put_frame("a secret of b", scope={"tenant": "b"})
+    mine = store.view().within((("tenant", "b"),))
+    [said] = explained(mine, "secret").values()
+    assert said.lanes[0].left_out.candidates == 1
+    assert said.words[0].idf == mine.explain(mine.search("secret")[0]).words[0].idf
+
+
+def test_an_explanation_is_of_the_view_that_found_it(store: Store) -> None:
+    [first, *_] = store.search("alice")
+    before = store.explain(first)
+    assert first.search is not None
+    store.put_frame("Alice, alice, alice")
+    assert store.explain(first) == before
+    assert store.explain(store.at(first.made_by.view.basis).search("alice")[0]) == before
+
+
+def test_frames_of_an_open_transaction_are_explained(store: Store) -> None:
+    with store.transaction():
+        store.put_frame("Alice returned")
+        said = explained(store, "returned")
+        assert [word.word for word in said[-1].words] == ["returned"]
+        assert round(sum(lane.added for lane in said[-1].lanes), 9) == said[-1].score
+
+
+def test_only_hits_of_the_same_log_are_explained(store: Store) -> None:
+    other = cerata.open(":memory:")
+    other.put_frame("alice")
+    with pytest.raises(InvalidInput, match="another log"):
+        store.explain(other.search("alice")[0])
+    with pytest.raises(InvalidInput, match="hit must be a Hit, not Frame"):
+        store.explain(store.frame(1))  # type: ignore[arg-type]
+
+
+def test_printing_an_explanation_says_it_in_a_few_lines(store: Store) -> None:
+    hits: list[Hit] = store.search("where does Alice live? in spring?")
+    assert str(store.explain(hits[0])).splitlines() == [
+        "#1 scores 0.032787 = text 0.016393 + facts 0.016393",
+        "  factual question (where), profile balanced 2, ranks fused: weight / (60 + rank)",
+        "  text   rank 1 of 2, score 1.481, weight 1",
+        "         spring  0.814 = idf 0.981 x 0.830 (count 1)",
+        "         alice   0.667 = idf 0.470 x 1.419 (count 3)",
+        "         not in it: live",
+        "         left out of 4 candidates: 1 deleted, 1 superseded",
+        "  facts  rank 1 of 2, score 1.365, weight 1",
+        "         read in it: fact #8",
+    ]
+    [only, *_] = store.search("tables", profile="words")
+    assert str(store.explain(only)).splitlines() == [
+        "#4 scores 1.042",
+        "  exploratory question, profile words 1",
+        "  text  rank 1 of 1, score 1.042",
+        "        tables  1.042 = idf 0.981 x 1.062 (count 1)",
+        "        left out of 2 candidates: 1 superseded",
+    ]

@@ -1,0 +1,449 @@
+"""The isolation test's table: how each public name of a store, view and transaction is called.
+
+A name maps to a function of a `Case` that yields calls, or to the reason for which it cannot show
+another tenant's events. `isolation` fails for a name that is in neither.
+"""
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import partial
+from typing import Any, Final, TypeAlias
+
+import msgspec
+import numpy as np
+
+import cerata
+from cerata.engine.events import Draft, PutEmbedding, PutFrame, PutTag
+from cerata.memory.search.space_query import keys_of
+from cerata.memory.values.vectors import vectors
+
+from .tenants import DIMENSIONS, SCOPES, Own, is_seen, mark
+
+
+@dataclass
+class Case:
+    """A reader, its store, what is asked, and the arguments: its own, and those of the others."""
+
+    reader: str
+    store: cerata.Store
+    asked: Any
+    """The store, view or transaction whose names are called."""
+    own: Own
+    ids: Sequence[int]
+    """Ids of things of the reader and of the others, and some that nothing has."""
+
+    @property
+    def points(self) -> Sequence[int]:
+        """A few points of the log."""
+        return self.ids[1 :: len(self.ids) // 4]
+
+    @property
+    def names(self) -> list[str]:
+        """Names that all use, names near to another's, and names of single owners."""
+        words = ["{} alias", "{} Ada", "{}town", "{} Bob", "{}-release-2026-gold-edition"]
+        common = ["Ada", "Countess", "-release-2026-gold-edition", "qz", "shared-tag"]
+        hidden = [one for one in SCOPES if not is_seen(one, self.reader)]
+        owners = (self.reader, hidden[0], hidden[-1])
+        return common + [word.format(mark(owner)) for word in words for owner in owners]
+
+
+Call: TypeAlias = tuple[Callable[[], object], Sequence[str]]
+"""What to call, and the texts among its arguments."""
+Calls: TypeAlias = Callable[[Case], Iterator[Call]]
+
+
+def once(call: Callable[[Any], object], *texts: str) -> Calls:
+    return lambda case: iter([(partial(call, case.asked), texts)])
+
+
+def by_case(call: Callable[[Case], object], *texts: str) -> Calls:
+    return lambda case: iter([(partial(call, case), texts)])
+
+
+def by_id(call: Callable[[Any, int], object]) -> Calls:
+    return lambda case: ((partial(call, case.asked, one), ()) for one in case.ids)
+
+
+def by_point(call: Callable[[Any, int], object]) -> Calls:
+    return lambda case: ((partial(call, case.asked, one), ()) for one in case.points)
+
+
+def by_name(call: Callable[[Any, str], object]) -> Calls:
+    return lambda case: ((partial(call, case.asked, name), (name,)) for name in case.names)
+
+
+def by(values: Iterable[Any], call: Callable[[Any, Any], object]) -> Calls:
+    """Call with each of the values; an error may repeat it, or what it says of a scope."""
+    return lambda case: ((partial(call, case.asked, one), _texts(one)) for one in values)
+
+
+def _texts(value: object) -> list[str]:
+    if value in SCOPES:
+        return [f"{mark(str(value))}space", *map(str, SCOPES[str(value)].values())]
+    return [value] if isinstance(value, str) else []
+
+
+def every(*several: Calls) -> Calls:
+    return lambda case: (call for calls in several for call in calls(case))
+
+
+def _hits(asked: Any, query: object, **options: Any) -> object:
+    found = asked.search(query, **options)
+    return [(hit.to_dict(), asked.explain(hit)) for hit in found[:5]], len(found)
+
+
+def _vectors(case: Case) -> Iterator[Call]:
+    for size in (2, 3, DIMENSIONS[case.reader]):
+        for space in (None, "shared-space", f"{mark('beta')}space"):
+            yield partial(_hits, case.asked, np.ones(size), space=space), (space or "",)
+
+
+def _queries() -> Calls:
+    texts = ("harbour", "Ada", "who is Countess", "lighthouse", "qz", "part")
+    full = ("qz*", "h*", "tag:shared", "uri:file*", "harbour NOT qz*", "title:l*", "metadata.n:>1")
+    return every(
+        *(once(partial(_hits, query=text, k=50)) for text in texts),
+        *(once(partial(_hits, query=cerata.query(text), include_superseded=True)) for text in full),
+        once(lambda asked: _hits(asked, "harbour", where=cerata.Filter(uri_prefix="file:"))),
+        once(
+            lambda asked: _hits(asked, "harbour", where=cerata.Filter(scope={"tenant": "tn-beta"})),
+            "tn-beta",
+        ),
+        once(lambda asked: _hits(asked, "Ada", profile="recall", include_deleted=True)),
+        *(once(partial(_hits, query="x", token_embedding=[[1] * n])) for n in DIMENSIONS.values()),
+    )
+
+
+READS: Final[Mapping[str, Calls | str]] = {
+    "access": by_id(lambda asked, one: asked.access(one)),
+    "accesses": once(lambda asked: asked.accesses()),
+    "children": by_id(lambda asked, one: asked.children(one)),
+    "chunks": by_id(lambda asked, one: asked.chunks(one)),
+    "conflicts": once(lambda asked: asked.conflicts()),
+    "content": by_id(lambda asked, one: asked.content(one)),
+    "cooccurring": by_name(lambda asked, name: asked.cooccurring(name)),
+    "count": once(lambda asked: (asked.count(), len(asked))),
+    "draw_facts": once(lambda asked: asked.draw_facts(asked.facts("Ada", "lives in"))),
+    "draw_graph": once(lambda asked: asked.draw_graph("Ada", hops=3)),
+    "embedder": "the embedder that the caller gave at open",
+    "embedding": by_id(
+        lambda asked, one: (asked.embedding(one), asked.embedding(one, "shared-space"))
+    ),
+    "entities": once(lambda asked: asked.entities()),
+    "entity": by_name(lambda asked, name: asked.entity(name)),
+    "evidence": by_id(lambda asked, one: asked.evidence(one)),
+    "explain": "called on each hit, by search",
+    # The first line has the log's random id.
+    "export_facts": every(
+        once(lambda asked: list(asked.export_facts())[1:]),
+        once(lambda asked: list(asked.export_facts(history=True))[1:]),
+    ),
+    "fact": by_id(lambda asked, one: asked.fact(one)),
+    "fact_history": by_name(lambda asked, name: asked.fact_history(name)),
+    "facts": every(
+        once(lambda asked: asked.facts(include_retracted=True, include_invalid=True)),
+        by_name(lambda asked, name: asked.facts(name)),
+        by_name(lambda asked, name: asked.facts(object=cerata.Entity(name))),
+        once(lambda asked: asked.facts("Ada", "lives in", valid_at="2022-01-01")),
+    ),
+    "find_content": once(
+        lambda asked: asked.find_content(cerata.content_hash("what all of them put"))
+    ),
+    "find_stored": once(
+        lambda asked: asked.find_stored(
+            cerata.content_hash("what all of them put"), space="shared-space"
+        )
+    ),
+    "find_uri": by_case(
+        lambda case: [case.asked.find_uri(f"file:///home/{mark(one)}/note.txt") for one in SCOPES]
+    ),
+    "frame": by_id(lambda asked, one: asked.frame(one)),
+    "frames": once(
+        lambda asked: asked.frames(
+            include_superseded=True, include_deleted=True, include_chunks=True
+        )
+    ),
+    "highlights": once(lambda asked: asked.highlights("the harbours of Ada", cerata.query("h*"))),
+    "history": by_id(lambda asked, one: asked.history(one)),
+    "links": every(
+        once(lambda asked: asked.links(include_unlinked=True)),
+        by_id(lambda asked, one: asked.links(one, include_unlinked=True)),
+    ),
+    "log": every(once(lambda asked: asked.log()), by_id(lambda asked, one: asked.log(one, one))),
+    "neighbours": by_name(lambda asked, name: asked.neighbours(name)),
+    "paths": by_name(lambda asked, name: asked.paths("Ada", name)),
+    "projection": by_case(
+        lambda case: [case.asked.projection(one) for one in ("tags", "accesses", Mine)]
+    ),
+    "recall": by(("harbour", "Ada", "nothing matches"), lambda asked, one: asked.recall(one)),
+    "resolve": by_name(lambda asked, name: asked.resolve(name)),
+    "search": every(_queries(), _vectors),
+    "search_facts": by(("Ada", "Countess lives", "qz"), lambda asked, one: asked.search_facts(one)),
+    "source_of": once(lambda asked: [asked.source_of(one) for one in asked.frames()]),
+    "tags": once(lambda asked: asked.tags()),
+    "timeline": every(
+        once(lambda asked: asked.timeline(limit=500)),
+        once(lambda asked: asked.timeline(by="recorded", include_deleted=True, limit=500)),
+    ),
+    "token_embedding": by_id(lambda asked, one: asked.token_embedding(one)),
+    "view": "the state whose names View lists",
+    "walk": by_name(lambda asked, name: asked.walk(name, hops=3)),
+    "why": by_id(lambda asked, one: (asked.why(one), str(asked.why(one)))),
+}
+
+
+class Mine(cerata.RowProjection[int, str]):
+    """A projection of a caller, whose rows are of every tenant."""
+
+    name = "mine"
+    handles = (PutFrame,)
+
+    def apply(self, events: Sequence[Any]) -> None:
+        for event in events:
+            self.rows[event.seq] = event.body.text or ""
+
+
+UNCOMPARED: Final = frozenset(("fact_in", "verify"))
+"""Names whose answers depend on the whole file: rows of an index, and counts of its parts."""
+
+
+def _narrowed(case: Case) -> Iterator[Call]:
+    for scope in (*SCOPES.values(), {"user": "us-y"}, {"session": "none"}):
+        texts = [str(one) for one in scope.values()]
+        for given in (None, dict(scope), tuple(scope.items())):
+            yield partial(_all_within, case.asked, given), texts
+
+
+def _all_within(view: Any, scope: object) -> object:
+    return _all_of(view.within(scope))
+
+
+_STATE = "an index of the file that reads are made of; not in docs/api.md, and no answer of its own"
+_HERE = "the names of View are called on it"
+
+VIEW: Final[Mapping[str, Calls | str]] = {
+    **READS,
+    "base": _STATE,
+    "basis": "a number that the caller gave",
+    "blob": by_id(lambda view, one: view.blob(one)),
+    "counted": once(lambda view: view.counted()),
+    "counts_of": by_id(lambda view, one: view.counts_of(one)),
+    "earlier": by_point(lambda view, one: list(view.earlier(max(one, 0)).frames())),
+    "events": every(
+        once(lambda view: view.events(1, None)), by_id(lambda view, one: view.events(one, one))
+    ),
+    "existing": by_id(lambda view, one: view.existing(one)),
+    "fact_in": by_id(lambda view, one: view.fact_in(one)),
+    "fact_seq": by_id(lambda view, one: view.fact_seq(one)),
+    "fact_text": _STATE,
+    "facts_at": _STATE,
+    "gathered": "the drafts of the caller's own transaction, which its store stamped",
+    "head": once(lambda view: repr(view.head)),
+    "is_current": by_id(lambda view, one: view.is_current(one)),
+    "labelling": _STATE,
+    "layers": by_id(lambda view, one: (repr(view.layers.has(one)), view.layers.event(one))),
+    "log_id": "16 random bytes of the file",
+    "logged": once(lambda view: list(view.logged.frames())),
+    "now": once(lambda view: view.now),
+    "now_us": once(lambda view: view.now_us),
+    "on": "takes a log and a fold, which only the engine has, and keeps the scope",
+    "over": "takes what a transaction gathered, and keeps the scope",
+    "own": once(lambda view: view.own("tags")),
+    "scope": once(lambda view: view.scope),
+    "seen": by_id(lambda view, one: view.seen([one])),
+    "shown": by_id(lambda view, one: view.shown(one)),
+    "stored_tokens": _STATE,
+    "stored_vectors": _STATE,
+    "tagged": once(lambda view: view.tagged()),
+    "true_at": once(lambda view: view.true_at("2022-01-01").facts()),
+    "valid_at_us": "an instant that the caller gave",
+    "valid_instant": once(lambda view: view.valid_instant("2022-01-01")),
+    "vectors": once(lambda view: [keys_of(view, tokens=one) for one in (False, True)]),
+    "within": _narrowed,
+}
+
+
+def _all_of(view: Any) -> object:
+    return [*view.frames(include_deleted=True), *view.log(), *view.facts(), view.tags()]
+
+
+def _all_at(store: Any, basis: object) -> object:
+    return _all_of(store.at(basis))
+
+
+def _basis(case: Case) -> Iterator[Call]:
+    for one in case.points:
+        yield partial(_all_at, case.asked, one), ()
+    for name in case.names:
+        yield partial(_all_at, case.asked, name), (name,)
+
+
+def _keys(case: Case) -> Iterator[Call]:
+    for key in ("shared-key", "shared-transaction"):
+        for scope in SCOPES.values():
+            tenant = scope["tenant"]
+            yield partial(case.asked.first_use, key, tenant), (key, str(tenant))
+
+
+STORE: Final[Mapping[str, Calls | str]] = {
+    **READS,
+    "at": _basis,
+    "backup": "a copy of the file, which is not narrowed; docs/reliability.md says so",
+    "checkpoint": "returns nothing",
+    "close": "returns nothing",
+    "commit": "returns nothing",
+    "diff": every(
+        once(lambda store: (str(store.diff(0)), store.diff(0))),
+        by_point(lambda store, one: store.diff(max(one, 0))),
+    ),
+    "digests": "hashes of whole indexes, which are those of the file",
+    "first_use": _keys,
+    "head": once(lambda store: repr(store.head)),
+    "in_transaction": once(lambda store: store.in_transaction),
+    "info": once(lambda store: store.info()["frames"]),
+    "next_place": once(lambda store: store.next_place()),
+    "path": "the path that the caller gave",
+    "rebuild": by_name(lambda store, name: store.rebuild(name)),
+    "refresh": once(lambda store: repr(store.refresh())),
+    "replay": once(lambda store: _all_of(store.replay())),
+    "report": once(lambda store: repr(store.report)),
+    "salvaged": once(lambda store: store.salvaged()),
+    "scope": once(lambda store: store.scope),
+    "text_vectors": once(lambda store: store.text_vectors()),
+    "verify": once(lambda store: repr(store.verify())),
+}
+
+
+def _scoped(call: Callable[[Any, Mapping[str, Any]], object]) -> Calls:
+    """Call a command with the scope of each owner."""
+    return lambda case: (
+        (partial(call, case.asked, scope), [str(one) for one in scope.values()])
+        for owner, scope in SCOPES.items()
+        if owner != case.reader
+    )
+
+
+def _embedded(frame: int) -> list[Draft]:
+    [(embedding, data)] = [one for one in vectors([[1.0, 2.0]], 1, "forged") if one is not None]
+    return [Draft(PutEmbedding(frame=frame, embedding=embedding), attachments=(data,))]
+
+
+def _forged(owner: str) -> Draft:
+    return Draft(PutFrame(text="forged"), tuple(SCOPES[owner].items()))
+
+
+WRITES: Final[Mapping[str, Calls | str]] = {
+    "append": every(
+        by(
+            [one for one in SCOPES if one not in ("ux", "uy")],
+            lambda store, one: store.append(_forged(one)),
+        ),
+        by_id(lambda store, one: store.append(PutTag(tag=f"t{one}", at=one))),
+        by_id(lambda store, one: store.append(Draft(PutFrame(text="below", parent=one)))),
+        by_id(lambda store, one: store.append(Draft(PutFrame(text="caused"), causation=one))),
+        by_id(lambda store, one: store.append(*_embedded(one))),
+    ),
+    "assert_fact": every(
+        by_id(lambda store, one: store.assert_fact("Ada", "said", "x", evidence=[(one, 0, 3)])),
+        by_id(lambda store, one: store.assert_fact("Ada", "said", "y", because=one)),
+        once(lambda store: store.assert_fact("Ada", "lives in", "Rome", key="shared-key")),
+    ),
+    "assert_facts": _scoped(
+        lambda store, scope: store.assert_facts([("a", "b", "c")], scope=scope)
+    ),
+    "correct_fact": by_id(lambda store, one: store.correct_fact(one, object="corrected")),
+    "declare_predicate": _scoped(
+        lambda store, scope: store.declare_predicate("lives in", functional=False, scope=scope)
+    ),
+    "delete": by_id(lambda store, one: store.delete(one)),
+    "embed_missing": once(lambda store: store.embed_missing()),
+    "extract": every(
+        by_point(lambda store, one: store.extract(one, dry_run=True)),
+        once(lambda store: store.extract()),
+    ),
+    "import_facts": once(lambda store: store.import_facts(store.export_facts())),
+    "link": every(
+        by_case(lambda case: case.asked.link(case.own["home"], "supports", case.own["likes"])),
+        by_id(lambda store, one: store.link(one, "supports", one + 1)),
+    ),
+    "merge_entities": by_name(lambda store, name: store.merge_entities(name, "Ada")),
+    "put_entity": _scoped(lambda store, scope: store.put_entity("Ada", kind="x", scope=scope)),
+    "put_frame": every(
+        _scoped(lambda store, scope: store.put_frame("x", scope=scope)),
+        once(lambda store: store.put_frame("keyed again", key="shared-key")),
+        by(
+            DIMENSIONS.values(),
+            lambda store, one: store.put_frame("v", embedding=[1] * one, space="shared-space"),
+        ),
+        by(
+            SCOPES,
+            lambda store, one: store.put_frame("v", embedding=[1] * 11, space=f"{mark(one)}space"),
+        ),
+        by_id(lambda store, one: store.put_frame("below", parent=one)),
+    ),
+    "put_frames": _scoped(lambda store, scope: store.put_frames(["x"], scope=scope)),
+    "record_access": by_id(lambda store, one: store.record_access(one)),
+    "remember": every(
+        once(lambda store: store.remember("what all of them put")),
+        _scoped(lambda store, scope: store.remember("what all of them put", scope=scope)),
+    ),
+    "remember_files": _scoped(
+        lambda store, scope: store.remember_files([__file__], scope=scope, dry_run=True)
+    ),
+    "retract_fact": by_id(lambda store, one: store.retract_fact(one)),
+    "retract_facts": by_id(lambda store, one: store.retract_facts([one])),
+    "split_entity": by_id(lambda store, one: store.split_entity("Ada", "x", [one])),
+    "supersede": by_id(lambda store, one: store.supersede(one, "x")),
+    "tag": by_name(lambda store, name: store.tag(name)),
+    "transaction": every(
+        once(lambda store: _block(store, "shared-transaction", "another text")),
+        once(lambda store: _block(store, "shared-key", "another text")),
+    ),
+    "unlink": by_id(lambda store, one: store.unlink(one)),
+    "unmerge": by_id(lambda store, one: store.unmerge(one)),
+    "unsplit": by_id(lambda store, one: store.unsplit(one)),
+    "with_vectors": once(lambda store: store.with_vectors([], ())),
+    "write": by_case(lambda case: [case.asked.write([_forged("beta")])], "tn-beta"),
+}
+
+
+def _block(store: cerata.Store, key: str, text: str) -> object:
+    with store.transaction(key=key) as block:
+        store.put_frame(text)
+    return block.receipt
+
+
+def _look_up(case: Case) -> Iterator[Call]:
+    for scope in SCOPES.values():
+        yield partial(_looked_up, case.asked, scope["tenant"]), ()
+
+
+def _looked_up(block: Any, tenant: object) -> object:
+    block.look_up(tenant)
+    return _use_of(block)
+
+
+def _use_of(block: Any) -> str:
+    """Return a key's first use, but for the hash of its arguments, which random salts decide."""
+    return repr(block.first and block.first.appended)
+
+
+TRANSACTION: Final[Mapping[str, Calls | str]] = {
+    "add": every(
+        by(SCOPES, lambda tx, one: tx.add([_forged(one)])),
+        by_id(lambda tx, one: tx.add([Draft(PutFrame(text="below", parent=one))])),
+    ),
+    "arguments": once(lambda tx: bool(tx.arguments)),
+    "called": "takes what a caller gave, and returns nothing",
+    "drafts": once(lambda tx: [msgspec.structs.replace(one, salt=None) for one in tx.drafts]),
+    "end": once(lambda tx: tx.end),
+    "first": once(_use_of),
+    "check_whole": once(lambda tx: tx.check_whole()),
+    "is_keyed": once(lambda tx: tx.is_keyed),
+    "look_up": _look_up,
+    "look_up_again": once(lambda tx: (tx.look_up_again(), _use_of(tx))),
+    "payloads": once(lambda tx: tx.payloads),
+    "receipt": once(lambda tx: tx.receipt),
+    "vectors": "vectors of the caller's own texts",
+    "view": by_case(lambda case: _all_of(case.asked.view(case.store.view))),
+}

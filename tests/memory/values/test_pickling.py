@@ -1,0 +1,202 @@
+"""Public values go to other processes and are copied; handles refuse, with a remedy."""
+
+import copy
+import pickle
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import cerata
+from cerata import Store
+from cerata.engine.events import Attachment, PutFrame
+from cerata.engine.integrity import hash_bytes
+
+from ...embedders import Hashing
+from ..facts.extractors import Model, first_word
+
+BLOB = b"\x00\x01 bytes"
+
+
+def fill(store: Store, folder: Path) -> None:
+    note = store.put_frame("Ann drinks green tea in Bern.", tags=["a"], metadata={"n": [1, {}]})
+    store.assert_fact("Ann", "drinks", "tea", evidence=[note])
+    store.assert_fact("Ann", "lives in", cerata.Entity("Bern"), evidence=[note])
+    store.put_frame(BLOB, search_text="bytes of tea")
+    newer = store.supersede(note, "Ann drinks black tea in Bern.")
+    store.assert_fact("Ann", "likes", cerata.Entity("Bern"), evidence=[newer])
+    store.link(2, "supports", 3)
+    store.link(2, "contradicts", 3)
+    (folder / "notes.md").write_text("# Tea\n\nGreen tea.", encoding="utf-8")
+
+
+def first_explained(store: Store) -> Any:
+    return store.explain(store.search("tea")[0])
+
+
+MADE: dict[str, Callable[[Store, Path], Any]] = {
+    "Access": lambda store, _: store.access(1),
+    "Allen": lambda _, _folder: cerata.Allen.PRECEDES,
+    "Assertion": lambda _, _folder: cerata.Assertion("Ann", "drinks", "tea"),
+    "Candidate": lambda _, _folder: cerata.Candidate("a", "is", "b", 0, 1),
+    "Change": lambda store, _: next(iter(store.diff(1))),
+    "Context": lambda store, _: store.recall("tea"),
+    "ContextItem": lambda store, _: store.recall("tea").items[0],
+    "ContextPolicy": lambda _, _folder: cerata.ContextPolicy("mine", 1),
+    "Contradiction": lambda store, _: store.conflicts()[0],
+    "Cooccurrence": lambda store, _: store.cooccurring("Ann")[0],
+    "Diff": lambda store, _: store.diff(1),
+    "Draft": lambda _, _folder: cerata.Draft(PutFrame(text="a"), attachments=(BLOB,)),
+    "EmbeddedFrames": lambda store, _: store.embed_missing(),
+    "EmbedderIdentity": lambda _, _folder: cerata.EmbedderIdentity("a", "1", 8),
+    "Entity": lambda _, _folder: cerata.Entity("Bern"),
+    "EntityInfo": lambda store, _: store.entity("Ann"),
+    "Event": lambda store, _: next(store.log(4, 4)),
+    "EventBody": lambda store, _: next(store.log(2, 2)).body,
+    "EvidenceText": lambda store, _: store.evidence(2)[0],
+    "Explanation": lambda store, _: first_explained(store),
+    "Extracted": lambda store, _: store.extract(extractor=Model(first_word)).frames[0],
+    "Extraction": lambda store, _: store.extract(extractor=Model(first_word)),
+    "Fact": lambda store, _: store.fact(2),
+    "FactChange": lambda store, _: store.diff(1).facts[0],
+    "FactEvidence": lambda store, _: store.fact(2).evidence[0],
+    "FactHit": lambda store, _: store.search_facts("Ann")[0],
+    "FactPath": lambda store, _: store.paths("Ann", "Bern")[0],
+    "Filter": lambda _, _folder: cerata.Filter(tags=["a"]) | ~cerata.Filter(kind="b"),
+    "Frame": lambda store, _: store.frame(1),
+    "Head": lambda store, _: store.head,
+    "Hit": lambda store, _: store.search("tea")[0],
+    "ImportedFacts": lambda store, _: store.import_facts(store.export_facts()),
+    "Link": lambda store, _: next(iter(store.links())),
+    "Neighbour": lambda store, _: store.neighbours("Ann")[0],
+    "Omission": lambda store, _: store.recall("tea", max_tokens=30).omissions[0],
+    "Period": lambda store, _: store.conflicts()[0].period,
+    "Position": lambda store, _: store.timeline(limit=1).next,
+    "Profile": lambda _, _folder: cerata.Profile("mine", 1, {"text": 1}),
+    "Reached": lambda store, _: store.walk("Ann")[0],
+    "Reason": lambda store, _: store.why(3).supports[0],
+    "Receipt": lambda store, _: store.put_frame("a"),
+    "Remembered": lambda store, folder: store.remember_files([folder / "notes.md"]),
+    "RememberedFile": lambda store, folder: store.remember_files([folder / "notes.md"]).files[0],
+    "Standing": lambda _, _folder: cerata.Standing.STANDS,
+    "TimelineEntry": lambda store, _: store.timeline().entries[0],
+    "TimelinePage": lambda store, _: store.timeline(),
+    "Why": lambda store, _: store.why(3),
+}
+
+NO_VALUES = {
+    *("Environment", "Store", "Transaction", "View", "RowProjection"),
+    *("CallableEmbedder", "EndpointEmbedder", "MiniLMEmbedder", "SentenceTransformersEmbedder"),
+    *("Embedder", "TokenEmbedder", "Extractor", "EnglishFacts"),
+    *("__version__", "content_hash", "event", "open", "query", "upcaster"),
+}
+"""Public names that are no values: handles, doors to the outside, protocols, functions."""
+
+
+@pytest.fixture
+def store(tmp_path: Path) -> Iterator[Store]:
+    with cerata.open(tmp_path / "memory.cera", embedder=Hashing()) as opened:
+        fill(opened, tmp_path)
+        yield opened
+
+
+def shown(value: Any) -> object:
+    """Return everything that a value gives its reader."""
+    plain = value.to_dict() if hasattr(value, "to_dict") else None
+    extra = [getattr(value, name, None) for name in ("text", "log_id", "chain", "root", "body")]
+    return plain, repr(value), str(value), extra
+
+
+def test_every_public_value_is_tried() -> None:
+    """A new public class joins the table, or says why it is no value."""
+    errors = {name for name in cerata.__all__ if name in errors_of_the_tree()}
+    assert set(cerata.__all__) - errors == set(MADE) | NO_VALUES
+    assert NO_VALUES.isdisjoint(MADE)
+
+
+def errors_of_the_tree() -> set[str]:
+    return {
+        name
+        for name in cerata.__all__
+        if isinstance(kind := getattr(cerata, name), type) and issubclass(kind, Exception)
+    }
+
+
+@pytest.mark.parametrize("name", MADE)
+def test_a_value_is_what_it_was_in_another_process(name: str, store: Store, tmp_path: Path) -> None:
+    """Head, Receipt, Hit and every value that reads late could not leave the process."""
+    value = MADE[name](store, tmp_path)
+    assert isinstance(value, getattr(cerata, name))
+    # Nothing was read of it before.
+    copies = [pickle.loads(pickle.dumps(value)), copy.deepcopy(value)]
+    before = shown(value)
+    store.close()
+    for copied in copies:
+        assert type(copied) is type(value)
+        assert shown(copied) == before
+
+
+def test_a_pickled_point_names_its_state(store: Store) -> None:
+    """Worker processes get a head or receipt, and read there."""
+    receipt = store.put_frame("white tea")
+    context = store.recall("tea")
+    store.put_frame("red tea")
+    for point in (receipt, receipt.head, context):
+        view = store.at(pickle.loads(pickle.dumps(point)))
+        assert view.basis == receipt.id
+    copied = pickle.loads(pickle.dumps(receipt.head))
+    assert receipt.head is not None
+    assert (copied.chain, copied.root) == (receipt.head.chain, receipt.head.root)
+    # A copy of the copy keeps them.
+    assert copy.deepcopy(copied).root == copied.root
+
+
+def test_a_head_of_a_closed_store_is_kept_without_hashes(tmp_path: Path) -> None:
+    """A receipt outlives its store; only the hashes need the file."""
+    with cerata.open(tmp_path / "memory.cera") as store:
+        receipt = store.put_frame("tea")
+    copied = pickle.loads(pickle.dumps(receipt))
+    assert copied == receipt
+    with pytest.raises(cerata.Closed, match="copied after its store was closed") as caught:
+        _ = copied.head.chain
+    assert caught.value.remedy
+    with cerata.open(tmp_path / "memory.cera") as store:
+        assert store.at(copied).basis == 1
+
+
+def test_a_copied_hit_cannot_be_explained(store: Store) -> None:
+    """The lanes' results stay with the search."""
+    hit = pickle.loads(pickle.dumps(store.search("tea")[0]))
+    assert store.delete(hit).added
+    with pytest.raises(cerata.InvalidInput, match="which has no search"):
+        store.explain(hit)
+
+
+def test_a_copied_event_has_its_attachments(store: Store) -> None:
+    """The bytes of a blob were lost without a word."""
+    attachment = Attachment(hash_bytes(BLOB), len(BLOB))
+    event = pickle.loads(pickle.dumps(next(store.log(4, 4))))
+    assert event.attached(attachment) == BLOB
+    assert event.leaf == next(store.log(4, 4)).leaf
+    vectors = next(store.log(1, 1))
+    assert isinstance(vectors.body, PutFrame)
+    assert vectors.body.embedding is not None
+    data = vectors.body.embedding.data
+    assert copy.deepcopy(vectors).attached(data) == vectors.attached(data)
+
+
+@pytest.mark.parametrize("name", ["store", "view", "transaction", "log"])
+def test_a_handle_refuses(name: str, store: Store) -> None:
+    """The error named the lock of a mutex, and no remedy."""
+    with store.transaction() as transaction:
+        handles = {
+            "store": store,
+            "view": store.view(),
+            "transaction": transaction,
+            "log": store._log,
+        }
+        for leave in (pickle.dumps, copy.copy, copy.deepcopy):
+            with pytest.raises(cerata.Unsupported, match="cannot be copied or pickled") as caught:
+                leave(handles[name])
+            assert caught.value.remedy

@@ -1,0 +1,92 @@
+"""Profiles: what each says of its lanes, and which are refused."""
+
+from typing import Any
+
+import pytest
+
+from cerata.engine.errors import InvalidInput
+from cerata.retrieval.query_classifier import KINDS
+from cerata.retrieval.ranking.profiles import BALANCED, LANES, PROFILES, Profile, profile_of
+
+OF_EACH: dict[str, float] = dict.fromkeys(KINDS, 1.0)
+
+
+def test_a_profile_says_which_lanes_run_for_a_question_in_their_order() -> None:
+    profile = Profile("mine", 3, {"vectors": {**OF_EACH, "factual": 0}, "text": 2, "facts": 0})
+    assert list(profile.weights_for("semantic").items()) == [("text", 2.0), ("vectors", 1.0)]
+    assert profile.weights_for("factual") == {"text": 2.0}
+    assert profile.label == "mine 3"
+    both = {"text": 2.0, "vectors": 1.0}
+    assert profile.to_dict() == {
+        "name": "mine",
+        "version": 3,
+        "method": "rrf",
+        "rerank": False,
+        "importance": 0.0,
+        "weights": {
+            "factual": {"text": 2.0},
+            "semantic": both,
+            "temporal": both,
+            "exploratory": both,
+        },
+    }
+
+
+def test_a_profile_comes_by_name_or_is_itself() -> None:
+    mine = Profile("mine", 1, {"facts": 1})
+    assert profile_of(mine) is mine
+    assert profile_of(None) is profile_of("balanced") is BALANCED
+    assert [(name, one.name) for name, one in PROFILES.items()] == [
+        ("balanced", "balanced"),
+        ("words", "words"),
+        ("chat", "chat"),
+        ("used", "used"),
+    ]
+    assert PROFILES["used"].importance == 0.2
+    assert BALANCED.importance == 0
+    assert PROFILES["words"].weights_for("semantic") == {"text": 1.0}
+    assert set(BALANCED.weights_for("factual")) == set(LANES)
+
+
+REFUSED: list[tuple[tuple[Any, ...], str]] = [
+    (("", 1, {"text": 1}), "A profile needs a name"),
+    (("a", 0, {"text": 1}), "version must be .* not 0"),
+    (("a", True, {"text": 1}), "version must be .* not True"),
+    (("a", 1, {"text": 1}, "rff"), "There is no method 'rff' .* Did you mean 'rrf'"),
+    (("a", 1, {"vector": 1}), "There is no lane 'vector' .* Did you mean 'vectors'"),
+    (("a", 1, {"text": -1}), "The weight of lane 'text' must be .* not -1"),
+    (("a", 1, {"text": float("nan")}), "not nan"),
+    (("a", 1, {"text": True}), "not True"),
+    (("a", 1, {"text": "much"}), "not 'much'"),
+    (("a", 1, {"text": {**OF_EACH, "factul": 1}}), "no kind of question 'factul'.*'factual'"),
+    (("a", 1, {"text": {"factual": 1}}), "no weight for semantic questions"),
+    (("a", 1, {"text": {**OF_EACH, "temporal": float("inf")}}), "not inf"),
+    (("a", 1, {"text": {**OF_EACH, "temporal": 0}}), "No lane runs for temporal questions"),
+    (("a", 1, {}), "No lane runs for factual questions"),
+]
+
+
+@pytest.mark.parametrize(("arguments", "said"), REFUSED)
+def test_a_profile_that_means_nothing_is_refused(arguments: tuple[Any, ...], said: str) -> None:
+    with pytest.raises(InvalidInput, match=said):
+        Profile(*arguments)
+
+
+def test_an_unknown_name_is_told_with_the_nearest() -> None:
+    with pytest.raises(InvalidInput, match=r"no profile 'word'.*Did you mean 'words'"):
+        profile_of("word")
+    with pytest.raises(InvalidInput, match="Use one of balanced, words, chat"):
+        profile_of("zzz")
+
+
+@pytest.mark.parametrize("weights", [{"text": 10**400}, {"text": 1e308}, None, ["text"]])
+def test_weights_that_cannot_be_summed_are_bad_input(weights: Any) -> None:
+    """Two of 1e308 were infinite together, and ranked by that."""
+    with pytest.raises(InvalidInput):
+        Profile("mine", 1, weights)
+
+
+@pytest.mark.parametrize("name", [["balanced"], {}])
+def test_what_is_no_name_of_a_profile_is_bad_input(name: Any) -> None:
+    with pytest.raises(InvalidInput):
+        profile_of(name)
