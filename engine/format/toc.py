@@ -255,7 +255,10 @@ class Toc(msgspec.Struct, frozen=True):
         }
         data = cbor2.dumps(fields, canonical=True)
         if len(data) > TOC_SIZE_MAX:
-            raise Corrupt(f"The TOC would be {len(data):,} bytes", remedy="Run 'cerata compact'.")
+            raise Corrupt(
+                f"The table of contents needs {len(data):,} bytes, and {TOC_SIZE_MAX:,} is the limit",
+                remedy="Copy the memory with 'cerata backup NEW'; the copy has a smaller one.",
+            )
         return data
 
     def references(self) -> Iterator[Ref]:
