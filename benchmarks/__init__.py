@@ -1,5 +1,5 @@
-"""Benchmarks: one program a question, each with a tiny size for CI and a real one by command.
+"""Benchmarks: a program per question, with a tiny size for CI and a full size by default.
 
 Each prints machine, versions, durability mode, data size, a hash of its result, and the ratio to a
-peer that ran beside it. No speed is claimed anywhere without its command here.
+peer in the same run. Every documented speed names its command here.
 """

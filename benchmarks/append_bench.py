@@ -1,13 +1,13 @@
-"""Appending and opening, against what the disk itself takes.
+"""Appends and opening, compared with the disk alone.
 
-``python -m benchmarks.append_bench`` (``--tiny`` in CI). Three questions:
+``python -m benchmarks.append_bench`` (``--tiny`` in CI) measures
 
-- one durable append, over a bare pwrite and fdatasync of the same bytes into preallocated,
-  written space: the two alternate in one run, on one disk, so both meet the same weather;
+- one durable append, beside a bare pwrite and fdatasync of the same bytes into preallocated,
+  written space; the two alternate on one disk, so that both meet the same conditions;
 - a batch of 500 small events;
 - opening a log of 1,000,000 events for reading, without folding.
 
-Goals: at most 60 us over, at least 60,000 events a second, under 5 ms.
+Goals: at most 60 us more than the disk, at least 60,000 events a second, under 5 ms.
 """
 
 import argparse
@@ -41,12 +41,12 @@ def machine() -> str:
 
 
 def options_of(text: str | None) -> argparse.Namespace:
-    """Return what the command line of a benchmark of the log says; ``text`` is its help."""
+    """Return the options of a benchmark of the log; ``text`` is the help."""
     parser = argparse.ArgumentParser(
         description=text, formatter_class=argparse.RawTextHelpFormatter
     )
     parser.add_argument("--tiny", action="store_true", help="a few seconds, for CI")
-    parser.add_argument("--folder", help="where to write; the disk that is measured")
+    parser.add_argument("--folder", help="a folder on the disk to measure")
     return parser.parse_args()
 
 
@@ -57,12 +57,11 @@ def microseconds(values: list[float]) -> str:
 
 
 def single_appends(folder: Path, count: int) -> tuple[float, float]:
-    """Print an append beside the bare write and sync.
+    """Print the times of an append and of the bare write and sync.
 
-    Returns how much more processor time it takes, in us, and how much the same append takes
-    without a disk, after a sync of somebody else: whatever runs after a sync finds cold caches,
-    the colder the more other programs there are. What a disk does for others meanwhile makes
-    either wait, and is in no processor time.
+    Returns the additional processor time of the append, and the processor time of the same append
+    in memory right after a sync of another file, both in us. After a sync the caches are cold, the
+    colder the more other programs run. Processor time leaves out waits for a busy disk.
     """
     peer = os.open(folder / "peer", os.O_RDWR | os.O_CREAT, 0o600)
     size = 512 << 10
@@ -102,24 +101,24 @@ def single_appends(folder: Path, count: int) -> tuple[float, float]:
             os.fdatasync(peer)
             at += 512
     os.close(peer)
-    over = [one - other for one, other in zip(appends, bare, strict=True)]
+    over = [append - write for append, write in zip(appends, bare, strict=True)]
     difference = statistics.median(appends) - statistics.median(bare)
-    own = statistics.median(used) - statistics.median(bare_used)
+    extra = statistics.median(used) - statistics.median(bare_used)
     floor = statistics.median(without_disk)
     sys.stdout.write(
         f"durable append      {microseconds(appends)}\n"
         f"pwrite + fdatasync  {microseconds(bare)}\n"
-        f"over it             {difference:.1f} us of medians, "
+        f"difference          {difference:.1f} us of medians, "
         f"{statistics.median(over):.1f} us paired, "
         f"ratio {statistics.median(appends) / statistics.median(bare):.2f}\n"
-        f"processor time      {own:.1f} us more than the bare write and sync, "
+        f"processor time      {extra:.1f} us more than the bare write and sync, "
         f"and {floor:.1f} us without a disk right after a sync\n"
     )
-    return own, floor
+    return extra, floor
 
 
 def own_cost(count: int) -> None:
-    """Print what an append costs without a disk, again and again, in us."""
+    """Print the time of repeated appends in memory, in us."""
     times: list[float] = []
     with Log.open("a", environment=Environment.in_memory()) as log:
         for number in range(count):
@@ -131,11 +130,13 @@ def own_cost(count: int) -> None:
 
 
 def batches(folder: Path, count: int) -> float:
-    """Print and return how many events a second go in by batches of 500, durable and sealed."""
+    """Print and return the events per second in batches of 500, durable and sealed."""
     with Log.open(str(folder / "batches.cera")) as log:
-        made = [[frame(500 * batch + number) for number in range(500)] for batch in range(count)]
+        drafts_of = [
+            [frame(500 * batch + number) for number in range(500)] for batch in range(count)
+        ]
         started = time.perf_counter()
-        for drafts in made:
+        for drafts in drafts_of:
             log.append(drafts)
         elapsed = time.perf_counter() - started
         rate = 500 * count / elapsed
@@ -147,7 +148,7 @@ def batches(folder: Path, count: int) -> float:
 
 
 def opening(folder: Path, events: int, rounds: int) -> float:
-    """Print and return the milliseconds that opening a log for reading takes."""
+    """Print and return the median time to open a log for reading, in milliseconds."""
     path = str(folder / "large.cera")
     with Log.open(path) as log:
         for first in range(0, events, 10_000):
@@ -170,7 +171,7 @@ def opening(folder: Path, events: int, rounds: int) -> float:
 
 
 def main() -> None:
-    """Run all three and print."""
+    """Run all measurements and print."""
     options = options_of(__doc__)
     tiny = options.tiny
     sys.stdout.write(f'{machine()}\nsync="commit"\n')

@@ -1,4 +1,4 @@
-"""What benchmarks of facts beside SQLite share: the facts, settings of the peer, both's times."""
+"""The shared part of the fact benchmarks: facts, settings of SQLite, and the timing of both."""
 
 import argparse
 import gc
@@ -21,11 +21,11 @@ BATCH: Final = 1_000
 START: Final = datetime(2020, 1, 1, tzinfo=UTC)
 DAYS: Final = 2_000
 OPEN: Final = 1 << 62
-"""An end that is none, as SQLite's tables have it."""
+"""The end of a fact without an end, in the tables of SQLite."""
 
 
 class Shape(NamedTuple):
-    """How many facts there are, and of how many subjects, predicates and objects."""
+    """The numbers of facts, subjects, predicates and objects."""
 
     facts: int
     subjects: int
@@ -35,11 +35,11 @@ class Shape(NamedTuple):
 
 def assertions(shape: Shape, source: random.Random) -> list[Assertion]:
     """Return facts that begin on some day and mostly end on a later one."""
-    found: list[Assertion] = []
+    facts: list[Assertion] = []
     for _ in range(shape.facts):
         start = source.randrange(DAYS)
         end = start + source.randrange(1, 400) if source.random() < 0.7 else None
-        found.append(
+        facts.append(
             Assertion(
                 f"person:{source.randrange(shape.subjects)}",
                 f"predicate-{source.randrange(shape.predicates)}",
@@ -48,20 +48,20 @@ def assertions(shape: Shape, source: random.Random) -> list[Assertion]:
                 valid_to=None if end is None else START + timedelta(days=end),
             )
         )
-    return found
+    return facts
 
 
-def entity_of(one: Assertion) -> Entity:
-    """Return the object of one of these facts."""
-    assert isinstance(one.object, Entity)
-    return one.object
+def entity_of(fact: Assertion) -> Entity:
+    """Return the object of a fact of `assertions`."""
+    assert isinstance(fact.object, Entity)
+    return fact.object
 
 
 DURABLE: Final = "PRAGMA journal_mode=WAL; PRAGMA synchronous=FULL; PRAGMA cache_size=-2000000;"
 
 
 def connected(path: str) -> sqlite3.Connection:
-    """Return a database as durable as a memory is, with a cache that holds all of it."""
+    """Return a database as durable as a memory, with a cache for the whole file."""
     database = sqlite3.connect(path)
     database.executescript(DURABLE)
     return database
@@ -70,8 +70,8 @@ def connected(path: str) -> sqlite3.Connection:
 # --- measuring -----------------------------------------------------------------------------------
 
 
-def report(what: str, figure: str) -> None:
-    sys.stdout.write(f"{what:<66}{figure}\n")
+def report(label: str, figure: str) -> None:
+    sys.stdout.write(f"{label:<66}{figure}\n")
     sys.stdout.flush()
 
 
@@ -84,12 +84,12 @@ def report_machine() -> None:
 
 
 def report_times(
-    what: str, mine: Sequence[Callable[[], object]], peers: Sequence[Callable[[], object]]
+    label: str, mine: Sequence[Callable[[], object]], peers: Sequence[Callable[[], object]]
 ) -> None:
-    """Ask the same questions of a memory and of SQLite, and report how long each takes."""
+    """Run the same questions on a memory and on SQLite, and report the times of both."""
     ours, theirs = timed(mine), timed(peers)
     ratio = statistics.median(theirs) / statistics.median(ours)
-    report(what, percentiles(ours))
+    report(label, percentiles(ours))
     report("SQLite", f"{percentiles(theirs)}, {ratio:.2f}x ours")
 
 
@@ -109,7 +109,7 @@ def percentiles(times: Sequence[float]) -> str:
 
 
 def asked_for(description: str | None, queries: int) -> tuple[Shape, int]:
-    """Return the shape and the number of questions of each kind that the command line names."""
+    """Return the shape, and the number of questions of each kind, from the command line."""
     parser = argparse.ArgumentParser(description=(description or "").partition("\n")[0])
     parser.add_argument("--tiny", action="store_true", help="2,000 facts")
     parser.add_argument("--facts", type=int, default=1_000_000)

@@ -1,11 +1,11 @@
-"""What checkpoints cost: bytes written by one, the TOC, and how much of ingest is saving.
+"""The cost of checkpoints: bytes written by each, size of the TOC, times of each projection.
 
     python benchmarks/checkpoint_bench.py           # 100,000 documents, and 1,000,000 frames
     python benchmarks/checkpoint_bench.py --tiny    # 3,000 and 20,000, for continuous integration
 
-A document is 40 words from a vocabulary of 20,000, put in batches of 100, through the store, into
-a file; automatic checkpoints are on, as always. Sizes are the file's, read with `stat`; the costs
-of single projections are of the processor, reading the log included.
+A document is 40 words from a vocabulary of 20,000. Documents are put into a file in batches of 100
+through the store, with automatic checkpoints. Sizes are those of the file, read with `stat`; times
+of projections are processor time and include reading the log.
 """
 
 import argparse
@@ -43,7 +43,7 @@ def put_documents(store: Store, count: int, source: random.Random) -> None:
 
 @dataclass(frozen=True, slots=True)
 class CheckpointCost:
-    """Bytes of a file with documents, and what checkpoints after 100 more each wrote to it."""
+    """Bytes of a file with documents, and bytes that a checkpoint adds after 100 more documents."""
 
     documents: int
     file_size: int
@@ -56,9 +56,9 @@ class CheckpointCost:
 
 
 def checkpoint_cost(path: Path, documents: int, checkpoints: int) -> CheckpointCost:
-    """Put documents and save; then put 100 more and save, again and again.
+    """Put documents and save; then repeatedly put 100 more and save.
 
-    Automatic checkpoints are off in these rounds, so that all is counted where it is asked for.
+    Automatic checkpoints are off in these rounds, so that only explicit checkpoints write.
     """
     source = random.Random(SEED)
     written: list[int] = []
@@ -78,7 +78,7 @@ def checkpoint_cost(path: Path, documents: int, checkpoints: int) -> CheckpointC
 
 
 class FirstWords(cerata.RowProjection[str, int]):
-    """How many documents start with each word: a user's own projection of many rows."""
+    """The number of documents that start with each word: a custom projection of many rows."""
 
     name = "first-words"
     handles = (PutFrame,)
@@ -92,7 +92,7 @@ class FirstWords(cerata.RowProjection[str, int]):
 
 
 def costs(path: Path) -> Iterator[str]:
-    """Say what each projection of a file costs: to fold, to keep, to restore, to read as of."""
+    """Yield the cost of each projection of a file: fold, size, restore, and a read of the past."""
     registry = Registry([FirstWords])
     with Log.open(str(path)) as log:
         restored = Fold(log, registry)
@@ -103,14 +103,14 @@ def costs(path: Path) -> Iterator[str]:
             replay(log, registry=registry).using(name, None, _key_and_size)
             folded = time.process_time()
             restored = Fold(log, registry)
-            key, held = restored.using(name, None, _key_and_size)
-            done = time.process_time()
+            key, size_bytes = restored.using(name, None, _key_and_size)
+            loaded = time.process_time()
             saved = log.toc().saved(key)
             stored = sum(ref.length for ref, _ in chunk_refs(log.file, saved))
             yield (
                 f"{name:<12} fold {1e6 * (folded - started) / head:5.1f} us an event, "
-                f"restore {1e3 * (done - folded):6.1f} ms, in the file {stored / 1e6:6.2f} MB"
-                + (f", in memory {held / 1e6:6.2f} MB" if held is not None else "")
+                f"restore {1e3 * (loaded - folded):6.1f} ms, in the file {stored / 1e6:6.2f} MB"
+                + (f", in memory {size_bytes / 1e6:6.2f} MB" if size_bytes is not None else "")
             )
         started = time.process_time()
         restored.own(FirstWords.name, head // 2)
@@ -122,7 +122,7 @@ def _key_and_size(projection: Projection) -> tuple[str, int | None]:
 
 
 def toc_size(path: Path, frames: int, checkpoints: int) -> tuple[int, int]:
-    """Return the bytes of the TOC after so many frames and checkpoints, and of the file."""
+    """Return the bytes of the TOC, and of the file, after so many frames and checkpoints."""
     with cerata.open(path, sync=1 << 30) as store:
         each = frames // checkpoints
         for number in range(checkpoints):
@@ -136,7 +136,7 @@ def toc_size(path: Path, frames: int, checkpoints: int) -> tuple[int, int]:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n", maxsplit=1)[0])
-    parser.add_argument("--tiny", action="store_true", help="few documents, to see that it runs")
+    parser.add_argument("--tiny", action="store_true", help="a few documents")
     tiny = parser.parse_args().tiny
     documents, frames = (3_000, 20_000) if tiny else (100_000, 1_000_000)
     say = sys.stdout.write
@@ -149,7 +149,7 @@ def main() -> None:
         say(
             f"{documents:,} documents: {cost.file_size / 1e6:,.1f} MB, {elapsed:.1f} s in all\n"
             f"a checkpoint after 100 more writes "
-            f"median {shares[len(shares) // 2]:.2%} of it, "
+            f"median {shares[len(shares) // 2]:.2%} of the file, "
             f"mean {sum(shares) / len(shares):.2%}, "
             f"largest {shares[-1]:.2%} ({len(shares)} of them)\n"
         )

@@ -1,15 +1,15 @@
-"""Durable appends and cold searches of this checkout beside those of another commit.
+"""Durable appends and cold searches of this checkout, compared with another commit.
 
 ``python -m benchmarks.commit_bench OTHER`` (``--rounds``, ``--tiny``). OTHER is a checkout of the
-other commit, such as ``git worktree add ../before COMMIT`` makes. The same program runs in both,
-alternately, a process each time, so that both meet the same weather:
+other commit, such as ``git worktree add ../before COMMIT`` creates. The same program runs in both
+checkouts in turn, in a new process each time, so that both meet the same conditions:
 
 - durable: the median of single ``put_frame`` calls, each synced;
 - search, folded: opening a file without checkpoints, and the first search, in processor time;
-- search, restored: the same of a file whose projections are saved, but for a tail.
+- search, restored: the same with a file whose projections are saved, apart from a tail.
 
-Each line has the median of the rounds of both and the median of their ratios, round by round.
-Goal of a change that adds a check: a ratio of at most 1.05.
+Each line has the median of both, and the median of the ratios of the rounds. Goal of a change that
+adds a check: a ratio of at most 1.05.
 """
 
 import argparse
@@ -32,7 +32,7 @@ WORDS = [f"word{number}" for number in range(2_000)]
 def text(number):
     return " ".join(WORDS[(number * step) % 2_000] for step in range(1, 41))
 
-def made(name, saved):
+def build(name, saved):
     path = f"{folder}/{name}.cera"
     with cerata.open(path, sync=1 << 30) as store:
         store._fold._try_from = 1 << 62
@@ -50,24 +50,24 @@ def searched(path):
         assert store.search("word7 word21", k=10)
         return time.process_time() - started
 
-found = {}
+times = {}
 for name, saved in (("folded", False), ("restored", True)):
-    path = made(name, saved)
+    path = build(name, saved)
     searched(path)
-    found[f"search, {name}"] = 1e3 * min(searched(path) for _ in range(searches))
+    times[f"search, {name}"] = 1e3 * min(searched(path) for _ in range(searches))
 with cerata.open(f"{folder}/durable.cera") as store:
     taken = []
     for number in range(appends):
         started = time.perf_counter()
         store.put_frame(f"note {number} on wax")
         taken.append(time.perf_counter() - started)
-found["durable"] = 1e3 * statistics.median(taken)
-print(json.dumps(found))
+times["durable"] = 1e3 * statistics.median(taken)
+print(json.dumps(times))
 """
 
 
 def probe(checkout: Path, sizes: tuple[int, int, int]) -> dict[str, float]:
-    """Run the probe in a checkout, and return milliseconds by what was measured."""
+    """Run the probe in a checkout, and return milliseconds by name of the measurement."""
     with tempfile.TemporaryDirectory() as folder:
         run = subprocess.run(
             [sys.executable, "-c", _PROBE, folder, *map(str, sizes)],
@@ -93,12 +93,12 @@ def main() -> None:
     ours: list[dict[str, float]] = []
     theirs: list[dict[str, float]] = []
     for number in range(options.rounds):
-        # Each goes first every other time.
+        # The two take turns in going first.
         pair = [(ours, here), (theirs, options.other.resolve())]
         for runs, checkout in pair if number % 2 else reversed(pair):
             runs.append(probe(checkout, sizes))
     for name in ours[0]:
-        ratios = [one[name] / other[name] for one, other in zip(ours, theirs, strict=True)]
+        ratios = [run[name] / peer[name] for run, peer in zip(ours, theirs, strict=True)]
         print(
             f"{name:<18} {statistics.median(run[name] for run in ours):8.3f} ms here, "
             f"{statistics.median(run[name] for run in theirs):8.3f} ms there, "

@@ -1,10 +1,10 @@
-"""MiniLM on this machine: texts a second, and what a store makes of them.
+"""MiniLM on this machine: texts per second, alone and in a store.
 
-``python -m benchmarks.embed_bench`` (``--tiny`` in CI; needs the extra ``minilm``). It embeds texts
-of about 20 and of 256 tokens, 32 at a time, on one thread and on as many as there are processors,
-and one question at a time. Then a store with the embedder takes the short texts, and takes them
-again: the second time each vector comes from the log, and the model is not asked. The ratio of the
-two is the last line. Token vectors come of the same run of the model.
+``python -m benchmarks.embed_bench`` (``--tiny`` in CI; needs the extra ``minilm``) embeds texts of
+about 20 and of 256 tokens, 32 at a time, on one thread and on a thread per processor, and single
+questions. Then a store with the embedder takes the short texts twice: the second time each vector
+comes from the log, without the model. The last line has the ratio of the two. Token vectors come
+from the same run of the model.
 """
 
 import argparse
@@ -28,11 +28,11 @@ she keeps her notes on wax tablets and writes them down again in the evening"""
 
 
 def texts(count: int, words: int, seed: int) -> list[str]:
-    """Return texts of so many words, all different."""
+    """Return distinct texts of so many words."""
     rng = np.random.default_rng(seed)
-    known = SENTENCES.split()
-    picked: list[list[int]] = rng.integers(0, len(known), (count, words - 1)).tolist()
-    return [f"{at} " + " ".join(known[one] for one in row) for at, row in enumerate(picked)]
+    vocabulary = SENTENCES.split()
+    picked: list[list[int]] = rng.integers(0, len(vocabulary), (count, words - 1)).tolist()
+    return [f"{at} " + " ".join(vocabulary[pick] for pick in row) for at, row in enumerate(picked)]
 
 
 def seconds_of(work: Callable[[], object]) -> float:
@@ -41,14 +41,14 @@ def seconds_of(work: Callable[[], object]) -> float:
     return time.perf_counter() - started
 
 
-def rate(model: cerata.MiniLMEmbedder, some: list[str]) -> float:
-    """Return texts a second, the better of two passes."""
-    return len(some) / min(seconds_of(lambda: model.embed(some)) for _ in range(2))
+def rate(model: cerata.MiniLMEmbedder, batch: list[str]) -> float:
+    """Return texts per second, the better of two passes."""
+    return len(batch) / min(seconds_of(lambda: model.embed(batch)) for _ in range(2))
 
 
-def tokens_of(some: list[str]) -> float:
+def tokens_of(batch: list[str]) -> float:
     tokenizer = bert_uncased()
-    return statistics.mean(len(tokenizer.encode(text, 256)) for text in some)
+    return statistics.mean(len(tokenizer.encode(text, 256)) for text in batch)
 
 
 def main(arguments: list[str] | None = None) -> None:
@@ -65,19 +65,20 @@ def main(arguments: list[str] | None = None) -> None:
     digest = hashlib.sha256(model.embed(short).tobytes()).hexdigest()
     cores = os.cpu_count() or 1
     for threads in sorted({1, cores}):
-        other = cerata.MiniLMEmbedder(threads=threads)
-        other.embed(["wax"])
-        same = hashlib.sha256(other.embed(short).tobytes()).hexdigest() == digest
-        rates = rate(other, short), rate(other, long)
+        threaded = cerata.MiniLMEmbedder(threads=threads)
+        threaded.embed(["wax"])
+        same = hashlib.sha256(threaded.embed(short).tobytes()).hexdigest() == digest
+        rates = rate(threaded, short), rate(threaded, long)
         print(
             f"threads {threads}: {rates[0]:,.0f} texts/s of {tokens_of(short):.0f} tokens, "
             f"{rates[1]:,.1f} of {tokens_of(long):.0f}; same bits: {same}"
         )
-    both = cerata.MiniLMEmbedder(token_dimension=128)
-    both.embed(["wax"])
+    tokens_too = cerata.MiniLMEmbedder(token_dimension=128)
+    tokens_too.embed(["wax"])
     plain = min(seconds_of(lambda: model.embed(short)) for _ in range(2))
     with_tokens = min(
-        seconds_of(lambda: both.embed(short)) + seconds_of(lambda: both.embed_tokens(short))
+        seconds_of(lambda: tokens_too.embed(short))
+        + seconds_of(lambda: tokens_too.embed_tokens(short))
         for _ in range(2)
     )
     print(
@@ -89,7 +90,7 @@ def main(arguments: list[str] | None = None) -> None:
         first = seconds_of(lambda: store.put_frames(short))
         again = seconds_of(lambda: store.put_frames(short))
         assert store.find_stored(cerata.content_hash(short[-1]), space=model.identity.space)
-    print(f"put_frames of {count:,}: {first:.2f} s, and {again:.3f} s from the log's own vectors")
+    print(f"put_frames of {count:,}: {first:.2f} s, and {again:.3f} s with vectors from the log")
     print(f"vectors {digest[:16]}, ratio {first / again:.0f}")
 
 

@@ -1,8 +1,8 @@
 """Facts beside SQLite tables in one run: asserting, opening, and every kind of look-up.
 
-``python -m benchmarks.facts_bench`` takes about ten minutes for 1,000,000 facts; ``--facts N``
-takes fewer. SQLite has one table with a covering index for each kind of look-up, in WAL mode with
-a cache that holds all of it, and gives the same `cerata.Fact` values, made from its rows.
+``python -m benchmarks.facts_bench`` takes about ten minutes for 1,000,000 facts; ``--facts N`` sets
+another number. SQLite has a table with a covering index for each kind of look-up, in WAL mode with
+a cache for the whole file, and returns the same `cerata.Fact` values, built from rows.
 """
 
 import gc
@@ -19,7 +19,7 @@ import cerata
 from cerata import Assertion, Entity, Fact, Period
 from cerata.projections.columnar.times import to_datetime, to_microseconds
 from cerata.projections.core.projection import Projection
-from cerata.projections.facts.projection import FactsProjection
+from cerata.projections.facts.projection.projection import FactsProjection
 
 from .beside_sqlite import (
     BATCH,
@@ -75,19 +75,19 @@ class Tables:
         rows = [
             (
                 first_id + place,
-                one.subject,
-                one.predicate,
-                entity_of(one).name,
-                to_microseconds(one.valid_from or START),
-                OPEN if one.valid_to is None else to_microseconds(one.valid_to),
+                fact.subject,
+                fact.predicate,
+                entity_of(fact).name,
+                to_microseconds(fact.valid_from or START),
+                OPEN if fact.valid_to is None else to_microseconds(fact.valid_to),
                 first_id + place,
                 OPEN,
                 recorded,
                 None,
-                one.confidence,
-                one.source,
+                fact.confidence,
+                fact.source,
             )
-            for place, one in enumerate(batch)
+            for place, fact in enumerate(batch)
         ]
         self._database.executemany(_INSERT, rows)
         self._database.commit()
@@ -175,18 +175,20 @@ def _size_bytes(projection: Projection) -> int:
     return projection.size_bytes
 
 
-def opening(path: str, peer: str, one: Assertion) -> None:
+def opening(path: str, peer: str, fact: Assertion) -> None:
     ours: list[float] = []
     theirs: list[float] = []
     for _ in range(5):
         gc.collect()
         started = time.perf_counter()
         with cerata.open(path, mode="r") as store:
-            store.facts(one.subject, one.predicate)
+            store.facts(fact.subject, fact.predicate)
             ours.append(time.perf_counter() - started)
         started = time.perf_counter()
         tables = Tables(peer)
-        tables.find("subject = ? AND predicate = ?", (one.subject, one.predicate), OPEN - 1, START)
+        tables.find(
+            "subject = ? AND predicate = ?", (fact.subject, fact.predicate), OPEN - 1, START
+        )
         theirs.append(time.perf_counter() - started)
         tables.close()
     report("open to the first answer, best of 5", f"{min(ours) * 1e3:.1f} ms")
@@ -199,13 +201,14 @@ def asking(
     tables = Tables(peer)
     with cerata.open(path, mode="r") as store:
         head = store.head.seq
-        for name, where, given in _SHAPES:
+        for name, where, bound_of in _SHAPES:
             mine: list[Callable[[], list[Fact]]] = []
             peers: list[Callable[[], list[Fact]]] = []
             for _ in range(queries):
-                one, n = source.choice(facts), source.randrange(1, head + 1)
+                fact = source.choice(facts)
+                n = source.randrange(1, head + 1)
                 when = START + timedelta(days=source.randrange(DAYS))
-                bound = given(one)
+                bound = bound_of(fact)
                 mine.append(partial(_ask, store, n, when, bound))
                 texts = tuple(
                     value.name if isinstance(value, Entity) else value
@@ -213,25 +216,26 @@ def asking(
                     if value is not None
                 )
                 peers.append(partial(tables.find, where, texts, n, when))
-            for question, other in zip(mine[:100], peers[:100], strict=True):
-                found, same = question(), other()
-                assert [fact.id for fact in found] == sorted(fact.id for fact in same), name
+            for question, peer_question in zip(mine[:100], peers[:100], strict=True):
+                answer = question()
+                peer_answer = peer_question()
+                assert [fact.id for fact in answer] == sorted(fact.id for fact in peer_answer), name
             report_times(f"{name}, any n, any instant", mine, peers)
     tables.close()
 
 
 def searching(path: str, facts: Sequence[Assertion], source: random.Random, queries: int) -> None:
-    """Report what a question takes that names a subject, and whose other words all facts have."""
+    """Report the time of questions with a subject's name and with words of all facts."""
     with cerata.open(path, mode="r") as store:
         started = time.perf_counter()
-        store.search_facts(f"what is the predicate of {facts[0].subject}", k=1)
+        store.search_facts(f"what is the predicate of {facts[0].subject}?", k=1)
         report("first search", f"{(time.perf_counter() - started) * 1e3:.0f} ms")
-        asked = [
-            f"what is the {one.predicate} of {one.subject}"
-            for one in (source.choice(facts) for _ in range(queries))
+        questions = [
+            f"what is the {fact.predicate} of {fact.subject}?"
+            for fact in (source.choice(facts) for _ in range(queries))
         ]
-        found = timed([partial(_search, store, question) for question in asked])
-        report("search by a name and words that all facts have", percentiles(found))
+        times = timed([partial(_search, store, question) for question in questions])
+        report("search by a name and words of all facts", percentiles(times))
 
 
 def _search(store: cerata.Store, question: str) -> list[Fact]:
@@ -244,19 +248,19 @@ _SHAPES: tuple[tuple[str, str, Callable[[Assertion], _Bound]], ...] = (
     (
         "subject and predicate",
         "subject = ? AND predicate = ?",
-        lambda one: (one.subject, one.predicate, None),
+        lambda fact: (fact.subject, fact.predicate, None),
     ),
-    ("subject", "subject = ?", lambda one: (one.subject, None, None)),
+    ("subject", "subject = ?", lambda fact: (fact.subject, None, None)),
     (
         "triple",
         "subject = ? AND predicate = ? AND object = ?",
-        lambda one: (one.subject, one.predicate, entity_of(one)),
+        lambda fact: (fact.subject, fact.predicate, entity_of(fact)),
     ),
-    ("object", "object = ?", lambda one: (None, None, entity_of(one))),
+    ("object", "object = ?", lambda fact: (None, None, entity_of(fact))),
     (
         "predicate and object",
         "predicate = ? AND object = ?",
-        lambda one: (None, one.predicate, entity_of(one)),
+        lambda fact: (None, fact.predicate, entity_of(fact)),
     ),
 )
 
@@ -266,11 +270,11 @@ def _ask(store: cerata.Store, n: int, when: datetime, bound: _Bound) -> list[Fac
 
 
 def correcting(folder: str, count: int) -> None:
-    """Report what five corrections of each fact cost, beside asserting as many new ones."""
+    """Report the time of five corrections of each fact, over asserting as many new facts."""
     source = random.Random(7)
     plain = [
-        Assertion(f"person:{number}", one.predicate, one.object)
-        for number, one in enumerate(assertions(Shape(count, count, 1, 100), source))
+        Assertion(f"person:{number}", fact.predicate, fact.object)
+        for number, fact in enumerate(assertions(Shape(count, count, 1, 100), source))
     ]
     started = time.perf_counter()
     with cerata.open(str(Path(folder) / "plain.cera")) as store:
@@ -278,8 +282,8 @@ def correcting(folder: str, count: int) -> None:
             for at in range(0, count, BATCH):
                 store.assert_facts(
                     [
-                        Assertion(one.subject, one.predicate, f"{entity_of(one)} {turn}")
-                        for one in plain[at : at + BATCH]
+                        Assertion(fact.subject, fact.predicate, f"{entity_of(fact)} {turn}")
+                        for fact in plain[at : at + BATCH]
                     ]
                 )
         store.facts(plain[0].subject)
@@ -290,7 +294,7 @@ def correcting(folder: str, count: int) -> None:
         for at in range(0, count, BATCH):
             batch = plain[at : at + BATCH]
             ids += store.assert_facts(
-                [Assertion(one.subject, one.predicate, f"{entity_of(one)} 0") for one in batch]
+                [Assertion(fact.subject, fact.predicate, f"{entity_of(fact)} 0") for fact in batch]
             ).ids
         for turn in range(1, 6):
             for at in range(0, count, BATCH):
@@ -298,8 +302,8 @@ def correcting(folder: str, count: int) -> None:
                     store.retract_facts(ids[at : at + BATCH])
                     store.assert_facts(
                         [
-                            Assertion(one.subject, one.predicate, f"{entity_of(one)} {turn}")
-                            for one in plain[at : at + BATCH]
+                            Assertion(fact.subject, fact.predicate, f"{entity_of(fact)} {turn}")
+                            for fact in plain[at : at + BATCH]
                         ]
                     )
                 assert gathered.receipt is not None

@@ -3,9 +3,9 @@
     python -m benchmarks.filters_bench             # 100,000 and 1,000,000 frames
     python -m benchmarks.filters_bench --tiny      # 2,000 and 4,000, for continuous integration
 
-Both answer from memory, and count or list the same frames, which is checked. SQLite gives the
-ids that match; Cerata gives a mask over all rows, which a search then ranks within. Times are of
-one thread's processor, p50 of many calls, after one call that sorts what is sorted lazily.
+Both answer from memory; the benchmark checks that both return the same frames. SQLite returns the
+matching ids, Cerata a mask over all rows, within which a search ranks. Times are processor time of
+one thread, the median of many calls, after a first call that does the lazy sorting.
 """
 
 import argparse
@@ -23,10 +23,10 @@ import numpy as np
 
 from cerata.engine.events import DEFAULT_SCOPE, DeleteFrame, EventBody, PutFrame, Scope
 from cerata.projections.columnar.times import to_microseconds
-from cerata.projections.frames.filters import Filter
-from cerata.projections.frames.projection import FramesProjection
-from cerata.projections.frames.reader import Frames
-from cerata.projections.frames.timeline import Position
+from cerata.projections.frames.projection.filters import Filter
+from cerata.projections.frames.projection.projection import FramesProjection
+from cerata.projections.frames.projection.reader import Frames
+from cerata.projections.frames.projection.timeline import Position
 
 SEED = 20_261_122
 _DAY = 86_400_000_000
@@ -37,7 +37,7 @@ _PAGE = 50
 
 @dataclass(frozen=True, slots=True)
 class Folded:
-    """An event as a projection sees it, decoded."""
+    """A decoded event, in the form for projections."""
 
     seq: int
     type: str
@@ -64,9 +64,9 @@ def history(frames: int) -> Iterator[list[Folded]]:
         bodies: list[EventBody] = [body]
         if number % 50 == 49:
             bodies.append(DeleteFrame(frame=source.randrange(1, seq)))
-        for one in bodies:
+        for new in bodies:
             seq += 1
-            batch.append(Folded(seq, one.wire_name, _START + seq, DEFAULT_SCOPE, one))
+            batch.append(Folded(seq, new.wire_name, _START + seq, DEFAULT_SCOPE, new))
         if len(batch) >= _FRAMES_A_BATCH:
             yield batch
             batch = []
@@ -74,7 +74,7 @@ def history(frames: int) -> Iterator[list[Folded]]:
 
 
 def build(frames: int) -> tuple[FramesProjection, sqlite3.Connection, float]:
-    """Return both, filled, and the seconds of processor time that the fold took."""
+    """Return the filled projection and database, and the processor seconds of the fold."""
     peer = sqlite3.connect(":memory:")
     peer.executescript(
         """
@@ -164,17 +164,17 @@ def timed(work: Callable[[], object], calls: int) -> float:
     return 1e3 * statistics.median(times)
 
 
-def report(what: str, ours: float, peer: float) -> None:
-    print(f"{what:<44}{ours:>9.3f} ms {peer:>10.3f} ms {peer / ours:>8.1f}x")
+def report(label: str, ours: float, peer: float) -> None:
+    print(f"{label:<44}{ours:>9.3f} ms {peer:>10.3f} ms {peer / ours:>8.1f}x")
 
 
 def ask(frames: Frames, peer: sqlite3.Connection, calls: int) -> str:
-    """Ask both every question, print a line each; return a hash of all answers."""
+    """Run each question on both, print a line for each, and return a hash of all answers."""
     answers: list[bytes] = []
     n = frames.seq
     for name, where, query in QUESTIONS:
         rows = np.flatnonzero(frames.mask(where, n))
-        expected = sorted(one for (one,) in peer.execute(query))
+        expected = sorted(frame for (frame,) in peer.execute(query))
         assert frames.ids[rows].tolist() == expected, name
         answers.append(rows.tobytes())
         report(
@@ -198,7 +198,7 @@ def ask(frames: Frames, peer: sqlite3.Connection, calls: int) -> str:
 
 
 def turn_pages(frames: Frames, peer: sqlite3.Connection, calls: int) -> list[bytes]:
-    """Read the newest page, one from the middle, and one of a rare tag; return what they say."""
+    """Read the newest page, a middle page, and a page of a rare tag; return the answers."""
     n, answers = frames.seq, list[bytes]()
     alive = frames.alive(n)
     timeline = frames.timeline(n)
@@ -221,9 +221,9 @@ def turn_pages(frames: Frames, peer: sqlite3.Connection, calls: int) -> list[byt
     for name, among, after, where in pages:
         named = {} if after is None else after._asdict()
         query = listed.format(where)
-        found = timeline.page(among=among, after=after, limit=_PAGE).entries
-        assert found == tuple(Position(*row) for row in peer.execute(query, named)), name
-        answers.append(repr(found).encode())
+        entries = timeline.page(among=among, after=after, limit=_PAGE).entries
+        assert entries == tuple(Position(*row) for row in peer.execute(query, named)), name
+        answers.append(repr(entries).encode())
         report(
             name,
             timed(
@@ -240,7 +240,7 @@ def turn_pages(frames: Frames, peer: sqlite3.Connection, calls: int) -> list[byt
 def run(size: int, calls: int) -> None:
     projection, peer, took = build(size)
     frames = projection.snapshot()
-    held = projection.size_bytes
+    size_bytes = projection.size_bytes
     first = time.process_time()
     frames.mask(Filter(tags=["topic7"]), frames.seq)
     sorting = time.process_time() - first
@@ -254,10 +254,8 @@ def run(size: int, calls: int) -> None:
     loading = time.process_time() - first
     print(f"\n{size:,} frames of 6 attributes, {frames.seq:,} events")
     print(f"{'fold':<44}{1e6 * took / size:>9.2f} us a frame")
-    print(f"{'columns in memory':<44}{held / size:>9.0f} bytes a frame")
-    print(
-        f"{'... and what is sorted lazily':<44}{projection.size_bytes / size:>9.0f} bytes a frame"
-    )
+    print(f"{'columns in memory':<44}{size_bytes / size:>9.0f} bytes a frame")
+    print(f"{'... with the lazily sorted':<44}{projection.size_bytes / size:>9.0f} bytes a frame")
     print(f"{'sort of all postings, once':<44}{1e3 * sorting:>9.1f} ms")
     print(f"{'sort of the timeline, once':<44}{1e3 * ordering:>9.1f} ms")
     print(f"{'load of all chunks':<44}{1e3 * loading:>9.1f} ms")

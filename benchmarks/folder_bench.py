@@ -1,10 +1,10 @@
-"""A folder of real files: remembered by the command, killed on the way, resumed, and asked again.
+"""A folder of real files: the command is killed, resumed, and repeated on unchanged files.
 
 ``python -m benchmarks.folder_bench`` (``--tiny`` in CI). The files are the sources of the standard
-library and of the installed packages, and their documents. ``cerata remember`` is killed three
-times with SIGKILL, each time when it has remembered a few more of them; then it runs to its end.
-Each file must then be there once, byte for byte, where it is its own text. The same command again
-must add nothing; how long it takes is held against a run that nobody kills.
+library and of the installed packages, with their documents. ``cerata remember`` is killed three
+times with SIGKILL, each time after some more files, and then runs to the end. Each file must then
+be stored once, and a text file byte for byte. The same command must add nothing when repeated; its
+time is compared with the time of a run without kills.
 """
 
 import argparse
@@ -34,27 +34,32 @@ def real_files() -> Iterator[Path]:
     """Yield real files that have text, in a fixed order."""
     for top in (Path(os.__file__).parent, *map(Path, site.getsitepackages())):
         for path in sorted(top.rglob("*")):
-            wanted = path.suffix in ENDINGS and 0 < path.stat().st_size < 1 << 20
-            if wanted and (top.name == "site-packages" or "site-packages" not in path.parts):
+            fits = path.suffix in ENDINGS and 0 < path.stat().st_size < 1 << 20
+            if fits and (top.name == "site-packages" or "site-packages" not in path.parts):
                 yield path
 
 
 def copy_files(folder: Path, count: int) -> int:
     """Copy so many real files that are UTF-8 into a folder, and return their bytes."""
-    size = done = 0
+    size = 0
+    copied = 0
     for path in real_files():
         data = path.read_bytes()
         try:
             is_text = bool(data.decode().strip()) and b"\0" not in data
         except UnicodeDecodeError:
             is_text = False
-        if is_text and done < count:
-            target = folder / f"{done % 40:02}" / f"{done:05}-{path.name.lstrip('.')}"
+        if is_text and copied < count:
+            target = folder / f"{copied % 40:02}" / f"{copied:05}-{path.name.lstrip('.')}"
             target.parent.mkdir(exist_ok=True)
             shutil.copyfile(path, target)
-            done, size = done + 1, size + len(data)
-    if done < count:
-        raise NotFound(f"There are {done:,} such files here", remedy=f"Ask for fewer: {count:,}.")
+            copied += 1
+            size += len(data)
+    if copied < count:
+        raise NotFound(
+            f"There are {copied:,} such files here, not {count:,}",
+            remedy=f"Pass --files {copied}.",
+        )
     return size
 
 
@@ -64,17 +69,17 @@ def command(file: Path, folder: Path) -> list[str]:
 
 
 def environment() -> dict[str, str]:
-    """Return a child's environment: it finds Cerata where this process did."""
+    """Return an environment in which a child imports the same Cerata as this process."""
     return {**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))}
 
 
 def remember(file: Path, folder: Path) -> tuple[Mapping[str, Any], float]:
-    """Run the command to its end; return what it says and its seconds."""
+    """Run the command to the end; return its answer and its seconds."""
     started = time.perf_counter()
-    done = subprocess.run(
+    run = subprocess.run(
         command(file, folder), stdout=subprocess.PIPE, env=environment(), check=True
     )
-    return cast("Mapping[str, Any]", json.loads(done.stdout)), time.perf_counter() - started
+    return cast("Mapping[str, Any]", json.loads(run.stdout)), time.perf_counter() - started
 
 
 def head_of(file: Path) -> int:
@@ -86,19 +91,19 @@ def head_of(file: Path) -> int:
 
 
 def kill_at(file: Path, folder: Path, head: int) -> int:
-    """Run the command and kill it when the log has grown by so many events; return its head."""
-    wanted = head_of(file) + head
+    """Kill the command after so many new events in the log; return the head."""
+    goal = head_of(file) + head
     with subprocess.Popen(
         command(file, folder), stdout=subprocess.DEVNULL, env=environment()
     ) as child:
-        while child.poll() is None and head_of(file) < wanted:
+        while child.poll() is None and head_of(file) < goal:
             time.sleep(0.01)
         child.kill()
     return head_of(file)
 
 
 def check_whole(file: Path, folder: Path) -> int:
-    """Return how many files are there, each once and as it is."""
+    """Assert that each file is stored once and whole; return the number of files."""
     expected = {path.as_posix(): path for path in folder.rglob("*") if path.is_file()}
     with cerata.open(file, mode="r") as store:
         frames = list(store.frames())

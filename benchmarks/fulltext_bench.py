@@ -1,10 +1,10 @@
-"""Full text: fold, ask, ask as of the past, in a store, beside SQLite FTS5. One line a figure.
+"""Full text beside SQLite FTS5: fold, search, search in the past, and a store. A line per figure.
 
     python -m benchmarks.fulltext_bench            # 100,000 documents of 40 words
     python -m benchmarks.fulltext_bench --tiny     # 2,000, for continuous integration
 
-Words are drawn from a Zipf distribution over a made-up vocabulary, so common words are in a third
-of all documents and most words in few, as in prose. Events are made before the clock starts.
+Words are drawn from a Zipf distribution over an artificial vocabulary: as in prose, common words
+are in a third of all documents and most words in few. Events are built before the clock starts.
 """
 
 import argparse
@@ -26,11 +26,11 @@ import numpy as np
 
 import cerata
 from cerata.engine.events import DEFAULT_SCOPE, DeleteFrame, EventBody, PutFrame, Scope
-from cerata.projections.frames.projection import FramesProjection
-from cerata.projections.fulltext.bm25 import FulltextView
-from cerata.projections.fulltext.english import english
-from cerata.projections.fulltext.projection import FulltextProjection
-from cerata.projections.fulltext.query import And, Phrase, Prefix, Query, Term, plain
+from cerata.projections.frames.projection.projection import FramesProjection
+from cerata.projections.fulltext.projection.bm25 import FulltextView
+from cerata.projections.fulltext.projection.english import english
+from cerata.projections.fulltext.projection.projection import FulltextProjection
+from cerata.projections.fulltext.projection.query import And, Phrase, Prefix, Query, Term, plain
 
 WORDS_A_DOCUMENT = 40
 SEED = 20_240_607
@@ -38,7 +38,7 @@ SEED = 20_240_607
 
 @dataclass(frozen=True, slots=True)
 class Folded:
-    """An event as a projection sees it, decoded."""
+    """A decoded event, in the form for projections."""
 
     seq: int
     type: str
@@ -49,18 +49,18 @@ class Folded:
 
 
 def vocabulary(size: int, random_source: random.Random) -> list[str]:
-    """Return distinct made-up words of one to three syllables and an English ending."""
+    """Return distinct artificial words of one to three syllables and an English ending."""
     syllables = [a + b + c for a in "bcdfghklmnprstvz" for b in "aeiou" for c in "lmnrst"]
     endings = ("", "s", "ing", "ed", "er", "ation", "ly", "ness", "al", "ment", "y", "e", "able")
-    found: dict[str, None] = {}
-    while len(found) < size:
+    words: dict[str, None] = {}
+    while len(words) < size:
         stem = "".join(random_source.choices(syllables, k=random_source.choice((1, 2, 2, 3))))
-        found[stem + random_source.choice(endings)] = None
-    return list(found)
+        words[stem + random_source.choice(endings)] = None
+    return list(words)
 
 
 def corpus(documents: int) -> tuple[list[Folded], list[str]]:
-    """Return events, one put a document and a delete every fiftieth, and the vocabulary."""
+    """Return events, a put per document and a delete after every fiftieth, and the vocabulary."""
     source = random.Random(SEED)
     words = vocabulary(min(60_000, documents), source)
     weights = list(accumulate(1 / (rank + 10) for rank in range(len(words))))
@@ -80,10 +80,7 @@ def corpus(documents: int) -> tuple[list[Folded], list[str]]:
 
 
 def timed(work: Callable[[], object]) -> float:
-    """Return the seconds of processor time that a call takes: one thread, no waiting.
-
-    Other work on the machine then slows it by its caches alone.
-    """
+    """Return the processor seconds of a call; other programs slow the call by cache misses only."""
     gc.collect()
     start = time.process_time()
     work()
@@ -100,12 +97,12 @@ def percentiles(times: list[float]) -> str:
 _SHARES = (("p50", 0.5), ("p95", 0.95), ("p99", 0.99))
 
 
-def report(what: str, figure: str) -> None:
-    print(f"{what:<44}{figure}")
+def report(label: str, figure: str) -> None:
+    print(f"{label:<44}{figure}")
 
 
 def questions_of(words: list[str], count: int) -> list[str]:
-    """Return questions of four words, drawn as those of documents are."""
+    """Return questions of four words, with the distribution of the documents."""
     source = random.Random(SEED + 1)
     weights = list(accumulate(1 / (rank + 10) for rank in range(len(words))))
     return [" ".join(source.choices(words, cum_weights=weights, k=4)) for _ in range(count)]
@@ -136,10 +133,10 @@ def folding(
     batches = [events[i : i + batch] for i in range(0, len(events), batch)]
     frames_time = timed(lambda: deque(map(frames.apply, batches), maxlen=0))
     text_time = timed(lambda: deque(map(fulltext.apply, batches), maxlen=0))
-    both = frames_time + text_time
+    sum_of_times = frames_time + text_time
     report("fold frames", f"{documents / frames_time:,.0f} documents/s of processor time")
     report("fold fulltext", f"{documents / text_time:,.0f} documents/s of processor time")
-    report("fold both", f"{documents / both:,.0f} documents/s of processor time")
+    report("fold both", f"{documents / sum_of_times:,.0f} documents/s of processor time")
     digest_time = timed(lambda: (frames.digest(), fulltext.digest()))
     report("digests after the fold", f"{digest_time * 1e3:.2f} ms")
     return frames, fulltext
@@ -151,7 +148,7 @@ def searching(
     events: list[Folded],
     questions: list[str],
 ) -> list[float]:
-    """Report searches of the head, and what deletes and other shapes of query cost."""
+    """Report searches of the head, the cost of deletes, and other forms of query."""
     alive = frames.snapshot().alive(len(events))
     view = fulltext.snapshot().view(alive)
     result = hashlib.blake2b(digest_size=8)
@@ -167,14 +164,14 @@ def searching(
     cost = side_by_side(view, whole, questions)
     report("one document in fifty deleted, against none", f"{cost:.2f}x")
     shapes: dict[str, Callable[[str], Query]] = {
-        "two words, both": lambda one: And(tuple(map(Term, one.split()[:2]))),
-        "phrase of two words": lambda one: Phrase(" ".join(one.split()[:2])),
-        "prefix of three letters": lambda one: Prefix(one[:3]),
-        "quoted word and three more": lambda one: plain('"{}" {}'.format(*one.split(" ", 1))),
+        "two words, both": lambda text: And(tuple(map(Term, text.split()[:2]))),
+        "phrase of two words": lambda text: Phrase(" ".join(text.split()[:2])),
+        "prefix of three letters": lambda text: Prefix(text[:3]),
+        "quoted word and three more": lambda text: plain('"{}" {}'.format(*text.split(" ", 1))),
     }
     for name, make in shapes.items():
-        asked = [make(question) for question in questions[: max(len(questions) // 5, 10)]]
-        report(name, percentiles([timed_call(partial(view.search, one)) for one in asked]))
+        queries = [make(question) for question in questions[: max(len(questions) // 5, 10)]]
+        report(name, percentiles([timed_call(partial(view.search, query)) for query in queries]))
     memory = fulltext.size_bytes / len(alive) * 100_000 / 1e6
     report("full text in memory", f"{memory:.1f} MB per 100,000 documents")
     memory = frames.size_bytes / len(alive) * 100_000 / 1e6
@@ -183,17 +180,17 @@ def searching(
     return times
 
 
-def side_by_side(one: FulltextView, other: FulltextView, questions: list[str]) -> float:
-    """Return how many times longer the median search of one view takes than of another.
+def side_by_side(view: FulltextView, base: FulltextView, questions: list[str]) -> float:
+    """Return the median search time of ``view`` over that of ``base``.
 
-    Each question is asked of both in turn, so that other work on the machine slows both; who is
-    first changes, since the second finds the postings in the processor's cache.
+    Each question runs on both in turn, so that other programs slow both. The order alternates,
+    since the second search finds the postings in the processor's cache.
     """
     times: tuple[list[float], list[float]] = ([], [])
     for number, question in enumerate(questions):
-        both = [(times[0], one), (times[1], other)]
-        for taken, view in both if number % 2 else reversed(both):
-            taken.append(timed_call(partial(view.search, question)))
+        pair = [(times[0], view), (times[1], base)]
+        for taken, searched in pair if number % 2 else reversed(pair):
+            taken.append(timed_call(partial(searched.search, question)))
     middle = len(questions) // 2
     return sorted(times[0])[middle] / sorted(times[1])[middle]
 
@@ -204,7 +201,7 @@ def going_back(
     events: list[Folded],
     questions: list[str],
 ) -> None:
-    """Report searches of the past, against a fold that stopped there."""
+    """Report searches of the past, over searches of a fold that stopped there."""
     table, index = frames.snapshot(), fulltext.snapshot()
     stopped_frames, stopped = FramesProjection(), FulltextProjection()
     for percent in (1, 10, 25, 50, 75, 99):
@@ -218,21 +215,21 @@ def going_back(
 
 
 def peer(events: list[Folded], questions: list[str], ours: list[float]) -> None:
-    """Report SQLite's FTS5 on the same documents and questions, in memory, porter stems."""
+    """Report SQLite's FTS5 on the same documents and questions, in memory, with Porter stems."""
     database = sqlite3.connect(":memory:")
     database.execute("CREATE VIRTUAL TABLE found USING fts5(text, tokenize='porter unicode61')")
     rows = [(event.seq, event.body.text) for event in events if isinstance(event.body, PutFrame)]
-    gone = [(event.body.frame,) for event in events if isinstance(event.body, DeleteFrame)]
+    deleted = [(event.body.frame,) for event in events if isinstance(event.body, DeleteFrame)]
     database.executemany("INSERT INTO found(rowid, text) VALUES (?, ?)", rows)
-    database.executemany("DELETE FROM found WHERE rowid = ?", gone)
+    database.executemany("DELETE FROM found WHERE rowid = ?", deleted)
     database.commit()
     ask = "SELECT rowid FROM found WHERE found MATCH ? ORDER BY rank LIMIT 10"
 
     def search(question: str) -> None:
         database.execute(ask, (" OR ".join(f'"{word}"' for word in question.split()),)).fetchall()
 
-    some = questions[: max(len(questions) // 5, 10)]
-    times = [timed_call(partial(search, question)) for question in some]
+    sample = questions[: max(len(questions) // 5, 10)]
+    times = [timed_call(partial(search, question)) for question in sample]
     report("FTS5, the same questions", percentiles(times))
     ratio = sorted(times)[len(times) // 2] / sorted(ours)[len(ours) // 2]
     report("FTS5's median, against ours", f"{ratio:.0f}x")
@@ -240,7 +237,7 @@ def peer(events: list[Folded], questions: list[str], ours: list[float]) -> None:
 
 
 def in_a_store(events: list[Folded], questions: list[str], batch: int) -> None:
-    """Report ingest through a store on disk with the fold, and reopening to the first answer."""
+    """Report ingest through a store on disk with the fold, and the time to the first answer."""
     texts = [event.body.text or "" for event in events if isinstance(event.body, PutFrame)]
     with tempfile.TemporaryDirectory() as folder:
         path = str(Path(folder) / "bench.cera")
@@ -266,7 +263,7 @@ def in_a_store(events: list[Folded], questions: list[str], batch: int) -> None:
 
 
 def fts5_rate(texts: list[str], batch: int, folder: str) -> float:
-    """Return the documents a second that FTS5 takes into a file, one transaction a batch."""
+    """Return the documents per second that FTS5 writes to a file, a transaction per batch."""
     database = sqlite3.connect(Path(folder) / "bench.sqlite")
     database.execute("PRAGMA journal_mode=WAL")
     database.execute("PRAGMA synchronous=FULL")
@@ -282,7 +279,7 @@ def fts5_rate(texts: list[str], batch: int, folder: str) -> float:
 
 
 def timed_call(work: Callable[[], object]) -> float:
-    """Return the seconds that a call takes, without a garbage collection before."""
+    """Return the processor seconds of a call, without a garbage collection before."""
     start = time.process_time()
     work()
     return time.process_time() - start

@@ -1,9 +1,9 @@
 """The graph over facts beside SQLite in one run: neighbours, and walks of two hops.
 
 ``python -m benchmarks.graph_bench`` takes about five minutes for 1,000,000 facts; ``--facts N``
-takes fewer. SQLite has one table with a covering index each way, in WAL mode with a cache that
-holds all of it, and walks with one recursive query. Both are asked the same questions, at any
-basis and any instant, and give the same entities and hops.
+sets another number. SQLite has a table with a covering index each way, in WAL mode with a cache for
+the whole file, and walks with one recursive query. Both answer the same questions, at random bases
+and instants, with the same entities and hops.
 """
 
 import random
@@ -34,7 +34,7 @@ from .beside_sqlite import (
 )
 
 Answer = list[tuple[str, int]]
-"""Entities, and how many hops away they are."""
+"""Entities, and their distances in hops."""
 
 _SCHEMA: Final = """
 CREATE TABLE edge (
@@ -64,30 +64,30 @@ class Edges:
     def __init__(self, path: str, facts: Sequence[Assertion]) -> None:
         self._database = connected(path)
         self._database.executescript(_SCHEMA)
-        rows = [(number, *_edge(one)) for number, one in enumerate(facts, start=1)]
+        rows = [(number, *_edge(fact)) for number, fact in enumerate(facts, start=1)]
         self._database.executemany("INSERT INTO edge VALUES (?, ?, ?, ?, ?)", rows)
         self._database.commit()
 
     def walk(self, start: str, hops: int, n: int, instant: int) -> Answer:
-        given = {"start": start, "hops": hops, "n": n, "instant": instant}
-        return self._database.execute(_WALK, given).fetchall()
+        bound = {"start": start, "hops": hops, "n": n, "instant": instant}
+        return self._database.execute(_WALK, bound).fetchall()
 
     def close(self) -> None:
         self._database.close()
 
 
-def _edge(one: Assertion) -> tuple[str, str, int, int]:
-    assert isinstance(one.valid_from, datetime)
-    end = OPEN if one.valid_to is None else to_microseconds(one.valid_to)
-    return one.subject, entity_of(one).name, to_microseconds(one.valid_from), end
+def _edge(fact: Assertion) -> tuple[str, str, int, int]:
+    assert isinstance(fact.valid_from, datetime)
+    end = OPEN if fact.valid_to is None else to_microseconds(fact.valid_to)
+    return fact.subject, entity_of(fact).name, to_microseconds(fact.valid_from), end
 
 
 def neighbours(store: cerata.Store, start: str, n: int, when: datetime) -> Answer:
-    return [(one.entity, 1) for one in store.at(n, valid_at=when).neighbours(start)]
+    return [(entry.entity, 1) for entry in store.at(n, valid_at=when).neighbours(start)]
 
 
 def walk(store: cerata.Store, start: str, n: int, when: datetime) -> Answer:
-    return [(one.entity, one.hop) for one in store.at(n, valid_at=when).walk(start, hops=2)]
+    return [(entry.entity, entry.hop) for entry in store.at(n, valid_at=when).walk(start, hops=2)]
 
 
 def run(shape: Shape, queries: int) -> None:
@@ -113,7 +113,7 @@ def asking(
     source: random.Random,
     queries: int,
 ) -> None:
-    """Report how long either takes to answer, from subjects and from objects."""
+    """Report the times of both, from subjects and from objects."""
     for name, read, hops, starts in (
         ("neighbours of a subject", neighbours, 1, 0),
         ("neighbours of an object", neighbours, 1, 1),
@@ -128,12 +128,12 @@ def asking(
             when = START + timedelta(days=source.randrange(DAYS))
             mine.append(partial(read, store, start, n, when))
             theirs.append(partial(edges.walk, start, hops, n, to_microseconds(when)))
-        found = 0
-        for question, other in zip(mine[:100], theirs[:100], strict=True):
+        count = 0
+        for question, peer_question in zip(mine[:100], theirs[:100], strict=True):
             answer = question()
-            assert sorted(answer) == sorted(other()), name
-            found += len(answer)
-        report_times(f"{name}, {found / 100:.1f} found on average", mine, theirs)
+            assert sorted(answer) == sorted(peer_question()), name
+            count += len(answer)
+        report_times(f"{name}, {count / 100:.1f} entities on average", mine, theirs)
 
 
 def main() -> None:

@@ -1,9 +1,9 @@
 """Hostile input: peak memory and wall time of each document, and the cost of many merges.
 
-``python -m benchmarks.hostile_bench`` (``--tiny`` in CI; ``--only NAME`` for one document). Each
-document is remembered by a process of its own into a new file, then asked for. Printed is the peak
-memory of that process and its children at one time, sampled every 10 ms where there is /proc, and
-otherwise as the system counts it at the end. Over 512 MiB, or over 300 s, the command fails.
+``python -m benchmarks.hostile_bench`` (``--tiny`` in CI; ``--only NAME`` for one document). A new
+process remembers each document into a new file and searches. The benchmark prints the peak memory
+of that process with its children, sampled every 10 ms from /proc, or, on systems without /proc, as
+counted at the end. The command fails above 512 MiB or 300 s.
 """
 
 import argparse
@@ -26,7 +26,7 @@ SECONDS_MAX: Final = 300.0
 
 
 def remember_one(path: str, memory: str) -> dict[str, Any]:
-    """Remember a document and ask for it: what the process of one document does."""
+    """Remember a document and search; runs in the process of the document."""
     started, used = time.perf_counter(), time.process_time()
     with cerata.open(memory) as store:
         try:
@@ -36,7 +36,7 @@ def remember_one(path: str, memory: str) -> dict[str, Any]:
             outcome = f"{type(error).__name__}: {error.what}"
         remembered = time.perf_counter() - started
         store.search("a b x")
-    own = resource.getrusage(resource.RUSAGE_SELF)
+    self_usage = resource.getrusage(resource.RUSAGE_SELF)
     below = resource.getrusage(resource.RUSAGE_CHILDREN)
     unit = 1 if sys.platform == "darwin" else 1024
     return {
@@ -44,13 +44,13 @@ def remember_one(path: str, memory: str) -> dict[str, Any]:
         "seconds": remembered,
         "all_seconds": time.perf_counter() - started,
         "processor_seconds": time.process_time() - used + below.ru_utime + below.ru_stime,
-        # Of a child the system counts what its parent had when it started it, too.
-        "peak": (own.ru_maxrss + below.ru_maxrss) * unit,
+        # The system counts the memory of the parent at the fork for the child too.
+        "peak": (self_usage.ru_maxrss + below.ru_maxrss) * unit,
     }
 
 
 def measure(path: Path, folder: Path) -> dict[str, Any]:
-    """Return what a document took, in a process of its own."""
+    """Return the cost of a document, measured in a new process."""
     memory = folder / "memory.cera"
     memory.unlink(missing_ok=True)
     command = [sys.executable, "-m", "benchmarks.hostile_bench", "--one", str(path), str(memory)]
@@ -60,12 +60,12 @@ def measure(path: Path, folder: Path) -> dict[str, Any]:
             peak = max(peak, sum(map(_resident, _family(child.pid))))
             time.sleep(0.01)
         assert child.stdout is not None
-        found: dict[str, Any] = json.loads(child.stdout.read().splitlines()[-1])
-    return {**found, "peak": peak or found["peak"], "file": memory.stat().st_size}
+        cost: dict[str, Any] = json.loads(child.stdout.read().splitlines()[-1])
+    return {**cost, "peak": peak or cost["peak"], "file": memory.stat().st_size}
 
 
 def _family(pid: int) -> Iterator[int]:
-    """Yield a process and those that it has started."""
+    """Yield a process and its descendants."""
     yield pid
     for task in _read(f"/proc/{pid}/task"):
         for child in _read(f"/proc/{pid}/task/{task}/children"):
@@ -73,10 +73,10 @@ def _family(pid: int) -> Iterator[int]:
 
 
 def _read(place: str) -> list[str]:
-    """Return the names in a folder or the words of a file of /proc; none once it is gone."""
+    """Return the names in a folder, or the words of a file, of /proc; none if the process ended."""
     path = Path(place)
     try:
-        return [one.name for one in path.iterdir()] if path.is_dir() else path.read_text().split()
+        return [item.name for item in path.iterdir()] if path.is_dir() else path.read_text().split()
     except OSError:
         return []
 
@@ -87,7 +87,7 @@ def _resident(pid: int) -> int:
 
 
 def merging(count: int) -> tuple[float, float]:
-    """Return the wall and processor time of so many merges, each durable, into one entity."""
+    """Return the wall time and processor time of durable merges into one entity."""
     with tempfile.TemporaryDirectory() as folder, cerata.open(Path(folder, "a.cera")) as store:
         store.assert_facts([(f"entity {n}", "is", "there") for n in range(count + 1)])
         started, used = time.perf_counter(), time.process_time()
@@ -97,7 +97,7 @@ def merging(count: int) -> tuple[float, float]:
 
 
 def main(arguments: list[str] | None = None) -> int:
-    """Print the figures; 1 where a document is over a limit."""
+    """Print the figures; return 1 if a document is over a limit."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("--one", nargs=2, metavar=("DOCUMENT", "MEMORY"), help=argparse.SUPPRESS)
     parser.add_argument("--only", action="append", default=[], metavar="NAME")
@@ -109,7 +109,7 @@ def main(arguments: list[str] | None = None) -> int:
         return 0
     size = 20_000 if options.tiny else int(options.size * (1 << 20))
     print(machine())
-    over = [name for name, found in _documents(size, options) if _is_over(name, found)]
+    over = [name for name, cost in _documents(size, options) if _is_over(name, cost)]
     if not options.only:
         count = 50 if options.tiny else 2_000
         wall, used = merging(count)
@@ -119,30 +119,30 @@ def main(arguments: list[str] | None = None) -> int:
 
 
 def _documents(size: int, options: argparse.Namespace) -> Iterator[tuple[str, dict[str, Any]]]:
-    wanted = options.only or (["newlines.md", "nested.html"] if options.tiny else None)
+    names = options.only or (["newlines.md", "nested.html"] if options.tiny else None)
     with tempfile.TemporaryDirectory() as place:
         folder = Path(place)
         for name, document in DOCUMENTS.items():
-            if wanted is None or name in wanted:
+            if names is None or name in names:
                 path = folder / f"document{document.suffix}"
                 with path.open("wb") as file:
                     file.writelines(document.pieces(size))
                 yield name, measure(path, folder)
         for name, data in pdf_documents(min(size, 1 << 24)).items():
-            if wanted is None or name in wanted:
+            if names is None or name in names:
                 path = folder / "document.pdf"
                 path.write_bytes(data)
                 yield name, measure(path, folder)
 
 
-def _is_over(name: str, found: dict[str, Any]) -> bool:
+def _is_over(name: str, cost: dict[str, Any]) -> bool:
     print(
-        f"{name:<24} {found['peak'] / (1 << 20):6.0f} MiB {found['seconds']:6.1f} s, searched"
-        f" {found['all_seconds']:6.1f} s, {found['processor_seconds']:6.1f} s of a processor,"
-        f" {found['file'] / (1 << 20):5.0f} MiB stored: {found['outcome']:.70}",
+        f"{name:<24} {cost['peak'] / (1 << 20):6.0f} MiB {cost['seconds']:6.1f} s, searched"
+        f" {cost['all_seconds']:6.1f} s, {cost['processor_seconds']:6.1f} s of a processor,"
+        f" {cost['file'] / (1 << 20):5.0f} MiB stored: {cost['outcome']:.70}",
         flush=True,
     )
-    return bool(found["peak"] > PEAK_MAX or found["seconds"] > SECONDS_MAX)
+    return bool(cost["peak"] > PEAK_MAX or cost["seconds"] > SECONDS_MAX)
 
 
 if __name__ == "__main__":

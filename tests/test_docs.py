@@ -222,6 +222,28 @@ def test_a_malformed_decision_is_found() -> None:
     assert missing_files(text) == {"tests/none.py", "benchmarks/none.py"}
 
 
+# --- glossary ------------------------------------------------------------------------------------
+
+
+def words_defined(glossary: str) -> list[str]:
+    """Return the words in the first column of the tables of a glossary."""
+    rows = re.findall(r"^\| ([^|]+) \|", glossary, re.MULTILINE)
+    return [word for row in rows if row not in {"word", "---"} for word in row.split(", ")]
+
+
+def test_the_glossary_defines_each_word_once() -> None:
+    """Two definitions of a word drift apart."""
+    words = words_defined((ROOT / "docs" / "glossary.md").read_text(encoding="utf-8"))
+    assert len(words) >= 80
+    assert sorted(words) == sorted(set(words))
+
+
+def test_a_word_with_two_definitions_is_found() -> None:
+    """The rule above, seen failing."""
+    table = "| word | meaning |\n|---|---|\n| hop, path | a |\n| seq | b |\n| path | c |\n"
+    assert words_defined(table) == ["hop", "path", "seq", "path"]
+
+
 # --- blocks --------------------------------------------------------------------------------------
 
 

@@ -68,7 +68,7 @@ def test_every_class_has_a_section_with_its_exit_code(checkout: Path) -> None:
 def test_every_section_gives_cause_and_remedy(kind: type[CerataError], checkout: Path) -> None:
     """An error without a next step is a complaint."""
     _, body = documented(checkout)[kind.__name__]
-    for label in ("**Cause.**", "**What to do.**"):
+    for label in ("**Cause.**", "**Remedy.**"):
         assert label in body
     base = parents(kind)[1]
     assert base is None or f"`{base}`" in body

@@ -82,7 +82,7 @@ def test_a_second_model_takes_over_though_it_is_killed(tmp_path: Path) -> None:
     said = run(tmp_path, "second_model.py", "--notes", "200").splitlines()
     assert said[0] == "killed with signal 9"
     assert said[1] == "100 of 200 notes were left, and have a vector in toy@2/16/cosine"
-    assert said[2].startswith("200 notes embedded anew, each once")
+    assert said[2].startswith("200 notes embedded again, each once")
 
 
 def test_the_pictures_of_the_docs_are_those_that_are_drawn(tmp_path: Path) -> None:

@@ -256,7 +256,7 @@ class Toc(msgspec.Struct, frozen=True):
         data = cbor2.dumps(fields, canonical=True)
         if len(data) > TOC_SIZE_MAX:
             raise Corrupt(
-                f"The table of contents needs {len(data):,} bytes, and {TOC_SIZE_MAX:,} is the limit",
+                f"The table of contents needs {len(data):,} bytes; the limit is {TOC_SIZE_MAX:,}",
                 remedy="Copy the memory with 'cerata backup NEW'; the copy has a smaller one.",
             )
         return data

@@ -1,1 +1,1 @@
-"""Crash states: what a disk may hold after a crash, and what recovery reads of it."""
+"""Crash states: the contents that a crash may leave on a disk, and the parts that recovery reads."""
