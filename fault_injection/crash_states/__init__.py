@@ -1,1 +1,1 @@
-"""Crash states: the contents that a crash may leave on a disk, and the parts that recovery reads."""
+"""Crash states: the contents that a crash may leave on a disk, and which of them recovery reads."""
