@@ -19,7 +19,7 @@ import cerata
 from cerata import Assertion, Entity, Fact, Period
 from cerata.projections.columnar.times import to_datetime, to_microseconds
 from cerata.projections.core.projection import Projection
-from cerata.projections.facts.projection.projection import FactsProjection
+from cerata.projections.facts.projection import FactsProjection
 
 from .beside_sqlite import (
     BATCH,

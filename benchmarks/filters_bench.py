@@ -23,10 +23,10 @@ import numpy as np
 
 from cerata.engine.events import DEFAULT_SCOPE, DeleteFrame, EventBody, PutFrame, Scope
 from cerata.projections.columnar.times import to_microseconds
-from cerata.projections.frames.projection.filters import Filter
-from cerata.projections.frames.projection.projection import FramesProjection
-from cerata.projections.frames.projection.reader import Frames
-from cerata.projections.frames.projection.timeline import Position
+from cerata.projections.frames.projection import FramesProjection
+from cerata.projections.frames.filters import Filter
+from cerata.projections.frames.reader import Frames
+from cerata.projections.frames.timeline import Position
 
 SEED = 20_261_122
 _DAY = 86_400_000_000

@@ -27,8 +27,8 @@ import numpy.typing as npt
 import cerata
 from cerata import Hit, Profile, Store
 from cerata.engine.events import PutFrame
-from cerata.projections.vectors.projection import maxsim as maxsim_module
-from cerata.projections.vectors.projection.maxsim import Tokens, maxsim
+from cerata.projections.vectors import maxsim as maxsim_module
+from cerata.projections.vectors.maxsim import Tokens, maxsim
 from cerata.retrieval.embedders.projection import reduced
 from cerata.retrieval.embedders.quantization import quantised_tokens
 
