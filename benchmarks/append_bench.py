@@ -21,7 +21,8 @@ import time
 from importlib.metadata import version
 from pathlib import Path
 
-from cerata.engine import Draft, Environment, Log, PutFrame
+from cerata.engine import Draft, Environment, PutFrame
+from cerata.engine.open import open_log
 
 SMALL = "We chose HNSW: recall under 5 ms on a million vectors, and it takes updates."
 
@@ -76,8 +77,8 @@ def single_appends(folder: Path, count: int) -> tuple[float, float]:
     clock, worked = time.perf_counter, time.thread_time
     environment = Environment.in_memory()
     with (
-        Log.open(str(folder / "single.cera")) as log,
-        Log.open("a", environment=environment) as memory,
+        open_log(str(folder / "single.cera")) as log,
+        open_log("a", environment=environment) as memory,
     ):
         at = 0
         for number in range(count):
@@ -121,7 +122,7 @@ def single_appends(folder: Path, count: int) -> tuple[float, float]:
 def own_cost(count: int) -> None:
     """Print what an append costs without a disk, again and again, in us."""
     times: list[float] = []
-    with Log.open("a", environment=Environment.in_memory()) as log:
+    with open_log("a", environment=Environment.in_memory()) as log:
         for number in range(count):
             draft = [frame(number)]
             started = time.perf_counter()
@@ -132,7 +133,7 @@ def own_cost(count: int) -> None:
 
 def batches(folder: Path, count: int) -> float:
     """Print and return how many events a second go in by batches of 500, durable and sealed."""
-    with Log.open(str(folder / "batches.cera")) as log:
+    with open_log(str(folder / "batches.cera")) as log:
         made = [[frame(500 * batch + number) for number in range(500)] for batch in range(count)]
         started = time.perf_counter()
         for drafts in made:
@@ -149,14 +150,14 @@ def batches(folder: Path, count: int) -> float:
 def opening(folder: Path, events: int, rounds: int) -> float:
     """Print and return the milliseconds that opening a log for reading takes."""
     path = str(folder / "large.cera")
-    with Log.open(path) as log:
+    with open_log(path) as log:
         for first in range(0, events, 10_000):
             log.append([frame(number) for number in range(first, min(events, first + 10_000))])
         chain = log.head.chain
     times: list[float] = []
     for _ in range(rounds):
         started = time.perf_counter()
-        log = Log.open(path, mode="r")
+        log = open_log(path, mode="r")
         times.append(1e3 * (time.perf_counter() - started))
         assert log.head.seq == events
         log.close()

@@ -39,7 +39,6 @@ from .handle import Handle
 from .handle_lock import Hold
 from .head import Appended, Head
 from .integrity import Tree, chain_through
-from .loading import loading
 from .poison import Poison
 from .position import Position
 from .reader import Reader, Snapshot
@@ -94,7 +93,7 @@ class KeyUse:
 
 
 class Log(Handle):
-    """A handle on the log in one file, opened by `open`. Threads may share it.
+    """A handle on the log in one file, opened by `open_log`. Threads may share it.
 
     Invariants:
     - ``_position`` is read and changed only under the hold's mutex, and written only under the
@@ -137,49 +136,6 @@ class Log(Handle):
         self._publish()
 
     # --- opening ---------------------------------------------------------------------------------
-
-    @classmethod
-    def open(
-        cls,
-        path: str,
-        *,
-        mode: Literal["r", "rw"] = "rw",
-        environment: Environment | None = None,
-        sync: SyncPolicy = "commit",
-        lock_timeout: float | None = 30.0,
-        ring_bytes: int | None = None,
-        salvage: bool = False,
-    ) -> "Log":
-        """Open the log in a file; ``mode="rw"`` creates a missing one.
-
-        Args:
-            path: the file.
-            mode: "r" only reads; "rw", the default, reads and writes.
-            environment: storage, clock and randomness; by default the operating system's.
-            sync: "commit" syncs every batch, "always" also proves it with a second sync, a number
-                syncs after that many written bytes.
-            lock_timeout: seconds to wait for a lock; 0 fails at once, None waits for ever.
-            ring_bytes: size of the ring of a new file.
-            salvage: read the intact events of a damaged file, and never write.
-
-        Raises:
-            NotFound: the file does not exist (mode "r").
-            Corrupt: acknowledged data is damaged.
-            Locked: another process held a lock for longer than ``lock_timeout``.
-            Unsupported: the file is not a Cerata file, or its format is newer.
-        """
-        with loading("the part that opens files"):
-            from .open import open_log
-
-        return open_log(
-            path,
-            mode=mode,
-            environment=environment or Environment(),
-            sync=sync,
-            lock_timeout=lock_timeout,
-            ring_bytes=ring_bytes,
-            salvage=salvage,
-        )
 
     # --- state -----------------------------------------------------------------------------------
 
@@ -282,35 +238,6 @@ class Log(Handle):
         snapshot = self.snapshot
         stop = snapshot.head_seq if last is None else min(last, snapshot.head_seq)
         return self._position.reader.events(snapshot, max(first, 1), stop)
-
-    def salvaged(self) -> Iterator[Event]:
-        """Yield every event that is still readable, also past damage; lost seqs are left out.
-
-        With ``salvage=True`` at opening, `read` raises at the first hole; this method skips holes.
-        """
-        with loading("the part that salvages"):
-            from .salvage import salvaged_events
-
-        self._hold.check_open()
-        return salvaged_events(self)
-
-    def backup(self, path: str, *, through: int | None = None) -> None:
-        """Copy the log at its head into a new file at ``path``, while other processes write.
-
-        The copy has the same log id, events, chain and root; with ``through``, those of the batches
-        that end by this event. The new file appears whole or not at all, and never replaces
-        another. Durable on return.
-
-        Raises:
-            InvalidInput: the path is not valid.
-            Conflict: a file exists at the path.
-            Corrupt: an event cannot be read.
-        """
-        with loading("the part that backs up"):
-            from .backup import back_up
-
-        self.refresh()
-        back_up(self, path, through)
 
     def event(self, seq: int) -> Event:
         """Return one event. Raises `NotFound` if the log has no such seq."""

@@ -43,14 +43,32 @@ os.register_at_fork(after_in_child=_abandon_in_child)
 def open_log(
     path: str,
     *,
-    mode: Literal["r", "rw"],
-    environment: Environment,
-    sync: SyncPolicy,
-    lock_timeout: float | None,
-    ring_bytes: int | None,
-    salvage: bool,
+    mode: Literal["r", "rw"] = "rw",
+    environment: Environment | None = None,
+    sync: SyncPolicy = "commit",
+    lock_timeout: float | None = 30.0,
+    ring_bytes: int | None = None,
+    salvage: bool = False,
 ) -> Log:
-    """Open or create the log in a file, as `Log.open` describes."""
+    """Open the log in a file; ``mode="rw"`` creates a missing one.
+
+    Args:
+        path: the file.
+        mode: "r" only reads; "rw", the default, reads and writes.
+        environment: storage, clock and randomness; by default the operating system's.
+        sync: "commit" syncs every batch, "always" also proves it with a second sync, a number
+            syncs after that many written bytes.
+        lock_timeout: seconds to wait for a lock; 0 fails at once, None waits for ever.
+        ring_bytes: size of the ring of a new file.
+        salvage: read the intact events of a damaged file, and never write.
+
+    Raises:
+        NotFound: the file does not exist (mode "r").
+        Corrupt: acknowledged data is damaged.
+        Locked: another process held a lock for longer than ``lock_timeout``.
+        Unsupported: the file is not a Cerata file, or its format is newer.
+    """
+    environment = environment or Environment()
     path = path_name(path)
     ring_size = _checked_options(mode, sync, lock_timeout, ring_bytes)
     if path == MEMORY_PATH and isinstance(environment.storage, OsStorage):

@@ -6,7 +6,6 @@ still readable, past the holes. A lost event shows as a missing seq.
 """
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING
 
 import msgspec
 from msgspec.structs import replace
@@ -24,14 +23,12 @@ from .format.record import RECORD_HEADER_SIZE, RECORD_PREFIX_SIZE, decode_record
 from .format.toc import Ref, Toc, decode_toc
 from .integrity import Tree, chain_start
 from .limits import PAGE_SIZE, SECTOR_SIZE
+from .log import Log
 from .reader import wire_event
 from .recovery import Found, RecoveryReport, examine, find_segments, sectors_with, spill_end
 from .ring import Cursor, look_beyond, walk
 from .segment_reader import Segment
 from .storage import StorageFile
-
-if TYPE_CHECKING:
-    from .log import Log
 
 
 def page_from_footer(file: StorageFile, path: str) -> HeaderPage | None:
@@ -156,10 +153,16 @@ def _segments_by_scan(log_file: LogFile, page: HeaderPage) -> list[Ref]:
     return [Ref(row.offset, row.length, row.first_seq, row.last_seq) for row in chosen]
 
 
-def salvaged_events(log: "Log") -> Iterator[Event]:
-    """Yield every event of the file that is still readable, in seq order, past any hole."""
+def salvaged_events(log: Log) -> Iterator[Event]:
+    """Yield every event that is still readable, in seq order, past any hole.
+
+    With ``salvage=True`` at opening, `Log.read` raises at the first hole.
+    """
+    return _salvaged_events(log, log.snapshot.page)
+
+
+def _salvaged_events(log: Log, page: HeaderPage) -> Iterator[Event]:
     log_file = log.file
-    page = log.page
     last = 0
     # The page of a salvaged handle ends at its prefix; the stored page names the rest.
     stored = log.stored_page
@@ -173,7 +176,7 @@ def salvaged_events(log: "Log") -> Iterator[Event]:
             last = batch.last_seq
 
 
-def _segments(log: "Log", stored: HeaderPage) -> list[Ref]:
+def _segments(log: Log, stored: HeaderPage) -> list[Ref]:
     log_file = log.file
     try:
         toc = log_file.read_toc(stored)

@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from typing import Final, TypeAlias, cast
 
 from cerata.engine.log import Log
+from cerata.engine.open import open_log
 
 from ..judging.campaign import Story
 from ..judging.model import Model, ModelEvent
@@ -77,7 +78,7 @@ class SharedWorld(World):
     def open_log(self, process: SimulatedProcess) -> Log:
         """Open the store for reading in a process, watched by the monitor."""
         environment = self.environment(process, self.monitor.storage(process))
-        return Log.open(PATH, mode="r", environment=environment)
+        return open_log(PATH, mode="r", environment=environment)
 
 
 class EmptyWorld(SharedWorld):

@@ -25,6 +25,7 @@ from cerata.engine.events import (
     SupersedeFrame,
 )
 from cerata.engine.log import Log
+from cerata.engine.open import open_log
 from cerata.engine.storage import OsStorage
 from cerata.engine.verify import verify_log
 
@@ -95,7 +96,7 @@ class Subject:
     def other(self, **options: Any) -> Log:
         """Return another handle on the file, like that of another process."""
         options = {"ring_bytes": RING_SIZE, "lock_timeout": 1.0} | options
-        return Log.open(self.path, environment=self.environment, **options)
+        return open_log(self.path, environment=self.environment, **options)
 
     def append(self, drafts: Sequence[Draft], **options: Any) -> None:
         """Append a batch, and record its fate."""

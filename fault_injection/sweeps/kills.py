@@ -21,6 +21,7 @@ from random import Random
 
 from cerata.engine.errors import CerataError
 from cerata.engine.log import Log
+from cerata.engine.open import open_log
 from cerata.engine.verify import verify_log
 
 from ..stories.engine_workloads import RING_SIZE
@@ -161,7 +162,7 @@ def _live(path: str, pipe: int, name: str, random: Random) -> None:
 
     def opened() -> Log:
         report("? open")
-        log = Log.open(path, ring_bytes=RING_SIZE, sync=random.choice(("commit", "always")))
+        log = open_log(path, ring_bytes=RING_SIZE, sync=random.choice(("commit", "always")))
         report("!")
         return log
 
@@ -248,7 +249,7 @@ class _Killer:
             if self._acknowledged:
                 self._problem("acknowledged batches are lost: the file does not exist")
             return
-        with Log.open(self._path, ring_bytes=RING_SIZE) as log:
+        with open_log(self._path, ring_bytes=RING_SIZE) as log:
             report = log.report
             if not report.alone or report.bad_pages or report.rebuilt_toc:
                 self._problem(f"the file needed repair: {report}")

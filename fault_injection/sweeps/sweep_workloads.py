@@ -13,6 +13,7 @@ from typing import Any
 
 from msgspec.structs import replace
 
+from cerata.engine.backup import back_up
 from cerata.engine.errors import CerataError
 from cerata.engine.events import DeleteFrame, Draft, PutTag, SupersedeFrame
 from cerata.engine.file import PAGES_SIZE, Flip, choose_page, turned
@@ -20,6 +21,7 @@ from cerata.engine.format.extent import ExtentKind
 from cerata.engine.format.toc import LedgerEntry, SavedProjection, Toc, encode_ledger
 from cerata.engine.limits import PAGE_SIZE
 from cerata.engine.log import Log
+from cerata.engine.open import open_log
 
 from ..stories.engine_workloads import RING_SIZE
 from .handle_under_test import TOLD, Said, Subject, draft
@@ -234,13 +236,13 @@ def _backup(subject: Subject, resting: Resting) -> None:
     subject.open()
     subject.append([draft("a")])
     subject.append([draft("b", 20_000)])
-    subject.act("backup", lambda log: log.backup(target))
+    subject.act("backup", lambda log: back_up(log, target))
 
     def look() -> None:
         if not Path(target).exists():
             return
         try:
-            with Log.open(target, environment=subject.environment, mode="r") as copy:
+            with open_log(target, environment=subject.environment, mode="r") as copy:
                 subject.judge_copy(list(copy.read()))
         except CerataError as error:
             subject.problems.append(f"the backup does not open: {error!r}")
@@ -263,7 +265,7 @@ def compact(subject: Subject) -> None:
     storage = subject.environment.storage
     path = subject.path
     with subject.other(mode="r") as log:
-        log.backup(path + "-new")
+        back_up(log, path + "-new")
     file = storage.open(path, mode="rw")
     page, _ = choose_page(file.read_at(0, PAGES_SIZE), path)
     moved = replace(turned(page), moved=True)

@@ -12,6 +12,7 @@ from msgspec.structs import replace
 
 from cerata.engine import file as file_module
 from cerata.engine import segment_writer as segment_draft
+from cerata.engine.backup import back_up
 from cerata.engine.codec import WireBatch, encode_content, prepare
 from cerata.engine.errors import Corrupt, InvalidInput, Unsupported
 from cerata.engine.events import (
@@ -104,7 +105,7 @@ def test_an_unknown_write_feature_leaves_reading() -> None:
     with disk.log(mode="r") as log:
         assert texts(log) == ["a", "b"]
         with pytest.raises(Unsupported):
-            log.backup("copy.cera")
+            back_up(log, "copy.cera")
     assert disk.storage.identity("copy.cera") is None
 
 

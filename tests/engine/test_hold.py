@@ -12,8 +12,8 @@ import pytest
 from cerata.engine import log as log_module
 from cerata.engine.errors import Closed, Conflict, Locked, OutcomeUnknown, ReadOnly, StorageFailed
 from cerata.engine.handle_lock import Hold
-from cerata.engine.log import Log
 from cerata.engine.memory_storage import MemoryFile
+from cerata.engine.open import open_log
 from cerata.engine.position import Position
 from cerata.engine.storage import LockName
 
@@ -201,7 +201,7 @@ def test_a_dead_compactors_flag_that_cannot_be_cleared_poisons() -> None:
 def test_a_child_gives_back_what_it_inherited(tmp_path: Path) -> None:
     """Its copy of the descriptor would hold the locks for as long as it lives."""
     path = str(tmp_path / "a.cera")
-    log = Log.open(path, ring_bytes=RING)
+    log = open_log(path, ring_bytes=RING)
     before = len(os.listdir("/proc/self/fd"))
     log.abandon()
     assert len(os.listdir("/proc/self/fd")) == before - 1
@@ -215,7 +215,7 @@ def test_a_child_does_not_wait_for_a_thread_that_it_does_not_have(
     tmp_path: Path, mutex: str
 ) -> None:
     """One that held the mutex at the fork, and will never give it back in the child."""
-    log = Log.open(str(tmp_path / "a.cera"), ring_bytes=RING)
+    log = open_log(str(tmp_path / "a.cera"), ring_bytes=RING)
     taken, done = threading.Event(), threading.Event()
 
     def hold() -> None:

@@ -12,8 +12,8 @@ from cerata.engine.errors import Conflict, Corrupt, NotFound, OutcomeUnknown, St
 from cerata.engine.events import Attachment, PutFrame
 from cerata.engine.format.extent import EXTENT_HEADER_SIZE, decode_extent_header
 from cerata.engine.integrity import hash_bytes
-from cerata.engine.log import Log
 from cerata.engine.memory_storage import MemoryFile
+from cerata.engine.open import open_log
 from cerata.engine.segment_index import BatchRow
 from cerata.engine.segment_writer import SegmentDraft
 
@@ -197,7 +197,7 @@ def test_a_large_batch_whose_sync_fails_is_not_appended(monkeypatch: pytest.Monk
 
 def test_a_large_batch_on_a_failed_handle_says_what_failed(tmp_path: Path) -> None:
     """It looked for its place first, and said that the file was closed meanwhile."""
-    log = Log.open(str(tmp_path / "memory.cera"))
+    log = open_log(str(tmp_path / "memory.cera"))
     failed = log._hold.give_up(log.file.file, StorageFailed("The disk is gone"))
     for size in (1, 450_000):
         with pytest.raises(type(failed)):
