@@ -5,7 +5,8 @@ import time
 
 import pytest
 
-from cerata.fault_injection.judging.oracle import Finding, Oracle, Outcome
+from cerata.fault_injection.crash_states.outcome import Outcome
+from cerata.fault_injection.judging.oracle import Finding, Oracle
 from cerata.fault_injection.mutation import self_test as detectors
 from cerata.fault_injection.mutation.mutants import BY_NAME, PLANTS
 from cerata.fault_injection.mutation.mutate import Edit, Plant, PlantOutdated
