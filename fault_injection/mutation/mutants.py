@@ -4,6 +4,7 @@ Leaves out the planting (`mutate`). Each edit is compared with the source of the
 that is no longer there fails.
 """
 
+from .canary import CANARY
 from .mutate import Edit, Plant
 
 _LOG = "cerata.engine.log:Log."
@@ -76,17 +77,7 @@ PLANTS: tuple[Plant, ...] = (
             ),
         ),
     ),
-    Plant(
-        "believe a record's body unchecked",
-        "stories",
-        (
-            Edit(
-                "cerata.engine.format.record:decode_record_body",
-                "if check(key, TAG_RECORD_BODY, offset, body) != header.body_check:",
-                "if False:",
-            ),
-        ),
-    ),
+    CANARY,
     Plant(
         "do not compare a record's link",
         "damage",
