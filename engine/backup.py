@@ -122,7 +122,7 @@ def _opened(log: Log, file: StorageFile, path: str) -> Log:
         sync="commit",
         lock_timeout=0,
         pages=pages,
-        found=state,
+        recovered=state,
         stored_page=page,
     )
 

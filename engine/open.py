@@ -20,7 +20,7 @@ from .limits import RING_SIZE_DEFAULT, RING_SIZE_MAX, RING_SIZE_MIN
 from .locks import held, wait_for
 from .log import Log, SyncPolicy
 from .memory_storage import MemoryStorage
-from .recovery import Found, examine
+from .recovery import RecoveredState, examine
 from .salvage import examine_damaged, page_from_footer
 from .storage import LockName, OsStorage, StorageFile
 
@@ -177,7 +177,7 @@ def _read_only(
         sync="commit",
         lock_timeout=lock_timeout,
         pages=pages,
-        found=result,
+        recovered=result,
         stored_page=page,
     )
     if result.head_seq > result.proven or result.report.adopted_footer:
@@ -188,7 +188,7 @@ def _read_only(
 
 def _examined(
     log_file: LogFile, page: HeaderPage, bad: tuple[int, ...], *, salvage: bool
-) -> Found | Corrupt:
+) -> RecoveredState | Corrupt:
     """Return the state that the file proves, or the damage that a reader must report."""
     try:
         if salvage:
@@ -275,7 +275,7 @@ def _join(
             # A compactor replaced the file during the wait.
             return None
         log_file = LogFile(file, path, page.file_id)
-        found = examine(log_file, page, bad, search=alone or bool(bad), alone=alone)
+        recovered = examine(log_file, page, bad, search=alone or bool(bad), alone=alone)
         log = Log(
             log_file,
             environment,
@@ -283,10 +283,10 @@ def _join(
             sync=sync,
             lock_timeout=lock_timeout,
             pages=pages,
-            found=found,
+            recovered=recovered,
             stored_page=page,
         )
-        log.settle(found, alone=alone)
+        log.settle(recovered, alone=alone)
     if alone:
         # Before other processes join: this makes the file's name durable if a dead creator did not.
         sweep_temporaries(path, environment)

@@ -25,7 +25,14 @@ from .integrity import Tree, chain_start
 from .limits import PAGE_SIZE, SECTOR_SIZE
 from .log import Log
 from .reader import wire_event
-from .recovery import Found, RecoveryReport, examine, find_segments, sectors_with, spill_end
+from .recovery import (
+    RecoveredState,
+    RecoveryReport,
+    examine,
+    find_segments,
+    sectors_with,
+    spill_end,
+)
 from .ring import Cursor, look_beyond, walk
 from .segment_reader import Segment
 from .storage import StorageFile
@@ -79,7 +86,9 @@ def page_from_footer(file: StorageFile, path: str) -> HeaderPage | None:
     return None
 
 
-def examine_damaged(log_file: LogFile, page: HeaderPage, bad_pages: tuple[int, ...]) -> Found:
+def examine_damaged(
+    log_file: LogFile, page: HeaderPage, bad_pages: tuple[int, ...]
+) -> RecoveredState:
     """Return the longest prefix that the file still proves; ``damage`` is the damage after it."""
     try:
         state = examine(log_file, page, bad_pages, search=bool(bad_pages), alone=False)
@@ -90,7 +99,7 @@ def examine_damaged(log_file: LogFile, page: HeaderPage, bad_pages: tuple[int, .
     return _before_lost_spill(log_file, state)
 
 
-def _before_lost_spill(log_file: LogFile, state: Found) -> Found:
+def _before_lost_spill(log_file: LogFile, state: RecoveredState) -> RecoveredState:
     """End the tail before the first large batch whose extent is past the file's end."""
     size = log_file.file.size()
     for number, batch in enumerate(state.batches):
@@ -104,7 +113,7 @@ def _before_lost_spill(log_file: LogFile, state: Found) -> Found:
 
 def _longest_prefix(
     log_file: LogFile, page: HeaderPage, bad_pages: tuple[int, ...], damage: Corrupt
-) -> Found:
+) -> RecoveredState:
     chosen: list[Ref] = []
     for ref in _segments_by_scan(log_file, page):
         if ref.first_seq != (chosen[-1].last_seq + 1 if chosen else 1):
@@ -131,7 +140,7 @@ def _longest_prefix(
     batches = result.batches if joined else []
     report = RecoveryReport(bad_pages=bad_pages, rebuilt_toc=True)
     proven = cursor.next_seq - 1
-    left_over = Found(left, toc, batches, cursor, result.end, [], proven, damage, report)
+    left_over = RecoveredState(left, toc, batches, cursor, result.end, [], proven, damage, report)
     return _before_lost_spill(log_file, left_over)
 
 

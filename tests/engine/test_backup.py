@@ -218,6 +218,6 @@ def test_what_was_taken_from_another_file_is_shown_at_once() -> None:
     disk, log = filled()
     batches = list(log.reader.batches(log.snapshot))
     with disk.log(path=COPY) as copy:
-        with copy._hold.mutex, copy._hold.writing():
+        with copy._lock.mutex, copy._lock.writing():
             copy.take_sealed(batches)
         assert copy.head.seq == copy.page.sealed_seq == log.head.seq

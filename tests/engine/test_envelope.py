@@ -128,7 +128,7 @@ def test_a_leaf_outlives_its_payload() -> None:
     with disk.log() as log:
         for text in ("kept", "to be erased", "kept too"):
             log.append([put(text)])
-            whole += log._position.tail[-1].events
+            whole += log._state.tail[-1].events
         head = log.head.chain, log.head.root
         leaves = [row.leaf for row in log.read()]
         commitment = log.event(2).commitment
@@ -139,10 +139,10 @@ def test_a_leaf_outlives_its_payload() -> None:
     with twin.log() as log:
         gone = WireEvent("putFrame", 1, None, None, commitment)
         for row in (whole[0], gone, whole[2]):
-            with log._hold.writing():
+            with log._lock.writing():
                 log._writer.write_batch(Prepared((row,), 200, None, None, "default"), None)
         for _ in range(2):
-            assert [row.leaf for row in log._position.events(1)] == leaves
+            assert [row.leaf for row in log._state.events(1)] == leaves
             log.seal()
         assert (log.head.chain, log.head.root) == head
         erased = log.event(2)

@@ -160,7 +160,7 @@ def test_a_record_with_an_unknown_flag_is_refused_not_cut(way: dict[str, Any]) -
     log = disk.open()
     events = prepare([put("c")], disk.random.randbytes).events
     content = encode_content(WireBatch(log.head.recorded + 1, None, events))
-    with log._hold.writing():
+    with log._lock.writing():
         log._writer.write_record(3, 1, 1 << 9, content)
     disk.kill()
     assert refuses(disk, way)
@@ -172,7 +172,7 @@ def test_a_record_with_an_unknown_field_is_refused_not_cut_short() -> None:
     log = disk.open()
     events = prepare([put("c")], disk.random.randbytes).events
     longer = [*msgspec.to_builtins(events[0], builtin_types=(bytes,)), "more"]
-    with log._hold.writing():
+    with log._lock.writing():
         log._writer.write_record(
             3, 1, 0, msgspec.msgpack.encode([log.head.recorded + 1, None, [longer]])
         )

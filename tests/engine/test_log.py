@@ -219,13 +219,13 @@ def test_a_record_that_ends_at_the_rings_end_wraps(spare: int) -> None:
         log.append([put("x" * 10_000)])
         log.seal()
         expected.append("x" * 10_000)
-        while (left := log.page.ring_end - log._position.cursor.offset) > 14_000:
+        while (left := log.page.ring_end - log._state.cursor.offset) > 14_000:
             log.append([put("y" * 12_000)])
             expected.append("y" * 12_000)
         for text in ("z" * max(1, left - 160 - spare), "after", "the end"):
             log.append([put(text)])
             expected.append(text)
-        assert log._position.cursor.offset < log.page.ring_start
+        assert log._state.cursor.offset < log.page.ring_start
     whole(disk, expected)
 
 
@@ -235,7 +235,7 @@ def test_a_zero_sector_ends_the_log(seed: int) -> None:
     with Disk().log() as log:
         for _ in range(400):
             log.append([put("x" * random.randrange(3000))])
-            assert log.file.file.read_at(log._position.cursor.offset, 512) == EMPTY_SECTOR
+            assert log.file.file.read_at(log._state.cursor.offset, 512) == EMPTY_SECTOR
 
 
 def test_a_full_ring_is_never_an_error() -> None:
@@ -328,9 +328,9 @@ def test_an_erased_event_keeps_its_leaf() -> None:
     commitment = b"c" * 32
     with Disk().log() as log:
         log.append([put("a")])
-        with log._hold.writing():
+        with log._lock.writing():
             erased = WireEvent("putFrame", 1, None, None, commitment)
-            kept = log._position.tail[0].events[0]
+            kept = log._state.tail[0].events[0]
             log._writer.write_batch(Prepared((erased, kept), 200, None, None, "default"), None)
         log.commit()
         before = stored(log.read()), log.head.chain

@@ -100,7 +100,7 @@ def test_following_goes_nowhere_where_nothing_moved() -> None:
     """And the flag of one who died is given to whoever may clear it."""
     disk = Disk()
     with disk.log() as log:
-        position = log._position
+        position = log._state
         cleared: list[int] = []
 
         def follow() -> bool:

@@ -31,7 +31,7 @@ from cerata.engine.format.page import MAGIC, RING_OFFSET
 from cerata.engine.limits import PAGE_SIZE, RING_SIZE_DEFAULT, RING_SIZE_MAX, RING_SIZE_MIN
 from cerata.engine.memory_storage import MemoryFile, MemoryStorage
 from cerata.engine.open import open_log
-from cerata.engine.recovery import Found, examine
+from cerata.engine.recovery import RecoveredState, examine
 from cerata.engine.salvage import salvaged_events
 from cerata.engine.storage import OsStorage, StorageFile
 
@@ -234,12 +234,12 @@ class Restless:
     damage: bool = False
     looks: int = 0
     disk: Disk = field(default_factory=Disk)
-    real: Callable[..., Found] = examine
+    real: Callable[..., RecoveredState] = examine
 
     def __post_init__(self) -> None:
         self.writer = self.disk.open()
 
-    def examine(self, *arguments: Any, **options: Any) -> Found:
+    def examine(self, *arguments: Any, **options: Any) -> RecoveredState:
         self.looks += 1
         found = self.real(*arguments, **options)
         if self.looks <= self.turns:

@@ -114,7 +114,7 @@ def test_threads_append_and_readers_see_only_what_is_durable(
             last = 0
             while not done.is_set():
                 head = log.head.seq
-                assert last <= head <= log._position.durable
+                assert last <= head <= log._state.durable
                 assert [event.seq for event in log.read(last + 1, head)] == [
                     *range(last + 1, head + 1)
                 ]
@@ -145,7 +145,7 @@ def syncs_of_eight_threads(path: str, monkeypatch: pytest.MonkeyPatch) -> int:
             nonlocal syncs
             syncs += 1
             deadline = time.monotonic() + 60
-            while log._position.head_seq < 8 and time.monotonic() < deadline:
+            while log._state.head_seq < 8 and time.monotonic() < deadline:
                 time.sleep(0.001)
             flush(self)
 

@@ -15,7 +15,7 @@ def test_a_salvaged_log_ends_before_the_hole_and_tells_what_lies_behind(sealed: 
     places: list[int] = []
     with disk.log() as log:
         for word in "abcd":
-            places.append(log._position.cursor.offset)
+            places.append(log._state.cursor.offset)
             log.append([put(word)])
             if sealed:
                 log.seal()
