@@ -92,7 +92,7 @@ def _used(log: Log) -> int:
 def recover(path: str, share: float, seed: int) -> Recovery:
     """Kill a writer that has used a share of the ring, and open what it left."""
     victim = Victim(_fill, path, str(share), seed)
-    victim.listen(1)
+    victim.wait_for(1)
     victim.kill()
     with open_log(path, mode="r") as log:
         tail, start, stop = _used(log), log.page.ring_offset, log.page.ring_end

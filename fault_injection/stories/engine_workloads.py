@@ -34,7 +34,7 @@ RING_SIZE = 64 << 10
 
 
 @dataclass(frozen=True, slots=True)
-class Told:
+class Acknowledgement:
     """An acknowledgement: this batch is in the log from ``first_seq`` on, durably."""
 
     first_seq: int
@@ -64,7 +64,7 @@ class Session:
     monitor: OrderingMonitor | None = None
     sync: str | int = "commit"
     written: list[Written] = field(default_factory=list[Written])
-    told: list[Told] = field(default_factory=list[Told])
+    acknowledgements: list[Acknowledgement] = field(default_factory=list[Acknowledgement])
     copies: dict[str, int] = field(default_factory=dict[str, int])
     process: SimulatedProcess = field(init=False)
     log: Log = field(init=False)
@@ -95,7 +95,7 @@ class Session:
         self.written.append(written)
         appended = self.log.append(drafts, key=key)
         if appended.durable:
-            self.told.append(Told(appended.first_seq, written))
+            self.acknowledgements.append(Acknowledgement(appended.first_seq, written))
             self.acknowledge(appended.last_seq)
         return appended
 

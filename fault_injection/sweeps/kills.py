@@ -134,9 +134,9 @@ class Victim:
                 os._exit(1)
         os.close(writing)
 
-    def listen(self, count: int, said: bytes = rb"!") -> None:
+    def wait_for(self, count: int, pattern: bytes = rb"!") -> None:
         """Read its lines until a pattern came ``count`` times, or the pipe is closed."""
-        while len(re.findall(said, self._output)) < count and self._read():
+        while len(re.findall(pattern, self._output)) < count and self._read():
             pass
 
     def _read(self) -> bool:
@@ -210,7 +210,7 @@ class _Killer:
             victims.append(Victim(_live, self._path, str(self._writers), random.randrange(1 << 30)))
         # Some are killed during open, most in the middle of their work.
         awaited = random.choice((0, *range(10)))
-        victims[0].listen(awaited)
+        victims[0].wait_for(awaited)
         time.sleep(random.random() ** 2 * 0.001)
         for victim in victims:
             self._take_in(victim.kill())

@@ -24,7 +24,7 @@ from cerata.engine.log import Log
 from cerata.engine.open import open_log
 
 from ..stories.engine_workloads import RING_SIZE
-from .handle_under_test import TOLD, Said, Subject, draft
+from .handle_under_test import ACKNOWLEDGED, ReportedBatch, Subject, draft
 
 Resting = Callable[[Callable[[], None]], None]
 """Runs operations of another process, without faults."""
@@ -42,15 +42,15 @@ class Story:
 def prepare(story: Story, subject: Subject) -> None:
     """Write the file that a story starts from."""
     if not story.fresh:
-        subject.other().close()
+        subject.another_handle().close()
         story.before(subject)
 
 
 def by_other(subject: Subject, name: str, size: int = 0, **options: Any) -> Log:
     """Append a batch in another process, and return its handle."""
-    log = subject.other(**options)
+    log = subject.another_handle(**options)
     log.append([draft(name, size)])
-    subject.said.append(Said(name, 1, TOLD))
+    subject.reported.append(ReportedBatch(name, 1, ACKNOWLEDGED))
     return log
 
 
@@ -212,7 +212,7 @@ def _keys(subject: Subject, _: Resting) -> None:
     subject.open()
     subject.append([draft("a")], key="one")
     subject.act("seal", Log.seal)
-    if subject.said and subject.said[-1].fate == TOLD:
+    if subject.reported and subject.reported[-1].fate == ACKNOWLEDGED:
         subject.act("again", lambda log: log.append([draft("a")], key="one"))
     else:
         subject.append([draft("again")], key="one")
@@ -264,7 +264,7 @@ def compact(subject: Subject) -> None:
     """Compact the log: a new file of the same log takes the old file's place."""
     storage = subject.environment.storage
     path = subject.path
-    with subject.other(mode="r") as log:
+    with subject.another_handle(mode="r") as log:
         back_up(log, path + "-new")
     file = storage.open(path, mode="rw")
     page, _ = choose_page(file.read_at(0, PAGES_SIZE), path)
