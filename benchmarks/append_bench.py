@@ -21,7 +21,8 @@ import time
 from importlib.metadata import version
 from pathlib import Path
 
-from cerata.engine import Draft, Environment, Log, PutFrame
+from cerata.engine import Draft, Environment, PutFrame
+from cerata.engine.open import open_log
 
 SMALL = "We chose HNSW: recall under 5 ms on a million vectors, and it takes updates."
 
@@ -75,8 +76,8 @@ def single_appends(folder: Path, count: int) -> tuple[float, float]:
     clock, worked = time.perf_counter, time.thread_time
     environment = Environment.in_memory()
     with (
-        Log.open(str(folder / "single.cera")) as log,
-        Log.open("a", environment=environment) as memory,
+        open_log(str(folder / "single.cera")) as log,
+        open_log("a", environment=environment) as memory,
     ):
         at = 0
         for number in range(count):
@@ -120,7 +121,7 @@ def single_appends(folder: Path, count: int) -> tuple[float, float]:
 def own_cost(count: int) -> None:
     """Print the time of repeated appends in memory, in us."""
     times: list[float] = []
-    with Log.open("a", environment=Environment.in_memory()) as log:
+    with open_log("a", environment=Environment.in_memory()) as log:
         for number in range(count):
             draft = [frame(number)]
             started = time.perf_counter()
@@ -131,7 +132,7 @@ def own_cost(count: int) -> None:
 
 def batches(folder: Path, count: int) -> float:
     """Print and return the events per second in batches of 500, durable and sealed."""
-    with Log.open(str(folder / "batches.cera")) as log:
+    with open_log(str(folder / "batches.cera")) as log:
         drafts_of = [
             [frame(500 * batch + number) for number in range(500)] for batch in range(count)
         ]
@@ -150,14 +151,14 @@ def batches(folder: Path, count: int) -> float:
 def opening(folder: Path, events: int, rounds: int) -> float:
     """Print and return the median time to open a log for reading, in milliseconds."""
     path = str(folder / "large.cera")
-    with Log.open(path) as log:
+    with open_log(path) as log:
         for first in range(0, events, 10_000):
             log.append([frame(number) for number in range(first, min(events, first + 10_000))])
         chain = log.head.chain
     times: list[float] = []
     for _ in range(rounds):
         started = time.perf_counter()
-        log = Log.open(path, mode="r")
+        log = open_log(path, mode="r")
         times.append(1e3 * (time.perf_counter() - started))
         assert log.head.seq == events
         log.close()

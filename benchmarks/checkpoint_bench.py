@@ -21,7 +21,7 @@ from unittest import mock
 
 import cerata
 from cerata.engine.events import PutFrame
-from cerata.engine.log import Log
+from cerata.engine.open import open_log
 from cerata.memory.store import Store
 from cerata.projections.core.projection import FoldedEvent, Projection
 from cerata.projections.registry import Registry, projection_key
@@ -69,7 +69,7 @@ def checkpoint_cost(path: Path, documents: int, checkpoints: int) -> CheckpointC
         with mock.patch.object(Fold, "save_if_due", return_value=False):
             for _ in range(checkpoints):
                 put_documents(store, BATCH, source)
-                with Log.open(str(path)) as log:
+                with open_log(str(path)) as log:
                     log.seal()
                 sealed = path.stat().st_size
                 store.checkpoint()
@@ -94,7 +94,7 @@ class FirstWords(cerata.RowProjection[str, int]):
 def costs(path: Path) -> Iterator[str]:
     """Yield the cost of each projection of a file: fold, size, restore, and a read of the past."""
     registry = Registry([FirstWords])
-    with Log.open(str(path)) as log:
+    with open_log(str(path)) as log:
         restored = Fold(log, registry)
         restored.save()
         head = log.head.seq
@@ -130,7 +130,7 @@ def toc_size(path: Path, frames: int, checkpoints: int) -> tuple[int, int]:
                 size = min(5_000, each - start)
                 store.put_frames([f"note {number}"] * size)
             store.checkpoint()
-    with Log.open(str(path), mode="r") as log:
+    with open_log(str(path), mode="r") as log:
         return len(log.toc().encode()), path.stat().st_size
 
 

@@ -23,8 +23,8 @@ import numpy as np
 
 from cerata.engine.events import DEFAULT_SCOPE, DeleteFrame, EventBody, PutFrame, Scope
 from cerata.projections.columnar.times import to_microseconds
-from cerata.projections.frames.projection import FramesProjection
 from cerata.projections.frames.filters import Filter
+from cerata.projections.frames.projection import FramesProjection
 from cerata.projections.frames.reader import Frames
 from cerata.projections.frames.timeline import Position
 

@@ -27,9 +27,9 @@ import numpy as np
 import cerata
 from cerata.engine.events import DEFAULT_SCOPE, DeleteFrame, EventBody, PutFrame, Scope
 from cerata.projections.frames.projection import FramesProjection
-from cerata.projections.fulltext.projection import FulltextProjection
 from cerata.projections.fulltext.bm25 import FulltextView
 from cerata.projections.fulltext.english import english
+from cerata.projections.fulltext.projection import FulltextProjection
 from cerata.projections.fulltext.query import And, Phrase, Prefix, Query, Term, plain
 
 WORDS_A_DOCUMENT = 40

@@ -31,6 +31,7 @@ from blake3 import blake3
 from cerata.engine import Log
 from cerata.engine.format.extent import EXTENT_HEADER_SIZE
 from cerata.engine.limits import RING_SIZE_DEFAULT, SECTOR_SIZE
+from cerata.engine.open import open_log
 from cerata.engine.reader import Snapshot
 from cerata.engine.verify import verify_log
 from cerata.fault_injection.sweeps.kills import Victim
@@ -68,14 +69,14 @@ def spent(act: Callable[[], object]) -> Spent:
 
 def build(path: str, events: int) -> None:
     """Write and close a log, in batches of 500 events."""
-    with Log.open(path) as log:
+    with open_log(path) as log:
         for first in range(0, events, 500):
             log.append([frame(number) for number in range(first, min(events, first + 500))])
 
 
 def _fill(path: str, pipe: int, share: str, dice: Random) -> None:
     """Append single events until a share of the ring is used, and wait for the kill."""
-    log = Log.open(path)
+    log = open_log(path)
     log.seal()
     number = dice.randrange(1 << 20)
     while _used(log) + 4 * SECTOR_SIZE < float(share) * log.page.ring_size:
@@ -91,13 +92,13 @@ def _used(log: Log) -> int:
 def recover(path: str, share: float, seed: int) -> Recovery:
     """Kill a writer that has used a share of the ring, and open the file."""
     victim = Victim(_fill, path, str(share), seed)
-    victim.listen(1)
+    victim.wait_for(1)
     victim.kill()
-    with Log.open(path, mode="r") as log:
+    with open_log(path, mode="r") as log:
         tail, start, stop = _used(log), log.page.ring_offset, log.page.ring_end
     floor = spent(lambda: _hashed_sectors(path, start, min(stop, start + tail)))
     logs: list[Log] = []
-    took = spent(lambda: logs.append(Log.open(path)))
+    took = spent(lambda: logs.append(open_log(path)))
     sealed = logs[0].report.sealed_events
     logs[0].close()
     return Recovery(tail, sealed, took, floor)
@@ -129,7 +130,7 @@ def recoveries(path: str, share: float, rounds: int) -> Recovery:
 
 def verifying(path: str, rounds: int) -> tuple[float, float]:
     """Print the speed of verification; return its events per processor second, and the floor's."""
-    with Log.open(path, mode="r") as log:
+    with open_log(path, mode="r") as log:
         events = log.head.seq
 
         def verify() -> None:

@@ -28,8 +28,8 @@ import cerata
 from cerata import Store
 from cerata.engine.events import PutFrame
 from cerata.projections.core.projection import Projection
-from cerata.projections.vectors.projection import VectorsProjection
 from cerata.projections.vectors.nearest import exact_scores, lengths_of
+from cerata.projections.vectors.projection import VectorsProjection
 from cerata.retrieval.embedders.quantization import quantised
 
 from .beside_sqlite import DURABLE, percentiles, report, report_machine, timed

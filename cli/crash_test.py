@@ -113,7 +113,7 @@ def _cases(prefix: str, **_: object) -> list[str]:
 def run_crash_test(options: Namespace, output: Output) -> int:
     """Crash a workload until the time is up; 1 if a rule was broken."""
     # Imported here: no other verb needs the crash simulator.
-    from cerata.fault_injection.mutation.self_test import canary
+    from cerata.fault_injection.mutation.canary import canary
     from cerata.fault_injection.stories.workload import load_workload
 
     file: str | None = options.workload

@@ -31,6 +31,7 @@ from .events import (
 from .head import Appended, Head
 from .log import Log
 from .memory_storage import MemoryStorage
+from .open import open_log
 from .recovery import RecoveryReport
 from .storage import LockName, OsStorage, Storage, StorageFile
 
@@ -67,4 +68,5 @@ __all__ = [
     "SystemClock",
     "UnknownBody",
     "event",
+    "open_log",
 ]

@@ -7,8 +7,6 @@ rebuilt from the log. Published like a new file: written whole under a temporary
 linked.
 """
 
-from typing import TYPE_CHECKING
-
 from msgspec.structs import replace
 
 from .codec import Batch
@@ -20,20 +18,29 @@ from .format.page import RING_OFFSET, HeaderPage
 from .format.record import NO_LINK
 from .format.witness import WITNESS_SPACE
 from .locks import held
+from .log import Log
 from .open import MEMORY_PATH, path_name
+from .reader import Snapshot
 from .recovery import examine
 from .storage import LockName, StorageFile
-
-if TYPE_CHECKING:
-    from .log import Log
-    from .reader import Snapshot
 
 _SEGMENT_SIZE_TARGET = 8 << 20
 _SEGMENT_EVENTS_MAX = 65_536
 
 
-def back_up(log: "Log", path: str, through: int | None) -> None:
-    """Copy a log into a new file, as `Log.backup` describes."""
+def back_up(log: Log, path: str, *, through: int | None = None) -> None:
+    """Copy a log at its head into a new file at ``path``, while other processes write.
+
+    The copy has the same log id, events, chain and root; with ``through``, those of the batches
+    that end by this event. The new file appears whole or not at all, and never replaces another.
+    Durable on return.
+
+    Raises:
+        InvalidInput: the path is not valid.
+        Conflict: a file exists at the path.
+        Corrupt: an event cannot be read.
+    """
+    log.refresh()
     path = path_name(path)
     snapshot = log.snapshot
     # This version writes the copy, which would otherwise claim features that it lacks.
@@ -79,7 +86,7 @@ def _taken(path: str) -> CerataError:
     )
 
 
-def _page_for(log: "Log", snapshot: "Snapshot") -> HeaderPage:
+def _page_for(log: Log, snapshot: Snapshot) -> HeaderPage:
     """Return the first page of the copy: the log's id and ring size, and a new file id."""
     page = snapshot.page
     data_offset = RING_OFFSET + page.ring_size + WITNESS_SPACE
@@ -102,25 +109,25 @@ def _page_for(log: "Log", snapshot: "Snapshot") -> HeaderPage:
     )
 
 
-def _opened(log: "Log", file: StorageFile, path: str) -> "Log":
+def _opened(log: Log, file: StorageFile, path: str) -> Log:
     """Return a handle on the stored copy, by the same steps as any opener."""
     pages = file.read_at(0, PAGES_SIZE)
     page, bad = choose_page(pages, path)
     log_file = LogFile(file, path, page.file_id)
     state = examine(log_file, page, bad, search=False, alone=False)
-    return type(log)(
+    return Log(
         log_file,
         log.environment,
         writable=True,
         sync="commit",
         lock_timeout=0,
         pages=pages,
-        found=state,
+        recovered=state,
         stored_page=page,
     )
 
 
-def _copy(log: "Log", snapshot: "Snapshot", file: StorageFile, path: str, last: int) -> int:
+def _copy(log: Log, snapshot: Snapshot, file: StorageFile, path: str, last: int) -> int:
     """Copy the batches that end by event ``last``, and return the last copied event."""
     copied = 0
     copy = _opened(log, file, path)

@@ -14,7 +14,7 @@ import msgspec
 import msgspec.inspect
 import numpy as np
 
-from .errors import InvalidInput, shown
+from .errors import InvalidInput, value_text
 from .events import (
     DEFAULT_SCOPE,
     TOKENS_SUFFIX,
@@ -387,7 +387,7 @@ def check_pairs(pairs: object) -> None:
         for pair in cast("tuple[object, ...]", pairs)
     ):
         raise InvalidInput(
-            f"The scope must be a tuple of pairs, not {shown(untyped)}",
+            f"The scope must be a tuple of pairs, not {value_text(untyped)}",
             remedy="Write (('tenant', 'name'), …).",
         )
 

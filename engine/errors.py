@@ -61,7 +61,7 @@ class CerataError(Exception):
         return _rebuild, (type(self), self.what, self.where, self.remedy), self.__dict__
 
 
-def shown(value: object) -> str:
+def value_text(value: object) -> str:
     """Return a value's text for an error message, or only its type if too deeply nested."""
     try:
         return repr(value)

@@ -1,8 +1,8 @@
-"""A handle's hold on its file: its state, and exclusion among threads and processes.
+"""A handle's lock on its file: exclusion among threads and processes.
 
-Owns `Hold`: the mutex between a handle's threads, the writer lock between processes, catching up
-with the file under both, the switch to a compacted successor, and recovery from an interrupt or a
-failed disk. Leaves out the writes (`writer`) and their durability (`log`).
+Owns `HandleLock`: the mutex between a handle's threads, the writer lock between processes, catching
+up with the file under both, the switch to a compacted successor, and recovery from an interrupt or
+a failed disk. Leaves out the writes (`writer`) and their durability (`log`).
 """
 
 import threading
@@ -15,25 +15,25 @@ from .errors import CerataError, Closed, ReadOnly, StorageFailed
 from .file import check_writable, choose_page
 from .format.page import HeaderPage
 from .locks import held, wait_for
+from .log_state import LogState
 from .poison import Poison
-from .position import Position
 from .relocation import clear_moved, follow_move
 from .storage import LockName, StorageFile
 from .writer import Writer
 
 
-class Hold:
-    """A handle's hold on its file.
+class HandleLock:
+    """A handle's lock on its file.
 
     Invariants:
-    - the position is read and changed only under ``mutex``, and written only inside `writing`;
-    - after an interrupt between two steps of a change, the next user forgets the position's state
+    - the state is read and changed only under ``mutex``, and written only inside `writing`;
+    - after an interrupt between two steps of a change, the next user forgets the state
       and reads it from the file again.
     """
 
     def __init__(
         self,
-        position: Position,
+        state: LogState,
         writer: Writer,
         environment: Environment,
         poison: Poison,
@@ -44,8 +44,8 @@ class Hold:
         self.mutex = threading.RLock()
         self.writable = writable
         self.closed = False
-        self._path = position.log_file.path
-        self._position = position
+        self._path = state.log_file.path
+        self._state = state
         self._writer = writer
         self._environment = environment
         self._poison = poison
@@ -83,7 +83,7 @@ class Hold:
             )
 
     def abandon(self) -> None:
-        """Drop the hold without writing to the file: for a child after fork."""
+        """Drop the lock without writing to the file: for a child after fork."""
         self._poison.failure = Closed(
             "This handle was inherited by fork",
             where=self._path,
@@ -111,7 +111,7 @@ class Hold:
     def writing(self, *, wait: bool = True) -> "Writing":
         """Hold the writer lock on the file that the path names, caught up with it.
 
-        Under the mutex: ``with hold.mutex, hold.writing(): …``. Without ``wait`` the lock is tried
+        Under the mutex: ``with lock.mutex, lock.writing(): …``. Without ``wait`` the lock is tried
         once.
 
         Raises, at the with: the errors of `check_writable`; `Locked`; `Unsupported` if a newer
@@ -132,7 +132,7 @@ class Hold:
 
     @contextmanager
     def changing(self) -> Generator[None, None, None]:
-        """Mark that the position is being changed without the writer lock."""
+        """Mark that the state is being changed without the writer lock."""
         self.begin_change()
         try:
             yield
@@ -142,10 +142,10 @@ class Hold:
         self.end_change()
 
     def begin_change(self) -> None:
-        """Mark that the position is being changed; reset it first if the last change broke off."""
+        """Mark that the state is being changed; reset it first if the last change broke off."""
         if self._changing:
-            page, _ = choose_page(self._position.log_file.read_pages(), self._path)
-            self._position.forget(page)
+            page, _ = choose_page(self._state.log_file.read_pages(), self._path)
+            self._state.forget(page)
         self._changing = True
 
     def end_change(self, error: BaseException | None = None) -> None:
@@ -171,22 +171,22 @@ class Hold:
 
     def catch_up(self) -> bool:
         """Under the writer lock: read appended events; False if the log moved to another file."""
-        position = self._position
-        position.check_size()
-        pages = position.log_file.read_turned(position.pages)
+        state = self._state
+        state.check_size()
+        pages = state.log_file.read_turned(state.pages)
         if self.follow_move(pages, locked=True):
             return False
         self._writer.catch_up(pages)
         # A newer Cerata may have enabled a feature since.
-        check_writable(position.page, self._path)
+        check_writable(state.page, self._path)
         return True
 
     def follow_move(self, pages: bytes, *, locked: bool) -> bool:
         """Switch to the file that replaced the current file, if any; return whether it did."""
-        position = self._position
+        state = self._state
         before = self.file
         moved = follow_move(
-            position,
+            state,
             pages,
             self._environment,
             writable=self.writable,
@@ -200,40 +200,40 @@ class Hold:
 
     def _clear_moved(self, page: HeaderPage) -> None:
         try:
-            clear_moved(self._position.log_file, page)
+            clear_moved(self._state.log_file, page)
         except StorageFailed as error:
             raise self._poison.take(error) from error
 
     @property
     def file(self) -> StorageFile:
         """The file that the handle currently uses."""
-        return self._position.log_file.file
+        return self._state.log_file.file
 
 
 class Writing:
-    """The context manager of `Hold.writing`; a class, since every append takes one."""
+    """The context manager of `HandleLock.writing`; a class, since every append takes one."""
 
-    __slots__ = ("_file", "_hold", "_wait")
+    __slots__ = ("_file", "_lock", "_wait")
 
-    def __init__(self, hold: Hold, *, wait: bool) -> None:
-        self._hold = hold
+    def __init__(self, lock: HandleLock, *, wait: bool) -> None:
+        self._lock = lock
         self._wait = wait
 
     def __enter__(self) -> None:
-        hold = self._hold
-        hold.check_writable()
+        lock = self._lock
+        lock.check_writable()
         while True:
             # If the log moved, the lock taken is that of the old file: try again.
-            file = self._file = hold.file
+            file = self._file = lock.file
             try:
-                hold.wait_for_writer(file, wait=self._wait)
+                lock.wait_for_writer(file, wait=self._wait)
             except BaseException:
                 # Harmless without the lock; and an interrupt right after taking it cannot leak it.
                 self._unlock()
                 raise
             try:
-                hold.begin_change()
-                if hold.catch_up():
+                lock.begin_change()
+                if lock.catch_up():
                     return
             except BaseException as error:
                 self.__exit__(type(error), error, None)
@@ -247,7 +247,7 @@ class Writing:
         __: TracebackType | None,
     ) -> None:
         try:
-            self._hold.end_change(error)
+            self._lock.end_change(error)
         finally:
             self._unlock()
 
@@ -255,4 +255,4 @@ class Writing:
         try:
             self._file.unlock(LockName.WRITER)
         except StorageFailed as error:
-            raise self._hold.give_up(self._file, error) from error
+            raise self._lock.give_up(self._file, error) from error

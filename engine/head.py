@@ -43,9 +43,9 @@ class Head(msgspec.Struct, frozen=True, eq=False):
     def __reduce__(self) -> tuple[object, ...]:
         # The log stays in its process: a copy holds the hashes, or None if they are unavailable.
         try:
-            hashes = KeptHashes(self.log_id, self.chain, self.root)
+            hashes = HeadHashes(self.log_id, self.chain, self.root)
         except CerataError:
-            hashes = KeptHashes(self.log_id, None, None)
+            hashes = HeadHashes(self.log_id, None, None)
         return Head, (self.seq, self.recorded, hashes)
 
     @property
@@ -69,7 +69,7 @@ class Head(msgspec.Struct, frozen=True, eq=False):
         return f"{self.seq}:{self.root.hex()}:{self.log_id.hex()}"
 
 
-class KeptHashes(msgspec.Struct, frozen=True):
+class HeadHashes(msgspec.Struct, frozen=True):
     """The hashes of a copied or pickled head; None if its log was closed at the time."""
 
     log_id: bytes
@@ -77,12 +77,12 @@ class KeptHashes(msgspec.Struct, frozen=True):
     root: bytes | None
 
     def chain_at(self, seq: int) -> bytes:
-        return self._kept(self.chain, seq)
+        return self._require(self.chain, seq)
 
     def root_at(self, seq: int) -> bytes:
-        return self._kept(self.root, seq)
+        return self._require(self.root, seq)
 
-    def _kept(self, value: bytes | None, seq: int) -> bytes:
+    def _require(self, value: bytes | None, seq: int) -> bytes:
         if value is None:
             raise Closed(
                 f"The head at event {seq:,} was copied after its store was closed, without hashes",

@@ -3,7 +3,7 @@
 Owns `Log`, a handle on one file: the append protocol (prepare outside the lock; then under the
 writer lock catch up, validate, write; then unlock, sync, acknowledge), the sync policies, the
 snapshot that readers use, and closing. Leaves out the content of writes (`writer`), locks and
-catching up (`handle_lock`), following other writers (`position`), the judgement of a file at
+catching up (`handle_lock`), following other writers (`log_state`), the judgement of a file at
 opening (`recovery`) and reading (`reader`).
 
 Start with `Log.append`.
@@ -36,14 +36,13 @@ from .format.page import HeaderPage
 from .format.record import sectors
 from .format.toc import Toc
 from .handle import Handle
-from .handle_lock import Hold
+from .handle_lock import HandleLock
 from .head import Appended, Head
 from .integrity import Tree, chain_through
-from .loading import loading
+from .log_state import LogState
 from .poison import Poison
-from .position import Position
 from .reader import Reader, Snapshot
-from .recovery import Found, RecoveryReport
+from .recovery import RecoveredState, RecoveryReport
 from .salted_hashes import salted_arguments
 from .segment_index import ColumnKey
 from .segment_reader import I64, U8
@@ -94,10 +93,10 @@ class KeyUse:
 
 
 class Log(Handle):
-    """A handle on the log in one file, opened by `open`. Threads may share it.
+    """A handle on the log in one file, opened by `open_log`. Threads may share it.
 
     Invariants:
-    - ``_position`` is read and changed only under the hold's mutex, and written only under the
+    - ``_state`` is read and changed only under the handle's mutex, and written only under the
       writer lock as well;
     - ``_snapshot``, which readers see, holds only durable events, except under an integer policy.
     """
@@ -111,7 +110,7 @@ class Log(Handle):
         sync: SyncPolicy,
         lock_timeout: float | None,
         pages: bytes,
-        found: Found,
+        recovered: RecoveredState,
         stored_page: HeaderPage,
     ) -> None:
         self.path = log_file.path
@@ -119,15 +118,15 @@ class Log(Handle):
         self._sync = sync
         self._sync_mutex = threading.Lock()
         self._spill_mutex = threading.Lock()
-        self._salvaging = found.damage is not None
+        self._salvaging = recovered.damage is not None
         self._poison = Poison(log_file.path)
         self._hashes: tuple[int, bytes, Tree] = -1, b"", Tree()
         self._stored_page = stored_page
         self._erased: tuple[HeaderPage | None, int] = None, 0
-        self._position = Position(log_file, pages, found)
-        self._writer = Writer(self._position, environment, self._poison, found.report)
-        self._hold = Hold(
-            self._position,
+        self._state = LogState(log_file, pages, recovered)
+        self._writer = Writer(self._state, environment, self._poison, recovered.report)
+        self._lock = HandleLock(
+            self._state,
             self._writer,
             environment,
             self._poison,
@@ -137,49 +136,6 @@ class Log(Handle):
         self._publish()
 
     # --- opening ---------------------------------------------------------------------------------
-
-    @classmethod
-    def open(
-        cls,
-        path: str,
-        *,
-        mode: Literal["r", "rw"] = "rw",
-        environment: Environment | None = None,
-        sync: SyncPolicy = "commit",
-        lock_timeout: float | None = 30.0,
-        ring_bytes: int | None = None,
-        salvage: bool = False,
-    ) -> "Log":
-        """Open the log in a file; ``mode="rw"`` creates a missing one.
-
-        Args:
-            path: the file.
-            mode: "r" only reads; "rw", the default, reads and writes.
-            environment: storage, clock and randomness; by default the operating system's.
-            sync: "commit" syncs every batch, "always" also proves it with a second sync, a number
-                syncs after that many written bytes.
-            lock_timeout: seconds to wait for a lock; 0 fails at once, None waits for ever.
-            ring_bytes: size of the ring of a new file.
-            salvage: read the intact events of a damaged file, and never write.
-
-        Raises:
-            NotFound: the file does not exist (mode "r").
-            Corrupt: acknowledged data is damaged.
-            Locked: another process held a lock for longer than ``lock_timeout``.
-            Unsupported: the file is not a Cerata file, or its format is newer.
-        """
-        with loading("the part that opens files"):
-            from .open import open_log
-
-        return open_log(
-            path,
-            mode=mode,
-            environment=environment or Environment(),
-            sync=sync,
-            lock_timeout=lock_timeout,
-            ring_bytes=ring_bytes,
-            salvage=salvage,
-        )
 
     # --- state -----------------------------------------------------------------------------------
 
@@ -207,16 +163,16 @@ class Log(Handle):
     @property
     def log_id(self) -> bytes:
         """The log's 16-byte id, which survives backup and compaction."""
-        return self._position.page.log_id
+        return self._state.page.log_id
 
     @property
     def is_open(self) -> bool:
         """True if calls can succeed: not closed, not poisoned, not inherited by fork."""
-        return self._hold.is_open
+        return self._lock.is_open
 
     @property
     def is_writable(self) -> bool:
-        return self._hold.writable
+        return self._lock.writable
 
     @property
     def environment(self) -> Environment:
@@ -226,22 +182,22 @@ class Log(Handle):
     @property
     def file(self) -> LogFile:
         """The open file, for readers of its structures."""
-        return self._position.log_file
+        return self._state.log_file
 
     @property
     def snapshot(self) -> Snapshot:
         """The immutable snapshot that reads use."""
-        self._hold.check_open()
+        self._lock.check_open()
         return self._snapshot
 
     @property
     def reader(self) -> Reader:
         """Reads over snapshots."""
-        return self._position.reader
+        return self._state.reader
 
     def toc(self) -> Toc:
         """Return the TOC of the current snapshot."""
-        return self._position.reader.toc(self.snapshot.page)
+        return self._state.reader.toc(self.snapshot.page)
 
     @property
     def erased(self) -> int:
@@ -256,21 +212,19 @@ class Log(Handle):
         """
         page, erased = self._erased
         if page is not self._snapshot.page:
-            with self._hold.mutex:
+            with self._lock.mutex:
                 page = self.snapshot.page
-                erased = self._position.reader.toc(page).erased
+                erased = self._state.reader.toc(page).erased
                 self._erased = page, erased
         return erased
 
     def forget(self) -> None:
         """Drop cached events: decoded blocks and indexes, and the ring's tail."""
-        position = self._position
-        with self._hold.mutex, self._hold.changing():
+        state = self._state
+        with self._lock.mutex, self._lock.changing():
             if not self._salvaging:
-                log_file = position.log_file
-                position.enter(
-                    LogFile(log_file.file, log_file.path, position.page.file_id), position.page
-                )
+                log_file = state.log_file
+                state.enter(LogFile(log_file.file, log_file.path, state.page.file_id), state.page)
         self.refresh()
 
     def read(self, first: int = 1, last: int | None = None) -> Iterator[Event]:
@@ -281,36 +235,7 @@ class Log(Handle):
         """
         snapshot = self.snapshot
         stop = snapshot.head_seq if last is None else min(last, snapshot.head_seq)
-        return self._position.reader.events(snapshot, max(first, 1), stop)
-
-    def salvaged(self) -> Iterator[Event]:
-        """Yield every event that is still readable, also past damage; lost seqs are left out.
-
-        With ``salvage=True`` at opening, `read` raises at the first hole; this method skips holes.
-        """
-        with loading("the part that salvages"):
-            from .salvage import salvaged_events
-
-        self._hold.check_open()
-        return salvaged_events(self)
-
-    def backup(self, path: str, *, through: int | None = None) -> None:
-        """Copy the log at its head into a new file at ``path``, while other processes write.
-
-        The copy has the same log id, events, chain and root; with ``through``, those of the batches
-        that end by this event. The new file appears whole or not at all, and never replaces
-        another. Durable on return.
-
-        Raises:
-            InvalidInput: the path is not valid.
-            Conflict: a file exists at the path.
-            Corrupt: an event cannot be read.
-        """
-        with loading("the part that backs up"):
-            from .backup import back_up
-
-        self.refresh()
-        back_up(self, path, through)
+        return self._state.reader.events(snapshot, max(first, 1), stop)
 
     def event(self, seq: int) -> Event:
         """Return one event. Raises `NotFound` if the log has no such seq."""
@@ -319,7 +244,7 @@ class Log(Handle):
             raise NotFound(
                 f"There is no event {seq:,}", remedy=f"Pass a seq of at most {snapshot.head_seq:,}."
             )
-        return next(self._position.reader.events(snapshot, seq, seq))
+        return next(self._state.reader.events(snapshot, seq, seq))
 
     def attachment(self, seq: int, attachment: Attachment) -> bytes:
         """Return the bytes that a payload of event ``seq`` names; verified against their hash.
@@ -327,7 +252,7 @@ class Log(Handle):
         Raises:
             NotFound: the event has no such attachment. Corrupt: its bytes are damaged.
         """
-        candidates = self._position.reader.attachments(self.snapshot, seq)
+        candidates = self._state.reader.attachments(self.snapshot, seq)
         return chosen(candidates, attachment, seq, self.path)
 
     def embeddings(self, key: ColumnKey, seqs: I64) -> U8:
@@ -340,14 +265,14 @@ class Log(Handle):
         Raises:
             Corrupt: an event has no such vector, or its place cannot be read.
         """
-        return self._position.reader.embeddings(self.snapshot, key, seqs)
+        return self._state.reader.embeddings(self.snapshot, key, seqs)
 
     def embedding_offsets(self, key: ColumnKey, seqs: I64) -> I64:
         """Return the offsets of the same vectors in `file`; −1 if a vector is not sealed yet.
 
         The offsets never change. Cost: a look-up in each large batch and segment. Raises: Corrupt.
         """
-        return self._position.reader.embedding_offsets(self.snapshot, key, seqs)
+        return self._state.reader.embedding_offsets(self.snapshot, key, seqs)
 
     def chain_at(self, seq: int) -> bytes:
         """Return the chain hash after event ``seq``. Cost: the events since its segment began."""
@@ -359,7 +284,7 @@ class Log(Handle):
 
     def _hashes_at(self, seq: int) -> tuple[bytes, Tree]:
         """Return chain hash and tree after event ``seq``; extends the last result if possible."""
-        with self._hold.mutex:
+        with self._lock.mutex:
             at, chain, tree = self._hashes
             snapshot = self._holding(seq)
             if seq < at or at < snapshot.page.sealed_seq:
@@ -422,10 +347,10 @@ class Log(Handle):
         earlier = None
         while earlier is None:
             spill = None
-            if prepared.size > self._position.page.ring_size // 4:
+            if prepared.size > self._state.page.ring_size // 4:
                 spill = self._write_spill(prepared)
-            with self._hold.mutex, self._hold.writing():
-                if spill is not None and spill.log_file is not self._position.log_file:
+            with self._lock.mutex, self._lock.writing():
+                if spill is not None and spill.log_file is not self._state.log_file:
                     # Compaction replaced the file: write the batch into the new file.
                     continue
                 if key is not None:
@@ -435,13 +360,13 @@ class Log(Handle):
                 if expect is not None:
                     self._expect(expect)
                 if validate is not None:
-                    validate(list(self._position.events(known + 1)))
+                    validate(list(self._state.events(known + 1)))
                 batch = self._writer.write_batch(prepared, None if spill is None else spill.ref)
             return self._acknowledged(batch)
         return self._shown(earlier)
 
     def _expect(self, expect: int) -> None:
-        head = self._position.head_seq
+        head = self._state.head_seq
         if isinstance(expect, bool) or not isinstance(expect, int):
             raise InvalidInput(
                 f"expect must be a number, not {type(expect).__name__}",
@@ -459,15 +384,15 @@ class Log(Handle):
         policy = self._sync
         last_seq = batch.last_seq
         due = not isinstance(policy, int) or self._writer.unsynced_bytes >= policy
-        if due or self._position.shows_foreign:
+        if due or self._state.shows_foreign:
             self._sync_through(last_seq)
             if policy == "always":
                 self._prove_appended(batch)
         else:
-            with self._hold.mutex:
+            with self._lock.mutex:
                 self._publish()
         head = Head(last_seq, batch.recorded, self)
-        durable = self._position.durable >= last_seq
+        durable = self._state.durable >= last_seq
         return Appended(batch.first_seq, last_seq, durable, head)
 
     def _prove_appended(self, batch: Batch) -> None:
@@ -495,18 +420,18 @@ class Log(Handle):
         again under the lock only if the end has moved. A crash here leaves an orphan, which is
         trimmed or compacted later.
         """
-        self._hold.check_writable()
+        self._lock.check_writable()
         draft = SegmentDraft([Batch(0, len(prepared.events), 0, None, prepared.events)])
         # The mutex keeps `close` from releasing the descriptor during the write.
         with self._spill_mutex:
             log_file, offset = self._next_place()
             body = draft.encode(log_file.key, offset)
-            with self._hold.mutex, self._hold.writing():
+            with self._lock.mutex, self._lock.writing():
                 place = self._next_place()
                 if place != (log_file, offset):
                     log_file, offset = place
                     body = draft.encode(log_file.key, offset)
-                generation = self._position.page.generation + 1
+                generation = self._state.page.generation + 1
                 log_file.file.set_size(offset + extent_size(len(body)))
             at = offset
             for piece in encode_extent(
@@ -522,8 +447,8 @@ class Log(Handle):
 
     def _next_place(self) -> tuple[LogFile, int]:
         """Return the file and the offset of its next extent; stable under the writer lock."""
-        page = self._position.page
-        log_file = self._position.log_file
+        page = self._state.page
+        log_file = self._state.log_file
         return log_file, sectors(max(log_file.file.size(), page.data_end))
 
     def find_key(
@@ -541,14 +466,14 @@ class Log(Handle):
         """
         check_key(key)
         check_scope((("tenant", tenant),))
-        with self._hold.mutex, self._hold.writing():
+        with self._lock.mutex, self._lock.writing():
             use = self._key_use(key, tenant, sees)
         return None if use is None else replace(use, appended=self._shown(use.appended))
 
     def _shown(self, earlier: Appended) -> Appended:
         """Return an earlier result, made as durable as the policy demands."""
         # An integer policy shows this handle's unsynced events.
-        if earlier.durable or not isinstance(self._sync, int) or self._position.shows_foreign:
+        if earlier.durable or not isinstance(self._sync, int) or self._state.shows_foreign:
             # Another process may have written the batch without a sync: sync before reporting.
             self._sync_through(earlier.last_seq)
             earlier = msgspec.structs.replace(earlier, durable=True)
@@ -565,10 +490,10 @@ class Log(Handle):
     def _key_use(self, key: str, tenant: ScopeValue, sees: Sees | None) -> "KeyUse | None":
         """Under the writer lock: return the first use of a key."""
         hash_of_key = key_hash(tenant, key)
-        position = self._position
-        in_tail = position.keys.in_tail(position.tail, position.reader, hash_of_key)
+        state = self._state
+        in_tail = state.keys.in_tail(state.tail, state.reader, hash_of_key)
         for seq in (*self._keyed_in_segments(hash_of_key), *in_tail):
-            event = next(position.events(seq))
+            event = next(state.events(seq))
             payload = event.payload
             if payload is None or payload.key != key:
                 continue
@@ -579,31 +504,31 @@ class Log(Handle):
             if sees is not None and not sees(payload.scope):
                 continue
             last_seq = event.header.last_seq
-            durable = position.durable >= last_seq
+            durable = state.durable >= last_seq
             head = Head(last_seq, event.recorded, self)
             appended = Appended(seq, last_seq, durable, head, replayed=True)
-            batch = position.reader.events(position.snapshot(), seq, last_seq)
+            batch = state.reader.events(state.snapshot(), seq, last_seq)
             return KeyUse(appended, payload.arguments, tuple(member.salt for member in batch))
         return None
 
     def _keyed_in_segments(self, hash_of_key: int) -> list[int]:
-        position = self._position
-        toc = position.reader.toc(position.page)
-        if not position.reader.rebuilt:
+        state = self._state
+        toc = state.reader.toc(state.page)
+        if not state.reader.rebuilt:
             try:
-                return list(position.keys.candidates(toc.keys, hash_of_key))
+                return list(state.keys.candidates(toc.keys, hash_of_key))
             except Corrupt:
-                position.reader.rebuilt = True
+                state.reader.rebuilt = True
         # The TOC or a run is damaged: a flip rewrites the keys from the events.
         self._writer.flip()
-        return list(position.keys.candidates(position.reader.toc(position.page).keys, hash_of_key))
+        return list(state.keys.candidates(state.reader.toc(state.page).keys, hash_of_key))
 
     # --- sealing and following -------------------------------------------------------------------
 
     def seal(self) -> None:
         """Move every event from the ring into a segment. Durable on return."""
-        with self._hold.mutex, self._hold.writing():
-            if self._position.tail:
+        with self._lock.mutex, self._lock.writing():
+            if self._state.tail:
                 self._writer.flip()
             self._publish()
 
@@ -617,7 +542,7 @@ class Log(Handle):
             Locked: another writer held the lock for too long, or at all without ``wait``; nothing
                 was written.
         """
-        with self._hold.mutex, self._hold.writing(wait=wait):
+        with self._lock.mutex, self._lock.writing(wait=wait):
             self._writer.flip(build=build)
             self._publish()
 
@@ -629,61 +554,61 @@ class Log(Handle):
         self._writer.take_sealed(batches)
         self._publish()
 
-    def settle(self, found: Found, *, alone: bool) -> None:
+    def settle(self, recovered: RecoveredState, *, alone: bool) -> None:
         """Under the writer lock: make the state found at opening durable, and repair the rest.
 
         Raises:
             Corrupt: acknowledged events are unreadable; nothing was written.
             Unsupported: a newer Cerata left data that this version would undo; nothing was written.
         """
-        self._writer.settle(found, alone=alone)
+        self._writer.settle(recovered, alone=alone)
         self._publish()
 
     def refresh(self) -> Head:
         """Read the events that other processes appended; takes no lock, never goes back."""
-        self._hold.check_open()
-        position = self._position
-        with self._hold.mutex, self._hold.changing():
+        self._lock.check_open()
+        state = self._state
+        with self._lock.mutex, self._lock.changing():
             if self._salvaging:
                 return self.head
             self._check_in_place()
-            position.check_size()
-            pages = position.log_file.read_turned(position.pages)
-            if position.page.moved or not position.is_current(pages):
+            state.check_size()
+            pages = state.log_file.read_turned(state.pages)
+            if state.page.moved or not state.is_current(pages):
                 self._take_in()
-            if position.head_seq > position.durable:
+            if state.head_seq > state.durable:
                 # The writer may not have synced yet, and shown events must stay.
                 self._file_sync()
-                position.durable = position.head_seq
+                state.durable = state.head_seq
             self._publish()
         return self.head
 
     def _take_in(self) -> None:
-        """Read on from the current position until no header page changes during the read."""
-        position = self._position
+        """Read on from the current state until no header page changes during the read."""
+        state = self._state
         for _ in range(_READ_TRIES):
-            pages = position.log_file.read_pages()
-            if self._hold.follow_move(pages, locked=False):
+            pages = state.log_file.read_pages()
+            if self._lock.follow_move(pages, locked=False):
                 continue
-            news = position.look_on(pages)
-            if position.log_file.read_pages() == pages:
+            news = state.look_on(pages)
+            if state.log_file.read_pages() == pages:
                 break
         else:
-            with self._hold.standing_still():
-                pages = position.log_file.read_pages()
-                news = position.look_on(pages)
-        position.take_in(pages, news)
+            with self._lock.standing_still():
+                pages = state.log_file.read_pages()
+                news = state.look_on(pages)
+        state.take_in(pages, news)
 
     def _check_in_place(self) -> None:
         """Refuse to continue if the path names another file, or none, and the log did not move.
 
         The header of a compacted file names its successor, which the handle follows.
         """
-        position = self._position
+        state = self._state
         identity = self._environment.storage.identity(self.path)
-        if identity == position.identity:
+        if identity == state.identity:
             return
-        page, _ = choose_page(position.log_file.read_pages(), self.path)
+        page, _ = choose_page(state.log_file.read_pages(), self.path)
         if page.moved:
             return
         change = "removed" if identity is None else "replaced by another"
@@ -697,44 +622,44 @@ class Log(Handle):
 
     def commit(self) -> None:
         """Make everything that this handle appended durable."""
-        self._hold.check_writable()
-        self._sync_through(self._position.head_seq)
+        self._lock.check_writable()
+        self._sync_through(self._state.head_seq)
 
     def _sync_through(self, seq: int) -> None:
         """Return once event ``seq`` is durable; concurrent callers share one sync."""
-        position = self._position
+        state = self._state
         with self._sync_mutex:
-            if position.durable < seq:
-                with self._hold.mutex:
+            if state.durable < seq:
+                with self._lock.mutex:
                     # Before the sync: code that runs after it finds the processor's caches cold.
-                    snapshot = position.snapshot()
+                    snapshot = state.snapshot()
                     self._writer.unsynced_bytes = 0
                 self._file_sync()
-                with self._hold.mutex:
-                    position.durable = max(position.durable, snapshot.head_seq)
-                    position.shows_foreign = False
+                with self._lock.mutex:
+                    state.durable = max(state.durable, snapshot.head_seq)
+                    state.shows_foreign = False
                     self._show_later(snapshot)
             else:
-                with self._hold.mutex:
-                    self._show_later(position.durable_snapshot())
+                with self._lock.mutex:
+                    self._show_later(state.durable_snapshot())
 
     def _prove(self) -> None:
         """Write and sync a mark, unless the ring already proves that the head is durable."""
-        position = self._position
-        with self._hold.mutex, self._hold.writing():
-            head = position.head_seq
-            if max(position.page.sealed_seq, position.cursor.durable_through) >= head:
+        state = self._state
+        with self._lock.mutex, self._lock.writing():
+            head = state.head_seq
+            if max(state.page.sealed_seq, state.cursor.durable_through) >= head:
                 return
-            if position.durable < head:
+            if state.durable < head:
                 # Includes another process's batch, which this handle has not synced.
                 self._file_sync()
-                position.durable = head
+                state.durable = head
             self._writer.write_mark()
         self._file_sync()
 
     def _file_sync(self) -> None:
         try:
-            self._position.log_file.file.sync()
+            self._state.log_file.file.sync()
         except StorageFailed as error:
             raise self._poison.take(error) from error
 
@@ -745,22 +670,22 @@ class Log(Handle):
 
         After a failure nothing is written.
         """
-        if self._hold.closed:
+        if self._lock.closed:
             return
         try:
-            if self._hold.may_write:
-                self._sync_through(self._position.head_seq)
+            if self._lock.may_write:
+                self._sync_through(self._state.head_seq)
                 self._prove()
         finally:
-            with self._spill_mutex, self._sync_mutex, self._hold.mutex:
+            with self._spill_mutex, self._sync_mutex, self._lock.mutex:
                 try:
                     # Other threads may have appended since, and wait for a sync.
-                    head = self._position.head_seq
-                    if self._hold.may_write and head > self._position.durable:
+                    head = self._state.head_seq
+                    if self._lock.may_write and head > self._state.durable:
                         self._file_sync()
-                        self._position.durable = head
+                        self._state.durable = head
                 finally:
-                    self._hold.release()
+                    self._lock.release()
 
     def __enter__(self) -> Self:
         return self
@@ -770,13 +695,13 @@ class Log(Handle):
 
     def abandon(self) -> None:
         """Drop the handle without writing to the file: for a child after fork."""
-        self._hold.abandon()
+        self._lock.abandon()
         # A thread that the child lacks may hold this mutex; the other two are taken after a check.
         self._spill_mutex = threading.Lock()
 
     def _publish(self) -> None:
         """Show readers everything that this handle has read."""
-        self._show(self._position.snapshot())
+        self._show(self._state.snapshot())
 
     def _show_later(self, snapshot: Snapshot) -> None:
         """Show readers a snapshot, unless they have seen a later one."""
@@ -785,7 +710,7 @@ class Log(Handle):
 
     def _show(self, snapshot: Snapshot) -> None:
         """Replace the readers' snapshot, by one assignment."""
-        self._position.shown = snapshot.head_seq
+        self._state.shown = snapshot.head_seq
         self._snapshot = snapshot
 
 

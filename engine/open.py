@@ -20,7 +20,7 @@ from .limits import RING_SIZE_DEFAULT, RING_SIZE_MAX, RING_SIZE_MIN
 from .locks import held, wait_for
 from .log import Log, SyncPolicy
 from .memory_storage import MemoryStorage
-from .recovery import Found, examine
+from .recovery import RecoveredState, examine
 from .salvage import examine_damaged, page_from_footer
 from .storage import LockName, OsStorage, StorageFile
 
@@ -43,14 +43,32 @@ os.register_at_fork(after_in_child=_abandon_in_child)
 def open_log(
     path: str,
     *,
-    mode: Literal["r", "rw"],
-    environment: Environment,
-    sync: SyncPolicy,
-    lock_timeout: float | None,
-    ring_bytes: int | None,
-    salvage: bool,
+    mode: Literal["r", "rw"] = "rw",
+    environment: Environment | None = None,
+    sync: SyncPolicy = "commit",
+    lock_timeout: float | None = 30.0,
+    ring_bytes: int | None = None,
+    salvage: bool = False,
 ) -> Log:
-    """Open or create the log in a file, as `Log.open` describes."""
+    """Open the log in a file; ``mode="rw"`` creates a missing one.
+
+    Args:
+        path: the file.
+        mode: "r" only reads; "rw", the default, reads and writes.
+        environment: storage, clock and randomness; by default the operating system's.
+        sync: "commit" syncs every batch, "always" also proves it with a second sync, a number
+            syncs after that many written bytes.
+        lock_timeout: seconds to wait for a lock; 0 fails at once, None waits for ever.
+        ring_bytes: size of the ring of a new file.
+        salvage: read the intact events of a damaged file, and never write.
+
+    Raises:
+        NotFound: the file does not exist (mode "r").
+        Corrupt: acknowledged data is damaged.
+        Locked: another process held a lock for longer than ``lock_timeout``.
+        Unsupported: the file is not a Cerata file, or its format is newer.
+    """
+    environment = environment or Environment()
     path = path_name(path)
     ring_size = _checked_options(mode, sync, lock_timeout, ring_bytes)
     if path == MEMORY_PATH and isinstance(environment.storage, OsStorage):
@@ -159,7 +177,7 @@ def _read_only(
         sync="commit",
         lock_timeout=lock_timeout,
         pages=pages,
-        found=result,
+        recovered=result,
         stored_page=page,
     )
     if result.head_seq > result.proven or result.report.adopted_footer:
@@ -170,7 +188,7 @@ def _read_only(
 
 def _examined(
     log_file: LogFile, page: HeaderPage, bad: tuple[int, ...], *, salvage: bool
-) -> Found | Corrupt:
+) -> RecoveredState | Corrupt:
     """Return the state that the file proves, or the damage that a reader must report."""
     try:
         if salvage:
@@ -257,7 +275,7 @@ def _join(
             # A compactor replaced the file during the wait.
             return None
         log_file = LogFile(file, path, page.file_id)
-        found = examine(log_file, page, bad, search=alone or bool(bad), alone=alone)
+        recovered = examine(log_file, page, bad, search=alone or bool(bad), alone=alone)
         log = Log(
             log_file,
             environment,
@@ -265,10 +283,10 @@ def _join(
             sync=sync,
             lock_timeout=lock_timeout,
             pages=pages,
-            found=found,
+            recovered=recovered,
             stored_page=page,
         )
-        log.settle(found, alone=alone)
+        log.settle(recovered, alone=alone)
     if alone:
         # Before other processes join: this makes the file's name durable if a dead creator did not.
         sweep_temporaries(path, environment)

@@ -59,7 +59,7 @@ class RecoveryReport(msgspec.Struct, frozen=True):
         return self == RecoveryReport(alone=self.alone, trimmed_bytes=self.trimmed_bytes)
 
 
-class Found(msgspec.Struct, frozen=True):
+class RecoveredState(msgspec.Struct, frozen=True):
     """The state that a file proves, before any write.
 
     ``damage`` is set if acknowledged events are unreadable: the state then ends before them.
@@ -86,7 +86,7 @@ class Found(msgspec.Struct, frozen=True):
 
 def examine(
     log_file: LogFile, page: HeaderPage, bad_pages: tuple[int, ...], *, search: bool, alone: bool
-) -> Found:
+) -> RecoveredState:
     """Read the state that the file proves; writes nothing.
 
     ``search``: look for a footer newer than the header page; required of the only opener, and after
@@ -157,7 +157,7 @@ def examine(
                 cut_offset=cursor.offset,
                 ambiguous_tail=True,
             )
-    return Found(
+    return RecoveredState(
         page,
         toc,
         result.batches,
@@ -224,11 +224,11 @@ def _cut_size(
     return min(reach, page.ring_size - cursor.used)
 
 
-def read_cut(log_file: LogFile, found: Found) -> bytes:
+def read_cut(log_file: LogFile, recovered: RecoveredState) -> bytes:
     """Return the ring bytes that recovery will cut; wraps from the ring's end to its start."""
-    page = found.page
-    offset = found.cursor.offset
-    size = found.report.cut_bytes
+    page = recovered.page
+    offset = recovered.cursor.offset
+    size = recovered.report.cut_bytes
     first = min(size, page.ring_end - offset)
     read = log_file.file.read_at
     return read(offset, first) + read(page.ring_offset, size - first)

@@ -10,12 +10,12 @@ from .file import PAGES_SIZE, LogFile, check_writable, choose_page, turned
 from .format.page import HeaderPage
 from .limits import PAGE_SIZE
 from .locks import wait_for
-from .position import Position
+from .log_state import LogState
 from .storage import LockName
 
 
 def follow_move(
-    position: Position,
+    state: LogState,
     pages: bytes,
     environment: Environment,
     *,
@@ -32,11 +32,11 @@ def follow_move(
         NotFound: the file is gone.
         Corrupt: another log is at the path.
     """
-    path = position.log_file.path
-    file = position.log_file.file
-    if pages == position.pages and not position.page.moved:
+    path = state.log_file.path
+    file = state.log_file.file
+    if pages == state.pages and not state.page.moved:
         return False
-    page, _ = position.choose_page(pages)
+    page, _ = state.choose_page(pages)
     if not page.moved:
         return False
     identity = environment.storage.identity(path)
@@ -63,13 +63,13 @@ def follow_move(
                 path=path,
             )
         page, _ = choose_page(newer.read_at(0, PAGES_SIZE), path)
-        if page.log_id != position.page.log_id:
+        if page.log_id != state.page.log_id:
             raise Corrupt(
                 "The path names another log now",
                 where=path,
                 remedy="Open the path again to use the other log.",
             )
-        position.enter(LogFile(newer, path, page.file_id), page)
+        state.enter(LogFile(newer, path, page.file_id), page)
     except BaseException:
         newer.close()
         raise

@@ -1,7 +1,7 @@
 """Reading the ring: the records that connect, the log's end, and the records beyond.
 
 Owns the walk over connected records from a cursor, and the search for valid records that do not
-connect. Only reads and decides nothing: `recovery` judges the result, `position` follows the ring
+connect. Only reads and decides nothing: `recovery` judges the result, `log_state` follows the ring
 while other processes write.
 """
 

@@ -6,7 +6,6 @@ still readable, past the holes. A lost event shows as a missing seq.
 """
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING
 
 import msgspec
 from msgspec.structs import replace
@@ -24,14 +23,19 @@ from .format.record import RECORD_HEADER_SIZE, RECORD_PREFIX_SIZE, decode_record
 from .format.toc import Ref, Toc, decode_toc
 from .integrity import Tree, chain_start
 from .limits import PAGE_SIZE, SECTOR_SIZE
+from .log import Log
 from .reader import wire_event
-from .recovery import Found, RecoveryReport, examine, find_segments, sectors_with, spill_end
+from .recovery import (
+    RecoveredState,
+    RecoveryReport,
+    examine,
+    find_segments,
+    sectors_with,
+    spill_end,
+)
 from .ring import Cursor, look_beyond, walk
 from .segment_reader import Segment
 from .storage import StorageFile
-
-if TYPE_CHECKING:
-    from .log import Log
 
 
 def page_from_footer(file: StorageFile, path: str) -> HeaderPage | None:
@@ -82,7 +86,9 @@ def page_from_footer(file: StorageFile, path: str) -> HeaderPage | None:
     return None
 
 
-def examine_damaged(log_file: LogFile, page: HeaderPage, bad_pages: tuple[int, ...]) -> Found:
+def examine_damaged(
+    log_file: LogFile, page: HeaderPage, bad_pages: tuple[int, ...]
+) -> RecoveredState:
     """Return the longest prefix that the file still proves; ``damage`` is the damage after it."""
     try:
         state = examine(log_file, page, bad_pages, search=bool(bad_pages), alone=False)
@@ -93,7 +99,7 @@ def examine_damaged(log_file: LogFile, page: HeaderPage, bad_pages: tuple[int, .
     return _before_lost_spill(log_file, state)
 
 
-def _before_lost_spill(log_file: LogFile, state: Found) -> Found:
+def _before_lost_spill(log_file: LogFile, state: RecoveredState) -> RecoveredState:
     """End the tail before the first large batch whose extent is past the file's end."""
     size = log_file.file.size()
     for number, batch in enumerate(state.batches):
@@ -107,7 +113,7 @@ def _before_lost_spill(log_file: LogFile, state: Found) -> Found:
 
 def _longest_prefix(
     log_file: LogFile, page: HeaderPage, bad_pages: tuple[int, ...], damage: Corrupt
-) -> Found:
+) -> RecoveredState:
     chosen: list[Ref] = []
     for ref in _segments_by_scan(log_file, page):
         if ref.first_seq != (chosen[-1].last_seq + 1 if chosen else 1):
@@ -134,7 +140,7 @@ def _longest_prefix(
     batches = result.batches if joined else []
     report = RecoveryReport(bad_pages=bad_pages, rebuilt_toc=True)
     proven = cursor.next_seq - 1
-    left_over = Found(left, toc, batches, cursor, result.end, [], proven, damage, report)
+    left_over = RecoveredState(left, toc, batches, cursor, result.end, [], proven, damage, report)
     return _before_lost_spill(log_file, left_over)
 
 
@@ -156,10 +162,16 @@ def _segments_by_scan(log_file: LogFile, page: HeaderPage) -> list[Ref]:
     return [Ref(row.offset, row.length, row.first_seq, row.last_seq) for row in chosen]
 
 
-def salvaged_events(log: "Log") -> Iterator[Event]:
-    """Yield every event of the file that is still readable, in seq order, past any hole."""
+def salvaged_events(log: Log) -> Iterator[Event]:
+    """Yield every event that is still readable, in seq order, past any hole.
+
+    With ``salvage=True`` at opening, `Log.read` raises at the first hole.
+    """
+    return _salvaged_events(log, log.snapshot.page)
+
+
+def _salvaged_events(log: Log, page: HeaderPage) -> Iterator[Event]:
     log_file = log.file
-    page = log.page
     last = 0
     # The page of a salvaged handle ends at its prefix; the stored page names the rest.
     stored = log.stored_page
@@ -173,7 +185,7 @@ def salvaged_events(log: "Log") -> Iterator[Event]:
             last = batch.last_seq
 
 
-def _segments(log: "Log", stored: HeaderPage) -> list[Ref]:
+def _segments(log: Log, stored: HeaderPage) -> list[Ref]:
     log_file = log.file
     try:
         toc = log_file.read_toc(stored)

@@ -25,7 +25,7 @@ from .idempotency import KeyIndex
 from .integrity import Tree, chain_start, chain_through
 from .limits import PAGE_SIZE
 from .reader import Reader, leaves_of, wire_event
-from .recovery import Found, examine, spill_end
+from .recovery import RecoveredState, examine, spill_end
 from .remembered import HeadCheck, HeadComparison, RememberedHead
 
 if TYPE_CHECKING:
@@ -148,7 +148,7 @@ class _Verifier:
         return self._result(state.head_seq, state, log_file)
 
     def _result(
-        self, head_seq: int, state: Found | None, log_file: LogFile | None
+        self, head_seq: int, state: RecoveredState | None, log_file: LogFile | None
     ) -> LogVerification:
         dead = 0
         if state is not None and log_file is not None:
@@ -169,7 +169,7 @@ class _Verifier:
             against=self._checked(state),
         )
 
-    def _checked(self, state: Found | None) -> HeadCheck | None:
+    def _checked(self, state: RecoveredState | None) -> HeadCheck | None:
         if self._comparison is None or self._against is None:
             return None
         if state is None or (state.damage is not None and state.head_seq < self._against.seq):
@@ -185,7 +185,7 @@ class _Verifier:
 
     # --- header, TOC, ring ---
 
-    def _found(self) -> tuple[Found, LogFile]:
+    def _found(self) -> tuple[RecoveredState, LogFile]:
         """Read pages and ring until they are stable; a writer may be active."""
         for left in reversed(range(_TRIES)):
             pages = self._log.file.read_pages()
@@ -275,7 +275,7 @@ class _Verifier:
 
         return toc.segments.walk(read_page)
 
-    def _check_sealed(self, state: Found, log_file: LogFile, toc: Toc) -> None:
+    def _check_sealed(self, state: RecoveredState, log_file: LogFile, toc: Toc) -> None:
         for ref in (*toc.keys,):
             self._check_extent(log_file, ref, ExtentKind.KEYS)
         for ref in toc.quarantine:
@@ -376,7 +376,7 @@ class _Verifier:
         if stored > len(self._keyed) and not self._problems:
             self._add(None, f"{stored:,} idempotency keys are indexed, {len(self._keyed):,} exist")
 
-    def _check_tail(self, state: Found, log_file: LogFile, toc: Toc | None) -> None:
+    def _check_tail(self, state: RecoveredState, log_file: LogFile, toc: Toc | None) -> None:
         for batch in state.batches:
             if batch.spill is not None and spill_end(batch.spill) <= self._file.size():
                 self._check_spill(log_file, batch.spill)

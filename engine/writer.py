@@ -1,7 +1,7 @@
 """The writer: every write of a handle to its file, under the writer lock.
 
 Owns the record of a batch, the flip that seals and publishes, and the settling of a recovered
-state. Leaves out following other writers (`position`), and locks, syncs and policies (`log`).
+state. Leaves out following other writers (`log_state`), and locks, syncs and policies (`log`).
 """
 
 from collections.abc import Callable, Mapping
@@ -29,10 +29,10 @@ from .format.toc import Ref, RefList, Toc
 from .idempotency import key_entries
 from .integrity import chain_through
 from .limits import RECORDED_MAX, SECTOR_SIZE
+from .log_state import ASK, LogState
 from .poison import Poison
-from .position import ASK, Position
 from .reader import leaves_of, wire_event
-from .recovery import Found, RecoveryReport, examine, read_cut, spill_end
+from .recovery import RecoveredState, RecoveryReport, examine, read_cut, spill_end
 from .ring import Cursor, End
 from .segment_writer import SegmentDraft
 
@@ -44,19 +44,19 @@ _QUARANTINE_REFS_MAX = 16
 
 
 class Writer:
-    """Writes from one position. Every call needs the mutex and the writer lock.
+    """Writes from one state. Every call needs the mutex and the writer lock.
 
     A flip that fails at a sync sets ``poison``. ``report`` describes the last repair.
     """
 
     def __init__(
         self,
-        position: Position,
+        state: LogState,
         environment: Environment,
         poison: Poison,
         report: RecoveryReport,
     ) -> None:
-        self._position = position
+        self._state = state
         self._environment = environment
         self._poison = poison
         self.unsynced_bytes = 0
@@ -68,14 +68,14 @@ class Writer:
 
     def write_batch(self, prepared: Prepared, spill: SpillRef | None) -> Batch:
         """Assign seqs and a time to a batch, and write its record."""
-        position = self._position
+        state = self._state
         clock = self._environment.now_us()
-        recorded = max(clock, position.recorded + 1)
+        recorded = max(clock, state.recorded + 1)
         if recorded > RECORDED_MAX:
             raise InvalidInput(
-                f"The log's last batch was recorded at {position.recorded:,} microseconds since "
+                f"The log's last batch was recorded at {state.recorded:,} microseconds since "
                 f"1970; the next must not be recorded after {RECORDED_MAX:,}",
-                where=position.log_file.path,
+                where=state.log_file.path,
                 remedy="Copy the batches before it with backup(path, through=…), and write there.",
             )
         raw_clock = None if recorded == clock else clock
@@ -83,12 +83,12 @@ class Writer:
         events = None if spill else prepared.events
         content = encode_content(WireBatch(recorded, raw_clock, events, spill))
         flags = FLAG_SPILLED if spill else 0
-        first_seq = position.cursor.next_seq
+        first_seq = state.cursor.next_seq
         self.write_record(first_seq, count, flags, content)
         batch = Batch(
             first_seq, count, recorded, raw_clock, () if spill else prepared.events, spill
         )
-        position.add(batch)
+        state.add(batch)
         return batch
 
     def _repeat_mark(self) -> None:
@@ -99,16 +99,16 @@ class Writer:
         """
         mark = self._mark
         self._mark = None
-        if mark is not None and mark[0] == self._position.cursor:
-            self._position.log_file.file.write_at(mark[1], mark[2])
+        if mark is not None and mark[0] == self._state.cursor:
+            self._state.log_file.file.write_at(mark[1], mark[2])
 
     def _last_mark(self) -> tuple[Cursor, int, bytes] | None:
         """Return the cursor after the mark that ends the ring, its offset and its sector."""
-        page = self._position.page
-        cursor = self._position.cursor
+        page = self._state.page
+        cursor = self._state.cursor
         if not cursor.used:
             return None
-        log_file = self._position.log_file
+        log_file = self._state.log_file
         end = page.ring_end if cursor.offset == page.ring_offset else cursor.offset
         offset = end - SECTOR_SIZE
         data = log_file.file.read_at(offset, SECTOR_SIZE)
@@ -119,7 +119,7 @@ class Writer:
 
     def write_mark(self) -> None:
         """Write a record without events, which names the last durable event."""
-        self.write_record(self._position.cursor.next_seq, 0, 0, b"")
+        self.write_record(self._state.cursor.next_seq, 0, 0, b"")
 
     def write_record(self, first_seq: int, count: int, flags: int, content: bytes) -> None:
         """Write one record at the cursor and advance past it; seals first if the ring is full."""
@@ -127,11 +127,11 @@ class Writer:
         self._make_room(size)
         self._repeat_mark()
         self._witness(write_both=count == 0)
-        position = self._position
-        page = position.page
-        cursor = position.cursor
-        key = position.log_file.key
-        file = position.log_file.file
+        state = self._state
+        page = state.page
+        cursor = state.cursor
+        key = state.log_file.key
+        file = state.log_file.file
         offset = cursor.offset
         used = cursor.used
         ring_end = page.ring_end
@@ -143,7 +143,7 @@ class Writer:
             )
             offset = page.ring_offset
             used += padding
-        prefix = RecordPrefix(position.durable, flags, count, cursor.link)
+        prefix = RecordPrefix(state.durable, flags, count, cursor.link)
         record, link = encode_record(key, offset, first_seq, page.incarnation, prefix, content)
         following = offset + size
         try:
@@ -157,13 +157,13 @@ class Writer:
             if self._is_stored(offset, record):
                 raise self._poison.take(error) from error
             raise
-        position.cursor = Cursor(
+        state.cursor = Cursor(
             following,
             used + size,
             first_seq + count,
             link,
             page.incarnation,
-            max(cursor.durable_through, position.durable),
+            max(cursor.durable_through, state.durable),
             offset,
         )
         self.unsynced_bytes += size
@@ -175,21 +175,21 @@ class Writer:
         witness stays whole if a crash tears the other, and damage that extends from the ring into
         one spares the other. A mark writes both, since it may be the last record.
         """
-        position = self._position
-        log_file = position.log_file
-        page = position.page
-        durable = position.durable
-        number = position.next_witness
+        state = self._state
+        log_file = state.log_file
+        page = state.page
+        durable = state.durable
+        number = state.next_witness
         if durable <= page.sealed_seq:
             return  # The header pages name this seq.
         if number is None or write_both:
             numbers: tuple[int, ...] = 0, 1
-        elif durable > position.cursor.durable_through:
+        elif durable > state.cursor.durable_through:
             numbers = (log_file.older_witness(page) if number == ASK else number,)
         else:
             return  # The previous record wrote this seq.
         log_file.write_witnesses(page, durable, numbers)
-        position.next_witness = 1 - numbers[-1]
+        state.next_witness = 1 - numbers[-1]
 
     def _is_stored(self, offset: int, record: bytes) -> bool:
         """Return whether a record whose write failed may be whole in the file.
@@ -197,41 +197,41 @@ class Writer:
         The next writer cuts a partial record; every process takes a whole record for appended.
         """
         try:
-            return self._position.log_file.file.read_at(offset, len(record)) == record
+            return self._state.log_file.file.read_at(offset, len(record)) == record
         except StorageFailed:
             return True
 
     def _make_room(self, size: int) -> None:
         """Seal first if a record of ``size`` and the empty sector after it do not fit."""
-        page = self._position.page
-        cursor = self._position.cursor
+        page = self._state.page
+        cursor = self._state.cursor
         padding = page.ring_end - cursor.offset if cursor.offset + size > page.ring_end else 0
         if cursor.used + padding + size + SECTOR_SIZE > page.ring_size:
             self.flip()
 
     def _sync(self) -> None:
         try:
-            self._position.log_file.file.sync()
+            self._state.log_file.file.sync()
         except StorageFailed as error:
             raise self._poison.take(error) from error
 
     # --- flips -----------------------------------------------------------------------------------
 
-    def flip(self, *, cut: Found | None = None, build: Build | None = None) -> None:
+    def flip(self, *, cut: RecoveredState | None = None, build: Build | None = None) -> None:
         """Seal the tail, publish a new TOC and header page. Durable on return.
 
         With ``cut``, an extent receives the bytes that recovery cut, and a new incarnation begins.
         """
-        position = self._position
-        reader = position.reader
-        cursor = position.cursor
-        tail = position.tail
-        toc = reader.toc(position.page)
+        state = self._state
+        reader = state.reader
+        cursor = state.cursor
+        tail = state.tail
+        toc = reader.toc(state.page)
         rebuilt = reader.rebuilt
-        flip = Flip(position.log_file, position.page)
+        flip = Flip(state.log_file, state.page)
         if rebuilt:
             segments = RefList()
-            for ref in toc.segments.walk(position.log_file.manifest):
+            for ref in toc.segments.walk(state.log_file.manifest):
                 segments = flip.append(segments, ref)
             toc = replace(toc, segments=segments)
         if tail:
@@ -242,7 +242,7 @@ class Writer:
         incarnation = cursor.incarnation
         clear = None
         if cut is not None:
-            data = read_cut(position.log_file, cut)
+            data = read_cut(state.log_file, cut)
             # The offset comes first: the checks of the cut records cover it, so tools can verify
             # them later.
             quarantined = cut.cursor.offset.to_bytes(8, "little") + data
@@ -269,11 +269,11 @@ class Writer:
             raise self._poison.take(error) from error
         reader.remember_toc(page, toc)
         reader.rebuilt = False
-        position.page = page
-        position.pages = position.log_file.read_pages()
-        position.tail = []
-        position.cursor = Cursor.at_start(page)
-        position.durable = max(position.durable, head)
+        state.page = page
+        state.pages = state.log_file.read_pages()
+        state.tail = []
+        state.cursor = Cursor.at_start(page)
+        state.durable = max(state.durable, head)
         self.unsynced_bytes = 0
 
     def take_sealed(self, batches: list[Batch]) -> None:
@@ -281,29 +281,29 @@ class Writer:
 
         They continue the head, and the ring is empty.
         """
-        assert not self._position.tail
-        assert batches[0].first_seq == self._position.cursor.next_seq
-        self._position.tail = batches
+        assert not self._state.tail
+        assert batches[0].first_seq == self._state.cursor.next_seq
+        self._state.tail = batches
         self.flip()
 
     def _add_segment(self, flip: Flip, toc: Toc, tail: list[Batch]) -> Toc:
         """Add the tail to the flip as a segment, with its keys."""
-        position = self._position
+        state = self._state
         first = tail[0].first_seq
         last = tail[-1].last_seq
         leaves: list[bytes] = []
         entries: list[tuple[int, int]] = []
         for batch in tail:
-            events = position.reader.wire_events(batch)
+            events = state.reader.wire_events(batch)
             leaves += leaves_of(batch, events)
             entries += key_entries([wire_event(batch, 0, events[0])])
         chain = chain_through(toc.chain, leaves)
         tree = toc.tree.extend(leaves)
-        body = SegmentDraft(tail, chain, tree).encode(position.log_file.key, flip.offset)
+        body = SegmentDraft(tail, chain, tree).encode(state.log_file.key, flip.offset)
         ref = flip.add(ExtentKind.SEGMENT, body, first, last)
         segments = flip.append(toc.segments, ref)
         try:
-            keys = position.keys.extend(toc.keys, entries, first, last, flip)
+            keys = state.keys.extend(toc.keys, entries, first, last, flip)
         except Corrupt:
             # A damaged run must not stop the log: rebuild the keys from the events.
             keys = self._rebuilt_keys(flip, last)
@@ -319,39 +319,39 @@ class Writer:
 
     def _rebuilt_keys(self, flip: Flip, last: int) -> tuple[Ref, ...]:
         """Collect the keys of all events into one run, read from the events."""
-        position = self._position
-        entries = [entry for event in position.events(1) for entry in key_entries([event])]
-        return position.keys.extend((), entries, 1, last, flip)
+        state = self._state
+        entries = [entry for event in state.events(1) for entry in key_entries([event])]
+        return state.keys.extend((), entries, 1, last, flip)
 
     # --- repair ----------------------------------------------------------------------------------
 
     def catch_up(self, pages: bytes) -> None:
         """Read appended batches, and repair the remains of a crashed writer."""
-        position = self._position
-        if position.is_current(pages):
+        state = self._state
+        if state.is_current(pages):
             return
-        if pages != position.pages:
-            _, bad = position.choose_page(pages)
+        if pages != state.pages:
+            _, bad = state.choose_page(pages)
             if bad:
                 self._resettle()
                 return
-        news = position.look_on(pages)
-        position.take_in(pages, news)
+        news = state.look_on(pages)
+        state.take_in(pages, news)
         if news.end in (End.TORN, End.BAD, End.UNLINKED):
             self._resettle()
 
     def _resettle(self) -> None:
         """Examine the file from scratch and repair it, as an opener would."""
-        position = self._position
-        log_file = position.log_file
-        position.pages = log_file.read_pages()
-        page, bad = choose_page(position.pages, log_file.path)
-        state = examine(log_file, page, bad, search=bool(bad), alone=False)
-        if state.damage is None:
-            position.check_forward(state.cursor)
-        self.settle(state, alone=False)
+        state = self._state
+        log_file = state.log_file
+        state.pages = log_file.read_pages()
+        page, bad = choose_page(state.pages, log_file.path)
+        recovered = examine(log_file, page, bad, search=bool(bad), alone=False)
+        if recovered.damage is None:
+            state.check_forward(recovered.cursor)
+        self.settle(recovered, alone=False)
 
-    def settle(self, found: Found, *, alone: bool) -> None:
+    def settle(self, recovered: RecoveredState, *, alone: bool) -> None:
         """Make the recovered state durable, repair the rest, and set ``report``.
 
         Events after the proven seq are sealed into a new extent: a plain sync does not suffice,
@@ -362,42 +362,45 @@ class Writer:
             Corrupt: acknowledged events are unreadable; nothing was written.
             Unsupported: a newer Cerata left data that this version would undo; nothing was written.
         """
-        position = self._position
-        log_file = position.log_file
-        reader = position.reader
-        check_writable(found.page, log_file.path)
-        if found.damage is not None:
-            raise found.damage
-        report = found.report
+        state = self._state
+        log_file = state.log_file
+        reader = state.reader
+        check_writable(recovered.page, log_file.path)
+        if recovered.damage is not None:
+            raise recovered.damage
+        report = recovered.report
         size = log_file.file.size()
-        spills = [spill_end(batch.spill) for batch in found.batches if batch.spill]
-        named_end = max([found.page.data_end, *spills])
+        spills = [spill_end(batch.spill) for batch in recovered.batches if batch.spill]
+        named_end = max([recovered.page.data_end, *spills])
         if alone and size > named_end:
             # No other process has the file, and nothing references these bytes: a crashed writer's
             # orphans.
             log_file.file.set_size(named_end)
             report = replace(report, trimmed_bytes=size - named_end)
         if alone and report.adopted_footer:
-            log_file.write_again(found.named_end, found.page.data_end)
-        toc = found.toc or reader.toc(found.page)
+            log_file.write_again(recovered.named_end, recovered.page.data_end)
+        toc = recovered.toc or reader.toc(recovered.page)
         rebuilt = reader.rebuilt
         report = replace(report, rebuilt_toc=rebuilt)
-        reader.remember_toc(found.page, toc)
-        position.cursor = found.cursor
-        position.tail = found.batches
-        position.durable = found.proven
-        position.page = replace(found.page, moved=False)
-        unproven = found.head_seq > found.proven
+        reader.remember_toc(recovered.page, toc)
+        state.cursor = recovered.cursor
+        state.tail = recovered.batches
+        state.durable = recovered.proven
+        state.page = replace(recovered.page, moved=False)
+        unproven = recovered.head_seq > recovered.proven
         damaged = report.cut_bytes or report.bad_pages or report.adopted_footer or rebuilt
-        if unproven or found.page.moved or damaged:
-            report = replace(report, sealed_events=found.head_seq - found.page.sealed_seq)
+        if unproven or recovered.page.moved or damaged:
+            report = replace(report, sealed_events=recovered.head_seq - recovered.page.sealed_seq)
             if report.bad_witnesses:
-                log_file.write_witnesses(found.page, found.proven)
-            self.flip(cut=found if report.cut_bytes else None)
+                log_file.write_witnesses(recovered.page, recovered.proven)
+            self.flip(cut=recovered if report.cut_bytes else None)
         else:
             self._mark = self._last_mark()
-            if report.bad_witnesses or found.witnessed < found.proven > found.page.sealed_seq:
+            if (
+                report.bad_witnesses
+                or recovered.witnessed < recovered.proven > recovered.page.sealed_seq
+            ):
                 # A crash came between a mark and its witnesses or tore a witness, or damage did.
-                log_file.write_witnesses(found.page, found.proven)
+                log_file.write_witnesses(recovered.page, recovered.proven)
                 self._sync()
         self.report = report

@@ -8,7 +8,8 @@ of writes and syncs without any crash; `schedule` runs several simulated process
 interleaving with few preemptions, and `interleavings` lists which processes meet. `documents`
 crashes a whole store, `crash_test` any user-defined `workload`, on all cores. `sweeps.invariants`
 checks guarantees that no crash state covers. `mutation.mutants` puts known bugs into the engine,
-and `mutation.self_test` checks that the harness notices them. `report` runs all of it and counts.
+and `mutation.self_test` checks that the harness notices them; `mutation.canary` is planted before
+every crash test. `report` runs all of it and counts.
 
 `sweep` injects faults at one place after another: `system_calls` makes each call below the storage
 fail under the stories of `sweeps.sweep_workloads`, `exceptions` raises at each bytecode, and

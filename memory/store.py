@@ -17,10 +17,11 @@ from cerata.engine.errors import Corrupt, InvalidInput, Locked, NotFound, Storag
 from cerata.engine.events import Event, JsonValue, Scope, ScopeValue
 from cerata.engine.head import Head
 from cerata.engine.loading import loading
-from cerata.engine.log import Log, SyncPolicy
-from cerata.engine.open import path_name
+from cerata.engine.log import SyncPolicy
+from cerata.engine.open import open_log, path_name
 from cerata.engine.recovery import RecoveryReport
 from cerata.engine.remembered import RememberedHead
+from cerata.engine.salvage import salvaged_events
 from cerata.projections.columnar.scopes import is_same, is_within
 from cerata.projections.columnar.times import to_microseconds
 from cerata.projections.registry import Registry
@@ -91,7 +92,7 @@ class Store(Writes):
         A store with a scope yields the events within its scope.
         """
         scope = self._scope
-        events = self._log.salvaged()
+        events = salvaged_events(self._log)
         return (event for event in events if scope is None or _is_seen(event, scope))
 
     def backup(self, path: str | os.PathLike[str], *, through: int | None = None) -> None:
@@ -109,7 +110,10 @@ class Store(Writes):
             Conflict: a file exists at ``path``.
             Corrupt: an event cannot be read.
         """
-        self._log.backup(path_name(path), through=through)
+        with loading("the part that backs up"):
+            from cerata.engine.backup import back_up
+
+        back_up(self._log, path_name(path), through=through)
 
     def close(self) -> None:
         """Make all batches durable and release the file; a second call does nothing.
@@ -397,7 +401,7 @@ def open_store(
         check_embedder(embedder)
     name = path_name(path)
     registry = Registry(projections)
-    log = Log.open(
+    log = open_log(
         name,
         mode=mode,
         environment=environment,

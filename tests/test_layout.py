@@ -7,7 +7,9 @@ test that shows it catching a planted fault.
 
 import ast
 import tomllib
+from collections import Counter
 from collections.abc import Iterator
+from graphlib import CycleError, TopologicalSorter
 from pathlib import Path
 from typing import Any
 
@@ -120,6 +122,37 @@ def test_import_rules_order_every_room() -> None:
     assert sorted(layers) == sorted(rooms())
 
 
+PARTS_FOR_USERS = (
+    "cases",
+    "crash_test",
+    "pytest_plugin",
+    "stories.workload",
+    "strategies",
+    "testing",
+)
+"""The modules of fault_injection/ that a user imports or runs, besides the command line's."""
+
+
+def test_the_wheel_leaves_out_what_no_user_can_reach() -> None:
+    """A part that is left out and imported is an ImportError for users; one left in is ballast."""
+    excluded = project()["tool"]["hatch"]["build"]["targets"]["wheel"]["exclude"]
+    places = [ROOT / name.removeprefix("/") for name in excluded]
+    left_out = {
+        path for place in places for path in (place.rglob("*.py") if place.is_dir() else [place])
+    }
+    modules = modules_of("fault_injection")
+    waiting = [f"cerata.fault_injection.{name}" for name in PARTS_FOR_USERS]
+    for path in sources("cli"):
+        waiting += imported_modules(path, modules)
+    reached: set[str] = set()
+    while waiting:
+        module = waiting.pop()
+        if module in modules and module not in reached:
+            reached.add(module)
+            waiting += [module.rpartition(".")[0], *imported_modules(modules[module], modules)]
+    assert left_out == {path for module, path in modules.items() if module not in reached}
+
+
 # --- imports point down --------------------------------------------------------------------------
 
 
@@ -203,6 +236,67 @@ def test_an_import_that_points_up_is_caught(line: str) -> None:
 def test_an_import_that_points_down_is_fine(line: str) -> None:
     """The rule above, seen passing."""
     assert upward_imports(line, "cerata.projections", layers_from_the_top()) == []
+
+
+def modules_of(*rooms: str) -> dict[str, Path]:
+    """Return the path of each module, by its absolute name; a package is its ``__init__``."""
+    return {
+        ".".join([package_of(path), path.stem]).removesuffix(".__init__"): path
+        for path in sources(*rooms)
+    }
+
+
+def imported_modules(path: Path, modules: dict[str, Path]) -> set[str]:
+    """Return those of ``modules`` that a file imports anywhere: in functions, or for types only."""
+    tree = ast.parse(path.read_text(encoding="utf-8"))
+    names = {name for _, name in imported(tree, package_of(path))}
+    names = {name if name in modules else name.rpartition(".")[0] for name in names}
+    return names & set(modules)
+
+
+CIRCLES_LEFT = {"memory", "projections"}
+"""Rooms whose modules still import each other in a circle."""
+
+
+@pytest.mark.parametrize("room", sorted(rooms()))
+def test_no_import_circle(room: str) -> None:
+    """Modules of a circle can only be read, tested and moved together."""
+    modules = modules_of(room)
+    graph = {name: imported_modules(path, modules) - {name} for name, path in modules.items()}
+    assert any(graph.values())
+    circle: list[str] = []
+    try:
+        TopologicalSorter(graph).prepare()
+    except CycleError as error:
+        circle = error.args[1]
+    assert bool(circle) == (room in CIRCLES_LEFT), circle
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "from .log import Log",
+        "from . import log",
+        "def late():\n    from cerata.engine.log import Log",
+        "if TYPE_CHECKING:\n    from cerata.engine.log import Log",
+    ],
+)
+def test_an_import_in_any_place_is_an_edge(line: str) -> None:
+    """An import for types or inside a function closes a circle like any other."""
+    tree = ast.parse(line)
+    names = {name for _, name in imported(tree, "cerata.engine")}
+    assert names & {"cerata.engine.log", "cerata.engine.log.Log"}
+
+
+FILES_MAX = 25
+FLAT = {"cli", "engine"}
+"""Rooms of one folder, however many files it holds."""
+
+
+def test_no_folder_is_too_full_to_survey() -> None:
+    """A newcomer finds a file by the names of few folders and few files."""
+    counts = Counter(path.parent.relative_to(ROOT).as_posix() for path in sources(*rooms()))
+    assert {folder for folder, count in counts.items() if count > FILES_MAX} <= FLAT
 
 
 LAYOUT_MAY_USE = {"errors", "integrity", "limits", "storage"}

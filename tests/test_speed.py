@@ -18,6 +18,7 @@ from benchmarks import append_bench, recovery_bench
 from benchmarks.append_bench import frame
 from cerata.engine import Draft, Environment, Log
 from cerata.engine.codec import WireEvent
+from cerata.engine.open import open_log
 from cerata.engine.segment_reader import Segment
 from cerata.engine.storage import Buffer, StorageFile
 from cerata.fault_injection.mutation.mutants import BY_NAME
@@ -61,7 +62,7 @@ class Counter:
 @contextmanager
 def counted(**options: Any) -> Generator[tuple[Log, Counter], None, None]:
     """Open a log in memory, with its disk counted from here on."""
-    with Log.open("a", environment=Environment.in_memory(), **options) as log:
+    with open_log("a", environment=Environment.in_memory(), **options) as log:
         counter = Counter(log.file.file)
         log.file.file = cast("StorageFile", counter)
         yield log, counter
@@ -102,7 +103,7 @@ def batch_ratio(append: Callable[[Log, Sequence[Draft]], object]) -> float:
     drafts = [frame(number) for number in range(200)]
     single: list[float] = []
     batch: list[float] = []
-    with Log.open("a", environment=Environment.in_memory()) as log:
+    with open_log("a", environment=Environment.in_memory()) as log:
         for _ in range(5):
             started = time.thread_time()
             _one_by_one(log, drafts)
@@ -143,7 +144,7 @@ def test_a_batch_is_one_record_one_witness_and_one_sync() -> None:
 def bytes_read_to_open(events: int) -> int:
     """Return how many bytes a reader of so many events takes in to open; all are sealed."""
     environment = Environment.in_memory()
-    with Log.open("a", environment=environment, ring_bytes=64 << 10) as log:
+    with open_log("a", environment=environment, ring_bytes=64 << 10) as log:
         for first in range(0, events, 2_000):
             log.append([frame(number) for number in range(first, first + 2_000)])
         log.seal()
@@ -156,7 +157,7 @@ def bytes_read_to_open(events: int) -> int:
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(environment.storage, "open", opened)
-        with Log.open("a", mode="r", environment=environment) as log:
+        with open_log("a", mode="r", environment=environment) as log:
             assert log.head.seq == events
     return sum(counter.read_bytes for counter in counters)
 
@@ -182,7 +183,7 @@ def test_an_open_that_reads_events_is_seen(monkeypatch: pytest.MonkeyPatch) -> N
 def test_opening_takes_less_time_than_reading(tmp_path: Path) -> None:
     """Measured 1 ms for a million events, whose reading takes seconds."""
     opening_ms = append_bench.opening(tmp_path, 20_000, 5)
-    with Log.open(str(tmp_path / "large.cera"), mode="r") as log:
+    with open_log(str(tmp_path / "large.cera"), mode="r") as log:
         started = time.perf_counter()
         count = sum(1 for _ in log.read())
         reading_ms = 1e3 * (time.perf_counter() - started)

@@ -5,7 +5,8 @@ from pathlib import Path
 import pytest
 
 import cerata
-from cerata.engine import Environment, Log
+from cerata.engine import Environment
+from cerata.engine.open import open_log
 from cerata.fault_injection.mutation.mutants import BY_NAME
 from cerata.fault_injection.simulation.write_order_monitor import MonitoredFile, OrderViolation
 
@@ -30,7 +31,7 @@ def an_ordinary_test(path: str) -> None:
 def test_every_log_of_every_test_is_watched(tmp_path: Path, place: str) -> None:
     """This one has asked for nothing."""
     path = place if place == ":memory:" else str(tmp_path / place)
-    with Log.open(path) as log, Log.open("b", environment=Environment.in_memory()) as other:
+    with open_log(path) as log, open_log("b", environment=Environment.in_memory()) as other:
         assert isinstance(log.file.file, MonitoredFile)
         assert isinstance(other.file.file, MonitoredFile)
 

@@ -16,9 +16,9 @@ same for every image of an epoch.
 from collections.abc import Collection, Hashable, Sequence
 from typing import Final, NamedTuple, TypeAlias
 
-from ..judging.oracle import Outcome
 from .epochs import Epoch, sector_digests
 from .operations import SECTOR
+from .outcome import Outcome
 from .states import CrashState
 
 Ranges = tuple[tuple[int, int], ...]

@@ -14,12 +14,13 @@ from cerata.engine.errors import NotFound
 
 from ..crash_states.epochs import Epoch, Kept, Naming, epochs
 from ..crash_states.operations import AnyOperation, SetSize, Write
+from ..crash_states.outcome import Outcome
 from ..crash_states.readings import AUDIT_EVERY, EpochAnswers, NotAFunction, Reading, Readings
 from ..crash_states.states import CrashState, Plan, crash_states
 from ..simulation.disk import SimulatedDisk, SimulatedProcess
 from ..simulation.simulated_world import World
 from .model import Model
-from .oracle import LEGAL, Finding, Judgement, LogLike, Oracle, Outcome
+from .oracle import LEGAL, Finding, Judgement, LogLike, Oracle
 
 Opener: TypeAlias = Callable[[World, SimulatedProcess, str], LogLike]
 """Opens the file at a path, in a process that starts after the crash."""

@@ -27,12 +27,13 @@ computed from them are the recomputation.
 
 from collections.abc import Callable, Iterator
 from operator import attrgetter
-from typing import Final, NamedTuple, Protocol
+from typing import Final, Protocol
 
 import msgspec
 
 from cerata.engine.errors import Corrupt, StorageFailed, Unsupported
 
+from ..crash_states.outcome import Outcome
 from .model import EventLike, Model
 
 
@@ -71,16 +72,6 @@ class Finding(AssertionError):
         self.rule = rule
         self.what = what
         super().__init__(f"{rule}: {what}")
-
-
-class Outcome(NamedTuple):
-    """The result of a recovery. The model's chain hash at ``seq`` binds every event.
-
-    If the image was refused, ``seq`` is −1, and ``chain`` names the error.
-    """
-
-    seq: int
-    chain: bytes
 
 
 class Judgement(msgspec.Struct, frozen=True):

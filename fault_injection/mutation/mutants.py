@@ -4,6 +4,7 @@ Leaves out the planting (`mutate`). Each edit is compared with the source of the
 that is no longer there fails.
 """
 
+from .canary import CANARY
 from .mutate import Edit, Plant
 
 _LOG = "cerata.engine.log:Log."
@@ -15,7 +16,7 @@ PLANTS: tuple[Plant, ...] = (
     Plant(
         "acknowledge without a sync",
         "stories",
-        (Edit(_LOG + "_file_sync", "self._position.log_file.file.sync()", "pass"),),
+        (Edit(_LOG + "_file_sync", "self._state.log_file.file.sync()", "pass"),),
     ),
     Plant(
         "acknowledge before the record is written",
@@ -36,9 +37,9 @@ PLANTS: tuple[Plant, ...] = (
         (
             Edit(
                 _LOG + "_file_sync",
-                "self._position.log_file.file.sync()",
+                "self._state.log_file.file.sync()",
                 "self._skip = not getattr(self, '_skip', False)"
-                "; self._skip or self._position.log_file.file.sync()",
+                "; self._skip or self._state.log_file.file.sync()",
             ),
         ),
     ),
@@ -76,17 +77,7 @@ PLANTS: tuple[Plant, ...] = (
             ),
         ),
     ),
-    Plant(
-        "believe a record's body unchecked",
-        "stories",
-        (
-            Edit(
-                "cerata.engine.format.record:decode_record_body",
-                "if check(key, TAG_RECORD_BODY, offset, body) != header.body_check:",
-                "if False:",
-            ),
-        ),
-    ),
+    CANARY,
     Plant(
         "do not compare a record's link",
         "damage",
@@ -150,12 +141,12 @@ PLANTS: tuple[Plant, ...] = (
     Plant(
         "write on over an older copy",
         "promises",
-        (Edit("cerata.engine.position:Position.take_in", "if not seen.follows:", "if False:"),),
+        (Edit("cerata.engine.log_state:LogState.take_in", "if not update.follows:", "if False:"),),
     ),
     Plant(
         "write on in a file that was cut short",
         "promises",
-        (Edit("cerata.engine.handle_lock:Hold.catch_up", "position.check_size()", "pass"),),
+        (Edit("cerata.engine.handle_lock:HandleLock.catch_up", "state.check_size()", "pass"),),
     ),
     Plant(
         "cut without keeping aside",
@@ -185,7 +176,7 @@ PLANTS: tuple[Plant, ...] = (
         (
             Edit(
                 _WRITER + "write_record",
-                "RecordPrefix(position.durable,",
+                "RecordPrefix(state.durable,",
                 "RecordPrefix(first_seq - 1,",
             ),
         ),
@@ -195,7 +186,7 @@ PLANTS: tuple[Plant, ...] = (
         "schedules",
         (
             Edit(
-                "cerata.engine.handle_lock:Hold.wait_for_writer",
+                "cerata.engine.handle_lock:HandleLock.wait_for_writer",
                 "wait_for(",
                 "False and wait_for(",
             ),
@@ -229,7 +220,7 @@ PLANTS: tuple[Plant, ...] = (
         (
             Edit(
                 _WRITER + "write_batch",
-                "recorded = max(clock, position.recorded + 1)",
+                "recorded = max(clock, state.recorded + 1)",
                 "recorded = clock",
             ),
         ),
@@ -296,8 +287,8 @@ PLANTS: tuple[Plant, ...] = (
         (
             Edit(
                 _WRITER + "settle",
-                "named_end = max([found.page.data_end, *spills])",
-                "named_end = found.page.data_end",
+                "named_end = max([recovered.page.data_end, *spills])",
+                "named_end = recovered.page.data_end",
             ),
         ),
     ),
@@ -342,7 +333,13 @@ PLANTS: tuple[Plant, ...] = (
     Plant(
         "append without taking in what others wrote",
         "schedules",
-        (Edit("cerata.engine.handle_lock:Hold.catch_up", "self._writer.catch_up(pages)", "pass"),),
+        (
+            Edit(
+                "cerata.engine.handle_lock:HandleLock.catch_up",
+                "self._writer.catch_up(pages)",
+                "pass",
+            ),
+        ),
     ),
     Plant(
         "cut off bytes though others are there",
@@ -350,8 +347,8 @@ PLANTS: tuple[Plant, ...] = (
         (
             Edit(
                 "cerata.engine.open:_join",
-                "log.settle(found, alone=alone)",
-                "log.settle(found, alone=True)",
+                "log.settle(recovered, alone=alone)",
+                "log.settle(recovered, alone=True)",
             ),
         ),
     ),
@@ -362,7 +359,7 @@ PLANTS: tuple[Plant, ...] = (
             Edit(
                 _LOG + "_file_sync",
                 "raise self._poison.take(error) from error",
-                "self._position.log_file.file.sync()",
+                "self._state.log_file.file.sync()",
             ),
         ),
     ),
@@ -399,7 +396,7 @@ PLANTS: tuple[Plant, ...] = (
         (
             Edit(
                 _LOG + "abandon",
-                "self._hold.abandon()",
+                "self._lock.abandon()",
                 "pass",
             ),
         ),
@@ -407,7 +404,13 @@ PLANTS: tuple[Plant, ...] = (
     Plant(
         "go on from what an interrupt left",
         "promises",
-        (Edit("cerata.engine.handle_lock:Hold.begin_change", "if self._changing:", "if False:"),),
+        (
+            Edit(
+                "cerata.engine.handle_lock:HandleLock.begin_change",
+                "if self._changing:",
+                "if False:",
+            ),
+        ),
     ),
     Plant(
         "believe a saved projection unchecked",

@@ -18,23 +18,13 @@ from ..stories.engine_workloads import STORIES, fresh_image, record, record_crea
 from ..stories.interleavings import LIVES, Meeting, explore_meeting
 from ..stories.second_crash import live_on, recover
 from ..sweeps.invariants import PROMISES
-from .mutants import BY_NAME
 from .mutate import Plant
-
-SMOKE_PLAN: Final = Plan(exhaustive=1_024, samples=24, tears=48, pair_drops=24)
 
 _QUICK_PLAN: Final = Plan(exhaustive=128, samples=12, tears=24, pair_drops=12)
 """For planted bugs: there are many, and each breaks many states."""
 
-CANARY: Final = "believe a record's body unchecked"
-"""A bug that no monitor notices: noticing it takes a crash state and the oracle."""
-
 PAIRS: Final = (("small", "backup"), ("small", "checkpoint"))
 """Operations that change too little in an empty store to be worth crashing alone."""
-
-
-class Blind(AssertionError):
-    """The harness did not notice a bug that was planted as a test of the harness."""
 
 
 Recording: TypeAlias = Callable[[], Story]
@@ -56,29 +46,6 @@ def recordings(length_max: int) -> dict[str, Recording]:
     for acts, sync in (*STORIES, *short):
         by_name[f"{' '.join(acts)} (sync={sync})"] = partial(acting, acts, sync)
     return by_name
-
-
-def canary() -> str:
-    """Plant one bug, and return the finding by which the smallest crash test notices it.
-
-    A run without findings is evidence only if the harness can find a bug.
-
-    Raises:
-        Blind: the bug was not noticed: the harness finds no bug at all.
-    """
-    fresh_image()
-    with BY_NAME[CANARY].planted():
-        noticed = _first_failure()
-    if noticed is None or _first_failure() is not None:
-        raise Blind(
-            f"the canary lives: the harness does not notice that records are unchecked ({CANARY})"
-        )
-    return noticed
-
-
-def _first_failure() -> str | None:
-    failures = Campaign(recover, SMOKE_PLAN, failures_max=1).check(record(("long",))).failures
-    return str(failures[0].finding) if failures else None
 
 
 def detect(plant: Plant) -> str | None:

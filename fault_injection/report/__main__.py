@@ -16,8 +16,9 @@ from itertools import count
 from pathlib import Path
 
 from ..judging.campaign import Tally
+from ..mutation.canary import Blind, canary
 from ..mutation.mutants import PLANTS
-from ..mutation.self_test import Blind, canary, detect
+from ..mutation.self_test import detect
 from ..stories.interleavings import ScheduleTally
 from ..stories.parallel import run_shards
 from .budgets import FULL_PLAN, GATE, SCALES, Scale, meetings, tasks

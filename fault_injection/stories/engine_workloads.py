@@ -12,12 +12,14 @@ from functools import cache, partial
 from itertools import product
 from typing import Any
 
+from cerata.engine.backup import back_up
 from cerata.engine.events import DeleteFrame, Draft, PutFrame, PutTag, SupersedeFrame
 from cerata.engine.file import Flip
 from cerata.engine.format.extent import ExtentKind
 from cerata.engine.format.toc import LedgerEntry, SavedProjection, Toc, encode_ledger
 from cerata.engine.head import Appended
 from cerata.engine.log import Log
+from cerata.engine.open import open_log
 from cerata.engine.storage import Storage
 
 from ..judging.campaign import Story
@@ -32,7 +34,7 @@ RING_SIZE = 64 << 10
 
 
 @dataclass(frozen=True, slots=True)
-class Told:
+class Acknowledgement:
     """An acknowledgement: this batch is in the log from ``first_seq`` on, durably."""
 
     first_seq: int
@@ -62,7 +64,7 @@ class Session:
     monitor: OrderingMonitor | None = None
     sync: str | int = "commit"
     written: list[Written] = field(default_factory=list[Written])
-    told: list[Told] = field(default_factory=list[Told])
+    acknowledgements: list[Acknowledgement] = field(default_factory=list[Acknowledgement])
     copies: dict[str, int] = field(default_factory=dict[str, int])
     process: SimulatedProcess = field(init=False)
     log: Log = field(init=False)
@@ -76,7 +78,7 @@ class Session:
         storage: Storage = self.process
         if self.monitor is not None:
             storage = self.monitor.storage(storage)
-        self.log = open_log(self.world, self.process, PATH, storage=storage, sync=self.sync)
+        self.log = open_in_world(self.world, self.process, PATH, storage=storage, sync=self.sync)
 
     def begin(self) -> SimulatedProcess:
         """Return the process to open the store in."""
@@ -93,7 +95,7 @@ class Session:
         self.written.append(written)
         appended = self.log.append(drafts, key=key)
         if appended.durable:
-            self.told.append(Told(appended.first_seq, written))
+            self.acknowledgements.append(Acknowledgement(appended.first_seq, written))
             self.acknowledge(appended.last_seq)
         return appended
 
@@ -111,7 +113,7 @@ class Session:
         self.acknowledge(seq)
 
 
-def open_log(
+def open_in_world(
     world: World,
     process: SimulatedProcess,
     path: str,
@@ -120,7 +122,7 @@ def open_log(
     sync: str | int = "commit",
 ) -> Log:
     """Open a log as a process of the world; the `Opener` of campaigns over the engine."""
-    return Log.open(
+    return open_log(
         path,
         environment=world.environment(process, storage),
         ring_bytes=RING_SIZE,
@@ -213,7 +215,7 @@ def checkpoint(session: Session) -> None:
 def backup(session: Session) -> None:
     """Copy the log into a new file, which is complete once it has its name."""
     path = f"copy{len(session.copies)}.cera"
-    session.log.backup(path)
+    back_up(session.log, path)
     session.copies[path] = session.world.disk.names[path].number
     session.acknowledge(session.log.head.seq, path)
 
@@ -223,7 +225,7 @@ def read(session: Session) -> None:
     reader = session.world.disk.process()
     # A reader syncs before it returns events: its syncs count for all writers.
     storage = None if session.monitor is None else session.monitor.storage(reader)
-    log = Log.open(PATH, mode="r", environment=session.world.environment(reader, storage))
+    log = open_log(PATH, mode="r", environment=session.world.environment(reader, storage))
     count = sum(1 for _ in log.read())
     session.acknowledge(count)
     log.close()
@@ -362,7 +364,7 @@ def model_of(world: World, written: Sequence[Written]) -> Model:
     # On a copy: reading must not change a world that other processes continue to use.
     aside = World(disk=SimulatedDisk(record=False))
     aside.disk.put(PATH, bytes(world.disk.names[PATH].data))
-    log = open_log(aside, aside.disk.process(), PATH)
+    log = open_in_world(aside, aside.disk.process(), PATH)
     events = [ModelEvent.of(event) for event in log.read()]
     check_written(events, written)
     return model_from(log.log_id, events)

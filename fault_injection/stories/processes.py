@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from typing import Final, TypeAlias, cast
 
 from cerata.engine.log import Log
+from cerata.engine.open import open_log
 
 from ..judging.campaign import Story
 from ..judging.model import Model, ModelEvent
@@ -21,7 +22,15 @@ from ..simulation.file_layout import FileGeometry
 from ..simulation.schedule import Actor, Program, Run
 from ..simulation.simulated_world import World
 from ..simulation.write_order_monitor import OrderingMonitor, OrderViolation
-from .engine_workloads import ALPHABET, PATH, Session, Told, append_small, fresh_image, model_from
+from .engine_workloads import (
+    ALPHABET,
+    PATH,
+    Acknowledgement,
+    Session,
+    append_small,
+    fresh_image,
+    model_from,
+)
 from .second_crash import recover
 
 
@@ -39,13 +48,13 @@ class Seat(Session):
 
 
 @dataclass(frozen=True, slots=True)
-class Seen:
+class Observation:
     """All events that a reader saw, at one look. They must survive every later crash."""
 
     events: tuple[ModelEvent, ...]
 
 
-Witness: TypeAlias = tuple[Told | Seen, ...]
+Witness: TypeAlias = tuple[Acknowledgement | Observation, ...]
 """The return value of a program: its acknowledgements and looks, in order."""
 
 
@@ -77,7 +86,7 @@ class SharedWorld(World):
     def open_log(self, process: SimulatedProcess) -> Log:
         """Open the store for reading in a process, watched by the monitor."""
         environment = self.environment(process, self.monitor.storage(process))
-        return Log.open(PATH, mode="r", environment=environment)
+        return open_log(PATH, mode="r", environment=environment)
 
 
 class EmptyWorld(SharedWorld):
@@ -129,10 +138,10 @@ def does(*acts: str) -> Program:
 
     def program(actor: Actor) -> Witness:
         seat = _shared(actor).seat(actor)
-        before = len(seat.told)
+        before = len(seat.acknowledgements)
         for act in acts:
             ALPHABET[act](seat)
-        return tuple(seat.told[before:])
+        return tuple(seat.acknowledgements[before:])
 
     return program
 
@@ -145,7 +154,7 @@ def lives(*acts: str) -> Program:
         for act in acts:
             ALPHABET[act](seat)
         seat.log.close()
-        return tuple(seat.told)
+        return tuple(seat.acknowledgements)
 
     return program
 
@@ -198,12 +207,12 @@ def program_of(role: Sequence[str]) -> Program:
     return WRITERS[kind](*acts) if kind in WRITERS else READERS[kind]
 
 
-def _look(actor: Actor, log: Log) -> Seen:
+def _look(actor: Actor, log: Log) -> Observation:
     """Read everything. A reader may act on an event that it saw: a look acknowledges the events."""
     events = tuple(ModelEvent.of(event) for event in log.read())
     actor.acknowledge(len(events))
     _shared(actor).monitor.acknowledge(log.file.file.identity(), len(events))
-    return Seen(events)
+    return Observation(events)
 
 
 def story_of(run: Run) -> Story:
@@ -246,7 +255,7 @@ def check_told(run: Run, model: Model) -> None:
         seen_count = 0
         witnesses = cast("Witness", result) if isinstance(result, tuple) else ()
         for witness in witnesses:
-            if isinstance(witness, Told):
+            if isinstance(witness, Acknowledgement):
                 _check_batch(model, witness)
                 seqs = range(witness.first_seq, witness.first_seq + len(witness.batch.drafts))
                 if not seqs_given.isdisjoint(seqs):
@@ -265,7 +274,7 @@ def _died(run: Run) -> bool:
     return any(isinstance(error, ProcessKilled) for error in run.errors)
 
 
-def _check_seen(model: Model, witness: Seen, seen_before: int, name: str) -> None:
+def _check_seen(model: Model, witness: Observation, seen_before: int, name: str) -> None:
     count = len(witness.events)
     if count < seen_before:
         raise Finding("O1", f"the view of {name} went back from {seen_before} to {count}")
@@ -275,7 +284,7 @@ def _check_seen(model: Model, witness: Seen, seen_before: int, name: str) -> Non
         raise Finding("O3", f"{name} saw a part of a batch, up to seq {count}")
 
 
-def _check_batch(model: Model, acknowledged: Told) -> None:
+def _check_batch(model: Model, acknowledged: Acknowledgement) -> None:
     first = acknowledged.first_seq
     batch = acknowledged.batch
     if first - 1 not in model.ends or first - 1 + len(batch.drafts) not in model.ends:

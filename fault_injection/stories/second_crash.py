@@ -9,6 +9,7 @@ from dataclasses import replace
 
 from cerata.engine.format.extent import ExtentKind
 from cerata.engine.log import Log
+from cerata.engine.open import open_log
 
 from ..crash_states.operations import SECTOR
 from ..crash_states.readings import Readings
@@ -18,7 +19,7 @@ from ..judging.model import Model, ModelEvent
 from ..judging.oracle import Finding
 from ..simulation.disk import SimulatedProcess
 from ..simulation.simulated_world import World
-from .engine_workloads import PATH, Session, append_long, append_small, model_from, open_log
+from .engine_workloads import PATH, Session, append_long, append_small, model_from, open_in_world
 
 SECOND_PLAN = Plan(exhaustive=64, samples=8, tears=8, pair_drops=4)
 """The states of a second crash are sampled: each first crash has a separate set of them."""
@@ -30,7 +31,7 @@ def recover(world: World, process: SimulatedProcess, path: str) -> Log:
     Raises:
         Finding: recovery cut bytes and did not set them aside, or set other bytes aside.
     """
-    log = open_log(world, process, path)
+    log = open_in_world(world, process, path)
     report = log.report
     if report.cut_bytes and report.cut_offset is not None:
         quarantine = log.toc().quarantine
@@ -50,7 +51,7 @@ def recover(world: World, process: SimulatedProcess, path: str) -> Log:
 
 def read_only(world: World, process: SimulatedProcess, path: str) -> Log:
     """Open for reading: recovery decides the same, and writes nothing."""
-    return Log.open(path, mode="r", environment=world.environment(process))
+    return open_log(path, mode="r", environment=world.environment(process))
 
 
 def live_on(

@@ -32,7 +32,7 @@ from ..stories.engine_workloads import (
     Session,
     fresh_image,
     model_of,
-    open_log,
+    open_in_world,
 )
 
 KINDS: Final = ("zero", "noise", "older image", "another page")
@@ -197,7 +197,7 @@ def _outcome(file: Damaged, damaged: Range, image: bytes, oracle: Oracle) -> str
     world.disk.put(PATH, image)
     process = world.disk.process()
     try:
-        log = open_log(world, process, PATH)
+        log = open_in_world(world, process, PATH)
         count = oracle.check(log, acked=0)
     except (Corrupt, Unsupported) as error:
         if error.where is None:

@@ -25,19 +25,20 @@ from cerata.engine.events import (
     SupersedeFrame,
 )
 from cerata.engine.log import Log
+from cerata.engine.open import open_log
 from cerata.engine.storage import OsStorage
 from cerata.engine.verify import verify_log
 
 from ..simulation.simulated_world import SeededBytes, VirtualClock
 from ..stories.engine_workloads import RING_SIZE
 
-TOLD = "told"
+ACKNOWLEDGED = "acknowledged"
 REFUSED = "refused"
 UNKNOWN = "unknown"
 
 
 @dataclass(frozen=True, slots=True)
-class Said:
+class ReportedBatch:
     """A batch of an append: its name, its number of events, and its fate as reported."""
 
     name: str
@@ -70,7 +71,7 @@ class Subject:
     around: Callable[[Callable[[], Any]], Any] = lambda act: act()
     """Calls each attempted operation: an injected exception strikes inside this call."""
     options: dict[str, Any] = field(default_factory=dict[str, Any])
-    said: list[Said] = field(default_factory=list[Said])
+    reported: list[ReportedBatch] = field(default_factory=list[ReportedBatch])
     problems: list[str] = field(default_factory=list[str])
     errors: list[BaseException] = field(default_factory=list[BaseException])
     log: Log | None = None
@@ -90,12 +91,12 @@ class Subject:
 
     def open_once(self) -> None:
         """Open the file, if that succeeds."""
-        self.log = self.attempt("open", lambda: self.other(**self.options))
+        self.log = self.attempt("open", lambda: self.another_handle(**self.options))
 
-    def other(self, **options: Any) -> Log:
+    def another_handle(self, **options: Any) -> Log:
         """Return another handle on the file, like that of another process."""
         options = {"ring_bytes": RING_SIZE, "lock_timeout": 1.0} | options
-        return Log.open(self.path, environment=self.environment, **options)
+        return open_log(self.path, environment=self.environment, **options)
 
     def append(self, drafts: Sequence[Draft], **options: Any) -> None:
         """Append a batch, and record its fate."""
@@ -108,12 +109,12 @@ class Subject:
             return
         before = len(self.errors)
         self.attempt(name, lambda: act(log))
-        fate = TOLD
+        fate = ACKNOWLEDGED
         if len(self.errors) > before:
             error = self.errors[-1]
             is_refusal = isinstance(error, CerataError) and not isinstance(error, OutcomeUnknown)
             fate = REFUSED if is_refusal else UNKNOWN
-        self.said.append(Said(name, count, fate))
+        self.reported.append(ReportedBatch(name, count, fate))
 
     def act(self, name: str, act: Callable[[Log], object]) -> None:
         """Do an operation that appends nothing."""
@@ -153,16 +154,16 @@ class Subject:
         log = self.log
         if log is not None and log.is_open:
             self.append([draft("afterwards")])
-            if self.said[-1].fate != TOLD:
+            if self.reported[-1].fate != ACKNOWLEDGED:
                 self.problems.append(
                     f"an append fails after the fault is over: {self.errors[-1]!r}"
                 )
             else:
                 self._judge(self._read(lambda: list(log.read())), "the handle")
         try:
-            with self.other() as handle:
+            with self.another_handle() as handle:
                 handle.append([draft("other")])
-            self.said.append(Said("other", 1, TOLD))
+            self.reported.append(ReportedBatch("other", 1, ACKNOWLEDGED))
         except CerataError as error:
             self.problems.append(f"another process cannot write: {error!r}")
         self.close()
@@ -183,9 +184,9 @@ class Subject:
     def _reopen(self) -> None:
         try:
             # A reader first: it repairs nothing, and must see the same events.
-            with self.other(mode="r") as log:
+            with self.another_handle(mode="r") as log:
                 self._judge(list(log.read()), "a reader")
-            with self.other() as log:
+            with self.another_handle() as log:
                 report = log.report
                 if report.bad_pages or report.rebuilt_toc:
                     self.problems.append(f"the reopened file needed repair: {report}")
@@ -203,20 +204,20 @@ class Subject:
     def _judge(self, events: Sequence[Event], source: str) -> None:
         """Compare events with the recorded batches: whole, in order, none invented."""
         batches = batches_of(events)
-        recorded = list(self.said)
+        recorded = list(self.reported)
         for name, count, whole in batches:
             if not whole:
                 self.problems.append(f"{source}: batch {name} is not whole")
             while recorded and (recorded[0].name, recorded[0].count) != (name, count):
                 missing = recorded.pop(0)
-                if missing.fate == TOLD:
+                if missing.fate == ACKNOWLEDGED:
                     self.problems.append(f"{source}: {missing.name} was acknowledged and is lost")
             if not recorded:
                 self.problems.append(f"{source}: {name} was never appended, or appears twice")
             elif recorded.pop(0).fate == REFUSED:
                 self.problems.append(f"{source}: {name} was refused and is there")
         for missing in recorded:
-            if missing.fate == TOLD:
+            if missing.fate == ACKNOWLEDGED:
                 self.problems.append(f"{source}: {missing.name} was acknowledged and is lost")
 
 

@@ -25,6 +25,8 @@ from cerata.engine.format import checksums as checks
 from cerata.engine.integrity import hash_bytes
 from cerata.engine.log import Log
 from cerata.engine.memory_storage import MemoryNode, MemoryStorage
+from cerata.engine.open import open_log
+from cerata.engine.salvage import salvaged_events
 from cerata.engine.verify import verify_log
 
 from ..simulation.simulated_world import SeededBytes, VirtualClock
@@ -84,7 +86,7 @@ def specimen() -> bytes:
     vector = Embedding("s", "f4", 16, Attachment(hash_bytes(values), len(values)))
     unknown = UnknownBody(kind="thing", kind_version=3, data=b"\x80")
     with blind():
-        log = Log.open(PATH, environment=environment, ring_bytes=RING_SIZE)
+        log = open_log(PATH, environment=environment, ring_bytes=RING_SIZE)
         log.append(
             [draft("a"), Draft(PutFrame(text="b", metadata={"x": [1, {"y": None}]}))], key="k"
         )
@@ -119,7 +121,7 @@ def read_everything(data: bytes) -> int:
         environment = Environment(_storage(data), VirtualClock(), SeededBytes("reader"))
         with blind(), _no_code():
             try:
-                with Log.open(PATH, environment=environment, mode="r", salvage=salvage) as log:
+                with open_log(PATH, environment=environment, mode="r", salvage=salvage) as log:
                     refused += _read(log, salvage=salvage)
             except CerataError:
                 refused += 1
@@ -136,7 +138,7 @@ def read_everything(data: bytes) -> int:
 def _read(log: Log, *, salvage: bool) -> int:
     refused = 0
     try:
-        for event in log.salvaged() if salvage else log.read():
+        for event in salvaged_events(log) if salvage else log.read():
             _ = event.payload, event.leaf
             try:
                 _ = event.body
@@ -229,7 +231,7 @@ def fuzz(count: int, *, seed: int = 0, problems_max: int = 20) -> FuzzTally:
     used = [offset for offset, byte in enumerate(specimen()) if byte]
     # Load every lazy module now, while bytes may still become code.
     with blind():
-        Log.open(
+        open_log(
             PATH, environment=Environment(_storage(specimen())), mode="r", salvage=True
         ).close()
     read_everything(specimen())

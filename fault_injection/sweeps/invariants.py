@@ -27,7 +27,14 @@ from ..judging.oracle import Finding
 from ..simulation.disk import Node, SimulatedDisk, SimulatedFile, SimulatedProcess
 from ..simulation.injected_exceptions import Strikes
 from ..simulation.simulated_world import World
-from ..stories.engine_workloads import PATH, RING_SIZE, frame, fresh_image, fresh_world, open_log
+from ..stories.engine_workloads import (
+    PATH,
+    RING_SIZE,
+    frame,
+    fresh_image,
+    fresh_world,
+    open_in_world,
+)
 
 _ENGINE = os.path.dirname(sys.modules[Log.__module__].__file__ or "")
 _INTERRUPT_EVERY = 5
@@ -77,7 +84,7 @@ def check_fork() -> Iterator[Finding]:
     if not hasattr(os, "fork"):
         return
     world = fresh_world()
-    log = open_log(world, world.disk.process(), PATH)
+    log = open_in_world(world, world.disk.process(), PATH)
     child = os.fork()
     if child == 0:
         code = 1
@@ -96,7 +103,7 @@ def check_changed_files() -> Iterator[Finding]:
     """Cut an open file short, and write an older copy over it: an append must be refused."""
     for how in ("cut short", "older"):
         world = fresh_world()
-        log = open_log(world, world.disk.process(), PATH)
+        log = open_in_world(world, world.disk.process(), PATH)
         data = world.disk.names[PATH].data
         log.append([frame("in both")])
         older = bytes(data)
@@ -139,7 +146,7 @@ def check_failed_sync() -> Iterator[Finding]:
     """
     world = fresh_world()
     process = _FailingProcess(world.disk, "P")
-    log = open_log(world, process, PATH)
+    log = open_in_world(world, process, PATH)
     process.failures = 1
     for number, expected in enumerate(("acknowledged the append", "accepted a later append")):
         try:
@@ -172,7 +179,7 @@ def check_interrupts() -> Iterator[Finding]:
         except Exception as error:  # noqa: BLE001 - any error is a finding
             yield Finding("F2", f"interrupted at {place}, the next append raised {error!r}")
             return
-        aside = open_log(world, world.disk.process(), PATH)
+        aside = open_in_world(world, world.disk.process(), PATH)
         in_file = [event.payload_bytes for event in aside.read()]
         if read != in_file or len(in_file) not in (2, 3):
             counts = f"the handle shows {len(read)} events, the file has {len(in_file)}"
@@ -183,7 +190,7 @@ def check_interrupts() -> Iterator[Finding]:
 def _appending(world: World) -> tuple[Log, Callable[[], object]]:
     """Return a log with one event, and a function that appends another."""
     world.disk.put(PATH, fresh_image())
-    log = open_log(world, world.disk.process(), PATH)
+    log = open_in_world(world, world.disk.process(), PATH)
     log.append([frame("before")])
     return log, lambda: log.append([frame("meanwhile")])
 
@@ -219,7 +226,7 @@ def check_folds() -> Iterator[Finding]:
 
 def _chunks(world: World) -> list[Ref]:
     """Return the places of the chunks of every projection."""
-    log = open_log(world, world.disk.process(), PATH)
+    log = open_in_world(world, world.disk.process(), PATH)
     toc = log.toc()
     refs = [ref for key in toc.projections for ref, _ in chunk_refs(log.file, toc.saved(key))]
     log.close()

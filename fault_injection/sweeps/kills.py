@@ -21,6 +21,7 @@ from random import Random
 
 from cerata.engine.errors import CerataError
 from cerata.engine.log import Log
+from cerata.engine.open import open_log
 from cerata.engine.verify import verify_log
 
 from ..stories.engine_workloads import RING_SIZE
@@ -133,9 +134,9 @@ class Victim:
                 os._exit(1)
         os.close(writing)
 
-    def listen(self, count: int, said: bytes = rb"!") -> None:
+    def wait_for(self, count: int, pattern: bytes = rb"!") -> None:
         """Read its lines until a pattern came ``count`` times, or the pipe is closed."""
-        while len(re.findall(said, self._output)) < count and self._read():
+        while len(re.findall(pattern, self._output)) < count and self._read():
             pass
 
     def _read(self) -> bool:
@@ -161,7 +162,7 @@ def _live(path: str, pipe: int, name: str, random: Random) -> None:
 
     def opened() -> Log:
         report("? open")
-        log = Log.open(path, ring_bytes=RING_SIZE, sync=random.choice(("commit", "always")))
+        log = open_log(path, ring_bytes=RING_SIZE, sync=random.choice(("commit", "always")))
         report("!")
         return log
 
@@ -209,7 +210,7 @@ class _Killer:
             victims.append(Victim(_live, self._path, str(self._writers), random.randrange(1 << 30)))
         # Some are killed during open, most in the middle of their work.
         awaited = random.choice((0, *range(10)))
-        victims[0].listen(awaited)
+        victims[0].wait_for(awaited)
         time.sleep(random.random() ** 2 * 0.001)
         for victim in victims:
             self._take_in(victim.kill())
@@ -248,7 +249,7 @@ class _Killer:
             if self._acknowledged:
                 self._problem("acknowledged batches are lost: the file does not exist")
             return
-        with Log.open(self._path, ring_bytes=RING_SIZE) as log:
+        with open_log(self._path, ring_bytes=RING_SIZE) as log:
             report = log.report
             if not report.alone or report.bad_pages or report.rebuilt_toc:
                 self._problem(f"the file needed repair: {report}")

@@ -14,10 +14,11 @@ from typing import Final
 from msgspec import structs
 
 from ..crash_states.epochs import Epoch, epochs
+from ..crash_states.outcome import Outcome
 from ..crash_states.readings import EpochAnswers, NotAFunction, Reading, Readings
 from ..crash_states.states import CrashState, Models, Plan, crash_states, state_of
 from ..judging.campaign import Failure, Opener, Story, Tally, crashed_world
-from ..judging.oracle import Finding, Judgement, Oracle, Outcome
+from ..judging.oracle import Finding, Judgement, Oracle
 
 LYING_PLAN: Final = Plan(models=Models.SECTORS, exhaustive=256, samples=48, tears=0, pair_drops=32)
 

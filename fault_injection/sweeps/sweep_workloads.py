@@ -13,6 +13,7 @@ from typing import Any
 
 from msgspec.structs import replace
 
+from cerata.engine.backup import back_up
 from cerata.engine.errors import CerataError
 from cerata.engine.events import DeleteFrame, Draft, PutTag, SupersedeFrame
 from cerata.engine.file import PAGES_SIZE, Flip, choose_page, turned
@@ -20,9 +21,10 @@ from cerata.engine.format.extent import ExtentKind
 from cerata.engine.format.toc import LedgerEntry, SavedProjection, Toc, encode_ledger
 from cerata.engine.limits import PAGE_SIZE
 from cerata.engine.log import Log
+from cerata.engine.open import open_log
 
 from ..stories.engine_workloads import RING_SIZE
-from .handle_under_test import TOLD, Said, Subject, draft
+from .handle_under_test import ACKNOWLEDGED, ReportedBatch, Subject, draft
 
 Resting = Callable[[Callable[[], None]], None]
 """Runs operations of another process, without faults."""
@@ -40,15 +42,15 @@ class Story:
 def prepare(story: Story, subject: Subject) -> None:
     """Write the file that a story starts from."""
     if not story.fresh:
-        subject.other().close()
+        subject.another_handle().close()
         story.before(subject)
 
 
 def by_other(subject: Subject, name: str, size: int = 0, **options: Any) -> Log:
     """Append a batch in another process, and return its handle."""
-    log = subject.other(**options)
+    log = subject.another_handle(**options)
     log.append([draft(name, size)])
-    subject.said.append(Said(name, 1, TOLD))
+    subject.reported.append(ReportedBatch(name, 1, ACKNOWLEDGED))
     return log
 
 
@@ -210,7 +212,7 @@ def _keys(subject: Subject, _: Resting) -> None:
     subject.open()
     subject.append([draft("a")], key="one")
     subject.act("seal", Log.seal)
-    if subject.said and subject.said[-1].fate == TOLD:
+    if subject.reported and subject.reported[-1].fate == ACKNOWLEDGED:
         subject.act("again", lambda log: log.append([draft("a")], key="one"))
     else:
         subject.append([draft("again")], key="one")
@@ -234,13 +236,13 @@ def _backup(subject: Subject, resting: Resting) -> None:
     subject.open()
     subject.append([draft("a")])
     subject.append([draft("b", 20_000)])
-    subject.act("backup", lambda log: log.backup(target))
+    subject.act("backup", lambda log: back_up(log, target))
 
     def look() -> None:
         if not Path(target).exists():
             return
         try:
-            with Log.open(target, environment=subject.environment, mode="r") as copy:
+            with open_log(target, environment=subject.environment, mode="r") as copy:
                 subject.judge_copy(list(copy.read()))
         except CerataError as error:
             subject.problems.append(f"the backup does not open: {error!r}")
@@ -262,8 +264,8 @@ def compact(subject: Subject) -> None:
     """Compact the log: a new file of the same log takes the old file's place."""
     storage = subject.environment.storage
     path = subject.path
-    with subject.other(mode="r") as log:
-        log.backup(path + "-new")
+    with subject.another_handle(mode="r") as log:
+        back_up(log, path + "-new")
     file = storage.open(path, mode="rw")
     page, _ = choose_page(file.read_at(0, PAGES_SIZE), path)
     moved = replace(turned(page), moved=True)

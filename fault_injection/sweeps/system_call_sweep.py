@@ -27,7 +27,7 @@ class IoTally:
     met: int = 0
     unused: int = 0
     """Faults that no call met: must be 0, since a run without faults made each call."""
-    told: int = 0
+    reported: int = 0
     """Runs in which the fault led to an error for a caller."""
     by_call: dict[str, int] = field(default_factory=dict[str, int])
     problems: list[str] = field(default_factory=list[str])
@@ -36,7 +36,7 @@ class IoTally:
         calls = ", ".join(f"{name} {count:,}" for name, count in sorted(self.by_call.items()))
         first = (
             f"{self.met + self.unused:,} faults in {self.calls:,} system calls of {self.stories}"
-            f" stories ({calls}): {self.unused} unused, {self.told:,} led to an error for a"
+            f" stories ({calls}): {self.unused} unused, {self.reported:,} led to an error for a"
             f" caller, {len(self.problems)} to a problem"
         )
         return "\n".join([first, *self.problems])
@@ -115,7 +115,7 @@ class Bench:
         if fault is not None:
             tally.met += system.met > 0
             tally.unused += system.met == 0
-            tally.told += bool(subject.errors)
+            tally.reported += bool(subject.errors)
         tally.problems += [f"{name}, {fault or 'no fault'}: {problem}" for problem in problems]
         return list(system.calls)
 

@@ -14,6 +14,7 @@ from pathlib import Path
 
 from cerata.engine.errors import CerataError, Closed
 from cerata.engine.log import Log
+from cerata.engine.open import open_log
 from cerata.engine.verify import verify_log
 
 from ..stories.engine_workloads import RING_SIZE
@@ -69,7 +70,7 @@ def _round(path: str, head: int, tally: RoundTally) -> int:
     if codes != [0, 0]:
         tally.problems.append(f"{where}: a writer or its child failed")
     try:
-        with Log.open(path, ring_bytes=RING_SIZE, lock_timeout=0) as log:
+        with open_log(path, ring_bytes=RING_SIZE, lock_timeout=0) as log:
             if not log.report.alone or log.report.cut_bytes:
                 tally.problems.append(f"{where}: a lock is held, or a tail was cut: {log.report}")
             names = [name for name, _, _ in batches_of(list(log.read(head + 1)))]
@@ -89,7 +90,7 @@ def _round(path: str, head: int, tally: RoundTally) -> int:
 
 
 def _write(path: str, name: str) -> None:
-    with Log.open(path, ring_bytes=RING_SIZE) as log:
+    with open_log(path, ring_bytes=RING_SIZE) as log:
         for number in range(_BATCHES):
             log.append([draft(f"{name}.{number}", 500)])
         child = _forked(lambda: _be_a_child(log, path, name))
@@ -106,7 +107,7 @@ def _be_a_child(log: Log, path: str, name: str) -> None:
         log.close()
     else:
         raise RuntimeError("a child appended through its parent's handle")
-    with Log.open(path, ring_bytes=RING_SIZE) as child_log:
+    with open_log(path, ring_bytes=RING_SIZE) as child_log:
         child_log.append([draft(f"{name}-child")])
 
 

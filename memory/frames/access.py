@@ -107,7 +107,7 @@ def recall_of(recalled: "Recalled") -> RecallContext:
     The event has the ids of the context's frames and facts, joined chunks included.
     """
     search = recalled.search
-    telling = recalled.telling
+    options = recalled.options
     context = recalled.context
     is_fact = set(recalled.facts)
     numbers = [number for item in context.items for number in (item.id, *item.joined)]
@@ -124,12 +124,12 @@ def recall_of(recalled: "Recalled") -> RecallContext:
         profile=search.profile.name,
         profile_version=search.profile.version,
         max_tokens=context.max_tokens,
-        entry_tokens=telling.entry_tokens,
-        form=telling.form,
+        entry_tokens=options.entry_tokens,
+        form=options.form,
         context=context_hash(_salts_of(search.view, (*frames, *facts)), context.text),
-        policy=telling.policy.name,
-        policy_version=telling.policy.version,
-        order=telling.order,
+        policy=options.policy.name,
+        policy_version=options.policy.version,
+        order=options.order,
         framing=recalled.is_framed,
         where=None if where is None else msgspec.json.encode(where.to_dict()).decode(),
         mode=search.mode,

@@ -18,7 +18,7 @@ from cerata.projections.vectors.columns import Matrix
 from cerata.projections.vectors.maxsim import Tokens
 from cerata.retrieval.context.entries import Form
 from cerata.retrieval.context.imitation import on_one_line
-from cerata.retrieval.context.packing import ENTRY_TOKENS_MAX, Order, Telling
+from cerata.retrieval.context.packing import ENTRY_TOKENS_MAX, ContextOptions, Order
 from cerata.retrieval.context.policies import ContextPolicy, policy_of
 from cerata.retrieval.ranking.profiles import Profile, profile_of
 
@@ -251,7 +251,7 @@ class Questions(ABC):
                 exists.
             ReadOnly: ``record`` is set, and this is a view.
         """
-        telling = Telling(max_tokens, entry_tokens, form, order, policy_of(policy))
+        options = ContextOptions(max_tokens, entry_tokens, form, order, policy_of(policy))
         view = self.view()
         _check_query(query)
         chosen_profile = profile_of(profile)
@@ -273,7 +273,7 @@ class Questions(ABC):
             tokens=tokens,
             rerank=rerank,
         )
-        recall = recalled(search, telling, is_framed=framing)
+        recall = recalled(search, options, is_framed=framing)
         return self._recorded(recall.context, recall_of(recall)) if record else recall.context
 
     def _recorded(self, context: Context, said: RecallContext) -> Context:

@@ -16,7 +16,7 @@ from cerata.projections.columnar.times import to_microseconds
 from cerata.projections.fulltext.query import Query
 from cerata.retrieval.context import framing
 from cerata.retrieval.context.entries import Entry
-from cerata.retrieval.context.packing import Candidate, Filled, Telling, fill
+from cerata.retrieval.context.packing import Candidate, ContextOptions, PackedContext, pack
 from cerata.retrieval.context.policies import ContextPolicy, Tier, specificity
 
 from ..facts.search import FactHit, source_of_fact, told_fact
@@ -41,22 +41,22 @@ class Recalled:
     """A context, its budget and policy, and the search and facts that it was chosen from."""
 
     search: Search
-    telling: Telling
+    options: ContextOptions
     is_framed: bool
     context: Context
     facts: tuple[int, ...]
 
 
-def recalled(search: Search, telling: Telling, *, is_framed: bool) -> Recalled:
+def recalled(search: Search, options: ContextOptions, *, is_framed: bool) -> Recalled:
     """Return the context of a search: a pure function of its view, the question and the policy."""
     view, query = search.view, search.query
-    most = telling.max_tokens // _TOKENS_A_FACT
+    most = options.max_tokens // _TOKENS_A_FACT
     fact_hits = search.named[:most] if search.where is None else []
     frames = [hit.id for hit in search.hits]
     is_fallback = not frames and not fact_hits
     if is_fallback:
         frames = _newest(search)
-    tier_of = _tiers(search, telling.policy)
+    tier_of = _tiers(search, options.policy)
     candidates: list[Candidate] = [
         *((hit.fact.id, partial(_entry_of_fact, hit)) for hit in fact_hits),
         *((frame, partial(_entry_of, view, frame, tier_of)) for frame in frames),
@@ -64,17 +64,19 @@ def recalled(search: Search, telling: Telling, *, is_framed: bool) -> Recalled:
     lead = ""
     if is_framed:
         lead = framing.FOUND if not is_fallback else framing.FALLBACK if frames else framing.EMPTY
-    filled = fill(candidates, telling, lambda text: view.highlights(text, query), lead=lead)
-    context = _context(search, telling, filled, is_fallback=is_fallback)
-    return Recalled(search, telling, is_framed, context, tuple(hit.fact.id for hit in fact_hits))
+    filled = pack(candidates, options, lambda text: view.highlights(text, query), lead=lead)
+    context = _context(search, options, filled, is_fallback=is_fallback)
+    return Recalled(search, options, is_framed, context, tuple(hit.fact.id for hit in fact_hits))
 
 
-def _context(search: Search, telling: Telling, filled: Filled, *, is_fallback: bool) -> Context:
+def _context(
+    search: Search, options: ContextOptions, filled: PackedContext, *, is_fallback: bool
+) -> Context:
     view = search.view
     return Context(
         text=filled.text,
         tokens=filled.tokens,
-        max_tokens=telling.max_tokens,
+        max_tokens=options.max_tokens,
         tokenizer=filled.tokenizer,
         items=filled.items,
         omissions=filled.omissions,
@@ -84,7 +86,7 @@ def _context(search: Search, telling: Telling, filled: Filled, *, is_fallback: b
         fallback=is_fallback,
         lanes=search.ran,
         profile=search.profile.label,
-        policy=telling.policy.label,
+        policy=options.policy.label,
         framed=filled.has_lead,
     )
 

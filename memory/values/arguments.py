@@ -11,7 +11,7 @@ from typing import Final, TypeVar
 import msgspec
 
 from cerata.engine.draft_validation import check_pairs, check_scope, check_string
-from cerata.engine.errors import InvalidInput, shown
+from cerata.engine.errors import InvalidInput, value_text
 from cerata.engine.events import (
     DEFAULT_SCOPE,
     Attachment,
@@ -153,7 +153,8 @@ def _strings(name: str, values: Sequence[str]) -> tuple[str, ...]:
     for value in items:
         if not isinstance(value, str):
             raise InvalidInput(
-                f"{name} must hold strings only, and has {shown(value)}", remedy="Pass strings."
+                f"{name} must hold strings only, and has {value_text(value)}",
+                remedy="Pass strings.",
             )
     return items
 
@@ -308,7 +309,7 @@ def _joined(
     for name, value in narrower.items():
         if not isinstance(name, str) or not isinstance(value, str | int | bool):
             raise InvalidInput(
-                f"The scope {name!r}: {shown(value)} is not a name and a plain value",
+                f"The scope {name!r}: {value_text(value)} is not a name and a plain value",
                 remedy="Pass a string as the name, and a string, int or bool as the value.",
             )
         if name in dict(within) and not is_within(within, ((name, value),)):

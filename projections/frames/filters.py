@@ -27,7 +27,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Final, Literal, TypeAlias, cast
 
-from cerata.engine.errors import InvalidInput, shown
+from cerata.engine.errors import InvalidInput, value_text
 from cerata.engine.events import JsonValue, ScopeValue
 
 from ..columnar.times import to_datetime, to_microseconds
@@ -317,7 +317,7 @@ def _metadata(name: str, test: object) -> Expression:
     if len(pair) != 2 or pair[0] not in OPERATORS:
         raise InvalidInput(
             f"metadata {name!r} must be a value or (operator, value), not "
-            f"{shown(cast('object', test))}",
+            f"{value_text(cast('object', test))}",
             remedy=f"Pass a value, or (operator, value) with one of {', '.join(OPERATORS)}.",
         )
     operator = str(pair[0])
@@ -325,7 +325,7 @@ def _metadata(name: str, test: object) -> Expression:
     if operator == "exists":
         if not isinstance(value, bool):
             raise InvalidInput(
-                f"'exists' of metadata {name!r} must be True or False, not {shown(value)}",
+                f"'exists' of metadata {name!r} must be True or False, not {value_text(value)}",
                 remedy="Pass ('exists', True) or ('exists', False).",
             )
         exists = Compared(field, "exists", ValueType.NULL, None)
@@ -333,7 +333,7 @@ def _metadata(name: str, test: object) -> Expression:
     if operator == "in":
         if isinstance(value, str) or not isinstance(value, Collection):
             raise InvalidInput(
-                f"'in' of metadata {name!r} takes a list of values, not {shown(value)}",
+                f"'in' of metadata {name!r} takes a list of values, not {value_text(value)}",
                 remedy="Pass ('in', [value, …]).",
             )
         return _either([_equals(field, choice) for choice in cast("Collection[object]", value)])
@@ -360,7 +360,7 @@ def _compared(field: str, operator: str, value: object) -> Compared:
     if isinstance(value, int) or (isinstance(value, float) and math.isfinite(value)):
         return Compared(field, operator, ValueType.NUMBER, value)
     raise InvalidInput(
-        f"{field} cannot be compared with {shown(value)}",
+        f"{field} cannot be compared with {value_text(value)}",
         remedy="Pass a string, a finite number, a bool or None; for a time, its ISO string.",
     )
 
@@ -370,7 +370,7 @@ def _during(time: TimeName, span: object) -> During:
     pair = cast("Sequence[object]", span) if is_pair else ()
     if len(pair) != 2:
         raise InvalidInput(
-            f"{time} must be (start, end), not {shown(span)}",
+            f"{time} must be (start, end), not {value_text(span)}",
             remedy="Pass (start, end); None leaves an end open.",
         )
     start, end = (None if bound is None else to_microseconds(cast("Time", bound)) for bound in pair)

@@ -82,7 +82,7 @@ class Omission:
 
 
 @dataclass(frozen=True, slots=True)
-class Filled:
+class PackedContext:
     """A filled context: the items, their text, its tokens; and the omissions.
 
     ``has_lead`` is whether the text begins with the requested lead.
@@ -106,7 +106,7 @@ def check_budget(tokens: object) -> None:
 
 
 @dataclass(frozen=True, slots=True)
-class Telling:
+class ContextOptions:
     """How a context is written: its budget, the budget of an entry, form, order and policy.
 
     Raises:
@@ -138,14 +138,14 @@ Candidate: TypeAlias = tuple[int, Callable[[], Entry]]
 """The id of an entry, and the function that reads it."""
 
 
-def fill(
+def pack(
     candidates: Sequence[Candidate],
-    telling: Telling,
+    options: ContextOptions,
     marks_of: MarksOf,
     *,
     lead: str = "",
     counter: Tokenizer | None = None,
-) -> Filled:
+) -> PackedContext:
     """Choose the candidates that fit, best first, and write them.
 
     1. The best ignores the budget: if necessary it is cut around the match.
@@ -159,17 +159,17 @@ def fill(
     and counts; a lead over half of the budget is left out. ``marks_of`` is called only for an
     entry that is cut. Cost: reading the entries, and a count of their text.
     """
-    filling = _Filling(telling, marks_of, lead, counter or tokenizer())
+    packer = _ContextPacker(options, marks_of, lead, counter or tokenizer())
     left: list[tuple[int, Entry]] = []
     for rank, (_, read) in enumerate(candidates):
-        if filling.misses == MISSES_MAX:
+        if packer.misses == MISSES_MAX:
             break
         entry = read()
-        if not filling.adds(rank, entry, entry.tier):
+        if not packer.try_add(rank, entry, entry.tier):
             left.append((rank, entry))
-    for step in _SHORTER if telling.policy.shorten else _CUT:
-        left = [(rank, entry) for rank, entry in left if not filling.adds(rank, entry, step)]
-    return filling.filled([number for number, _ in candidates])
+    for step in _SHORTER if options.policy.shorten else _CUT:
+        left = [(rank, entry) for rank, entry in left if not packer.try_add(rank, entry, step)]
+    return packer.packed([number for number, _ in candidates])
 
 
 _Step: TypeAlias = Literal["full", "gist", "line", "cut"]
@@ -182,7 +182,7 @@ _CUT: Final[tuple[_Step, ...]] = ("cut",)
 
 
 @dataclass(frozen=True)
-class _Told:
+class _PackedEntry:
     """A placed entry with the neighbours that joined it; ``place`` orders it in the context."""
 
     place: tuple[int, ...]
@@ -206,7 +206,7 @@ class _Told:
         return self.counter.count(self.written)
 
 
-class _Filling:
+class _ContextPacker:
     """A context that is being filled.
 
     - ``_placed`` is in the order of the context, and takes at most ``_room`` tokens, unless the
@@ -216,29 +216,31 @@ class _Filling:
     - ``misses`` counts entries in a row within their budget that the remaining room did not hold.
     """
 
-    def __init__(self, telling: Telling, marks_of: MarksOf, lead: str, counter: Tokenizer) -> None:
-        policy = telling.policy
-        budget = telling.max_tokens
+    def __init__(
+        self, options: ContextOptions, marks_of: MarksOf, lead: str, counter: Tokenizer
+    ) -> None:
+        policy = options.policy
+        budget = options.max_tokens
         size = counter.count(lead + _GAP) if lead else 0
-        self._telling = telling
+        self._options = options
         self._marks_of = marks_of
         self._counter = counter
         self._lead = lead if 2 * size <= budget else ""
         self._room = budget - (size if self._lead else 0)
         self._most: dict[_Step, int] = {
-            "full": telling.entry_tokens,
-            "gist": min(policy.gist_tokens, telling.entry_tokens),
-            "line": min(policy.line_tokens, telling.entry_tokens),
-            "cut": telling.entry_tokens,
+            "full": options.entry_tokens,
+            "gist": min(policy.gist_tokens, options.entry_tokens),
+            "line": min(policy.line_tokens, options.entry_tokens),
+            "cut": options.entry_tokens,
         }
         share = policy.duplicate_share
         self._duplicates = None if share is None else Duplicates(share)
-        self._placed: list[_Told] = []
+        self._placed: list[_PackedEntry] = []
         self._repeated: dict[int, int] = {}
         self._long = set[int]()
         self.misses = 0
 
-    def adds(self, rank: int, entry: Entry, step: _Step) -> bool:
+    def try_add(self, rank: int, entry: Entry, step: _Step) -> bool:
         """Place an entry by a step, if it fits; return whether the entry is dealt with."""
         duplicates = None if entry.stands_for else self._duplicates
         same = None if duplicates is None else duplicates.equal_to(entry.text)
@@ -274,7 +276,7 @@ class _Filling:
             self.misses = 0
         return True
 
-    def _with(self, rank: int, entry: Entry, step: _Step) -> list[_Told] | None:
+    def _with(self, rank: int, entry: Entry, step: _Step) -> list[_PackedEntry] | None:
         """Return the placed entries with this entry joined or added; None if that does not fit."""
         if step == "cut" and rank not in self._long:
             return None
@@ -294,7 +296,7 @@ class _Filling:
         insort(placed, added, key=_place_of)
         return self._fitting(placed)
 
-    def _fitting(self, placed: list[_Told]) -> list[_Told] | None:
+    def _fitting(self, placed: list[_PackedEntry]) -> list[_PackedEntry] | None:
         tokens = sum(entry.followed for entry in placed[:-1]) + placed[-1].alone
         if tokens <= self._room:
             return placed
@@ -306,7 +308,7 @@ class _Filling:
         """The tokens that are left for another entry."""
         return self._room - sum(placed.followed for placed in self._placed)
 
-    def _alone(self, rank: int, entry: Entry, step: _Step) -> _Told | None:
+    def _alone(self, rank: int, entry: Entry, step: _Step) -> _PackedEntry | None:
         """Return an entry as a step writes it; None if a full one would have to be cut."""
         writing = self._writing(entry, step)
         text = entry.text.strip()
@@ -329,10 +331,10 @@ class _Filling:
             # A source alone has no content.
             return None
         item = ContextItem(entry.id, entry.source, text, clipped=not is_whole, tier=tier)
-        place = (rank,) if self._telling.order == "score" else (entry.time, _age(entry.id))
-        return _Told(place, entry, item, writing.written(text), self._counter)
+        place = (rank,) if self._options.order == "score" else (entry.time, _age(entry.id))
+        return _PackedEntry(place, entry, item, writing.written(text), self._counter)
 
-    def _joined(self, placed: _Told, entry: Entry) -> _Told | None:
+    def _joined(self, placed: _PackedEntry, entry: Entry) -> _PackedEntry | None:
         """Return two neighbours as one, their overlap once, with the source of the better.
 
         None if that is over the budget of an entry.
@@ -351,23 +353,23 @@ class _Filling:
         if not writing.fits(text):
             return None
         item = replace(placed.item, text=text, joined=(*placed.item.joined, entry.id))
-        return _Told(placed.place, merged, item, writing.written(text), self._counter)
+        return _PackedEntry(placed.place, merged, item, writing.written(text), self._counter)
 
     def _writing(self, entry: Entry, step: _Step) -> Writing:
         most = min(self._most[step], self._room)
-        return Writing(entry, self._telling.form, most, self._counter)
+        return Writing(entry, self._options.form, most, self._counter)
 
-    def filled(self, ids: Sequence[int]) -> Filled:
+    def packed(self, ids: Sequence[int]) -> PackedContext:
         """Return the placed entries as a text, and the omissions among all ids."""
         counter = self._counter
         placed = self._placed
         text = _GAP.join(filter(None, (self._lead, *(entry.written for entry in placed))))
         tokens = counter.count(text)
-        if tokens > self._telling.max_tokens:
-            text = text[: counter.cut(text, self._telling.max_tokens)]
+        if tokens > self._options.max_tokens:
+            text = text[: counter.cut(text, self._options.max_tokens)]
             tokens = counter.count(text)
         shown_ids = {number for entry in placed for number in (entry.item.id, *entry.item.joined)}
-        return Filled(
+        return PackedContext(
             items=tuple(entry.item for entry in placed),
             omissions=tuple(
                 Omission(number, self._repeated.get(number))
@@ -381,7 +383,7 @@ class _Filling:
         )
 
 
-def _place_of(entry: _Told) -> tuple[int, ...]:
+def _place_of(entry: _PackedEntry) -> tuple[int, ...]:
     return entry.place
 
 

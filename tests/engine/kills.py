@@ -140,7 +140,7 @@ class Killer:
             )
         # Some are killed while they open, most in the middle of their work.
         awaited = random.choice([0, *range(AWAITED_MAX + 1)])
-        victims[0].listen(awaited, rb"\n! [1-9]")
+        victims[0].wait_for(awaited, rb"\n! [1-9]")
         time.sleep(random.random() ** 2 * 0.01)
         acknowledged: dict[str, tuple[int, int]] = {}
         failures: list[str] = []

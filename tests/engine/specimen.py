@@ -76,11 +76,11 @@ def _filled(disk: Disk) -> Log:
     log.seal()
     log.append([put("x" * 900)])
     # A writer dies in the middle of a record; whoever is next keeps what it left.
-    disk.spoil(log._position.cursor.offset, b"torn")
+    disk.spoil(log._state.cursor.offset, b"torn")
     log.append([put("after the cut")], key="three")
     log.seal()
     filler = [put("f" * 14_000)]
-    while log.page.ring_end - log._position.cursor.offset > 15_000:
+    while log.page.ring_end - log._state.cursor.offset > 15_000:
         log.append(filler)
     log.publish_projections(lambda flip, _: {"frames": {**one_chunk(flip, 9, b"c" * 40), "n": 9}})
     log.append([put("p" * 9_000)])
@@ -116,7 +116,7 @@ def _places(log: Log, data: bytes) -> list[Place]:
     saved = toc.saved("frames")
     places += [extent("chunk", ref) for page in saved.chunks for ref in manifest(page)]
     places += [extent("ledger", saved.ledger)] if saved.ledger is not None else []
-    for batch in log._position.tail:
+    for batch in log._state.tail:
         if batch.spill:
             spill = batch.spill
             places.append(extent("spill", Ref(spill.offset, spill.length, 0, 0)))
@@ -129,7 +129,7 @@ def _records(log: Log, data: bytes) -> list[Place]:
     page, offset, used = log.page, log.page.ring_start, 0
     places: list[Place] = []
     while (header := decode_record_header(log.file.key, offset, data, offset)) is not None:
-        if used >= log._position.cursor.used:
+        if used >= log._state.cursor.used:
             break
         size = 48 + (0 if header.is_padding else header.length)
         name = "padding" if header.is_padding else "record"

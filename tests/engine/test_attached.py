@@ -8,6 +8,7 @@ import pytest
 from cerata.engine import Attachment, Draft, Embedding, Environment, Log, PutFrame
 from cerata.engine.errors import Corrupt, NotFound
 from cerata.engine.integrity import hash_bytes
+from cerata.engine.open import open_log
 from cerata.engine.segment_reader import Segment
 
 DIMENSION = 16
@@ -24,7 +25,7 @@ def put(row: int) -> Draft:
 @pytest.fixture
 def log() -> Iterator[Log]:
     """Row r is that of event r + 1; batches of every size, some of which stand in spills."""
-    with Log.open("a", environment=Environment.in_memory(), ring_bytes=1 << 16) as log:
+    with open_log("a", environment=Environment.in_memory(), ring_bytes=1 << 16) as log:
         row = 0
         for size in (1, 2, 180, 3, 150, 1, 40, 3, 20):
             log.append([put(one) for one in range(row, row + size)])
@@ -72,7 +73,7 @@ def test_a_vector_is_read_without_the_blob_beside_it(monkeypatch: pytest.MonkeyP
     blob, data = bytes(3 << 20), ROWS[0].tobytes()
     named = Embedding("s", "f4", DIMENSION, Attachment(hash_bytes(data), len(data)))
     body = PutFrame(blob=Attachment(hash_bytes(blob), len(blob)), embedding=named)
-    with Log.open("a", environment=Environment.in_memory(), ring_bytes=1 << 16) as log:
+    with open_log("a", environment=Environment.in_memory(), ring_bytes=1 << 16) as log:
         log.append([Draft(body, attachments=(blob, data))])
         log.seal()
         read: list[int] = []
@@ -93,7 +94,7 @@ def test_a_vector_is_read_without_the_blob_beside_it(monkeypatch: pytest.MonkeyP
 
 def test_events_without_attachments_hold_no_way_to_them() -> None:
     """An object for each event of a large batch made asserting facts a seventh dearer."""
-    with Log.open("a", environment=Environment.in_memory(), ring_bytes=1 << 16) as log:
+    with open_log("a", environment=Environment.in_memory(), ring_bytes=1 << 16) as log:
         log.append([Draft(PutFrame(text="x" * 200)) for _ in range(300)])
         assert {*vars(next(iter(log.read())))} == set()
         assert not any("held" in vars(event) for event in log.read())

@@ -8,9 +8,11 @@ import pytest
 
 import cerata
 from cerata.engine import LockName, Log
+from cerata.engine.backup import back_up
 from cerata.engine.create import TEMPORARY_SUFFIX
 from cerata.engine.errors import CerataError, Conflict, Corrupt, InvalidInput, StorageFailed
 from cerata.engine.memory_storage import MemoryFile
+from cerata.engine.open import open_log
 from cerata.engine.verify import verify_log
 
 from .specimen import build
@@ -34,7 +36,7 @@ def filled() -> tuple[Disk, Log]:
 def test_a_backup_is_the_same_log_in_another_file() -> None:
     """Same id, events, chain, root, keys and attachments; another file id."""
     disk, log = filled()
-    log.backup(COPY)
+    back_up(log, COPY)
     with disk.log(path=COPY) as copy:
         assert stored(copy.read()) == stored(log.read())
         assert (copy.head.chain, copy.head.root) == (log.head.chain, log.head.root)
@@ -56,7 +58,7 @@ def test_a_backup_holds_what_others_appended() -> None:
     disk, log = filled()
     with disk.log() as other:
         last = other.append([put("of another")]).last_seq
-    log.backup(COPY)
+    back_up(log, COPY)
     with disk.log(path=COPY) as copy:
         assert copy.head.seq == last
 
@@ -67,7 +69,7 @@ def test_a_backup_to_what_is_no_path_is_refused(path: Any) -> None:
     disk, log = filled()
     before = disk.image()
     with pytest.raises(InvalidInput, match=r"^The path"):
-        log.backup(path)
+        back_up(log, path)
     with pytest.raises(InvalidInput, match=r"^The path"):
         cerata.open(path)
     assert disk.image() == before
@@ -77,11 +79,11 @@ def test_a_backup_of_everything_equals_it() -> None:
     """Also of an empty log, and of a file with every structure."""
     disk = Disk()
     with disk.log() as log:
-        log.backup(COPY)
+        back_up(log, COPY)
         assert disk.open(path=COPY).head.chain == log.head.chain
     disk = Disk.holding(build().data)
     with disk.log(mode="r") as log:
-        log.backup(COPY)
+        back_up(log, COPY)
         assert stored(disk.open(path=COPY).read()) == stored(log.read())
 
 
@@ -90,12 +92,12 @@ def test_a_backup_overwrites_nothing() -> None:
     disk, log = filled()
     image = disk.image()
     with pytest.raises(Conflict, match="There is a file already"):
-        log.backup(PATH)
+        back_up(log, PATH)
     assert disk.image() == image
     link = disk.storage.link
     disk.storage.link = lambda *_: False  # type: ignore[method-assign]
     with pytest.raises(Conflict):
-        log.backup(COPY)
+        back_up(log, COPY)
     disk.storage.link = link  # type: ignore[method-assign]
     assert disk.storage.siblings(PATH) == [PATH]
 
@@ -117,7 +119,7 @@ def test_a_failed_backup_leaves_nothing(call: str, monkeypatch: pytest.MonkeyPat
 
         monkeypatch.setattr(MemoryFile, call, fail)
         try:
-            log.backup(COPY)
+            back_up(log, COPY)
         except CerataError:
             failures += 1
             assert disk.storage.siblings(PATH) == [PATH]
@@ -144,12 +146,12 @@ def test_a_crash_during_a_backup_leaves_a_temporary_that_the_next_opener_sweeps(
     disk.storage.link, link = killed, disk.storage.link  # type: ignore[method-assign, assignment]
     disk.storage.unlink = lambda _: None  # type: ignore[method-assign, assignment]
     with pytest.raises(Killed):
-        log.backup(COPY)
+        back_up(log, COPY)
     disk.storage.link, disk.storage.unlink = link, unlink  # type: ignore[method-assign]
     left = [name for name in disk.storage.siblings(PATH) if name.endswith(TEMPORARY_SUFFIX)]
     assert len(left) == 1
     disk.kill()
-    log.backup(COPY)
+    back_up(log, COPY)
     with disk.log(path=COPY):
         assert disk.storage.siblings(PATH) == [PATH, COPY]
 
@@ -163,13 +165,13 @@ def test_damage_is_not_copied() -> None:
         spoilt = Disk.holding(bytearray(disk.image()))
         spoilt.spoil(offset)
         with spoilt.log(mode="r") as damaged, pytest.raises(Corrupt):
-            damaged.backup(COPY)
+            back_up(damaged, COPY)
         assert spoilt.storage.siblings(PATH) == [PATH]
 
 
 def test_a_backup_while_another_writes_is_a_prefix(tmp_path: Path) -> None:
     """As of one moment: whole batches, none missing in between."""
-    with Log.open(str(tmp_path / PATH), ring_bytes=RING) as log:
+    with open_log(str(tmp_path / PATH), ring_bytes=RING) as log:
         done = threading.Event()
 
         def write() -> None:
@@ -182,13 +184,13 @@ def test_a_backup_while_another_writes_is_a_prefix(tmp_path: Path) -> None:
         writer.start()
         try:
             for number in range(5):
-                log.backup(str(tmp_path / f"{number}.cera"))
+                back_up(log, str(tmp_path / f"{number}.cera"))
         finally:
             done.set()
             writer.join()
         everything = texts(log)
         for number in range(5):
-            with Log.open(str(tmp_path / f"{number}.cera"), mode="r") as copy:
+            with open_log(str(tmp_path / f"{number}.cera"), mode="r") as copy:
                 assert texts(copy) == everything[: copy.head.seq]
                 assert copy.head.seq % 2 == 0
                 assert verify_log(copy).problems == ()
@@ -207,7 +209,7 @@ def test_a_backup_under_way_is_not_swept() -> None:
         return link(source, target)
 
     disk.storage.link = open_then_link  # type: ignore[method-assign]
-    log.backup(COPY)
+    back_up(log, COPY)
     assert len(seen) == 1
 
 
@@ -216,6 +218,6 @@ def test_what_was_taken_from_another_file_is_shown_at_once() -> None:
     disk, log = filled()
     batches = list(log.reader.batches(log.snapshot))
     with disk.log(path=COPY) as copy:
-        with copy._hold.mutex, copy._hold.writing():
+        with copy._lock.mutex, copy._lock.writing():
             copy.take_sealed(batches)
         assert copy.head.seq == copy.page.sealed_seq == log.head.seq

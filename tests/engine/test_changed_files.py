@@ -7,6 +7,7 @@ import pytest
 
 from cerata.engine.errors import Corrupt, Unsupported
 from cerata.engine.log import Log
+from cerata.engine.open import open_log
 
 from .words import Disk, put, texts
 
@@ -126,7 +127,7 @@ def test_a_copy_of_the_same_state_is_no_change() -> None:
 def test_a_real_file_that_cp_wrote_over_is_refused(tmp_path: Path) -> None:
     """Through the system: the same inode, so the path names the same file as before."""
     path, copy = tmp_path / "a.cera", tmp_path / "b.cera"
-    log = Log.open(str(path))
+    log = open_log(str(path))
     append(log, 3)
     copy.write_bytes(path.read_bytes())
     append(log, 3)

@@ -21,7 +21,7 @@ from cerata.engine.format.page import RING_OFFSET, HeaderPage, decode_page
 from cerata.engine.format.record import NO_LINK
 from cerata.engine.integrity import Tree, chain_start
 from cerata.engine.limits import PAGE_SIZE
-from cerata.engine.log import Log
+from cerata.engine.open import open_log
 from cerata.engine.storage import LockName, StorageFile
 from cerata.fault_injection.crash_states.operations import Lock, Name, Sync, SyncNames, Write
 from cerata.fault_injection.simulation.disk import SimulatedDisk, SimulatedProcess
@@ -312,7 +312,7 @@ def test_what_cannot_be_opened_is_passed_over(monkeypatch: pytest.MonkeyPatch) -
 def test_an_opened_file_can_be_joined_at_once() -> None:
     """Presence is converted when the creator is done."""
     process = Process()
-    log = Log.open(PATH, environment=process.environment, ring_bytes=RING)
+    log = open_log(PATH, environment=process.environment, ring_bytes=RING)
     other = Process(process.disk).storage.open(PATH, mode="rw")
     assert not other.try_lock(PRESENCE, exclusive=True)
     assert other.try_lock(PRESENCE, exclusive=False)

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from cerata.engine.log import Log
+from cerata.engine.open import open_log
 from cerata.engine.storage import OsStorage
 
 from .words import RING, put, texts
@@ -25,23 +25,23 @@ def test_an_interrupt_after_creation_does_not_lock_the_file(
 
     monkeypatch.setattr(OsStorage, "unlink", interrupted)
     with pytest.raises(KeyboardInterrupt):
-        Log.open(path, ring_bytes=RING)
+        open_log(path, ring_bytes=RING)
     monkeypatch.undo()
     gc.collect()
-    with Log.open(path, ring_bytes=RING, lock_timeout=0) as log:
+    with open_log(path, ring_bytes=RING, lock_timeout=0) as log:
         log.append([put("a")])
 
 
 def test_a_handle_that_nobody_holds_gives_its_file_back(tmp_path: Path) -> None:
     """Descriptor and locks went with the process only, however often it was opened and dropped."""
     path = str(tmp_path / "a.cera")
-    Log.open(path, ring_bytes=RING).close()
+    open_log(path, ring_bytes=RING).close()
     before = len(os.listdir("/dev/fd"))
-    log = Log.open(path)
+    log = open_log(path)
     log.append([put("a")])
     del log
     gc.collect()
     assert len(os.listdir("/dev/fd")) == before
-    with Log.open(path) as log:
+    with open_log(path) as log:
         assert log.report.alone
         assert texts(log) == ["a"]

@@ -24,9 +24,11 @@ from cerata.engine import (
     UnknownBody,
     event,
 )
+from cerata.engine.backup import back_up
 from cerata.engine.codec import Prepared, WireEvent
 from cerata.engine.events import Erased
 from cerata.engine.integrity import hash_bytes, inclusion_proof, verify_inclusion
+from cerata.engine.open import open_log
 from cerata.engine.verify import verify_log
 
 from .words import RING, Disk, put
@@ -126,7 +128,7 @@ def test_a_leaf_outlives_its_payload() -> None:
     with disk.log() as log:
         for text in ("kept", "to be erased", "kept too"):
             log.append([put(text)])
-            whole += log._position.tail[-1].events
+            whole += log._state.tail[-1].events
         head = log.head.chain, log.head.root
         leaves = [row.leaf for row in log.read()]
         commitment = log.event(2).commitment
@@ -137,10 +139,10 @@ def test_a_leaf_outlives_its_payload() -> None:
     with twin.log() as log:
         gone = WireEvent("putFrame", 1, None, None, commitment)
         for row in (whole[0], gone, whole[2]):
-            with log._hold.writing():
+            with log._lock.writing():
                 log._writer.write_batch(Prepared((row,), 200, None, None, "default"), None)
         for _ in range(2):
-            assert [row.leaf for row in log._position.events(1)] == leaves
+            assert [row.leaf for row in log._state.events(1)] == leaves
             log.seal()
         assert (log.head.chain, log.head.root) == head
         erased = log.event(2)
@@ -208,11 +210,11 @@ def test_a_blob_of_200_mib(tmp_path: Path) -> None:
     held = Attachment(hash_bytes(data), len(data))
     path = str(tmp_path / "a.cera")
     started = time.monotonic()
-    with Log.open(path, ring_bytes=RING) as log:
+    with open_log(path, ring_bytes=RING) as log:
         log.append([Draft(PutFrame(blob=held, kind="blob"), attachments=(data,))])
         log.append([put("after")])
         log.seal()
-    with Log.open(path, mode="r") as log:
+    with open_log(path, mode="r") as log:
         body = log.event(1).body
         assert isinstance(body, PutFrame)
         assert body.blob is not None
@@ -234,7 +236,7 @@ def test_what_is_not_known_is_carried_unchanged() -> None:
         log.append([Draft(later("test.known", 2, number=[1, 2], more={"a": None}))])
         log.append([Draft(later("test.unheard", 7, x=b"\xff"), attachments=(b"beside",))])
         before = [(row.header, row.payload_bytes, row.leaf) for row in log.read()]
-        log.backup("copy.cera")
+        back_up(log, "copy.cera")
     for path in ("brain.cera", "copy.cera"):
         with disk.log(path=path) as log:
             log.seal()

@@ -7,6 +7,7 @@ import cbor2
 import pytest
 from msgspec.structs import replace
 
+from cerata.engine.backup import back_up
 from cerata.engine.errors import Unsupported
 from cerata.engine.file import Flip
 from cerata.engine.format.toc import Toc
@@ -42,8 +43,8 @@ def test_the_value_stays_through_flips_kills_and_copies() -> None:
         log.seal()
         assert log.erased == 2
         log.append([put("d")])
-        log.backup("copy.cera")
-        log.backup("short.cera", through=2)
+        back_up(log, "copy.cera")
+        back_up(log, "short.cera", through=2)
         log.abandon()
     disk.kill()
     with disk.log() as log:

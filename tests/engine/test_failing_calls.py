@@ -11,6 +11,7 @@ import pytest
 from cerata.engine.create import TEMPORARY_SUFFIX
 from cerata.engine.errors import OutcomeUnknown, StorageFailed
 from cerata.engine.log import Log
+from cerata.engine.open import open_log
 from cerata.fault_injection.simulation.system_calls import TORN_LATE, Fault, FaultySystem
 
 from .words import RING, put, texts
@@ -31,7 +32,7 @@ def path(tmp_path: Path) -> str:
 
 
 def opened(path: str, **options: object) -> Log:
-    return Log.open(path, ring_bytes=RING, lock_timeout=0, **options)  # type: ignore[arg-type]
+    return open_log(path, ring_bytes=RING, lock_timeout=0, **options)  # type: ignore[arg-type]
 
 
 def test_a_close_that_fails_is_no_error(system: FaultySystem, path: str) -> None:

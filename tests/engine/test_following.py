@@ -2,6 +2,7 @@
 
 import pytest
 
+from cerata.engine.backup import back_up
 from cerata.engine.errors import Corrupt
 
 from .test_log import whole
@@ -85,7 +86,7 @@ def test_a_file_put_in_its_place_is_not_followed() -> None:
     disk = Disk()
     log, reader = disk.open(), disk.open(mode="r")
     log.append([put("a")])
-    log.backup("copy.cera")
+    back_up(log, "copy.cera")
     disk.storage.rename("copy.cera", PATH)
     for handle in (log, reader):
         with pytest.raises(Corrupt, match="was replaced by another while it was open"):

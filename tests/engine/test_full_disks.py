@@ -12,8 +12,10 @@ from pathlib import Path
 
 import pytest
 
+from cerata.engine import backup
 from cerata.engine.errors import CerataError, StorageFailed
 from cerata.engine.log import Log
+from cerata.engine.open import open_log
 from cerata.engine.verify import verify_log
 from cerata.fault_injection.mutation.mutate import Edit, Plant
 
@@ -76,7 +78,7 @@ def appends_are_refused(place: Path) -> None:
             log.append([put(text)])
             told.append(text)
 
-    with Log.open(path, ring_bytes=RING) as log:
+    with open_log(path, ring_bytes=RING) as log:
         with pytest.raises(StorageFailed) as full:
             append_to_the_end(log)
         assert full.value.errno == errno.ENOSPC
@@ -84,13 +86,13 @@ def appends_are_refused(place: Path) -> None:
         with pytest.raises(StorageFailed):
             log.append([put(os.urandom(60_000).hex())])
         assert texts(log) == told
-        with Log.open(path, mode="r") as reader:
+        with open_log(path, mode="r") as reader:
             assert texts(reader) == told
         filler.unlink()
         log.append([put("there is space again")])
         log.append([put(os.urandom(20_000).hex())])
         assert texts(log)[: len(told) + 1] == [*told, "there is space again"]
-    with Log.open(path) as log:
+    with open_log(path) as log:
         assert texts(log)[: len(told)] == told
         assert log.head.seq == len(told) + 2
         assert verify_log(log).problems == ()
@@ -102,28 +104,28 @@ def no_half_of_a_file_is_left(place: Path) -> None:
     (place / "first").write_bytes(bytes(270_000))
     path = str(place / "a.cera")
     with pytest.raises(StorageFailed):
-        Log.open(path, ring_bytes=RING)
+        open_log(path, ring_bytes=RING)
     assert names(place) == ["filler", "first"]
     (place / "filler").unlink()
-    with Log.open(path, ring_bytes=RING) as log:
+    with open_log(path, ring_bytes=RING) as log:
         log.append([put("a")])
 
 
 def no_half_of_a_copy_is_left(place: Path) -> None:
     """Check that a copy appears whole or not at all, and that the log goes on."""
     path = str(place / "a.cera")
-    with Log.open(path, ring_bytes=RING) as log:
+    with open_log(path, ring_bytes=RING) as log:
         for _ in range(10):
             log.append([put(os.urandom(10_000).hex())])
         fill(place)
         (place / "more").write_bytes(bytes(250_000))
         with pytest.raises(StorageFailed):
-            log.backup(str(place / "copy.cera"))
+            backup.back_up(log, str(place / "copy.cera"))
         assert names(place) == ["a.cera", "filler", "more"]
         assert len(texts(log)) == 10
         (place / "filler").unlink()
-        log.backup(str(place / "copy.cera"))
-    with Log.open(str(place / "copy.cera"), mode="r") as copy:
+        backup.back_up(log, str(place / "copy.cera"))
+    with open_log(str(place / "copy.cera"), mode="r") as copy:
         assert len(texts(copy)) == 10
 
 

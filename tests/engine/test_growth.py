@@ -12,6 +12,7 @@ from msgspec.structs import replace
 
 from cerata.engine import file as file_module
 from cerata.engine import segment_writer as segment_draft
+from cerata.engine.backup import back_up
 from cerata.engine.codec import WireBatch, encode_content, prepare
 from cerata.engine.errors import Corrupt, InvalidInput, Unsupported
 from cerata.engine.events import (
@@ -104,7 +105,7 @@ def test_an_unknown_write_feature_leaves_reading() -> None:
     with disk.log(mode="r") as log:
         assert texts(log) == ["a", "b"]
         with pytest.raises(Unsupported):
-            log.backup("copy.cera")
+            back_up(log, "copy.cera")
     assert disk.storage.identity("copy.cera") is None
 
 
@@ -159,7 +160,7 @@ def test_a_record_with_an_unknown_flag_is_refused_not_cut(way: dict[str, Any]) -
     log = disk.open()
     events = prepare([put("c")], disk.random.randbytes).events
     content = encode_content(WireBatch(log.head.recorded + 1, None, events))
-    with log._hold.writing():
+    with log._lock.writing():
         log._writer.write_record(3, 1, 1 << 9, content)
     disk.kill()
     assert refuses(disk, way)
@@ -171,7 +172,7 @@ def test_a_record_with_an_unknown_field_is_refused_not_cut_short() -> None:
     log = disk.open()
     events = prepare([put("c")], disk.random.randbytes).events
     longer = [*msgspec.to_builtins(events[0], builtin_types=(bytes,)), "more"]
-    with log._hold.writing():
+    with log._lock.writing():
         log._writer.write_record(
             3, 1, 0, msgspec.msgpack.encode([log.head.recorded + 1, None, [longer]])
         )

@@ -11,10 +11,10 @@ import pytest
 
 from cerata.engine import log as log_module
 from cerata.engine.errors import Closed, Conflict, Locked, OutcomeUnknown, ReadOnly, StorageFailed
-from cerata.engine.handle_lock import Hold
-from cerata.engine.log import Log
+from cerata.engine.handle_lock import HandleLock
+from cerata.engine.log_state import LogState
 from cerata.engine.memory_storage import MemoryFile
-from cerata.engine.position import Position
+from cerata.engine.open import open_log
 from cerata.engine.storage import LockName
 
 from .test_moved import compact, set_moved
@@ -39,10 +39,10 @@ def test_a_handle_says_whether_calls_can_succeed() -> None:
     reader = disk.open(mode="r")
     assert (reader.is_open, reader.is_writable) == (True, False)
     with pytest.raises(ReadOnly):
-        reader._hold.writing().__enter__()
+        reader._lock.writing().__enter__()
     reader.close()
     with pytest.raises(Closed):
-        reader._hold.writing().__enter__()
+        reader._lock.writing().__enter__()
 
 
 def nothing_to_save(*_: object) -> dict[str, None]:
@@ -56,7 +56,7 @@ def test_two_handles_never_write_at_once() -> None:
     """The second waits for as long as it may, and not at all where it was told so."""
     disk = Disk()
     one, two = disk.open(), disk.open(lock_timeout=2.0)
-    with one._hold.writing():
+    with one._lock.writing():
         with pytest.raises(Locked, match="waited 2 s"):
             two.append([put("a")])
         assert disk.clock.waited >= 2
@@ -91,13 +91,13 @@ def test_an_interrupt_on_the_way_in_leaves_no_lock(place: str) -> None:
     """Whether it came before the lock, with it, or while catching up."""
     disk = Disk()
     one, two = disk.open(), disk.open(lock_timeout=0)
-    real = getattr(Hold, place)
+    real = getattr(HandleLock, place)
 
-    def interrupted(self: Hold, *arguments: Any, **options: Any) -> None:
+    def interrupted(self: HandleLock, *arguments: Any, **options: Any) -> None:
         real(self, *arguments, **options)
         raise KeyboardInterrupt
 
-    with mock.patch.object(Hold, place, interrupted), pytest.raises(KeyboardInterrupt):
+    with mock.patch.object(HandleLock, place, interrupted), pytest.raises(KeyboardInterrupt):
         one.append([put("a")])
     assert two.append([put("b")]).first_seq == 1
     assert one.append([put("c")]).first_seq == 2
@@ -115,11 +115,11 @@ def test_a_refresh_that_was_broken_off_is_done_again() -> None:
         reader.refresh()
         log.append([put("b")])
 
-        def half(self: Position, pages: bytes, seen: Any) -> None:
+        def half(self: LogState, pages: bytes, seen: Any) -> None:
             self.pages, self.cursor = pages, seen.cursor
             raise KeyboardInterrupt
 
-        with mock.patch.object(Position, "take_in", half), pytest.raises(KeyboardInterrupt):
+        with mock.patch.object(LogState, "take_in", half), pytest.raises(KeyboardInterrupt):
             reader.refresh()
         assert reader.refresh().seq == 2
         assert texts(reader) == ["a", "b"]
@@ -201,7 +201,7 @@ def test_a_dead_compactors_flag_that_cannot_be_cleared_poisons() -> None:
 def test_a_child_gives_back_what_it_inherited(tmp_path: Path) -> None:
     """Its copy of the descriptor would hold the locks for as long as it lives."""
     path = str(tmp_path / "a.cera")
-    log = Log.open(path, ring_bytes=RING)
+    log = open_log(path, ring_bytes=RING)
     before = len(os.listdir("/proc/self/fd"))
     log.abandon()
     assert len(os.listdir("/proc/self/fd")) == before - 1
@@ -215,11 +215,11 @@ def test_a_child_does_not_wait_for_a_thread_that_it_does_not_have(
     tmp_path: Path, mutex: str
 ) -> None:
     """One that held the mutex at the fork, and will never give it back in the child."""
-    log = Log.open(str(tmp_path / "a.cera"), ring_bytes=RING)
+    log = open_log(str(tmp_path / "a.cera"), ring_bytes=RING)
     taken, done = threading.Event(), threading.Event()
 
     def hold() -> None:
-        with log._hold.mutex if mutex == "of the state" else log._spill_mutex:
+        with log._lock.mutex if mutex == "of the state" else log._spill_mutex:
             taken.set()
             done.wait(30)
 

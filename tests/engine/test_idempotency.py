@@ -161,7 +161,7 @@ def test_a_run_is_read_once(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_each_batch_of_a_tail_is_looked_at_once() -> None:
     """However often keys are looked up, and whatever is appended meanwhile."""
     with Disk().log() as log:
-        position = log._position
+        position = log._state
         wanted = key_hash("default", "k")
         index = KeyIndex(log.file)
         looked: list[int] = []
@@ -234,7 +234,7 @@ def test_sealing_with_a_damaged_run_goes_on() -> None:
         run = log.toc().keys[0]
     disk.spoil(run.offset + 70)
     with disk.log() as log:
-        with log._hold.writing():
+        with log._lock.writing():
             # Past the look-up, which would have mended it first.
             prepared = prepare([put("b")], disk.random.randbytes, key="l")
             log._writer.write_batch(prepared, None)

@@ -12,8 +12,8 @@ from cerata.engine.errors import Conflict, Corrupt, NotFound, OutcomeUnknown, St
 from cerata.engine.events import Attachment, PutFrame
 from cerata.engine.format.extent import EXTENT_HEADER_SIZE, decode_extent_header
 from cerata.engine.integrity import hash_bytes
-from cerata.engine.log import Log
 from cerata.engine.memory_storage import MemoryFile
+from cerata.engine.open import open_log
 from cerata.engine.segment_index import BatchRow
 from cerata.engine.segment_writer import SegmentDraft
 
@@ -26,7 +26,7 @@ def test_a_large_batch_goes_beside_the_ring() -> None:
     disk = Disk()
     with disk.log() as log:
         log.append([put("a" * RING), put("b")])
-        assert log._position.cursor.used == 512
+        assert log._state.cursor.used == 512
     whole(disk, ["a" * RING, "b"])
 
 
@@ -108,7 +108,7 @@ def test_a_quarter_of_the_ring_goes_through_it_and_more_does_not() -> None:
         for size, spilled in ((RING // 4, False), (RING // 4 + 1, True)):
             assert prepare([sized(size)], bytes).size == size
             log.append([sized(size)])
-            assert (log._position.tail[-1].spill is not None) is spilled
+            assert (log._state.tail[-1].spill is not None) is spilled
 
 
 def test_several_large_batches_stand_side_by_side() -> None:
@@ -146,7 +146,7 @@ def test_a_large_batch_says_only_what_is_known_before_its_record() -> None:
     """Neither seq nor time; and which TOC will name it, by which later ones are told."""
     with Disk().log() as log:
         log.append([put("a" * 40_000), put("b")])
-        spill = log._position.tail[0].spill
+        spill = log._state.tail[0].spill
         assert spill is not None
         data = log.file.file.read_at(spill.offset, EXTENT_HEADER_SIZE)
         header = decode_extent_header(log.file.key, spill.offset, data)
@@ -197,8 +197,8 @@ def test_a_large_batch_whose_sync_fails_is_not_appended(monkeypatch: pytest.Monk
 
 def test_a_large_batch_on_a_failed_handle_says_what_failed(tmp_path: Path) -> None:
     """It looked for its place first, and said that the file was closed meanwhile."""
-    log = Log.open(str(tmp_path / "memory.cera"))
-    failed = log._hold.give_up(log.file.file, StorageFailed("The disk is gone"))
+    log = open_log(str(tmp_path / "memory.cera"))
+    failed = log._lock.give_up(log.file.file, StorageFailed("The disk is gone"))
     for size in (1, 450_000):
         with pytest.raises(type(failed)):
             log.append([Draft(PutFrame(text="x" * size))])

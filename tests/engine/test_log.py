@@ -1,5 +1,6 @@
 """Appending, sealing, reading: what a log holds, whatever way it got there."""
 
+from functools import partial
 from random import Random
 from typing import Any
 from unittest import mock
@@ -12,6 +13,7 @@ from cerata.engine.errors import Closed, Conflict, InvalidInput, NotFound, ReadO
 from cerata.engine.format.record import EMPTY_SECTOR
 from cerata.engine.integrity import chain_next, chain_start, root_of
 from cerata.engine.reader import Reader
+from cerata.engine.salvage import salvaged_events
 from cerata.engine.verify import verify_log
 
 from .words import Disk, blob, one_chunk, other, put, stored, texts
@@ -134,8 +136,9 @@ def test_close_is_harmless_twice_and_nothing_works_after_it() -> None:
     log = Disk().open()
     log.close()
     log.close()
-    calls = (lambda: log.append([put()]), log.refresh, log.seal, log.read, log.salvaged, log.toc)
-    for call in calls:
+    salvaging = partial(salvaged_events, log)
+    appending = partial(log.append, [put()])
+    for call in (appending, salvaging, log.refresh, log.seal, log.read, log.toc):
         with pytest.raises(Closed):
             call()
 
@@ -216,13 +219,13 @@ def test_a_record_that_ends_at_the_rings_end_wraps(spare: int) -> None:
         log.append([put("x" * 10_000)])
         log.seal()
         expected.append("x" * 10_000)
-        while (left := log.page.ring_end - log._position.cursor.offset) > 14_000:
+        while (left := log.page.ring_end - log._state.cursor.offset) > 14_000:
             log.append([put("y" * 12_000)])
             expected.append("y" * 12_000)
         for text in ("z" * max(1, left - 160 - spare), "after", "the end"):
             log.append([put(text)])
             expected.append(text)
-        assert log._position.cursor.offset < log.page.ring_start
+        assert log._state.cursor.offset < log.page.ring_start
     whole(disk, expected)
 
 
@@ -232,7 +235,7 @@ def test_a_zero_sector_ends_the_log(seed: int) -> None:
     with Disk().log() as log:
         for _ in range(400):
             log.append([put("x" * random.randrange(3000))])
-            assert log.file.file.read_at(log._position.cursor.offset, 512) == EMPTY_SECTOR
+            assert log.file.file.read_at(log._state.cursor.offset, 512) == EMPTY_SECTOR
 
 
 def test_a_full_ring_is_never_an_error() -> None:
@@ -325,9 +328,9 @@ def test_an_erased_event_keeps_its_leaf() -> None:
     commitment = b"c" * 32
     with Disk().log() as log:
         log.append([put("a")])
-        with log._hold.writing():
+        with log._lock.writing():
             erased = WireEvent("putFrame", 1, None, None, commitment)
-            kept = log._position.tail[0].events[0]
+            kept = log._state.tail[0].events[0]
             log._writer.write_batch(Prepared((erased, kept), 200, None, None, "default"), None)
         log.commit()
         before = stored(log.read()), log.head.chain

@@ -5,6 +5,7 @@ from typing import Literal
 import pytest
 from msgspec.structs import replace
 
+from cerata.engine.backup import back_up
 from cerata.engine.codec import SpillRef
 from cerata.engine.errors import Corrupt, NotFound, Unsupported
 from cerata.engine.file import PAGES_SIZE, LogFile, choose_page, turned
@@ -33,7 +34,7 @@ def set_moved(disk: Disk) -> None:
 def compact(disk: Disk) -> None:
     """Do what a compactor does: a new file of the same log takes the old one's place."""
     with disk.log(mode="r") as log:
-        log.backup(NEW)
+        back_up(log, NEW)
     set_moved(disk)
     disk.storage.rename(NEW, PATH)
 
@@ -99,7 +100,7 @@ def test_following_goes_nowhere_where_nothing_moved() -> None:
     """And the flag of one who died is given to whoever may clear it."""
     disk = Disk()
     with disk.log() as log:
-        position = log._position
+        position = log._state
         cleared: list[int] = []
 
         def follow() -> bool:

@@ -30,7 +30,9 @@ from cerata.engine.file import PAGES_SIZE
 from cerata.engine.format.page import MAGIC, RING_OFFSET
 from cerata.engine.limits import PAGE_SIZE, RING_SIZE_DEFAULT, RING_SIZE_MAX, RING_SIZE_MIN
 from cerata.engine.memory_storage import MemoryFile, MemoryStorage
-from cerata.engine.recovery import Found, examine
+from cerata.engine.open import open_log
+from cerata.engine.recovery import RecoveredState, examine
+from cerata.engine.salvage import salvaged_events
 from cerata.engine.storage import OsStorage, StorageFile
 
 from .test_layouts import forged_page
@@ -49,12 +51,12 @@ def no_leak() -> Any:
     assert descriptors() == before
 
 
-def open_log(path: Path | str, **options: Any) -> Log:
-    return Log.open(str(path), ring_bytes=RING, **options)
+def open_with_small_ring(path: Path | str, **options: Any) -> Log:
+    return open_log(str(path), ring_bytes=RING, **options)
 
 
 def store(path: Path, *words: str) -> Path:
-    with open_log(path) as log:
+    with open_with_small_ring(path) as log:
         for word in words:
             log.append([put(word)])
     return path
@@ -88,7 +90,7 @@ def test_what_is_not_ours_is_refused_and_left_alone(
     path = tmp_path / "a.cera"
     path.write_bytes(content)
     with pytest.raises(error, match=says) as caught:
-        open_log(path, mode=mode)
+        open_with_small_ring(path, mode=mode)
     assert caught.value.where
     assert caught.value.remedy
     assert path.read_bytes() == content
@@ -99,7 +101,7 @@ def test_what_is_not_ours_is_refused_and_left_alone(
 def test_a_folder_is_refused(tmp_path: Path, mode: str) -> None:
     """With a word on what to name instead."""
     with pytest.raises(StorageFailed, match="Name a file, not a folder"):
-        open_log(tmp_path, mode=mode)
+        open_with_small_ring(tmp_path, mode=mode)
 
 
 @pytest.mark.parametrize("mode", ["r", "rw"])
@@ -108,20 +110,20 @@ def test_a_pipe_or_socket_is_refused_without_waiting(tmp_path: Path, mode: str) 
     pipe = tmp_path / "pipe"
     os.mkfifo(pipe)
     with pytest.raises(StorageFailed):
-        open_log(pipe, mode=mode)
+        open_with_small_ring(pipe, mode=mode)
     with socket.socket(socket.AF_UNIX) as listening:
         listening.bind(str(tmp_path / "socket"))
         with pytest.raises(StorageFailed):
-            open_log(tmp_path / "socket", mode=mode)
+            open_with_small_ring(tmp_path / "socket", mode=mode)
     with pytest.raises(StorageFailed):
-        open_log("/dev/null", mode=mode)
+        open_with_small_ring("/dev/null", mode=mode)
 
 
 @pytest.mark.parametrize("path", ["", "a\0b", "\ud800", 5])
 def test_a_path_that_is_none_is_refused(path: Any) -> None:
     """Before the system sees it."""
     with pytest.raises(InvalidInput, match="path"):
-        Log.open(path)
+        open_log(path)
 
 
 @pytest.mark.parametrize(
@@ -160,23 +162,23 @@ def test_a_missing_file_is_not_created_for_reading(tmp_path: Path) -> None:
     """And the nearest name is suggested."""
     store(tmp_path / "brain.cera", "a")
     with pytest.raises(NotFound, match=r"Did you mean .*brain\.cera"):
-        open_log(tmp_path / "brian.cera", mode="r")
+        open_with_small_ring(tmp_path / "brian.cera", mode="r")
     assert os.listdir(tmp_path) == ["brain.cera"]
     with pytest.raises(NotFound):
-        open_log(tmp_path / "no" / "such" / "folder.cera", mode="r")
+        open_with_small_ring(tmp_path / "no" / "such" / "folder.cera", mode="r")
 
 
 def test_a_missing_folder_is_named(tmp_path: Path) -> None:
     """A file is created, a folder is not."""
     with pytest.raises(CerataError) as caught:
-        open_log(tmp_path / "missing" / "a.cera")
+        open_with_small_ring(tmp_path / "missing" / "a.cera")
     assert "missing" in str(caught.value)
 
 
 def test_a_name_too_long_is_refused(tmp_path: Path) -> None:
     """The temporary name is longer than the name itself."""
     with pytest.raises(StorageFailed, match="name too long"):
-        open_log(tmp_path / ("x" * 250))
+        open_with_small_ring(tmp_path / ("x" * 250))
     assert os.listdir(tmp_path) == []
 
 
@@ -193,9 +195,9 @@ def test_reading_writes_no_byte(tmp_path: Path) -> None:
         before = state(path)
         for salvage in (False, True):
             try:
-                with open_log(path, mode="r", salvage=salvage) as log:
+                with open_with_small_ring(path, mode="r", salvage=salvage) as log:
                     list(log.read())
-                    list(log.salvaged())
+                    list(salvaged_events(log))
                     log.refresh()
             except Corrupt:
                 continue
@@ -232,12 +234,12 @@ class Restless:
     damage: bool = False
     looks: int = 0
     disk: Disk = field(default_factory=Disk)
-    real: Callable[..., Found] = examine
+    real: Callable[..., RecoveredState] = examine
 
     def __post_init__(self) -> None:
         self.writer = self.disk.open()
 
-    def examine(self, *arguments: Any, **options: Any) -> Found:
+    def examine(self, *arguments: Any, **options: Any) -> RecoveredState:
         self.looks += 1
         found = self.real(*arguments, **options)
         if self.looks <= self.turns:
@@ -363,11 +365,11 @@ def test_a_read_only_file_in_a_read_only_folder_is_read(tmp_path: Path) -> None:
     path.chmod(0o400)
     folder.chmod(0o500)
     try:
-        with open_log(path, mode="r") as log:
+        with open_with_small_ring(path, mode="r") as log:
             assert texts(log) == ["a"]
         if os.geteuid():
             with pytest.raises(StorageFailed, match="permissions"):
-                open_log(path)
+                open_with_small_ring(path)
     finally:
         folder.chmod(0o700)
 
@@ -379,7 +381,7 @@ def test_an_unreadable_file_is_refused(tmp_path: Path) -> None:
     path.chmod(0)
     for mode in ("r", "rw"):
         with pytest.raises(StorageFailed, match="permissions"):
-            open_log(path, mode=mode)
+            open_with_small_ring(path, mode=mode)
 
 
 # --- creation ------------------------------------------------------------------------------------
@@ -399,7 +401,7 @@ def test_dead_creators_temporaries_are_swept(tmp_path: Path) -> None:
     store(path, "a")
     os.link(path, tmp_path / f"a.cera.4567{TEMPORARY_SUFFIX}")
     (tmp_path / f"a.cera.89{TEMPORARY_SUFFIX}").mkdir()
-    with open_log(path) as log:
+    with open_with_small_ring(path) as log:
         assert texts(log) == ["a"]
     left = {"a.cera", kept.name, f"a.cera.89{TEMPORARY_SUFFIX}"}
     assert set(os.listdir(tmp_path)) == left
@@ -443,7 +445,7 @@ def test_temporaries_beside_a_dotted_path_are_swept(
     monkeypatch.chdir(tmp_path)
     for path in ("./a.cera", "a.cera"):
         Path(f"a.cera.0123{TEMPORARY_SUFFIX}").write_bytes(b"half")
-        Log.open(path, ring_bytes=RING).close()
+        open_log(path, ring_bytes=RING).close()
         assert os.listdir() == ["a.cera"]
 
 
@@ -452,7 +454,7 @@ def test_a_name_that_leads_nowhere_is_refused(tmp_path: Path) -> None:
     path = tmp_path / "a.cera"
     path.symlink_to(tmp_path / "nowhere")
     with pytest.raises(StorageFailed, match="neither be opened nor created"):
-        open_log(path)
+        open_with_small_ring(path)
     assert os.listdir(tmp_path) == ["a.cera"]
 
 
@@ -526,9 +528,9 @@ def test_a_handle_inherited_by_fork_is_given_up() -> None:
 def test_creators_at_once_make_one_log(tmp_path: Path) -> None:
     """Eight processes; the losers open the winner's file."""
     program = (
-        "import sys; from cerata.engine import Log, Draft, PutFrame\n"
+        "import sys; from cerata.engine import Draft, PutFrame, open_log\n"
         "sys.stdin.read()\n"
-        "with Log.open(sys.argv[1]) as log:\n"
+        "with open_log(sys.argv[1]) as log:\n"
         "    log.append([Draft(PutFrame(text=sys.argv[2]))]); print(log.log_id.hex())\n"
     )
     children = [
@@ -550,7 +552,7 @@ def test_creators_at_once_make_one_log(tmp_path: Path) -> None:
         child.stdout.close()
         assert child.wait() == 0
     assert len(ids) == 1
-    with open_log(tmp_path / "a.cera", mode="r") as log:
+    with open_with_small_ring(tmp_path / "a.cera", mode="r") as log:
         assert sorted(map(str, texts(log))) == [str(number) for number in range(8)]
     assert os.listdir(tmp_path) == ["a.cera"]
 
@@ -558,13 +560,13 @@ def test_creators_at_once_make_one_log(tmp_path: Path) -> None:
 def test_a_log_in_memory_makes_no_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Each opening is a new one; in an environment of memory it is a name like any other."""
     monkeypatch.chdir(tmp_path)
-    with Log.open(":memory:") as one, Log.open(":memory:") as two:
+    with open_log(":memory:") as one, open_log(":memory:") as two:
         one.append([put("a")])
         assert (texts(one), texts(two)) == (["a"], [])
     assert os.listdir() == []
     environment = Environment.in_memory()
     for expected in ([], ["a"]):
-        with Log.open(":memory:", environment=environment) as log:
+        with open_log(":memory:", environment=environment) as log:
             assert texts(log) == expected
             log.append([put("a")])
 
@@ -577,14 +579,14 @@ def test_a_held_lock_times_out_and_says_who_holds_it(tmp_path: Path, timeout: fl
     """0 fails at once, a little waits a little."""
     path = store(tmp_path / "a.cera", "a")
     other = OsStorage().open(str(path), mode="rw")
-    with open_log(path, lock_timeout=timeout) as log:
+    with open_with_small_ring(path, lock_timeout=timeout) as log:
         assert other.try_lock(LockName.WRITER, exclusive=True)
         with pytest.raises(Locked, match="Another process is writing") as caught:
             log.append([put("b")])
         assert "lock_timeout" in str(caught.value.remedy)
         with pytest.raises(Locked):
-            open_log(path, lock_timeout=timeout)
-        with open_log(path, mode="r") as reader:
+            open_with_small_ring(path, lock_timeout=timeout)
+        with open_with_small_ring(path, mode="r") as reader:
             assert texts(reader) == ["a"]
         other.close()
         log.append([put("b")])
@@ -647,7 +649,7 @@ def test_no_space_to_create_leaves_nothing(tmp_path: Path) -> None:
     path = tmp_path / "a.cera"
     run = limited(
         40_000,
-        f"try: Log.open({str(path)!r}, ring_bytes=65536)",
+        f"try: open_log({str(path)!r}, ring_bytes=65536)",
         "except StorageFailed as error: print(error.errno, error.remedy)",
     )
     assert run.stdout.startswith(f"{errno.EFBIG} Raise the file size limit"), run.stderr
@@ -660,7 +662,7 @@ def test_a_full_disk_refuses_and_keeps_what_was_acknowledged(tmp_path: Path) -> 
     run = limited(
         88_192,
         "import os, random",
-        f"log = Log.open({str(path)!r}, ring_bytes=65536)",
+        f"log = open_log({str(path)!r}, ring_bytes=65536)",
         "count = 0",
         "try:",
         "    while True:",
@@ -672,10 +674,10 @@ def test_a_full_disk_refuses_and_keeps_what_was_acknowledged(tmp_path: Path) -> 
     )
     count, code, large_code, head = run.stdout.split()
     assert (code, large_code, head) == (str(errno.EFBIG), str(errno.EFBIG), count), run.stderr
-    with open_log(path) as log:
+    with open_with_small_ring(path) as log:
         assert log.head.seq == int(count) > 10
         log.append([put("there is space again")])
-    with open_log(path, mode="r") as log:
+    with open_with_small_ring(path, mode="r") as log:
         assert log.head.seq == int(count) + 1
 
 
@@ -687,9 +689,9 @@ def test_descriptors_are_given_back_on_every_error(tmp_path: Path, mode: str) ->
     for length in (0, 100, 5000, 9000, len(whole) - 10):
         path.write_bytes(whole[:length])
         with pytest.raises(CerataError):
-            open_log(path, mode=mode)
+            open_with_small_ring(path, mode=mode)
     path.write_bytes(
         whole[:RING_OFFSET] + bytes([whole[RING_OFFSET] ^ 1]) + whole[RING_OFFSET + 1 :]
     )
     with pytest.raises(Corrupt):
-        open_log(path, mode=mode)
+        open_with_small_ring(path, mode=mode)

@@ -12,6 +12,7 @@ import pytest
 
 from cerata.engine import LockName, Log
 from cerata.engine.errors import CerataError, Closed
+from cerata.engine.open import open_log
 from cerata.engine.storage import OsFile, OsStorage
 from cerata.engine.verify import verify_log
 from cerata.fault_injection.mutation.mutate import Edit, Plant
@@ -20,10 +21,10 @@ from .words import RING, put, texts
 
 WRITER = """
 import sys
-from cerata.engine import Log, Draft, PutFrame
+from cerata.engine import Draft, PutFrame, open_log
 path, name, count = sys.argv[1], sys.argv[2], int(sys.argv[3])
 sys.stdin.read()
-with Log.open(path, ring_bytes=65536) as log:
+with open_log(path, ring_bytes=65536) as log:
     for number in range(count):
         done = log.append([Draft(PutFrame(text=f"{name} {number}"))])
         assert done.durable
@@ -48,9 +49,9 @@ def start(*children: "subprocess.Popen[str]") -> None:
 def test_two_processes_write_while_a_third_reads(tmp_path: Path) -> None:
     """1,000 each: all 2,000 are there, in each one's order, and the view never goes backwards."""
     path = tmp_path / "a.cera"
-    Log.open(str(path), ring_bytes=RING).close()
+    open_log(str(path), ring_bytes=RING).close()
     children = [writer(path, name, 1000) for name in "ab"]
-    with Log.open(str(path), mode="r") as reader:
+    with open_log(str(path), mode="r") as reader:
         start(*children)
         seen: list[str | None] = []
         while any(child.poll() is None for child in children):
@@ -71,12 +72,12 @@ def test_two_processes_write_while_a_third_reads(tmp_path: Path) -> None:
 def test_readers_opening_while_others_write_never_cry_damage(tmp_path: Path) -> None:
     """A walk could pass a place just before a record came there, and meet its proof later."""
     path = tmp_path / "a.cera"
-    Log.open(str(path), ring_bytes=RING).close()
+    open_log(str(path), ring_bytes=RING).close()
     children = [writer(path, name, 400) for name in "ab"]
     start(*children)
     last = opened = 0
     while any(child.poll() is None for child in children):
-        with Log.open(str(path), mode="r") as log:
+        with open_log(str(path), mode="r") as log:
             assert log.head.seq >= last
             last, opened = log.head.seq, opened + 1
     assert [child.wait() for child in children] == [0, 0]
@@ -95,7 +96,7 @@ def test_threads_append_and_readers_see_only_what_is_durable(
         flush(self)
 
     monkeypatch.setattr(OsFile, "sync", slow)
-    with Log.open(path, ring_bytes=RING) as log:
+    with open_log(path, ring_bytes=RING) as log:
         failures: list[BaseException] = []
         done = threading.Event()
 
@@ -113,7 +114,7 @@ def test_threads_append_and_readers_see_only_what_is_durable(
             last = 0
             while not done.is_set():
                 head = log.head.seq
-                assert last <= head <= log._position.durable
+                assert last <= head <= log._state.durable
                 assert [event.seq for event in log.read(last + 1, head)] == [
                     *range(last + 1, head + 1)
                 ]
@@ -138,13 +139,13 @@ def syncs_of_eight_threads(path: str, monkeypatch: pytest.MonkeyPatch) -> int:
     """Return how often eight appends were synced, of which all were written in the first sync."""
     syncs = 0
     flush = OsFile.sync
-    with Log.open(path, ring_bytes=RING) as log:
+    with open_log(path, ring_bytes=RING) as log:
 
         def patient(self: OsFile) -> None:
             nonlocal syncs
             syncs += 1
             deadline = time.monotonic() + 60
-            while log._position.head_seq < 8 and time.monotonic() < deadline:
+            while log._state.head_seq < 8 and time.monotonic() < deadline:
                 time.sleep(0.001)
             flush(self)
 
@@ -189,7 +190,7 @@ def test_closing_while_threads_append_loses_nothing_acknowledged(tmp_path: Path)
     """They get a typed error; what was acknowledged is there."""
     path = str(tmp_path / "a.cera")
     for _ in range(10):
-        log = Log.open(path, ring_bytes=RING)
+        log = open_log(path, ring_bytes=RING)
         acknowledged: list[int] = []
 
         def append(log: Log = log, acknowledged: list[int] = acknowledged) -> None:
@@ -207,7 +208,7 @@ def test_closing_while_threads_append_loses_nothing_acknowledged(tmp_path: Path)
         log.close()
         for thread in threads:
             thread.join()
-        with Log.open(path) as log:
+        with open_log(path) as log:
             assert log.head.seq >= max(acknowledged, default=0)
             assert verify_log(log).problems == ()
 
@@ -229,7 +230,7 @@ def forked(child: "object") -> int:
 def test_a_forked_child_cannot_use_its_parents_handle(tmp_path: Path) -> None:
     """Nor release its locks; it may open the file for itself."""
     path = str(tmp_path / "a.cera")
-    with Log.open(path, ring_bytes=RING) as log:
+    with open_log(path, ring_bytes=RING) as log:
         log.append([put("parent")])
 
         def child() -> None:
@@ -237,7 +238,7 @@ def test_a_forked_child_cannot_use_its_parents_handle(tmp_path: Path) -> None:
                 with pytest.raises(Closed, match="inherited by fork"):
                     call()
             log.close()
-            with Log.open(path) as own:
+            with open_log(path) as own:
                 assert not own.report.alone
                 own.append([put("child")])
 
@@ -253,11 +254,11 @@ def test_a_forked_child_cannot_use_its_parents_handle(tmp_path: Path) -> None:
 def test_a_forked_child_draws_salts_of_its_own(tmp_path: Path) -> None:
     """They are drawn for several appends at a time; two processes must never use the same."""
     path = str(tmp_path / "a.cera")
-    with Log.open(path, ring_bytes=RING) as log:
+    with open_log(path, ring_bytes=RING) as log:
         log.append([put("before the fork")])
 
         def child() -> None:
-            with Log.open(path) as own:
+            with open_log(path) as own:
                 own.append([put("child")])
 
         assert forked(child) == 0
@@ -270,7 +271,7 @@ def test_a_forked_child_draws_salts_of_its_own(tmp_path: Path) -> None:
 def test_a_child_does_not_keep_its_dead_parents_locks(tmp_path: Path) -> None:
     """An inherited descriptor would hold them for as long as the child lives."""
     path = str(tmp_path / "a.cera")
-    log = Log.open(path, ring_bytes=RING)
+    log = open_log(path, ring_bytes=RING)
     reading, writing = os.pipe()
     child = os.fork()
     if child == 0:
@@ -279,7 +280,7 @@ def test_a_child_does_not_keep_its_dead_parents_locks(tmp_path: Path) -> None:
         os._exit(0)
     assert os.read(reading, 4) == b"here"
     log.close()
-    with Log.open(path) as log:
+    with open_log(path) as log:
         assert log.report.alone
     os.kill(child, 9)
     os.waitpid(child, 0)

@@ -3,6 +3,7 @@
 import pytest
 
 from cerata.engine.errors import Corrupt, ReadOnly
+from cerata.engine.salvage import salvaged_events
 
 from .words import Disk, put, texts
 
@@ -14,7 +15,7 @@ def test_a_salvaged_log_ends_before_the_hole_and_tells_what_lies_behind(sealed: 
     places: list[int] = []
     with disk.log() as log:
         for word in "abcd":
-            places.append(log._position.cursor.offset)
+            places.append(log._state.cursor.offset)
             log.append([put(word)])
             if sealed:
                 log.seal()
@@ -27,7 +28,7 @@ def test_a_salvaged_log_ends_before_the_hole_and_tells_what_lies_behind(sealed: 
     image = disk.image()
     log = disk.open(salvage=True)
     assert texts(log) == ["a", "b"]
-    assert [event.seq for event in log.salvaged()] == [1, 2, 4]
+    assert [event.seq for event in salvaged_events(log)] == [1, 2, 4]
     assert log.refresh().seq == 2
     assert log.page.sealed_seq == (2 if sealed else 0)
     assert log.stored_page == page

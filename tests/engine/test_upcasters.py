@@ -10,6 +10,7 @@ from cerata.engine.environment import Environment
 from cerata.engine.errors import Unsupported
 from cerata.engine.events import Draft, EventBody, PutFrame, UnknownBody, event, upcaster
 from cerata.engine.log import Log
+from cerata.engine.open import open_log
 
 
 @event("testMoved", version=3, references={"origin": "putFrame"})
@@ -47,7 +48,7 @@ def stored(version: int, **fields: object) -> Draft:
 
 
 def written(*drafts: Draft) -> Log:
-    log = Log.open("a.cera", environment=Environment.in_memory())
+    log = open_log("a.cera", environment=Environment.in_memory())
     log.append([Draft(PutFrame(text="a frame"))])
     log.append(drafts)
     return log

@@ -86,7 +86,7 @@ def test_a_killed_writers_tail_is_no_problem() -> None:
     disk = Disk()
     log = disk.open()
     log.append([put("a")])
-    disk.spoil(log._position.cursor.offset, b"torn")
+    disk.spoil(log._state.cursor.offset, b"torn")
     disk.kill()
     with disk.log(mode="r") as reader:
         found = verify_log(reader)

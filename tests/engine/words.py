@@ -24,6 +24,7 @@ from cerata.engine.format.toc import LedgerEntry, SavedProjection, encode_ledger
 from cerata.engine.integrity import commitment_of, hash_bytes
 from cerata.engine.log import Log
 from cerata.engine.memory_storage import MemoryFile, MemoryNode, MemoryStorage
+from cerata.engine.open import open_log
 
 RING = 64 << 10
 """The smallest ring: what a test fills, it fills soon."""
@@ -82,7 +83,7 @@ class Disk:
 
     def open(self, path: str = PATH, **options: Any) -> Log:
         options.setdefault("ring_bytes", RING)
-        return Log.open(path, environment=self.environment, **options)
+        return open_log(path, environment=self.environment, **options)
 
     @contextmanager
     def log(self, **options: Any) -> Generator[Log, None, None]:

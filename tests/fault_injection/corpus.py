@@ -12,9 +12,9 @@ from typing import Final
 
 from cerata.fault_injection.cases import Case, case_of, encode_case, replay_saved
 from cerata.fault_injection.judging.campaign import Campaign, Story, Tally
+from cerata.fault_injection.mutation.canary import SMOKE_PLAN
 from cerata.fault_injection.mutation.mutants import PLANTS
 from cerata.fault_injection.mutation.mutate import Plant
-from cerata.fault_injection.mutation.self_test import SMOKE_PLAN
 from cerata.fault_injection.stories.engine_workloads import fresh_image, record
 from cerata.fault_injection.stories.initial_states import start_named
 from cerata.fault_injection.stories.interleaving_cases import MeetingCase, shrunk_case

@@ -9,7 +9,7 @@ from cerata.fault_injection.cases import case_of, decode_case, encode_case, repl
 from cerata.fault_injection.judging.campaign import Campaign, Failure, Memory, Story
 from cerata.fault_injection.judging.oracle import Finding
 from cerata.fault_injection.judging.wire_check import expected_payload
-from cerata.fault_injection.mutation.self_test import SMOKE_PLAN
+from cerata.fault_injection.mutation.canary import SMOKE_PLAN
 from cerata.fault_injection.simulation.file_layout import FileGeometry
 from cerata.fault_injection.simulation.write_order_monitor import OrderingMonitor
 from cerata.fault_injection.stories.damage import final_image, leavings, rotten, strangers

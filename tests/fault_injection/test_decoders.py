@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 
 from cerata.engine.environment import Environment
 from cerata.engine.events import UNDECODABLE, UnknownBody
-from cerata.engine.log import Log
 from cerata.engine.memory_storage import MemoryNode, MemoryStorage
+from cerata.engine.open import open_log
 from cerata.fault_injection.stories.engine_workloads import PATH
 from cerata.fault_injection.sweeps import hostile_files as decoders
 from cerata.fault_injection.sweeps.hostile_files import (
@@ -72,7 +72,7 @@ def test_text_that_is_none_is_an_unknown_body() -> None:
     storage = MemoryStorage()
     storage._nodes[PATH] = MemoryNode(1)
     storage._nodes[PATH].data = data
-    with blind(), Log.open(PATH, mode="r", environment=Environment(storage)) as log:
+    with blind(), open_log(PATH, mode="r", environment=Environment(storage)) as log:
         bodies = [event.body for event in log.read()]
     assert [body.kind for body in bodies if isinstance(body, UnknownBody)] == ["thing", "putFrame"]
 

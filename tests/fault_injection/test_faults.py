@@ -179,19 +179,19 @@ def test_a_mark_is_not_trusted_from_the_cache_alone() -> None:
 
 
 def test_who_trusts_a_later_sync_is_caught(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Recovery that does not write anew what it found unproven, but syncs and goes on."""
-    from cerata.engine.recovery import Found
+    """Recovery that does not write anew what it recovered unproven, but syncs and goes on."""
+    from cerata.engine.recovery import RecoveredState
     from cerata.engine.writer import Writer
 
     start = start_named("empty")
     settle = Writer.settle
 
-    def trusting(self: Writer, found: Found, *, alone: bool) -> None:
+    def trusting(self: Writer, recovered: RecoveredState, *, alone: bool) -> None:
         import msgspec
 
-        position = self._position  # pyright: ignore[reportPrivateUsage]
+        position = self._state  # pyright: ignore[reportPrivateUsage]
         position.log_file.file.sync()
-        settle(self, msgspec.structs.replace(found, proven=found.head_seq), alone=alone)
+        settle(self, msgspec.structs.replace(recovered, proven=recovered.head_seq), alone=alone)
 
     monkeypatch.setattr(Writer, "settle", trusting)
     campaign = Campaign(recover, FAILING_PLAN, failures_max=1)

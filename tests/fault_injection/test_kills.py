@@ -59,6 +59,6 @@ def test_a_file_that_cannot_be_read_after_a_round_is_a_problem(
 
 def test_a_child_that_keeps_its_parents_handle_is_caught() -> None:
     """A fork closes what it inherits; here it does not."""
-    off = Edit("cerata.engine.log:Log.abandon", "self._hold.abandon()", "pass")
+    off = Edit("cerata.engine.log:Log.abandon", "self._lock.abandon()", "pass")
     with Plant("a child keeps the handle", "schedules", (off,)).planted():
         assert meet(3).problems != []

@@ -19,7 +19,7 @@ from cerata.fault_injection.stories.engine_workloads import (
     Session,
     append_small,
     model_of,
-    open_log,
+    open_in_world,
     record,
     record_creation,
 )
@@ -82,7 +82,7 @@ def killed_before_the_folder_is_synced(world: World) -> None:
 
     world.disk.turn = turn
     with pytest.raises(ProcessKilled):
-        open_log(world, world.disk.process(), PATH)
+        open_in_world(world, world.disk.process(), PATH)
     world.disk.turn = None
 
 
@@ -156,8 +156,8 @@ def test_a_folder_that_cannot_be_synced_leaves_a_sign(monkeypatch: pytest.Monkey
     monkeypatch.setattr(SimulatedProcess, "sync_dir", fail)
     for _ in range(2):
         with pytest.raises(StorageFailed, match="sync the folder"):
-            open_log(world, world.disk.process(), PATH)
+            open_in_world(world, world.disk.process(), PATH)
         assert len(world.disk.names) == 2
     monkeypatch.setattr(SimulatedProcess, "sync_dir", syncs)
-    open_log(world, world.disk.process(), PATH).close()
+    open_in_world(world, world.disk.process(), PATH).close()
     assert list(world.disk.names) == [PATH]

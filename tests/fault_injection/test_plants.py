@@ -5,11 +5,13 @@ import time
 
 import pytest
 
-from cerata.fault_injection.judging.oracle import Finding, Oracle, Outcome
+from cerata.fault_injection.crash_states.outcome import Outcome
+from cerata.fault_injection.judging.oracle import Finding, Oracle
 from cerata.fault_injection.mutation import self_test as detectors
+from cerata.fault_injection.mutation.canary import CANARY, Blind, canary
 from cerata.fault_injection.mutation.mutants import BY_NAME, PLANTS
 from cerata.fault_injection.mutation.mutate import Edit, Plant, PlantOutdated
-from cerata.fault_injection.mutation.self_test import CANARY, Blind, canary, detect
+from cerata.fault_injection.mutation.self_test import detect
 from cerata.fault_injection.report import __main__ as report
 
 SECONDS_MAX = 60.0
@@ -34,7 +36,7 @@ def test_there_are_bugs_of_every_kind() -> None:
 def test_the_canary_is_noticed_by_the_oracle() -> None:
     """It is a bug that only a crash state shows: the whole way from there to a finding is tried."""
     assert canary().startswith("O5: ")
-    assert BY_NAME[CANARY].detector == "stories"
+    assert CANARY.detector == "stories"
 
 
 def test_a_blind_harness_is_noticed_by_the_canary(
@@ -61,7 +63,7 @@ def test_a_harness_that_always_cries_is_noticed_too(monkeypatch: pytest.MonkeyPa
     monkeypatch.setattr(Oracle, "check_legal", cries)
     with pytest.raises(Blind):
         canary()
-    assert detect(BY_NAME[CANARY]) is None
+    assert detect(CANARY) is None
 
 
 def test_a_plant_that_no_longer_fits_is_an_error() -> None:

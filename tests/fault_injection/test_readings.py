@@ -9,7 +9,7 @@ from cerata.engine.log import Log
 from cerata.fault_injection.crash_states.operations import SECTOR
 from cerata.fault_injection.crash_states.readings import AUDIT_EVERY, Question, Reading
 from cerata.fault_injection.judging.campaign import Campaign, Opener
-from cerata.fault_injection.mutation.self_test import SMOKE_PLAN
+from cerata.fault_injection.mutation.canary import SMOKE_PLAN
 from cerata.fault_injection.report.budgets import FULL_PLAN
 from cerata.fault_injection.simulation.disk import SimulatedDisk, SimulatedProcess
 from cerata.fault_injection.simulation.simulated_world import World

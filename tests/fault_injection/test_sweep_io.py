@@ -30,7 +30,7 @@ _UNTYPED = Edit(_STORAGE + "write_at", 'raise self._refused(error, "write") from
 _STANDS = Edit(
     "cerata.engine.writer:Writer.write_record", "if self._is_stored(offset, record):", "if False:"
 )
-_STUCK = Edit("cerata.engine.handle_lock:Hold.give_up", "file.close()", "pass")
+_STUCK = Edit("cerata.engine.handle_lock:HandleLock.give_up", "file.close()", "pass")
 _SYNC = Edit(
     "cerata.engine.log:Log._file_sync", "raise self._poison.take(error) from error", "raise"
 )
@@ -39,7 +39,9 @@ _CREATOR = Edit(
     "except BaseException:\n        file.close()",
     "except BaseException:\n        pass",
 )
-_STATE = Edit("cerata.engine.handle_lock:Hold.begin_change", "if self._changing:", "if False:")
+_STATE = Edit(
+    "cerata.engine.handle_lock:HandleLock.begin_change", "if self._changing:", "if False:"
+)
 
 OFF = {
     "a short write is not gone on with": (_SHORT, "appends", "pwrite"),

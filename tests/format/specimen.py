@@ -41,6 +41,7 @@ from cerata.engine.format.extent import ExtentKind
 from cerata.engine.format.page import RING_OFFSET
 from cerata.engine.format.toc import LedgerEntry, SavedProjection, Toc, encode_ledger
 from cerata.engine.integrity import hash_bytes
+from cerata.engine.open import open_log
 
 from ..clocks import StandingClock
 from ..engine.words import erasing
@@ -100,7 +101,7 @@ def vector(seed: int, dimension: int, space: str) -> tuple[Embedding, bytes]:
 
 def tell_story(place: Environment) -> None:
     """Write a file in which every structure of the format occurs."""
-    log = Log.open(PATH, environment=place, ring_bytes=RING_SIZE)
+    log = open_log(PATH, environment=place, ring_bytes=RING_SIZE)
     _first_words(log)
     _salted_hashes(log)
     _vectors(log)
@@ -114,7 +115,7 @@ def tell_story(place: Environment) -> None:
     log.append([Draft(PutTag(tag="before-the-cut", at=log.head.seq))])
     log.close()
     _tear(place)
-    log = Log.open(PATH, environment=place)
+    log = open_log(PATH, environment=place)
     assert log.report.cut_bytes
     assert isinstance(place.clock, TickingClock)
     place.clock.time_us -= 60_000_000  # The wall clock goes back; recorded times do not.
@@ -242,7 +243,7 @@ def _save_chunk(flip: Flip, _toc: Toc) -> Mapping[str, Mapping[str, Any]]:
 
 def _tear(place: Environment) -> None:
     """Leave what a torn write leaves where the next record would have stood."""
-    log = Log.open(PATH, mode="r", environment=place)
+    log = open_log(PATH, mode="r", environment=place)
     offset = log._position.cursor.offset  # pyright: ignore[reportPrivateUsage]
     log.close()
     file = place.storage.open(PATH, mode="rw")
@@ -331,7 +332,7 @@ EXAMPLE_PARTS = (
 def example_file() -> bytes:
     """Return a new file with one event: ids 02… and 03…, salt 04…."""
     place = environment(plain_bytes())
-    log = Log.open(PATH, environment=place, ring_bytes=RING_SIZE)
+    log = open_log(PATH, environment=place, ring_bytes=RING_SIZE)
     log.append([Draft(PutFrame(text="Wax keeps."))])
     data = contents(place)
     log.close()
@@ -356,7 +357,7 @@ def example_lines() -> list[str]:
 
 def _example_hashes(data: bytes) -> list[str]:
     place = environment(plain_bytes())
-    with Log.open(PATH, environment=place, ring_bytes=RING_SIZE) as log:
+    with open_log(PATH, environment=place, ring_bytes=RING_SIZE) as log:
         log.append([Draft(PutFrame(text="Wax keeps."))])
         assert contents(place) == data
         event = log.event(1)
@@ -378,7 +379,7 @@ def main() -> int:
         return 1
     place = environment(counted_bytes())
     tell_story(place)
-    log = Log.open(PATH, mode="r", environment=place)
+    log = open_log(PATH, mode="r", environment=place)
     found = summary(log)
     log.close()
     data = contents(place)

@@ -11,6 +11,7 @@ from msgspec import msgpack
 from msgspec.structs import replace
 
 from cerata.engine import Draft, Log, PutTag
+from cerata.engine.open import open_log
 
 from . import specimen
 from .reader import Event, Reader, tree_root
@@ -27,7 +28,7 @@ def opened(mode: str) -> Log:
     file = place.storage.create(specimen.PATH)
     file.write_at(0, specimen.golden_file())
     file.close()
-    return Log.open(specimen.PATH, mode="r" if mode == "r" else "rw", environment=place)
+    return open_log(specimen.PATH, mode="r" if mode == "r" else "rw", environment=place)
 
 
 @pytest.mark.parametrize("mode", ["r", "rw"])
@@ -128,5 +129,5 @@ def test_the_story_still_makes_the_same_events(expected: dict[str, Any]) -> None
     """Same calls, same events, on any machine: compressed bytes may differ, hashes may not."""
     place = specimen.environment(specimen.counted_bytes())
     specimen.tell_story(place)
-    with Log.open(specimen.PATH, mode="r", environment=place) as log:
+    with open_log(specimen.PATH, mode="r", environment=place) as log:
         assert specimen.summary(log) == expected

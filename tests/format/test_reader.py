@@ -12,6 +12,7 @@ from msgspec import msgpack, structs
 
 from cerata.engine import Attachment, Draft, Environment, Event, Log, PutFrame, PutTag, UnknownBody
 from cerata.engine.integrity import hash_bytes
+from cerata.engine.open import open_log
 
 from ..engine.words import erasing
 from . import reader as reader_module
@@ -51,7 +52,7 @@ class Workload:
 
     def open(self) -> Log:
         sync = self.dice.choice(["commit", "always"])
-        return Log.open(
+        return open_log(
             specimen.PATH,
             environment=self.place,
             ring_bytes=specimen.RING_SIZE,
@@ -133,7 +134,7 @@ def plain(event: Event) -> tuple[Any, ...]:
 def compare(place: Environment) -> Reader:
     """Hold the reader against the engine on the file in an environment."""
     reader = Reader(specimen.contents(place))
-    with Log.open(specimen.PATH, mode="r", environment=place) as log:
+    with open_log(specimen.PATH, mode="r", environment=place) as log:
         found = list(reader.events())
         assert [event[:4] for event in found] == [plain(event) for event in log.read()]
         assert [event.attachments for event in found] == [
@@ -156,14 +157,14 @@ def test_reader_equals_the_log_on_random_workloads(number: int, seed: int) -> No
 def test_reader_reads_an_empty_file() -> None:
     """No events: the chain is its start, the root that of nothing."""
     place = specimen.environment(specimen.counted_bytes())
-    Log.open(specimen.PATH, environment=place, ring_bytes=specimen.RING_SIZE).close()
+    open_log(specimen.PATH, environment=place, ring_bytes=specimen.RING_SIZE).close()
     assert list(compare(place).events()) == []
 
 
 def test_reader_follows_manifest_pages_of_two_levels() -> None:
     """64 segments move to a page; 64 pages would move to another, so 65 are enough for one."""
     place = specimen.environment(specimen.counted_bytes())
-    with Log.open(specimen.PATH, environment=place, ring_bytes=specimen.RING_SIZE) as log:
+    with open_log(specimen.PATH, environment=place, ring_bytes=specimen.RING_SIZE) as log:
         for number in range(130):
             log.append([Draft(PutTag(tag=f"t{number}", at=1))])
             log.seal()

@@ -8,11 +8,12 @@ import msgspec
 import pytest
 from blake3 import blake3
 
-from cerata.engine import Draft, Log, PutTag, RecoveryReport
+from cerata.engine import Draft, PutTag, RecoveryReport
 from cerata.engine import errors as errors_module
 from cerata.engine.errors import Corrupt, Unsupported
 from cerata.engine.format.toc import decode_toc
 from cerata.engine.format.witness import encode_witness
+from cerata.engine.open import open_log
 
 from . import specimen
 from .reader import Reader
@@ -143,7 +144,7 @@ def test_a_claim_without_a_line_is_found(sentence: str) -> None:
 def build(dead: bytes = b"") -> bytes:
     """Return a closed file: events 1 to 3 sealed, 4 to 6 in the ring, a mark, and dead bytes."""
     place = specimen.environment(specimen.counted_bytes())
-    log = Log.open(specimen.PATH, environment=place, ring_bytes=specimen.RING_SIZE)
+    log = open_log(specimen.PATH, environment=place, ring_bytes=specimen.RING_SIZE)
     for number in range(3):
         log.append([Draft(PutTag(tag=f"sealed-{number}", at=1))])
     log.seal()
@@ -162,7 +163,7 @@ def opened(data: bytes, mode: str = "rw", *, salvage: bool = False) -> tuple[Rec
     file = place.storage.create(specimen.PATH)
     file.write_at(0, data)
     file.close()
-    with Log.open(
+    with open_log(
         specimen.PATH,
         mode="r" if mode == "r" else "rw",
         environment=place,
@@ -170,7 +171,7 @@ def opened(data: bytes, mode: str = "rw", *, salvage: bool = False) -> tuple[Rec
     ) as log:
         found = log.report, sum(1 for _ in log.read())
     if mode == "rw" and not salvage:
-        with Log.open(specimen.PATH, environment=place) as log:
+        with open_log(specimen.PATH, environment=place) as log:
             assert log.report.is_clean
             assert sum(1 for _ in log.read()) == found[1]
     return found
@@ -295,7 +296,7 @@ def test_recovery_decides_as_the_table_says(
 def test_the_rest_of_an_unsynced_group_is_cut() -> None:
     """Of three unsynced records the second did not reach the disk; the third proves nothing."""
     place = specimen.environment(specimen.counted_bytes())
-    log = Log.open(specimen.PATH, environment=place, ring_bytes=specimen.RING_SIZE, sync=1 << 20)
+    log = open_log(specimen.PATH, environment=place, ring_bytes=specimen.RING_SIZE, sync=1 << 20)
     for number in range(3):
         log.append([Draft(PutTag(tag=f"unsynced-{number}", at=1))])
     data = bytearray(specimen.contents(place))
@@ -361,13 +362,13 @@ def test_a_file_cut_short_is_refused() -> None:
 def test_names_of_later_versions_in_the_toc_are_carried() -> None:
     """A writer that does not know a name must not drop it."""
     place = specimen.environment(specimen.counted_bytes())
-    with Log.open(specimen.PATH, environment=place, ring_bytes=specimen.RING_SIZE) as log:
+    with open_log(specimen.PATH, environment=place, ring_bytes=specimen.RING_SIZE) as log:
         toc = msgspec.structs.replace(log.toc(), unknown={"later": {"answer": [42]}})
         log.reader.remember_toc(log.page, toc)
         log.append([Draft(PutTag(tag="one", at=1))])
         log.seal()
     for _ in range(2):
-        with Log.open(specimen.PATH, environment=place) as log:
+        with open_log(specimen.PATH, environment=place) as log:
             log.append([Draft(PutTag(tag="more", at=1))])
             log.seal()
     reader = Reader(specimen.contents(place))

@@ -41,6 +41,7 @@ from cerata.engine.events import (
 )
 from cerata.engine.integrity import hash_bytes
 from cerata.engine.log import Log
+from cerata.engine.open import open_log
 
 from ..engine.words import erasing
 from ..format.specimen import counted_bytes, environment
@@ -236,7 +237,7 @@ def _put(source: Random, ref: Callable[[], int]) -> PutFrame:
 
 def written(batches: Sequence[Batch], through: int | None = None) -> Log:
     """Return a log in memory with the first ``through`` events, on a clock of its own."""
-    log = Log.open("a.cera", environment=environment(counted_bytes()), ring_bytes=1 << 16)
+    log = open_log("a.cera", environment=environment(counted_bytes()), ring_bytes=1 << 16)
     left = sum(len(batch.drafts) for batch in batches) if through is None else through
     for number, batch in enumerate(batches):
         drafts = batch.drafts[:left]

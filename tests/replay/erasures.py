@@ -10,6 +10,7 @@ from unittest import mock
 from msgspec.structs import replace
 
 from cerata.engine import backup
+from cerata.engine.backup import back_up
 from cerata.engine.codec import Batch, WireEvent
 from cerata.engine.create import write_empty
 from cerata.engine.file import PAGES_SIZE, Flip, choose_page, turned
@@ -43,7 +44,7 @@ def erase(disk: Disk, seqs: Collection[int], erased: int) -> None:
         mock.patch.object(Reader, "batches", without),
         mock.patch.object(backup, "write_empty", empty),
     ):
-        log.backup(NEW)
+        back_up(log, NEW)
     _set_moved(disk)
     disk.storage.rename(NEW, PATH)
 

@@ -13,6 +13,7 @@ import pytest
 
 import cerata
 from cerata.engine.events import DeleteFrame, Draft, PutFrame, SupersedeFrame
+from cerata.engine.salvage import salvaged_events
 from cerata.memory.snapshot.layer import Layer
 from cerata.memory.snapshot.layers import Layers
 from cerata.projections.columnar.scope_codes import ScopeNames
@@ -90,7 +91,7 @@ def _says(answer: object) -> Any:
 
 
 def _salvaged(store: cerata.Store) -> object:
-    return store._log.salvaged()
+    return salvaged_events(store._log)
 
 
 @pytest.mark.parametrize(

@@ -6,7 +6,7 @@ import pytest
 
 from cerata.engine.environment import Environment
 from cerata.engine.events import DeleteFrame, Draft, EventBody, PutFrame, PutTag, SupersedeFrame
-from cerata.engine.log import Log
+from cerata.engine.open import open_log
 from cerata.projections.core.projection import FoldedEvent, Projection
 from cerata.projections.frames.projection import FramesProjection
 from cerata.projections.fulltext.projection import FulltextProjection
@@ -24,7 +24,7 @@ BODIES: Sequence[EventBody] = (
 @pytest.fixture
 def events() -> Sequence[FoldedEvent]:
     """Return what a log gives back: two batches, the second with references by seq."""
-    with Log.open("a.cera", environment=Environment.in_memory()) as log:
+    with open_log("a.cera", environment=Environment.in_memory()) as log:
         log.append([Draft(body) for body in BODIES[:3]])
         log.append([Draft(body) for body in BODIES[3:]])
         return list(log.read())

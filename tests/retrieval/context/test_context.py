@@ -14,10 +14,10 @@ from cerata.retrieval.context.packing import (
     ENTRY_TOKENS_MAX,
     MISSES_MAX,
     Candidate,
-    Filled,
+    ContextOptions,
     Omission,
-    Telling,
-    fill,
+    PackedContext,
+    pack,
 )
 from cerata.retrieval.context.policies import ContextPolicy, Tier
 from cerata.retrieval.tokenizer import Tokenizer, Utf8Tokenizer, tokenizer
@@ -54,9 +54,9 @@ def filled_by(
     counter: Tokenizer | None = None,
     lead: str = "",
     **told: Any,
-) -> Filled:
-    telling = Telling(max_tokens, **told)
-    return fill(list(map(candidate, entries)), telling, marks_of, counter=counter, lead=lead)
+) -> PackedContext:
+    telling = ContextOptions(max_tokens, **told)
+    return pack(list(map(candidate, entries)), telling, marks_of, counter=counter, lead=lead)
 
 
 def candidate(entry: Entry) -> Candidate:
@@ -375,7 +375,7 @@ def test_what_is_left_is_not_read_once_twenty_in_a_row_did_not_fit() -> None:
     entries = [Entry(number, f"#{number}", f"{number} word " * 40) for number in range(1, 101)]
     entries[7] = Entry(8, "#8", "word " * 700)
     entries[24] = Entry(25, "#25", "small")
-    filled = fill(list(map(noted, entries)), Telling(1_000), at_start)
+    filled = pack(list(map(noted, entries)), ContextOptions(1_000), at_start)
     shown = [item.id for item in filled.items]
     assert shown == [1, 2, 3, 4, 5, 6, 7, 9, 25]
     assert read == list(range(1, 26 + MISSES_MAX))
@@ -394,7 +394,7 @@ def test_each_entry_is_counted_a_few_times_however_many_are_told() -> None:
 LONG = "The harbour bridge opens in May. " + " ".join(f"Detail {n} is settled." for n in range(20))
 
 
-def plainly_filled(entries: Sequence[Entry], most: int, **told: Any) -> Filled:
+def plainly_filled(entries: Sequence[Entry], most: int, **told: Any) -> PackedContext:
     return filled_by(entries, most, lambda _: [], **told)
 
 

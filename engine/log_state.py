@@ -1,8 +1,8 @@
-"""Position: the part of a file that a handle has read, and how it follows appended records.
+"""The part of a file that a handle has read, and how it follows appended records.
 
 Owns the state between a handle and its file: the current header page, the cursor in the ring, the
 batches since the sealed seq, and the seq through which they are durable. Reads, never writes:
-`writer` adds to the position, `log` decides the time and the lock.
+`writer` adds to the state, `log` decides the time and the lock.
 """
 
 from collections.abc import Iterator
@@ -18,7 +18,7 @@ from .format.record import EMPTY_SECTOR, RECORD_HEADER_SIZE, stored_body_check
 from .idempotency import KeyIndex
 from .limits import SECTOR_SIZE
 from .reader import Reader, Snapshot
-from .recovery import Found, spill_end
+from .recovery import RecoveredState, spill_end
 from .ring import Cursor, End, walk
 
 ASK = -1
@@ -28,7 +28,7 @@ _LOOK_BACK_MAX = 4096
 """Up to this size, the record before the cursor is read together with the sector after it."""
 
 
-class Position:
+class LogState:
     """A handle's place in a file. Called under the handle's mutex.
 
     Invariants:
@@ -40,23 +40,23 @@ class Position:
       disk may have lost an earlier process's writes to them.
     """
 
-    def __init__(self, log_file: LogFile, pages: bytes, found: Found) -> None:
+    def __init__(self, log_file: LogFile, pages: bytes, recovered: RecoveredState) -> None:
         self.log_file = log_file
         self.reader = Reader(log_file)
         self.keys = KeyIndex(log_file)
         self.identity = log_file.file.identity()
         self.pages = pages
-        self.page: HeaderPage = found.page
-        self.cursor: Cursor = found.cursor
-        self.tail: list[Batch] = found.batches
-        self.durable = self.shown = found.proven
+        self.page: HeaderPage = recovered.page
+        self.cursor: Cursor = recovered.cursor
+        self.tail: list[Batch] = recovered.batches
+        self.durable = self.shown = recovered.proven
         self.shows_foreign = False
         self.next_witness: int | None = None
         self._spills_end = 0
-        for batch in found.batches:
+        for batch in recovered.batches:
             self._note_spill(batch)
-        if found.toc is not None:
-            self.reader.remember_toc(found.page, found.toc)
+        if recovered.toc is not None:
+            self.reader.remember_toc(recovered.page, recovered.toc)
 
     @property
     def head_seq(self) -> int:
@@ -163,8 +163,8 @@ class Position:
         if not file.read_at(end - 1, 1):
             raise self._changed(f"It is {file.size():,} bytes; {end:,} are in use")
 
-    def look_on(self, pages: bytes) -> "Seen":
-        """Read on from this position without changing it. Raises the errors of `choose_page`."""
+    def look_on(self, pages: bytes) -> "TailUpdate":
+        """Read on from this state without changing it. Raises the errors of `choose_page`."""
         page = self.page
         cursor = self.cursor
         tail = self.tail
@@ -179,31 +179,31 @@ class Position:
         sector, is_unchanged = self._look(cursor)
         follows &= is_unchanged
         if sector == EMPTY_SECTOR:
-            return Seen(page, cursor, tail, [], End.EMPTY, follows)
+            return TailUpdate(page, cursor, tail, [], End.EMPTY, follows)
         result = walk(self.log_file.file.read_at, self.log_file.key, page, cursor)
-        return Seen(page, result.cursor, tail, result.batches, result.end, follows)
+        return TailUpdate(page, result.cursor, tail, result.batches, result.end, follows)
 
-    def take_in(self, pages: bytes, seen: "Seen") -> None:
-        """Make the result of `look_on` part of this position.
+    def take_in(self, pages: bytes, update: "TailUpdate") -> None:
+        """Make the result of `look_on` part of this state.
 
         Raises:
             Corrupt: the file no longer holds events that this handle knows to be durable.
         """
-        if not seen.follows:
+        if not update.follows:
             raise self._changed(f"It no longer holds event {self.head_seq:,} as it was read")
-        self.check_forward(seen.cursor)
-        if pages != self.pages or seen.cursor != self.cursor:
+        self.check_forward(update.cursor)
+        if pages != self.pages or update.cursor != self.cursor:
             self.next_witness = None if self.next_witness is None else ASK
         self.pages = pages
-        self.page = seen.page
-        self.cursor = seen.cursor
-        if seen.tail is not self.tail:
-            self.tail = seen.tail
-        for batch in seen.batches:
+        self.page = update.page
+        self.cursor = update.cursor
+        if update.tail is not self.tail:
+            self.tail = update.tail
+        for batch in update.batches:
             self.add(batch)
-        self.durable = max(self.durable, seen.page.sealed_seq, seen.cursor.durable_through)
+        self.durable = max(self.durable, update.page.sealed_seq, update.cursor.durable_through)
         # An integer policy shows unsynced events of this handle, but not of another process.
-        self.shows_foreign |= bool(seen.batches) and self.head_seq > self.durable
+        self.shows_foreign |= bool(update.batches) and self.head_seq > self.durable
 
     def check_forward(self, cursor: Cursor) -> None:
         """Refuse a file that lacks events that this handle has shown or knows to be durable."""
@@ -226,7 +226,7 @@ def _ring_state(page: HeaderPage) -> tuple[int, int, int]:
     return page.sealed_seq, page.ring_start, page.incarnation
 
 
-class Seen(msgspec.Struct, frozen=True):
+class TailUpdate(msgspec.Struct, frozen=True):
     """The result of reading on: the tail to extend, the batches to add, and the end.
 
     ``follows``: the file continues the state that this handle had read.
