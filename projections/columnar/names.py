@@ -9,7 +9,7 @@ from typing import Final
 
 import numpy as np
 
-from ..core.seal import Kept
+from .append_only import AppendOnly
 from .columns import (
     I64,
     U8,
@@ -73,7 +73,7 @@ class Names:
         """Return the bytes of the names from index ``start`` on."""
         return "".join([f"{text}\0" for text in self._texts[start:]]).encode()
 
-    def kept(self) -> "list[Kept]":
+    def effect_columns(self) -> list[AppendOnly]:
         """Return the columns that the fold appends to."""
         return [self, self._seqs]
 

@@ -10,7 +10,7 @@ from typing import TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-from ..core.seal import Kept
+from .append_only import AppendOnly
 from .columns import AnyColumn, AnyGrowing, Columns, require, rows_up_to
 from .names import check_seqs
 
@@ -46,7 +46,7 @@ class Table:
         if rows:
             self.extend(*zip(*rows, strict=True))
 
-    def kept(self) -> list[Kept]:
+    def effect_columns(self) -> list[AppendOnly]:
         """Return the columns that the fold appends to."""
         return [*self._columns.values()]
 

@@ -12,6 +12,7 @@ import numpy as np
 
 from cerata.engine.events import Scope
 
+from ..columnar.append_only import AppendOnly
 from ..columnar.closed_rows import ClosedRows
 from ..columnar.columns import U64, AnyColumn, Column, Columns, place_of, require, rows_up_to
 from ..columnar.hash_index import HashIndex
@@ -19,7 +20,6 @@ from ..columnar.names import NO_NAME, Names
 from ..columnar.scope_codes import ScopeNames
 from ..columnar.strings import Strings
 from ..columnar.tables import LoadedRows, Table, check_codes
-from ..core.seal import Kept
 from .entity_resolution import Act, ActRow, EntityRoles
 from .name_index import FoldedNames
 from .objects import TEXT_KINDS, ObjectKind
@@ -358,11 +358,11 @@ class FactColumns:
             effects.update(names.effects(prefix, after, through))
         return {**effects, **self.strings.effects(after, through)}
 
-    def kept(self) -> list[Kept]:
+    def effect_columns(self) -> list[AppendOnly]:
         """Return the collections that the fold appends to, without derived columns."""
-        tables = [items for table in self._tables for items in table.kept()]
-        names = [items for _, dictionary in self._names() for items in dictionary.kept()]
-        return [*tables, *names, *self.strings.kept()]
+        tables = [items for table in self._tables for items in table.effect_columns()]
+        names = [items for _, dictionary in self._names() for items in dictionary.effect_columns()]
+        return [*tables, *names, *self.strings.effect_columns()]
 
     def derived(self, after: int, through: int) -> dict[str, AnyColumn]:
         """Return the hashes of the strings of these events."""

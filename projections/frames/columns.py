@@ -14,13 +14,13 @@ import numpy.typing as npt
 
 from cerata.engine.events import Scope
 
+from ..columnar.append_only import AppendOnly
 from ..columnar.closed_rows import ClosedRows
 from ..columnar.columns import NO_ROW, AnyColumn, Column, Columns, concatenate, require, rows_up_to
 from ..columnar.hash_index import HashIndex
 from ..columnar.names import Names
 from ..columnar.scopes import read_scope, scope_text
 from ..columnar.tables import LoadedRows, Table
-from ..core.seal import Kept
 from .attributes import Attributes
 from .children import ChildLinks
 from .timeline import TimelineIndex
@@ -247,11 +247,11 @@ class FrameColumns:
         rows = rows_up_to(seqs, after), rows_up_to(seqs, through)
         return {**effects, **self.attributes.effects(rows, after, through)}
 
-    def kept(self) -> list[Kept]:
+    def effect_columns(self) -> list[AppendOnly]:
         """Return the collections that the fold appends to, without derived columns."""
-        tables = [items for table in self._tables for items in table.kept()]
-        names = [items for _, dictionary in self._names() for items in dictionary.kept()]
-        return [*tables, *names, *self.attributes.kept()]
+        tables = [items for table in self._tables for items in table.effect_columns()]
+        names = [items for _, dictionary in self._names() for items in dictionary.effect_columns()]
+        return [*tables, *names, *self.attributes.effect_columns()]
 
     def derived(self, after: int, through: int) -> dict[str, AnyColumn]:
         """Return the hashes of the strings of these events."""

@@ -12,12 +12,12 @@ import numpy as np
 
 from cerata.engine.events import Scope
 
+from ..columnar.append_only import AppendOnly
 from ..columnar.closed_rows import ClosedRows
 from ..columnar.columns import U64, AnyColumn, Column, Columns, place_of
 from ..columnar.hash_index import HashIndex
 from ..columnar.scope_codes import ScopeNames
 from ..columnar.tables import Table, check_codes
-from ..core.seal import Kept
 
 
 class LinkKind(IntEnum):
@@ -183,9 +183,12 @@ class LinkColumns:
             effects.update(table.effects(after, through))
         return effects
 
-    def kept(self) -> list[Kept]:
+    def effect_columns(self) -> list[AppendOnly]:
         """Return the columns that the fold appends to, without derived columns."""
-        return [*self.scopes.kept(), *(items for table in self._tables for items in table.kept())]
+        return [
+            *self.scopes.effect_columns(),
+            *(items for table in self._tables for items in table.effect_columns()),
+        ]
 
     def derived(self, after: int, through: int) -> dict[str, AnyColumn]:
         """Return nothing: `load` computes the derived columns again."""

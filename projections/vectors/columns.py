@@ -16,11 +16,11 @@ from cerata.engine.draft_validation import DTYPE_SIZES
 from cerata.engine.events import is_token_space
 from cerata.engine.limits import EMBEDDING_DIMENSION_MAX
 
+from ..columnar.append_only import AppendOnly
 from ..columnar.columns import I64, U8, U64, AnyColumn, AnyGrowing, Column, Columns, require
 from ..columnar.hash_index import HashIndex
 from ..columnar.names import Names
 from ..columnar.tables import Table, check_codes
-from ..core.seal import Kept
 
 Key: TypeAlias = tuple[str, str, int]
 """The identity of a space of vectors: name, dtype and dimension."""
@@ -226,10 +226,10 @@ class VectorColumns:
         ends = np.cumsum(widths)
         return ends - widths, np.zeros(int(ends[-1]) if len(ends) else 0, np.uint8)
 
-    def kept(self) -> list[Kept]:
+    def effect_columns(self) -> list[AppendOnly]:
         """Return the columns that the fold appends to, without derived columns."""
         signs = [column for rows in self.spaces for column in rows.words]
-        return [*self.names.kept(), *self.table.kept(), *signs]
+        return [*self.names.effect_columns(), *self.table.effect_columns(), *signs]
 
     def derived(self, after: int, through: int) -> dict[str, AnyColumn]:
         """Return nothing: `load` computes the derived columns again."""
