@@ -26,7 +26,7 @@ from ..core.column_fold import ScopedFold
 from ..core.projection import FoldedEvent
 from .columns import FactColumns
 from .fold import FactFold
-from .reader import Facts
+from .history import Facts
 
 _KINDS: Final[tuple[type[EventBody], ...]] = (
     AssertFact,

@@ -7,16 +7,16 @@ row (`reader`).
 
 from collections.abc import Iterable, Iterator, Sequence
 from copy import copy
-from typing import TYPE_CHECKING, Final, Protocol, Self
+from typing import Final, Protocol, Self
 
 import numpy as np
 
+from cerata.engine.events import Scope
+
 from ..columnar.columns import I64, Mask, rows_up_to
 from .entity_resolution import ActRow
+from .history import Facts
 from .objects import TEXT_KINDS, ObjectKind, Standing, number_of, text_of
-
-if TYPE_CHECKING:
-    from .reader import Facts
 
 _CACHED_TEXTS_MAX: Final = 1024
 
@@ -41,12 +41,13 @@ class FactRows:
 
     labels: Labels | None = None
 
-    def __init__(self, facts: "Facts", n: int, scopes: frozenset[int] | None) -> None:
+    def __init__(self, facts: Facts, n: int, scope: Scope | None = None) -> None:
+        """Read the facts at event ``n``, within ``scope`` if not None."""
         self.n = n
         self._facts = facts
         self._columns = facts.columns
-        self._scopes = scopes
-        self.roles = facts.roles(n, scopes)
+        self._scopes = facts.columns.scopes.within(scope)
+        self.roles = facts.roles(n, self._scopes)
         self._is_plain = self.roles.is_plain
         # A row is known at n if its closing has at least this index; `NO_ROW` is larger than all.
         self._closings = rows_up_to(facts.closing_seqs, n)
@@ -340,7 +341,7 @@ class FactRows:
         return exists and (self._scopes is None or self._facts.scopes[row] in self._scopes)
 
     @property
-    def facts(self) -> "Facts":
+    def facts(self) -> Facts:
         """The reader of all n under this reader."""
         return self._facts
 

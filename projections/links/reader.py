@@ -37,21 +37,18 @@ class Links:
         self.seqs: I64 = columns.seq.view()
         self.ending_seqs: I64 = columns.ending_seq.view()
 
-    def at(self, n: int, wanted: Scope | None = None) -> "LinksAt":
-        """Return the links within a scope as of event ``n``."""
-        return LinksAt(self, n, self.columns.scopes.within(wanted))
-
 
 class LinksAt:
     """The links at seq n; immutable, for any thread."""
 
-    def __init__(self, links: Links, n: int, scopes: frozenset[int] | None) -> None:
+    def __init__(self, links: Links, n: int, scope: Scope | None = None) -> None:
+        """Read the links at event ``n``, within ``scope`` if not None."""
         self.n = n
         self._links = links
         self._columns = links.columns
         self._rows = rows_up_to(links.seqs, n) if len(links.seqs) else 0
         self._endings = rows_up_to(links.ending_seqs, n) if len(links.ending_seqs) else 0
-        self._scopes = scopes
+        self._scopes = links.columns.scopes.within(scope)
 
     def __len__(self) -> int:
         """Return the number of links created by n, in all scopes, ended links included."""

@@ -32,15 +32,16 @@ from cerata.projections.columnar.columns import Column, decode_columns, encode_c
 from cerata.projections.columnar.hash_index import HashIndex
 from cerata.projections.facts.entities import Entities
 from cerata.projections.facts.entity_resolution import Act
+from cerata.projections.facts.history import Facts
 from cerata.projections.facts.objects import ObjectKind, Standing
 from cerata.projections.facts.projection import FactsProjection
-from cerata.projections.facts.reader import Facts
+from cerata.projections.facts.reader import FactsAt
 from cerata.projections.frames.projection import FramesProjection
 from cerata.projections.frames.reader import Frames
 from cerata.projections.fulltext.projection import FulltextProjection
 from cerata.projections.links.labelling import Labelling
 from cerata.projections.links.projection import LinksProjection
-from cerata.projections.links.reader import Links
+from cerata.projections.links.reader import Links, LinksAt
 
 from ..histories import FILTERS, Folded, events_of, fold
 
@@ -175,7 +176,7 @@ def ask_everything(frames: Frames) -> None:
 def ask_all_facts(facts: Facts) -> None:
     """Every read: what was accepted must answer, whatever it says."""
     for n in (facts.seq // 2, facts.seq):
-        view = facts.at(n)
+        view = FactsAt(facts, n)
         rows = view.find(closed=True)
         known = [row for row in rows if view.is_known(row)]
         assert [span.row for span in view.spans(known)] == known
@@ -201,8 +202,8 @@ def ask_all_links(links: Links) -> None:
     facts = FactsProjection()
     facts.apply(LINKS)
     for n in (links.seq // 2, links.seq):
-        found = facts.snapshot().at(n)
-        labelling = Labelling(found, links.at(n), lambda frame: frame == 3)
+        found = FactsAt(facts.snapshot(), n)
+        labelling = Labelling(found, LinksAt(links, n), lambda frame: frame == 3)
         for row in found.find():
             assert labelling.label(row) in Standing
             labelling.of([row])
