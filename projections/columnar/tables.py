@@ -1,7 +1,7 @@
 """Tables: rows that events append, a column per field, in order of the event's seq.
 
-Owns a table's place in digests and chunks. Leaves out the meaning and valid values of the columns,
-which the table's owner defines.
+Owns a table's place in digests and chunks, and the closings of its rows. Leaves out the meaning and
+valid values of the columns, which the table's owner defines.
 """
 
 from collections.abc import Mapping, Sequence
@@ -11,7 +11,17 @@ import numpy as np
 import numpy.typing as npt
 
 from .append_only import AppendOnly
-from .columns import AnyColumn, AnyGrowing, Columns, require, rows_up_to
+from .columns import (
+    I64,
+    NO_ROW,
+    AnyColumn,
+    AnyGrowing,
+    Column,
+    Columns,
+    concatenate,
+    require,
+    rows_up_to,
+)
 from .names import check_seqs
 
 LoadedRows: TypeAlias = Mapping[str, AnyColumn]
@@ -92,3 +102,45 @@ class Table:
     def size_bytes(self) -> int:
         """Memory of the columns."""
         return sum(column.size_bytes for column in self._columns.values())
+
+
+class ClosedRows(Column[np.uint32]):
+    """A derived column: the place of each row's closing among closings, or `NO_ROW`.
+
+    A row is closed once, after its birth. A reader of an earlier state holds the same column and
+    ignores the values that name later closings.
+    """
+
+    __slots__ = ()
+
+    def __init__(self) -> None:
+        super().__init__(np.uint32)
+
+    def open(self, count: int) -> None:
+        """Append rows that are not closed."""
+        self.extend(np.full(count, NO_ROW, np.uint32))
+
+    def close(self, rows: AnyColumn, first: int) -> None:
+        """Enter the closings of these open rows, numbered from ``first``."""
+        places = np.arange(first, first + len(rows), dtype=np.uint32)
+        self.set_once(rows.astype(np.int64), places)
+
+    def is_closed(self, row: int) -> bool:
+        """Return whether any closing so far closed a row."""
+        return self.item(row) != NO_ROW
+
+    def check(self, born: I64, more: AnyColumn, when: AnyColumn, rows: AnyColumn) -> None:
+        """Raise `Corrupt` unless each closing of a chunk closes an open row after its birth.
+
+        ``born`` are the births so far and ``more`` those of the chunk; ``when`` and ``rows`` its
+        closings.
+        """
+        if not len(rows):
+            return
+        births = concatenate([born, more.astype(np.int64)], np.int64)
+        require(int(rows.max()) < len(births), "a closing names a row that does not exist")
+        require(bool((births[rows] < when).all()), "a closing comes before its birth")
+        before = rows[rows < len(self)]
+        open_before = self.view()[before] == NO_ROW
+        once = len(np.unique(rows)) == len(rows)
+        require(once and bool(open_before.all()), "a row is closed twice")

@@ -13,13 +13,12 @@ import numpy as np
 from cerata.engine.events import Scope
 
 from ..columnar.append_only import AppendOnly
-from ..columnar.closed_rows import ClosedRows
 from ..columnar.columns import U64, AnyColumn, Column, Columns, place_of, require, rows_up_to
 from ..columnar.hash_index import HashIndex
 from ..columnar.names import NO_NAME, Names
-from ..columnar.scope_codes import ScopeNames
+from ..columnar.scopes import ScopeNames
 from ..columnar.strings import Strings
-from ..columnar.tables import LoadedRows, Table, check_codes
+from ..columnar.tables import ClosedRows, LoadedRows, Table, check_codes
 from .entity_resolution import Act, ActRow, EntityRoles
 from .name_index import FoldedNames
 from .objects import TEXT_KINDS, ObjectKind
@@ -174,16 +173,16 @@ class FactColumns:
             row=self.closing_row,
         )
         self.act_seq, self.act_scope = Column(np.int64), Column(np.uint32)
-        self.act_what = Column(np.uint8)
-        self.act_one, self.act_other = Column(np.uint32), Column(np.uint32)
+        self.act_kind = Column(np.uint8)
+        self.act_subject, self.act_target = Column(np.uint32), Column(np.uint32)
         self.act_number = Column(np.int64)
         self.acts = Table(
             "acts",
             seq=self.act_seq,
             scope=self.act_scope,
-            what=self.act_what,
-            one=self.act_one,
-            other=self.act_other,
+            what=self.act_kind,
+            one=self.act_subject,
+            other=self.act_target,
             number=self.act_number,
         )
         # Derived.
@@ -196,8 +195,8 @@ class FactColumns:
         self.by_evidence = HashIndex()
         self.by_assumption = HashIndex()
         self.by_frame = HashIndex()
-        self.by_act_one = HashIndex()
-        self.by_act_other = HashIndex()
+        self.by_act_subject = HashIndex()
+        self.by_act_target = HashIndex()
         self.by_act_number = HashIndex()
         self.ruling = Column(np.uint32)
         """The rows of the acts that change the reading of facts."""
@@ -223,7 +222,7 @@ class FactColumns:
 
     def _derive_acts(self, count: int) -> None:
         start = len(self.acts) - count
-        ruling = np.flatnonzero(np.isin(self.act_what.view()[start:], _RULING)) + start
+        ruling = np.flatnonzero(np.isin(self.act_kind.view()[start:], _RULING)) + start
         self.ruling.extend(ruling.astype(np.uint32))
 
     def close(self, rows: Sequence[tuple[int, int, int]]) -> None:
@@ -268,17 +267,16 @@ class FactColumns:
 
     def acts_naming(self, code: int) -> list[int]:
         """Return the acts that name a string as an entity, ascending."""
-        sources = self.act_one.view()
-        targets = self.act_other.view()
-        kinds = self.act_what.view()
-        rows = [row for row in self.by_act_one.find(sources, code) if kinds[row] in _OF_ENTITIES]
-        rows += [row for row in self.by_act_other.find(targets, code) if kinds[row] in _OF_TWO]
-        return sorted(set(rows))
+        kinds = self.act_kind.view()
+        subjects = self.by_act_subject.find(self.act_subject.view(), code)
+        targets = self.by_act_target.find(self.act_target.view(), code)
+        rows = {row for row in subjects if kinds[row] in _OF_ENTITIES}
+        return sorted(rows.union(row for row in targets if kinds[row] in _OF_TWO))
 
     def acts_of_alias(self, folded: int) -> list[int]:
         """Return the acts that declare an alias, by the code of its folded form; ascending."""
         numbers = self.act_number.view().view(np.uint64)
-        kinds = self.act_what.view()
+        kinds = self.act_kind.view()
         return [row for row in self.by_act_number.find(numbers, folded) if kinds[row] == Act.ALIAS]
 
     def acts_until(self, end: int) -> Iterator[tuple[int, ActRow]]:
@@ -422,7 +420,7 @@ class FactColumns:
         for seq, scope, *rest in zip(*(column.tolist() for column in acts.values()), strict=True):
             act = ActRow(seq, tenants[scope], *rest)
             require(
-                roles.may_hold(act), "an act merges in a cycle, or ends an act that does not hold"
+                roles.is_valid(act), "an act merges in a cycle, or ends an act that does not hold"
             )
             roles.take(act)
         return roles
@@ -439,7 +437,7 @@ class FactColumns:
             self.strings,
             self.folded_names,
             *(self.by_repeat, self.by_evidence, self.by_assumption, self.by_frame),
-            *(self.by_act_one, self.by_act_other, self.by_act_number),
+            *(self.by_act_subject, self.by_act_target, self.by_act_number),
         )
         return size + sum(part.size_bytes for part in (*derived, *indexes))
 

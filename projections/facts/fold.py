@@ -343,7 +343,7 @@ class FactFold:
 
     def _merge(self, seq: int, scope: int, entity: int, into: int) -> None:
         tenant = self._columns.scopes.tenants[scope]
-        if self._roles.may_hold(ActRow(seq, tenant, Act.MERGE, entity, into, 0)):
+        if self._roles.is_valid(ActRow(seq, tenant, Act.MERGE, entity, into, 0)):
             self._take(seq, scope, Act.MERGE, entity, into, 0)
         elif (tenant, entity) in self._roles.merged:
             self._note(seq, scope, FactOddity.ALREADY_CLOSED)

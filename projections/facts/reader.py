@@ -43,11 +43,11 @@ class FactsAt(FactSpans):
             return ObjectKind.BYTES, self._text(number).encode("latin-1")
         return ObjectKind(kind), value_of(ObjectKind(kind), number)
 
-    def named(self, row: int) -> tuple[int, tuple[int, int]]:
+    def name_key(self, row: int) -> tuple[int, tuple[int, int]]:
         """Return a key that rows with the same subject and object, as read, share."""
         return self._read(row, self._facts.subjects[row]), self.value_key(row)
 
-    def named_by(self, row: int) -> tuple[str, str | None]:
+    def asserted_names(self, row: int) -> tuple[str, str | None]:
         """Return the entities that a row names as subject and object, before any merge."""
         facts = self._facts
         strings = self._columns.strings
@@ -57,7 +57,7 @@ class FactsAt(FactSpans):
             return subject, None
         return subject, strings.text(self.roles.named(tenant, row, facts.objects[row]))
 
-    def known_of(self, row: int) -> tuple[int, int | None, int | None]:
+    def known_period_of(self, row: int) -> tuple[int, int | None, int | None]:
         """Return the time of a row's recording, and time and event of its retraction by n."""
         recorded = self._facts.recorded[row]
         closing = self._facts.closed[row]
@@ -72,7 +72,7 @@ class FactsAt(FactSpans):
     def depth_of(self, row: int) -> int:
         return self._facts.depths[row]
 
-    def said_of(self, row: int) -> tuple[float, str]:
+    def last_assertion_of(self, row: int) -> tuple[float, str]:
         """Return the confidence and source of the last assertion of a row up to n."""
         columns = self._columns
         facts = self._facts

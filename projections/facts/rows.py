@@ -304,7 +304,7 @@ class FactRows:
         codes = range(1, len(tenants)) if self._scopes is None else self._scopes
         return {tenants[code] for code in codes}
 
-    def rows_said_by(self, frames: Iterable[int]) -> dict[int, list[int]]:
+    def rows_by_evidence(self, frames: Iterable[int]) -> dict[int, list[int]]:
         """Return by frame the known rows that cite the frame as evidence by n, ascending."""
         columns = self._columns
         rows_of = dict[int, list[int]]()
@@ -383,7 +383,7 @@ class FactRows:
         """Return whether no event up to n retracted a row."""
         return self._facts.closed[row] >= self._closings
 
-    def known(self, rows: Iterable[int]) -> list[int]:
+    def known_rows(self, rows: Iterable[int]) -> list[int]:
         """Return the rows that are known at n and within the scope."""
         # The caller's rows may come from a later state than this reader.
         count = len(self._facts.births)

@@ -15,12 +15,11 @@ import numpy.typing as npt
 from cerata.engine.events import Scope
 
 from ..columnar.append_only import AppendOnly
-from ..columnar.closed_rows import ClosedRows
 from ..columnar.columns import NO_ROW, AnyColumn, Column, Columns, concatenate, require, rows_up_to
 from ..columnar.hash_index import HashIndex
 from ..columnar.names import Names
 from ..columnar.scopes import read_scope, scope_text
-from ..columnar.tables import LoadedRows, Table
+from ..columnar.tables import ClosedRows, LoadedRows, Table
 from .attributes import Attributes
 from .children import ChildLinks
 from .timeline import TimelineIndex

@@ -41,8 +41,8 @@ from .columns import (
     FrameColumns,
     Oddity,
 )
-from .frame_times import NO_TIME
 from .reader import Frames
+from .timeline import NO_TIME
 
 _PUT: Final = PutFrame.wire_name
 _HANDLED: Final = frozenset(

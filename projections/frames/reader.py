@@ -35,8 +35,7 @@ from .columns import (
 )
 from .filter_masks import FilterMasks
 from .filters import Filter
-from .frame_times import NO_TIME
-from .timeline import Timeline, TimelineOrder
+from .timeline import NO_TIME, Timeline, TimelineOrder
 
 
 @dataclass(frozen=True, slots=True)

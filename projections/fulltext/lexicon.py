@@ -25,10 +25,10 @@ class LexiconView:
         self._index = index
         self.count = len(ends)
 
-    def find(self, wanted: bytes, count: int | None = None) -> int | None:
+    def find(self, word: bytes, count: int | None = None) -> int | None:
         """Return the id of a word, or None if not among the first ``count`` words; about 10 us."""
-        for candidate in self._index.find(self._hashes[:count], hash_bytes64(wanted)):
-            if self._bytes(candidate) == wanted:
+        for candidate in self._index.find(self._hashes[:count], hash_bytes64(word)):
+            if self._bytes(candidate) == word:
                 return candidate
         return None
 

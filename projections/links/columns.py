@@ -13,11 +13,10 @@ import numpy as np
 from cerata.engine.events import Scope
 
 from ..columnar.append_only import AppendOnly
-from ..columnar.closed_rows import ClosedRows
 from ..columnar.columns import U64, AnyColumn, Column, Columns, place_of
 from ..columnar.hash_index import HashIndex
-from ..columnar.scope_codes import ScopeNames
-from ..columnar.tables import Table, check_codes
+from ..columnar.scopes import ScopeNames
+from ..columnar.tables import ClosedRows, Table, check_codes
 
 
 class LinkKind(IntEnum):

@@ -15,7 +15,7 @@ import cerata
 from cerata.engine.events import DeleteFrame, Draft, PutFrame, SupersedeFrame
 from cerata.memory.snapshot.layer import Layer
 from cerata.memory.snapshot.layers import Layers
-from cerata.projections.columnar.scope_codes import ScopeNames
+from cerata.projections.columnar.scopes import ScopeNames
 
 from .isolation import TABLES, public_names, shown_by, sweep
 

@@ -184,9 +184,9 @@ def ask_all_facts(facts: Facts) -> None:
             assert isinstance(view.subject_of(row), str)
             assert isinstance(view.predicate_of(row), str)
             assert view.object_of(row)[0] in ObjectKind
-            assert 0 <= view.said_of(row)[0] <= 4_295
+            assert 0 <= view.last_assertion_of(row)[0] <= 4_295
             assert isinstance(view.scope_of(row), tuple)
-            assert (view.known_of(row)[1] is None) == view.is_known(row)
+            assert (view.known_period_of(row)[1] is None) == view.is_known(row)
             assert all(isinstance(place.frame, int) for place in view.evidence_of(row))
             assert all(isinstance(text, str) for text in view.assumptions_of(row))
         for name in ("ann", "bob", "eve"):
