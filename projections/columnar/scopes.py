@@ -73,7 +73,7 @@ class ScopeNames(Names):
     """
 
     def __init__(self) -> None:
-        super().__init__()
+        super().__init__("scopes")
         self.tenants: list[int] = [0]
         self._numbers: dict[str, int] = {}
         self._scopes: dict[int, Scope] = {}
@@ -126,8 +126,8 @@ class ScopeNames(Names):
             tenants.append(numbers.setdefault(tenant, len(numbers) + 1))
         return tenants
 
-    def read(self, columns: Columns, prefix: str, after: int, through: int) -> LoadedNames:
-        loaded = super().read(columns, prefix, after, through)
+    def read(self, columns: Columns, after: int, through: int) -> LoadedNames:
+        loaded = super().read(columns, after, through)
         for text in loaded.texts:
             read_scope(text)
         return loaded

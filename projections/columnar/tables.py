@@ -5,7 +5,7 @@ valid values of the columns, which the table's owner defines.
 """
 
 from collections.abc import Mapping, Sequence
-from typing import TypeAlias
+from typing import TypeAlias, cast
 
 import numpy as np
 import numpy.typing as npt
@@ -18,6 +18,7 @@ from .columns import (
     AnyGrowing,
     Column,
     Columns,
+    Item,
     concatenate,
     require,
     rows_up_to,
@@ -37,15 +38,21 @@ def check_codes(codes: AnyColumn, low: int, high: int) -> None:
 class Table:
     """Columns of equal length; the first is the seq of the event that appended the row."""
 
-    def __init__(self, name: str, *, strict: bool = False, **columns: AnyGrowing) -> None:
+    def __init__(self, name: str, *, strict: bool = False) -> None:
         """Create a table; with ``strict`` an event appends at most a single row."""
+        self.seq = Column(np.int64)
         self._name = name
         self._strict = strict
-        self._columns = columns
-        self._seqs = next(iter(columns.values()))
+        self._columns: dict[str, AnyGrowing] = {"seq": self.seq}
+
+    def column(self, name: str, dtype: type[Item]) -> Column[Item]:
+        """Add a column; ``name`` and the order of the columns are on disk."""
+        column = Column(dtype)
+        self._columns[name] = cast("AnyGrowing", column)
+        return column
 
     def __len__(self) -> int:
-        return len(self._seqs)
+        return len(self.seq)
 
     def extend(self, *columns: npt.ArrayLike) -> None:
         """Append rows, a column at a time."""
@@ -73,7 +80,7 @@ class Table:
 
     def effects(self, after: int, through: int) -> dict[str, AnyColumn]:
         """Return the columns of the rows that events ``after + 1`` … ``through`` appended."""
-        seqs = self._seqs.view().astype(np.int64, copy=False)
+        seqs = self.seq.view()
         start = rows_up_to(seqs, after)
         end = rows_up_to(seqs, through)
         return {

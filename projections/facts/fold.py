@@ -118,7 +118,7 @@ class FactFold:
         columns.evidence.append(self._evidence)
         columns.assumptions.append(self._assumptions)
         columns.close(self._closings)
-        columns.act(self._acts)
+        columns.acts.append(self._acts)
 
     # --- strings ---------------------------------------------------------------------------------
 

@@ -22,7 +22,7 @@ class Facts:
         self.seq = seq
         self.columns = columns
         self.seqs: I64 = columns.seq.view()
-        self.closing_seqs: I64 = columns.closing_seq.view()
+        self.closing_seqs: I64 = columns.closings.seq.view()
         self.subject_codes = columns.subject.view()
         self.object_numbers = columns.object.view()
         # Reading a number from a memoryview takes a third of the time of reading from an array.
@@ -42,8 +42,8 @@ class Facts:
         self.closed = columns.closed_at.view().data
         self.closings = self.closing_seqs.data
         self.any_repeats = len(columns.repeats) > 0
-        self._ruling = columns.ruling.view()
-        self._ruling_seqs: I64 = columns.act_seq.view()[self._ruling]
+        self._ruling = columns.acts.ruling.view()
+        self._ruling_seqs: I64 = columns.acts.seq.view()[self._ruling]
         self._roles: dict[tuple[int, frozenset[int] | None], RolesAt] = {}
 
     def roles(self, n: int, scopes: frozenset[int] | None) -> RolesAt:
@@ -54,7 +54,7 @@ class Facts:
             if len(self._roles) >= _CACHED_ROLES_MAX:
                 self._roles.clear()
             last = int(self._ruling_seqs[count - 1]) if count else 0
-            roles = RolesAt(self.columns.role_history(count), last, scopes)
+            roles = RolesAt(self.columns.acts.role_history(count), last, scopes)
             self._roles[count, scopes] = roles
         return roles
 

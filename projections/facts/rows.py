@@ -262,7 +262,7 @@ class FactRows:
         columns = self._columns
         ids = [self.seq_of(row) for row in rows]
         if self._facts.any_repeats:
-            repeats = columns.repeat_seq.view()
+            repeats = columns.repeats.seq.view()
             places = (place for row in rows for place in columns.repeats_of(row, self.n))
             ids += [int(repeats[place]) for place in places]
         return ids
@@ -273,7 +273,7 @@ class FactRows:
         parts = list[I64]()
         for seqs, rows in (
             (self._facts.seqs, None),
-            (columns.repeat_seq.view(), columns.repeat_row.view()),
+            (columns.repeats.seq.view(), columns.repeat_row.view()),
         ):
             places = np.searchsorted(seqs, ids)
             inside = places < len(seqs)
@@ -308,7 +308,7 @@ class FactRows:
         """Return by frame the known rows that cite the frame as evidence by n, ascending."""
         columns = self._columns
         rows_of = dict[int, list[int]]()
-        end = rows_up_to(columns.evidence_seq.view(), self.n)
+        end = rows_up_to(columns.evidence.seq.view(), self.n)
         keys = columns.evidence_frame.view()[:end].view(np.uint64)
         for frame in frames:
             places = columns.by_frame.find(keys, frame) if end else []
@@ -357,27 +357,25 @@ class FactRows:
     def acts(self) -> Iterator[ActRow]:
         """The acts by n within the scope."""
         columns = self._columns
-        for scope, act in columns.acts_until(rows_up_to(columns.act_seq.view(), self.n)):
+        for scope, act in columns.acts.until(rows_up_to(columns.acts.seq.view(), self.n)):
             if self._scopes is None or scope in self._scopes:
                 yield act
 
     def acts_naming(self, entity: int) -> Iterator[ActRow]:
         """Yield the acts by n within the scope that name an entity, in order."""
-        return self._acts_by_n(self._columns.acts_naming(entity))
+        return self._acts_by_n(self._columns.acts.rows_naming(entity))
 
     def acts_of_alias(self, folded: int) -> Iterator[ActRow]:
         """Yield the acts by n within the scope that declare an alias, by its folded form."""
-        return self._acts_by_n(self._columns.acts_of_alias(folded))
+        return self._acts_by_n(self._columns.acts.rows_of_alias(folded))
 
     def _acts_by_n(self, rows: Iterable[int]) -> Iterator[ActRow]:
-        columns = self._columns
-        scopes = self._scopes
-        seqs = columns.act_seq.view()
+        acts = self._columns.acts
         for row in rows:
-            if seqs[row] > self.n:
+            if acts.seq.item(row) > self.n:
                 return
-            if scopes is None or columns.scope_of_act(row) in scopes:
-                yield columns.act_row(row)
+            if self._scopes is None or acts.scope.item(row) in self._scopes:
+                yield acts.act(row)
 
     def is_known(self, row: int) -> bool:
         """Return whether no event up to n retracted a row."""
@@ -395,7 +393,7 @@ class FactRows:
         columns = self._columns
         rows = set(range(rows_up_to(facts.seqs, n), self.row_count))
         closings = columns.closing_row.view()[rows_up_to(facts.closing_seqs, n) : self._closings]
-        seqs = columns.repeat_seq.view()
+        seqs = columns.repeats.seq.view()
         repeats = columns.repeat_row.view()[rows_up_to(seqs, n) : rows_up_to(seqs, self.n)]
         return sorted(rows.union(closings.tolist(), repeats.tolist()))
 

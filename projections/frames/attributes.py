@@ -48,7 +48,7 @@ class Attributes:
     """
 
     def __init__(self) -> None:
-        self.fields = Names()
+        self.fields = Names("fields")
         self.strings = Strings()
         self.row = Column(np.uint32)
         self.group = Column(np.uint32)
@@ -141,7 +141,7 @@ class Attributes:
             "attributes.row": self.row.view()[start:end],
             "attributes.group": self.group.view()[start:end],
             "attributes.key": self.key.view()[start:end],
-            **self.fields.effects("fields", after, through),
+            **self.fields.effects(after, through),
             **self.strings.effects(after, through),
         }
 
@@ -149,7 +149,7 @@ class Attributes:
         self, columns: Columns, rows: tuple[int, int], after: int, through: int
     ) -> "LoadedAttributes":
         """Decode and check the attributes of a chunk; changes no state. Raises `Corrupt`."""
-        fields = self.fields.read(columns, "fields", after, through)
+        fields = self.fields.read(columns, after, through)
         strings = self.strings.read(columns, after, through)
         row = columns.u32("attributes.row")
         group = columns.u32("attributes.group")

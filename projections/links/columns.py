@@ -13,8 +13,9 @@ import numpy as np
 from cerata.engine.events import Scope
 
 from ..columnar.append_only import AppendOnly
-from ..columnar.columns import U64, AnyColumn, Column, Columns, place_of
+from ..columnar.columns import U64, AnyColumn, Columns, place_of
 from ..columnar.hash_index import HashIndex
+from ..columnar.names import Names
 from ..columnar.scopes import ScopeNames
 from ..columnar.tables import ClosedRows, Table, check_codes
 
@@ -95,40 +96,21 @@ class LinkColumns:
 
     def __init__(self) -> None:
         self.scopes = ScopeNames()
-        self.seq = Column(np.int64)
-        self.recorded = Column(np.int64)
-        self.scope = Column(np.uint32)
-        self.kind = Column(np.uint8)
-        self.fact = Column(np.uint64)
-        self.target = Column(np.uint64)
-        self.is_frame = Column(np.uint8)
-        self.births = Table(
-            "links",
-            strict=True,
-            seq=self.seq,
-            recorded=self.recorded,
-            scope=self.scope,
-            fact=self.fact,
-            kind=self.kind,
-            target=self.target,
-            is_frame=self.is_frame,
-        )
-        self.repeat_seq = Column(np.int64)
-        self.repeat_row = Column(np.uint32)
-        self.repeats = Table("repeats", strict=True, seq=self.repeat_seq, row=self.repeat_row)
-        self.ending_seq = Column(np.int64)
-        self.ending_recorded = Column(np.int64)
-        self.ending_row = Column(np.uint32)
-        self.endings = Table(
-            "endings",
-            strict=True,
-            seq=self.ending_seq,
-            recorded=self.ending_recorded,
-            row=self.ending_row,
-        )
-        self.oddity_seq = Column(np.int64)
-        self.oddity = Column(np.uint8)
-        self.oddities = Table("oddities", strict=True, seq=self.oddity_seq, what=self.oddity)
+        self.births = Table("links", strict=True)
+        self.seq = self.births.seq
+        self.recorded = self.births.column("recorded", np.int64)
+        self.scope = self.births.column("scope", np.uint32)
+        self.fact = self.births.column("fact", np.uint64)
+        self.kind = self.births.column("kind", np.uint8)
+        self.target = self.births.column("target", np.uint64)
+        self.is_frame = self.births.column("is_frame", np.uint8)
+        self.repeats = Table("repeats", strict=True)
+        self.repeat_row = self.repeats.column("row", np.uint32)
+        self.endings = Table("endings", strict=True)
+        self.ending_recorded = self.endings.column("recorded", np.int64)
+        self.ending_row = self.endings.column("row", np.uint32)
+        self.oddities = Table("oddities", strict=True)
+        self.oddity = self.oddities.column("what", np.uint8)
         # Derived.
         self.ended_at = ClosedRows()
         self.by_fact = HashIndex()
@@ -158,7 +140,7 @@ class LinkColumns:
         row = place_of(self.seq, seq)
         if row is not None:
             return row
-        place = place_of(self.repeat_seq, seq)
+        place = place_of(self.repeats.seq, seq)
         return None if place is None else self.repeat_row.item(place)
 
     def rows_alike(self, birth: LinkBirth) -> list[int]:
@@ -177,17 +159,15 @@ class LinkColumns:
 
     def effects(self, after: int, through: int) -> dict[str, AnyColumn]:
         """Return the canonical columns of events ``after + 1`` … ``through``."""
-        effects = self.scopes.effects("scopes", after, through)
+        effects = self.scopes.effects(after, through)
         for table in self._tables:
             effects.update(table.effects(after, through))
         return effects
 
     def effect_columns(self) -> list[AppendOnly]:
         """Return the columns that the fold appends to, without derived columns."""
-        return [
-            *self.scopes.effect_columns(),
-            *(items for table in self._tables for items in table.effect_columns()),
-        ]
+        parts: tuple[Table | Names, ...] = (self.scopes, *self._tables)
+        return [column for part in parts for column in part.effect_columns()]
 
     def derived(self, after: int, through: int) -> dict[str, AnyColumn]:
         """Return nothing: `load` computes the derived columns again."""
@@ -198,7 +178,7 @@ class LinkColumns:
         births, repeats, endings, _ = tables = [
             table.read(columns, after, through) for table in self._tables
         ]
-        scopes = self.scopes.read(columns, "scopes", after, through)
+        scopes = self.scopes.read(columns, after, through)
         check_codes(births["scope"], 1, len(self.scopes) + len(scopes.texts))
         check_codes(births["kind"], 1, max(LinkKind))
         check_codes(births["is_frame"], 0, 1)

@@ -35,7 +35,7 @@ class Links:
         self.seq = seq
         self.columns = columns
         self.seqs: I64 = columns.seq.view()
-        self.ending_seqs: I64 = columns.ending_seq.view()
+        self.ending_seqs: I64 = columns.endings.seq.view()
 
 
 class LinksAt:
