@@ -44,7 +44,7 @@ _MIX: Final = np.uint64(0x9E37_79B9_7F4A_7C15)
 _TEXT_KINDS: Final = np.array([int(kind) for kind in TEXT_KINDS], np.uint8)
 
 
-class FactOddity(IntEnum):
+class FactAnomaly(IntEnum):
     """An anomaly that the fold counted and skipped. On disk: never renumber."""
 
     ERASED = 1
@@ -273,7 +273,7 @@ class FactColumns:
             (acts["what"], max(Act)),
         ):
             check_codes(codes, 1, limit)
-        # The oddity of an erased event has no scope.
+        # The anomaly of an erased event has no scope.
         check_codes(acts["scope"], NO_NAME, scopes)
         for column in (repeats["row"], evidence["row"], assumptions["row"], closings["row"]):
             inside = not len(column) or int(column.max()) < rows

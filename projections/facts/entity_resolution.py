@@ -28,8 +28,8 @@ class Act(IntEnum):
     """(entity, into, row of a fact)"""
     END = 6
     """(0, 0, seq of the merge or split that ends)"""
-    ODDITY = 7
-    """(0, 0, `FactOddity`)"""
+    ANOMALY = 7
+    """(0, 0, `FactAnomaly`)"""
 
 
 class ActRow(NamedTuple):

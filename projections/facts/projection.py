@@ -2,7 +2,7 @@
 
 Owns the list of handled events. Effects are *births* (a row per fact, whose columns never change),
 *repeats* (the same fact asserted again), their *evidence* and *assumptions*, *closings* (a
-retraction), and *acts* (declarations of predicates and entities, and oddities). Leaves out the
+retraction), and *acts* (declarations of predicates and entities, and anomalies). Leaves out the
 effects of an event (`fold`), and reading and inference, such as the end of a value of a
 functional predicate (`reader`).
 """

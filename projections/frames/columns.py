@@ -1,4 +1,4 @@
-"""The columns of frames: births, attributes, embeddings, closings, oddities, and derived columns.
+"""The columns of frames: births, attributes, embeddings, closings, anomalies, and derived columns.
 
 Owns the effect columns in order of seq, their place in digests and chunks, and the derived columns
 (row to closing, and `children`), which are in neither and are rebuilt from the effects at load.
@@ -39,7 +39,7 @@ class ClosingKind(IntEnum):
     """An ancestor was superseded."""
 
 
-class Oddity(IntEnum):
+class FrameAnomaly(IntEnum):
     """An anomaly that the fold counted and skipped. On disk: never renumber."""
 
     ERASED = 1
@@ -104,10 +104,10 @@ class FrameColumns:
         self.closing_row = self.closings.column("row", np.uint32)
         self.closing_kind = self.closings.column("kind", np.uint8)
         self.closing_by = self.closings.column("by", np.int64)
-        self.oddities = Table("oddities")
-        self.oddity_kind = self.oddities.column("kind", np.uint8)
+        self.anomalies = Table("oddities")
+        self.anomaly_kind = self.anomalies.column("kind", np.uint8)
         # Collected during the fold of a batch; `keep_batch` appends them in order of seq.
-        self._notes: list[tuple[int, Oddity]] = []
+        self._notes: list[tuple[int, FrameAnomaly]] = []
         self._embedded: list[tuple[int, int, str]] = []
         # Derived.
         self.links = ChildLinks()
@@ -125,7 +125,7 @@ class FrameColumns:
         self.attributes.settle()
         self.scope_parts.settle()
         for seq in self._link(len(self.seq) - count_before):
-            self.note(seq, Oddity.UNKNOWN_REFERENCE)
+            self.note(seq, FrameAnomaly.UNKNOWN_REFERENCE)
 
     def scope_code(self, scope: Scope, seq: int) -> int:
         """Return the code of a scope."""
@@ -143,16 +143,16 @@ class FrameColumns:
         """Collect, for `keep_batch`, the embedding in a space that event ``seq`` gave a row."""
         self._embedded.append((seq, row, space))
 
-    def note(self, seq: int, oddity: Oddity) -> None:
-        """Collect an oddity of event ``seq`` for `keep_batch`."""
-        self._notes.append((seq, oddity))
+    def note(self, seq: int, anomaly: FrameAnomaly) -> None:
+        """Collect an anomaly of event ``seq`` for `keep_batch`."""
+        self._notes.append((seq, anomaly))
 
     def keep_batch(self) -> None:
-        """Append oddities and embeddings in order of seq; the fold takes births first."""
-        # The sort is stable: the oddities of an event stay in order.
+        """Append anomalies and embeddings in order of seq; the fold takes births first."""
+        # The sort is stable: the anomalies of an event stay in order.
         if self._notes:
             self._notes.sort(key=itemgetter(0))
-            self.oddities.append(self._notes)
+            self.anomalies.append(self._notes)
             self._notes.clear()
         if self._embedded:
             self._embedded.sort(key=itemgetter(0))
@@ -207,7 +207,7 @@ class FrameColumns:
 
     @property
     def _tables(self) -> tuple[Table, ...]:
-        return self.births, self.embeddings, self.closings, self.oddities
+        return self.births, self.embeddings, self.closings, self.anomalies
 
     @property
     def _names(self) -> tuple[Names, ...]:
@@ -235,7 +235,7 @@ class FrameColumns:
 
     def load(self, columns: Columns, after: int, through: int) -> None:
         """Append the effects in a chunk. Raises `Corrupt` before any change."""
-        births, embeddings, closings, oddities = tables = [
+        births, embeddings, closings, anomalies = tables = [
             table.read(columns, after, through) for table in self._tables
         ]
         loaded = [names.read(columns, after, through) for names in self._names]
@@ -246,7 +246,7 @@ class FrameColumns:
         self._check_embeddings(births["seq"], embeddings)
         self.closed_at.check(self.seq.view(), births["seq"], closings["seq"], closings["row"])
         check_codes(closings["kind"], 1, max(ClosingKind))
-        check_codes(oddities["kind"], 1, max(Oddity))
+        check_codes(anomalies["kind"], 1, max(FrameAnomaly))
         attributes = self.attributes.read(columns, rows, after, through)
         scopes = [read_scope(text) for text in loaded[2].texts]
         for code, scope in enumerate(scopes, start=len(self.scopes) + 1):
@@ -257,7 +257,7 @@ class FrameColumns:
         for table, rows_of in zip(self._tables, tables, strict=True):
             table.load(rows_of)
         self.attributes.load(attributes)
-        # The oddities loaded above include the unknown parents.
+        # The anomalies loaded above include the unknown parents.
         self._link(len(births["seq"]))
         closed = closings["row"]
         self.closed_at.close(closed, len(self.closings) - len(closed))

@@ -30,8 +30,8 @@ from .columns import (
     FLAG_TEXT,
     NO_INDEX,
     ClosingKind,
+    FrameAnomaly,
     FrameColumns,
-    Oddity,
 )
 from .filter_masks import FilterMasks
 from .filters import Filter
@@ -92,8 +92,8 @@ class Frames:
         self._closing_row = columns.closing_row.view()
         self._closing_kind = columns.closing_kind.view()
         self._closing_by = columns.closing_by.view()
-        self._oddity_seq = columns.oddities.seq.view()
-        self._oddity_kind = columns.oddity_kind.view()
+        self._anomaly_seq = columns.anomalies.seq.view()
+        self._anomaly_kind = columns.anomaly_kind.view()
         self._attributes = columns.attributes.view()
         self._embedding_seq = columns.embeddings.seq.view()
         self._embedding_row = columns.embedding_row.view()
@@ -172,15 +172,17 @@ class Frames:
             has_search_text=bool(flags & FLAG_SEARCH_TEXT),
         )
 
-    def oddities(self, n: int) -> Mapping[Oddity, int]:
-        """Return the count of each oddity at n."""
-        kinds: list[int] = self._oddity_kind[: rows_up_to(self._oddity_seq, n)].tolist()
-        return {Oddity(kind): count for kind, count in sorted(Counter(kinds).items())}
+    def anomalies(self, n: int) -> Mapping[FrameAnomaly, int]:
+        """Return the count of each anomaly at n."""
+        kinds: list[int] = self._anomaly_kind[: rows_up_to(self._anomaly_seq, n)].tolist()
+        return {FrameAnomaly(kind): count for kind, count in sorted(Counter(kinds).items())}
 
     def unread(self, n: int) -> list[int]:
         """Return the events up to n whose body this process could not decode, in order."""
-        end = rows_up_to(self._oddity_seq, n)
-        seqs: list[int] = self._oddity_seq[:end][self._oddity_kind[:end] == Oddity.UNREAD].tolist()
+        end = rows_up_to(self._anomaly_seq, n)
+        seqs: list[int] = self._anomaly_seq[:end][
+            self._anomaly_kind[:end] == FrameAnomaly.UNREAD
+        ].tolist()
         return seqs
 
     # --- closings and children -------------------------------------------------------------------

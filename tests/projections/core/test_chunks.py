@@ -167,7 +167,7 @@ def ask_everything(frames: Frames) -> None:
             frames.supersedes_of(frame, n)
         frames.find_content(b"a" * 16, n)
         frames.find_uri("file:a", n)
-        frames.oddities(n)
+        frames.anomalies(n)
         frames.embedded(n, "small")
         for by in ("content", "recorded"):
             frames.timeline(n, by).page(limit=3)
@@ -208,9 +208,9 @@ def ask_all_links(links: Links) -> None:
             assert labelling.label(row) in Standing
             labelling.of([row])
             labelling.to([row])
-        for link in labelling.links.every(ended=True):
+        for link in labelling.links.all_links(closed=True):
             assert labelling.links.link(link.seq) == link
-            labelling.links.ended_by(link.row)
+            labelling.links.closing_of(link.row)
             labelling.links.scope_of(link.row)
         list(labelling.contradictions())
 
