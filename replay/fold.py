@@ -33,8 +33,8 @@ from cerata.engine.log import Log
 from cerata.projections.core.projection import FoldedEvent, Projection
 from cerata.projections.core.ranges import RANGE_SEQS, RANGE_SEQS_MAX
 from cerata.projections.core.seal import StateDamaged
+from cerata.projections.facts.history import Facts
 from cerata.projections.facts.projection import FactsProjection
-from cerata.projections.facts.reader import Facts
 from cerata.projections.facts.text_projection import FactText, FactTextProjection
 from cerata.projections.frames.projection import FramesProjection
 from cerata.projections.frames.reader import Frames

@@ -48,7 +48,7 @@ class StoredSpace:
         last = self._last
         if last is not None and last[0] is mask and last[1] == n:
             return last[2]
-        current = space.held(n)
+        current = space.current_mask(n)
         rows = self._rows_of_frames(space, frames, len(current))
         current &= rows < len(mask)
         current[current] = mask[rows[current]]

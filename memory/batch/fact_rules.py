@@ -19,7 +19,7 @@ from cerata.engine.events import (
     UnsplitEntity,
 )
 from cerata.projections.columnar.scopes import tenant_in
-from cerata.projections.facts.reader import Facts
+from cerata.projections.facts.history import Facts
 
 _ENDING = (RetractFact, MergeEntities, UnmergeEntities, UnsplitEntity)
 

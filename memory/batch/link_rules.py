@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from cerata.engine.errors import InvalidInput, NotFound
 from cerata.engine.events import Draft, LinkFacts, Scope
 from cerata.projections.columnar.scopes import tenant_in
-from cerata.projections.facts.reader import Facts
+from cerata.projections.facts.history import Facts
 from cerata.projections.frames.reader import Frames
 from cerata.projections.links.columns import TO_FRAMES
 

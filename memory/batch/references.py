@@ -21,7 +21,7 @@ from cerata.engine.events import (
 )
 from cerata.engine.log import Log
 from cerata.projections.columnar.scopes import is_within
-from cerata.projections.facts.reader import Facts
+from cerata.projections.facts.history import Facts
 from cerata.projections.frames.reader import Frames
 
 _FACT: Final = AssertFact.wire_name

@@ -97,10 +97,10 @@ def fact_changes(a: "View", b: "View") -> tuple[FactChange, ...]:
 
 def _true(facts: FactsAt, rows: Iterable[int], instant: int | None) -> dict[int, FactSpan]:
     """Return the spans of the rows that are known, and true at the instant if any."""
-    spans = facts.spans(facts.known(rows))
+    spans = facts.spans(facts.known_rows(rows))
     return {span.row: span for span in spans if instant is None or span.valid.contains(instant)}
 
 
 def _same(before: FactsAt, was: FactSpan, after: FactsAt, now: FactSpan) -> bool:
     stands_alike = before.standing_of(was.row) is after.standing_of(now.row)
-    return was == now and stands_alike and before.named(was.row) == after.named(now.row)
+    return was == now and stands_alike and before.name_key(was.row) == after.name_key(now.row)

@@ -144,8 +144,8 @@ class _Export:
             yield from self._entities(names, scope)
             return
         self._named |= {(scope, name) for name in names}
-        recorded, retracted, by = facts.known_of(row)
-        confidence, source = facts.said_of(row)
+        recorded, retracted, by = facts.known_period_of(row)
+        confidence, source = facts.last_assertion_of(row)
         kind_name, plain_value = plain(shown_object(kind, value))
         yield FactLine(
             id=event.seq,

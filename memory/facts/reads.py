@@ -436,5 +436,5 @@ def as_named(view: "View", fact: Fact) -> tuple[str, FactObject]:
     facts = view.facts_at
     row = facts.row_of(view.fact_seq(fact.id))
     assert row is not None
-    subject, entity = facts.named_by(row)
+    subject, entity = facts.asserted_names(row)
     return subject, fact.object if entity is None else Entity(entity)

@@ -130,7 +130,7 @@ class _Lane:
         folded = [word.decode() for word in words(query)[:_WORDS_MAX]]
         self._named: dict[int, list[str]] = {}
         self._older: list[int] = []
-        for tenant, name in Entities(facts).named_in(folded):
+        for tenant, name in Entities(facts).entities_in(folded):
             rows = {
                 *facts.find(name, instant=self._instant),
                 *facts.find(object_=(ObjectKind.ENTITY, name), instant=self._instant),

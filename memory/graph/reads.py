@@ -201,7 +201,7 @@ class GraphReads(ABC):
         graph = _graph(view, None, "both", valid_at, facts_max)
         nodes = _nodes(graph, entity)
         together: dict[Node, list[int]] = {}
-        for frame, rows in graph.said_by(_frames_of(view, graph, _name(entity))).items():
+        for frame, rows in graph.rows_by_evidence(_frames_of(view, graph, _name(entity))).items():
             named = dict.fromkeys(node for row in rows for node in graph.facts.entities_of(row))
             for tenant in {node[0] for node in named if node in nodes}:
                 for node in named:

@@ -52,7 +52,7 @@ class LinkReads(ABC):
         link_kind = None if kind is None else kind_of(kind)
         end = None if thing is None else thing_named(view, thing)
         links: list[Link] = []
-        for row in view.labelling.links.every(ended=include_unlinked):
+        for row in view.labelling.links.all_links(closed=include_unlinked):
             link = None if link_kind not in (None, row.kind) else shown_link(view, row)
             if link is not None and (
                 end is None
@@ -103,7 +103,7 @@ def shown_link(view: "View", link: LinkRow) -> Link | None:
     if joined is None:
         return None
     links, basis, facts = view.labelling.links, view.basis, view.facts_at
-    ended = links.ended_by(link.row)
+    closing = links.closing_of(link.row)
     target = link.target if joined.target is None else facts.seq_of(joined.target)
     created = to_datetime(links.birth(link.row).recorded)
     return Link(
@@ -112,9 +112,9 @@ def shown_link(view: "View", link: LinkRow) -> Link | None:
         kind=link.kind.name.lower(),
         target=shown_seq(target, basis),
         is_frame=link.is_frame,
-        known=Period(created, None if ended is None else to_datetime(ended[0])),
+        known=Period(created, None if closing is None else to_datetime(closing[0])),
         scope=dict(links.scope_of(link.row)),
-        unlinked_by=None if ended is None else shown_seq(ended[1], basis),
+        unlinked_by=None if closing is None else shown_seq(closing[1], basis),
     )
 
 

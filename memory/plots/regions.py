@@ -71,12 +71,12 @@ def _changes(
 
 def _ruling(view: View) -> tuple[dict[int, int], bool]:
     """Return the events of `_RULING` acts by time, and whether any is about entities."""
-    acts = [act for act in view.facts_at.acts if act.what in _RULING and act.seq <= view.basis]
+    acts = [act for act in view.facts_at.acts if act.kind in _RULING and act.seq <= view.basis]
     seqs: dict[int, int] = {}
     for act in acts:
         for event in view.log(act.seq, act.seq):
             seqs[event.recorded] = act.seq
-    return seqs, any(act.what != Act.PREDICATE for act in acts)
+    return seqs, any(act.kind != Act.PREDICATE for act in acts)
 
 
 def _pieces(view: View, fact: Fact, changes: Iterable[tuple[int, int]]) -> list[Piece]:

@@ -13,8 +13,8 @@ from ..values.facts import Fact, FactEvidence, Period, period_of, shown_object
 def shown(facts: FactsAt, span: FactSpan, basis: int) -> Fact:
     """Return the fact of a row with its valid period, in a view of the log at ``basis``."""
     row = span.row
-    recorded, retracted, by = facts.known_of(row)
-    confidence, source = facts.said_of(row)
+    recorded, retracted, by = facts.known_period_of(row)
+    confidence, source = facts.last_assertion_of(row)
     valid = period_of(span.valid)
     return Fact(
         shown_seq(facts.seq_of(row), basis),

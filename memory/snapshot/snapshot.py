@@ -201,9 +201,9 @@ class View(Reads, Handle):
     def _links(self) -> LinksAt:
         gathered = self._gathered
         if gathered is None or not gathered.has_links:
-            return self._fold.links(self.basis).at(self.basis, self.scope)
+            return LinksAt(self._fold.links(self.basis), self.basis, self.scope)
         links = self._fold.links_over(self.basis, self._lifted(gathered))
-        return links.at(self.basis + gathered.count, self.scope)
+        return LinksAt(links, self.basis + gathered.count, self.scope)
 
     def is_current(self, frame: int) -> bool | None:
         """Return whether a frame, by its seq in `facts_at`, is current; None if out of scope."""
@@ -214,9 +214,9 @@ class View(Reads, Handle):
     def _all_facts(self) -> FactsAt:
         gathered = self._gathered
         if gathered is None or not gathered.has_facts:
-            return self._fold.facts(self.basis).at(self.basis, self.scope)
+            return FactsAt(self._fold.facts(self.basis), self.basis, self.scope)
         facts = self._fold.facts_over(self.basis, self._lifted(gathered))
-        return facts.at(self.basis + gathered.count, self.scope)
+        return FactsAt(facts, self.basis + gathered.count, self.scope)
 
     @cached_property
     def fact_text(self) -> FactText:

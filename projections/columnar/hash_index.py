@@ -63,14 +63,14 @@ class HashIndex:
         self._scans = 0
         self._lock = threading.RLock()
 
-    def find(self, keys: Keys, wanted: int) -> list[int]:
-        """Return the rows of ``keys`` that equal ``wanted``, ascending.
+    def find(self, keys: Keys, key: int) -> list[int]:
+        """Return the rows of ``keys`` that equal ``key``, ascending.
 
         Cost: O(log n) and the rows returned; occasionally a sort of the rows added since.
         """
         size = len(keys)
         pieces = self._pieces
-        hashed = wanted * _MIX & _MASK
+        hashed = key * _MIX & _MASK
         matches: list[int] = []
         for _, end, shift, starts, rows in pieces:
             bucket = hashed >> shift
@@ -81,29 +81,29 @@ class HashIndex:
             if stop - start > _BUCKET_LONG:
                 members = np.asarray(rows[start:stop])
                 members = members[: members.searchsorted(size)] if end > size else members
-                matches += members[keys[members] == wanted].tolist()
+                matches += members[keys[members] == key].tolist()
                 continue
-            key = keys.item
+            item = keys.item
             for row in rows[start:stop].tolist():
-                if row < size and key(row) == wanted:
+                if row < size and item(row) == key:
                     matches.append(row)
         covered = pieces[-1].end if pieces else 0
         if covered < size:
-            matches += (np.flatnonzero(keys[covered:] == wanted) + covered).tolist()
+            matches += (np.flatnonzero(keys[covered:] == key) + covered).tolist()
             self._scans += 1
             if self._scans > _SCANS_MAX:
                 self._cover(keys)
         return matches
 
-    def find_all(self, keys: Keys, wanted: U64) -> list[int]:
-        """Return the rows of ``keys`` that equal any of ``wanted``; about 0.2 us for each."""
-        if len(wanted) < _BATCH_MIN:
-            return [row for key in set(wanted.tolist()) for row in self.find(keys, key)]
+    def find_all(self, keys: Keys, values: U64) -> list[int]:
+        """Return the rows of ``keys`` that equal any of ``values``; about 0.2 us for each."""
+        if len(values) < _BATCH_MIN:
+            return [row for key in set(values.tolist()) for row in self.find(keys, key)]
         size = len(keys)
         if size - self._covered > SORT_SIZE_MIN:
             self._cover(keys)
         pieces = self._pieces
-        ordered = np.unique(wanted)
+        ordered = np.unique(values)
         hashed = _hashed(ordered)
         matches: list[int] = []
         for piece in pieces:

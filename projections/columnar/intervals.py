@@ -70,13 +70,13 @@ _WITHIN: Final = {
 }
 
 
-def relation(one: Interval, other: Interval) -> Allen:
-    """Return the relation of ``one`` to ``other``; neither range is empty."""
-    if one.end <= other.start:
-        return Allen.MEETS if one.end == other.start else Allen.PRECEDES
-    if other.end <= one.start:
-        return Allen.MET_BY if other.end == one.start else Allen.PRECEDED_BY
-    return _WITHIN[_sign(one.start, other.start), _sign(one.end, other.end)]
+def relation(first: Interval, second: Interval) -> Allen:
+    """Return the relation of ``first`` to ``second``; neither range is empty."""
+    if first.end <= second.start:
+        return Allen.MEETS if first.end == second.start else Allen.PRECEDES
+    if second.end <= first.start:
+        return Allen.MET_BY if second.end == first.start else Allen.PRECEDED_BY
+    return _WITHIN[_sign(first.start, second.start), _sign(first.end, second.end)]
 
 
 def _sign(left: int, right: int) -> int:

@@ -9,7 +9,7 @@ from typing import Final
 
 import numpy as np
 
-from ..core.seal import Kept
+from .append_only import AppendOnly
 from .columns import (
     I64,
     U8,
@@ -32,7 +32,9 @@ class Names:
     - ``_seqs[i]`` is the first event with the string of code i + 1; ascending.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, prefix: str) -> None:
+        """Create a dictionary; ``prefix`` of the names of its columns is on disk."""
+        self._prefix = prefix
         self._texts: list[str] = []
         self._codes: dict[str, int] = {}
         self._seqs = Column(np.int64)
@@ -73,16 +75,17 @@ class Names:
         """Return the bytes of the names from index ``start`` on."""
         return "".join([f"{text}\0" for text in self._texts[start:]]).encode()
 
-    def kept(self) -> "list[Kept]":
+    def effect_columns(self) -> list[AppendOnly]:
         """Return the columns that the fold appends to."""
         return [self, self._seqs]
 
-    def effects(self, prefix: str, after: int, through: int) -> dict[str, AnyColumn]:
+    def effects(self, after: int, through: int) -> dict[str, AnyColumn]:
         """Return the columns of the names that first occur in ``after + 1`` … ``through``."""
         seqs = self._seqs.view()
         start = rows_up_to(seqs, after)
         end = rows_up_to(seqs, through)
         pieces = [text.encode() for text in self._texts[start:end]]
+        prefix = self._prefix
         return {
             f"{prefix}.seqs": seqs[start:end],
             f"{prefix}.sizes": np.array([len(piece) for piece in pieces], np.uint32),
@@ -96,8 +99,9 @@ class Names:
             self._codes[text] = len(self._texts)
         self._seqs.extend(loaded.seqs)
 
-    def read(self, columns: Columns, prefix: str, after: int, through: int) -> "LoadedNames":
+    def read(self, columns: Columns, after: int, through: int) -> "LoadedNames":
         """Return the names of a chunk, checked, without a change of state. Raises `Corrupt`."""
+        prefix = self._prefix
         seqs = columns.i64(f"{prefix}.seqs")
         texts = split_texts(columns.u32(f"{prefix}.sizes"), columns.u8(f"{prefix}.utf8"))
         check_seqs(seqs, after, through, f"{prefix}.seqs", strict=False)

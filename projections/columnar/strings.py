@@ -12,7 +12,7 @@ from typing import Final, NamedTuple, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-from ..core.seal import Kept
+from .append_only import AppendOnly
 from .columns import I64, U32, U64, AnyColumn, Column, Columns, damaged, require, rows_up_to
 from .hash_index import HashIndex, hash_bytes64, hashes64
 from .names import check_seqs
@@ -215,7 +215,7 @@ class Strings:
         self._append(loaded)
         self._clear_cache()
 
-    def kept(self) -> list[Kept]:
+    def effect_columns(self) -> list[AppendOnly]:
         """Return the columns that the fold appends to."""
         return [self._words, self._hashes, self._ends, self._seqs, self._sizes]
 

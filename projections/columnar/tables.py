@@ -1,17 +1,28 @@
 """Tables: rows that events append, a column per field, in order of the event's seq.
 
-Owns a table's place in digests and chunks. Leaves out the meaning and valid values of the columns,
-which the table's owner defines.
+Owns a table's place in digests and chunks, and the closings of its rows. Leaves out the meaning and
+valid values of the columns, which the table's owner defines.
 """
 
 from collections.abc import Mapping, Sequence
-from typing import TypeAlias
+from typing import TypeAlias, cast
 
 import numpy as np
 import numpy.typing as npt
 
-from ..core.seal import Kept
-from .columns import AnyColumn, AnyGrowing, Columns, require, rows_up_to
+from .append_only import AppendOnly
+from .columns import (
+    I64,
+    NO_ROW,
+    AnyColumn,
+    AnyGrowing,
+    Column,
+    Columns,
+    Item,
+    concatenate,
+    require,
+    rows_up_to,
+)
 from .names import check_seqs
 
 LoadedRows: TypeAlias = Mapping[str, AnyColumn]
@@ -27,15 +38,21 @@ def check_codes(codes: AnyColumn, low: int, high: int) -> None:
 class Table:
     """Columns of equal length; the first is the seq of the event that appended the row."""
 
-    def __init__(self, name: str, *, strict: bool = False, **columns: AnyGrowing) -> None:
+    def __init__(self, name: str, *, strict: bool = False) -> None:
         """Create a table; with ``strict`` an event appends at most a single row."""
+        self.seq = Column(np.int64)
         self._name = name
         self._strict = strict
-        self._columns = columns
-        self._seqs = next(iter(columns.values()))
+        self._columns: dict[str, AnyGrowing] = {"seq": self.seq}
+
+    def column(self, name: str, dtype: type[Item]) -> Column[Item]:
+        """Add a column; ``name`` and the order of the columns are on disk."""
+        column = Column(dtype)
+        self._columns[name] = cast("AnyGrowing", column)
+        return column
 
     def __len__(self) -> int:
-        return len(self._seqs)
+        return len(self.seq)
 
     def extend(self, *columns: npt.ArrayLike) -> None:
         """Append rows, a column at a time."""
@@ -46,7 +63,7 @@ class Table:
         if rows:
             self.extend(*zip(*rows, strict=True))
 
-    def kept(self) -> list[Kept]:
+    def effect_columns(self) -> list[AppendOnly]:
         """Return the columns that the fold appends to."""
         return [*self._columns.values()]
 
@@ -63,7 +80,7 @@ class Table:
 
     def effects(self, after: int, through: int) -> dict[str, AnyColumn]:
         """Return the columns of the rows that events ``after + 1`` … ``through`` appended."""
-        seqs = self._seqs.view().astype(np.int64, copy=False)
+        seqs = self.seq.view()
         start = rows_up_to(seqs, after)
         end = rows_up_to(seqs, through)
         return {
@@ -92,3 +109,45 @@ class Table:
     def size_bytes(self) -> int:
         """Memory of the columns."""
         return sum(column.size_bytes for column in self._columns.values())
+
+
+class ClosedRows(Column[np.uint32]):
+    """A derived column: the place of each row's closing among closings, or `NO_ROW`.
+
+    A row is closed once, after its birth. A reader of an earlier state holds the same column and
+    ignores the values that name later closings.
+    """
+
+    __slots__ = ()
+
+    def __init__(self) -> None:
+        super().__init__(np.uint32)
+
+    def open(self, count: int) -> None:
+        """Append rows that are not closed."""
+        self.extend(np.full(count, NO_ROW, np.uint32))
+
+    def close(self, rows: AnyColumn, first: int) -> None:
+        """Enter the closings of these open rows, numbered from ``first``."""
+        places = np.arange(first, first + len(rows), dtype=np.uint32)
+        self.set_once(rows.astype(np.int64), places)
+
+    def is_closed(self, row: int) -> bool:
+        """Return whether any closing so far closed a row."""
+        return self.item(row) != NO_ROW
+
+    def check(self, born: I64, more: AnyColumn, when: AnyColumn, rows: AnyColumn) -> None:
+        """Raise `Corrupt` unless each closing of a chunk closes an open row after its birth.
+
+        ``born`` are the births so far and ``more`` those of the chunk; ``when`` and ``rows`` its
+        closings.
+        """
+        if not len(rows):
+            return
+        births = concatenate([born, more.astype(np.int64)], np.int64)
+        require(int(rows.max()) < len(births), "a closing names a row that does not exist")
+        require(bool((births[rows] < when).all()), "a closing comes before its birth")
+        before = rows[rows < len(self)]
+        open_before = self.view()[before] == NO_ROW
+        once = len(np.unique(rows)) == len(rows)
+        require(once and bool(open_before.all()), "a row is closed twice")

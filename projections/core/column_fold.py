@@ -10,6 +10,7 @@ from typing import ClassVar, Generic, Protocol, TypeVar
 
 from cerata.engine.events import Scope
 
+from ..columnar.append_only import AppendOnly
 from ..columnar.columns import AnyColumn, Columns, decode_columns, encode_columns
 from ..columnar.names import NO_NAME
 from .projection import (
@@ -23,7 +24,7 @@ from .projection import (
     chunk_head,
     salt_of,
 )
-from .seal import Kept, Seal, StateDamaged
+from .seal import Seal, StateDamaged
 
 
 class FoldedColumns(Protocol):
@@ -41,7 +42,7 @@ class FoldedColumns(Protocol):
         """Append the effects in a chunk. Raises `Corrupt` before any change."""
         ...
 
-    def kept(self) -> Sequence[Kept]:
+    def effect_columns(self) -> Sequence[AppendOnly]:
         """Return the collections that the fold appends to, in a stable order, none derived."""
         ...
 
@@ -71,7 +72,7 @@ class ColumnFold(ABC, Generic[ColumnsType]):
         self._seq = 0
         self._columns = columns
         self._digests = BlockDigests(salt_of(self.name, self.version, self.parameters))
-        self._seal = Seal(columns.kept)
+        self._seal = Seal(columns.effect_columns)
 
     @property
     def parameters(self) -> Parameters:

@@ -13,38 +13,26 @@ when a checkpoint is planned.
 """
 
 from collections.abc import Callable, Sequence
-from typing import Protocol
 
 from blake3 import blake3
+
+from ..columnar.append_only import AppendOnly
 
 
 class StateDamaged(Exception):
     """A fold's state in memory differs from the state after its last complete step."""
 
 
-class Kept(Protocol):
-    """A sequence of items to which a fold only appends."""
-
-    def __len__(self) -> int: ...
-
-    def bytes_from(self, start: int) -> bytes:
-        """Return the bytes of the items from index ``start`` on.
-
-        The bytes do not depend on the division of the items into appends.
-        """
-        ...
-
-
 class Seal:
     """The counts and hashes of a fold's items after its last complete step.
 
-    - ``kept`` returns the fold's columns in the same order each time, new columns last.
+    - ``columns`` returns the fold's columns in the same order each time, new columns last.
     - ``_starts`` has the counts at the last `restart`, ``_counts`` those after the last step;
       ``_hashers`` have hashed the items in between.
     """
 
-    def __init__(self, kept: Callable[[], Sequence[Kept]]) -> None:
-        self._columns = kept
+    def __init__(self, columns: Callable[[], Sequence[AppendOnly]]) -> None:
+        self._columns = columns
         self._starts: list[int] = []
         self._counts: list[int] = []
         self._hashers: list[blake3] = []

@@ -36,7 +36,7 @@ _Moment = tuple[int, int]
 _NEVER: Final = (1 << 63, 0)
 
 _NAME_WORDS_MAX: Final = 6
-"""Maximum words of a name that `Entities.named_in` looks up."""
+"""Maximum words of a name that `Entities.entities_in` looks up."""
 
 
 class Entities:
@@ -105,14 +105,14 @@ class Entities:
         for act in self._facts.acts_naming(code):
             if self._names(act):
                 key = (act.tenant, code)
-                moment = (act.seq, int(act.one != code))
+                moment = (act.seq, int(act.subject != code))
                 moments[key] = min(moment, moments.get(key, _NEVER))
         return moments
 
     def _names(self, act: ActRow) -> bool:
         """Return whether an act names entities: no alias, and no merge or split that ended."""
-        return act.what == Act.ENTITY or (
-            act.what != Act.ALIAS and self._facts.roles.holds(act.seq)
+        return act.kind == Act.ENTITY or (
+            act.kind != Act.ALIAS and self._facts.roles.holds(act.seq)
         )
 
     def has(self, name: str) -> bool:
@@ -147,7 +147,7 @@ class Entities:
         keys = {key for name_code in codes for key in self._keys(name_code)}
         alias = self._columns.strings.find(folded) if folded else None
         if alias is not None:
-            keys.update((act.tenant, act.one) for act in self._facts.acts_of_alias(alias))
+            keys.update((act.tenant, act.subject) for act in self._facts.acts_of_alias(alias))
         roots = {self._root(key) for key in keys}
         if len(roots) < 2:
             return list(roots)
@@ -159,7 +159,7 @@ class Entities:
         roots = self._named(folded_name(name), strings.find(name))
         return list(dict.fromkeys(strings.text(code) for _, code in roots))
 
-    def named_in(self, words: Sequence[str]) -> list[tuple[int, str]]:
+    def entities_in(self, words: Sequence[str]) -> list[tuple[int, str]]:
         """Return the entities that folded words name, in order of the words, each with its tenant.
 
         The longest match wins. A stop word alone names no entity, unless all words are stop words.
@@ -224,9 +224,9 @@ class Entities:
         kind = 0
         aliases = list[int]()
         for act in self._facts.acts_naming(key[1]):
-            if (act.tenant, act.one) == key:
-                if act.what == Act.ENTITY:
-                    kind = act.other or kind
-                elif act.what == Act.ALIAS:
-                    aliases.append(act.other)
+            if (act.tenant, act.subject) == key:
+                if act.kind == Act.ENTITY:
+                    kind = act.target or kind
+                elif act.kind == Act.ALIAS:
+                    aliases.append(act.target)
         return kind, aliases

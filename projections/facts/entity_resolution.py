@@ -28,18 +28,18 @@ class Act(IntEnum):
     """(entity, into, row of a fact)"""
     END = 6
     """(0, 0, seq of the merge or split that ends)"""
-    ODDITY = 7
-    """(0, 0, `FactOddity`)"""
+    ANOMALY = 7
+    """(0, 0, `FactAnomaly`)"""
 
 
 class ActRow(NamedTuple):
-    """An act: its event and tenant, the `Act` in ``what``, and three numbers."""
+    """An act: its event and tenant, the `Act` in ``kind``, and three numbers."""
 
     seq: int
     tenant: int
-    what: int
-    one: int
-    other: int
+    kind: int
+    subject: int
+    target: int
     number: int
 
 
@@ -130,7 +130,7 @@ class EntityRoles(Roles):
     # --- following -------------------------------------------------------------------------------
 
     def take(self, act: ActRow) -> None:
-        """Apply an act; see `may_hold`."""
+        """Apply an act; see `is_valid`."""
         seq, tenant, kind, subject, target, number = act
         if kind == Act.PREDICATE:
             self._functional[tenant, subject] = bool(number)
@@ -157,15 +157,15 @@ class EntityRoles(Roles):
             if not splits:
                 self._splits.pop(row, None)
 
-    def may_hold(self, act: ActRow) -> bool:
+    def is_valid(self, act: ActRow) -> bool:
         """Return whether an act is valid: no cycle of merges, no end of an act that does not hold.
 
         Meaningful only if every act was applied, not just the acts within a scope.
         """
-        if act.what == Act.MERGE:
-            is_free = (act.tenant, act.one) not in self.merged
-            return is_free and not self.leads_to(act.tenant, act.other, act.one)
-        return act.what != Act.END or self.holds(act.number)
+        if act.kind == Act.MERGE:
+            is_free = (act.tenant, act.subject) not in self.merged
+            return is_free and not self.leads_to(act.tenant, act.target, act.subject)
+        return act.kind != Act.END or self.holds(act.number)
 
     def copy(self) -> "EntityRoles":
         """Return an independent copy."""

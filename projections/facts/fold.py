@@ -7,7 +7,7 @@ Rules of the fold, which never fails:
   begun since.
 - The first closing of a fact wins.
 - An unknown reference, a merge in a cycle or of a merged entity, an object of an unknown kind, and
-  an erased payload are oddities, which change nothing else.
+  an erased payload are anomalies, which change nothing else.
 - A number beyond the range of its column is clamped to the nearest number within.
 """
 
@@ -36,9 +36,9 @@ from .columns import (
     FLAG_FROM_RECORDED,
     NO_PLACE,
     QUOTE_SIZE,
+    FactAnomaly,
     FactBirth,
     FactColumns,
-    FactOddity,
 )
 from .entity_resolution import Act, ActRow
 from .objects import TEXT_KINDS, ObjectKind, kind_of_value, number_of, text_of
@@ -100,13 +100,13 @@ class FactFold:
             if isinstance(body, AssertFact):
                 birth = next(births)
                 if birth is None:
-                    self._note(event.seq, scope, FactOddity.NO_VALUE)
+                    self._note(event.seq, scope, FactAnomaly.NO_VALUE)
                 else:
                     self._assert(event, body, birth, strings)
             elif isinstance(body, RetractFact):
                 self._retract(event, body, scope)
             elif isinstance(body, Erased):
-                self._note(event.seq, scope, FactOddity.ERASED)
+                self._note(event.seq, scope, FactAnomaly.ERASED)
             else:
                 self._act(event, scope, names, strings)
         self._keep()
@@ -118,7 +118,7 @@ class FactFold:
         columns.evidence.append(self._evidence)
         columns.assumptions.append(self._assumptions)
         columns.close(self._closings)
-        columns.act(self._acts)
+        columns.acts.append(self._acts)
 
     # --- strings ---------------------------------------------------------------------------------
 
@@ -221,7 +221,7 @@ class FactFold:
             self._born_of.setdefault(birth.subject, []).append(row)
             alike.append(row)
             if birth.valid_to <= birth.valid_from:
-                self._note(seq, birth.scope, FactOddity.EMPTY_RANGE)
+                self._note(seq, birth.scope, FactAnomaly.EMPTY_RANGE)
         else:
             self._repeats.append((seq, row, birth.confidence, birth.source))
         self._rows[seq] = row
@@ -307,9 +307,9 @@ class FactFold:
     def _retract(self, event: FoldedEvent, body: RetractFact, scope: int) -> None:
         row = self._row_of(body.fact) if body.fact < event.seq else None
         if row is None:
-            self._note(event.seq, scope, FactOddity.UNKNOWN_REFERENCE)
+            self._note(event.seq, scope, FactAnomaly.UNKNOWN_REFERENCE)
         elif self._is_closed(row):
-            self._note(event.seq, scope, FactOddity.ALREADY_CLOSED)
+            self._note(event.seq, scope, FactAnomaly.ALREADY_CLOSED)
         else:
             self._closed.add(row)
             self._ended[event.seq] = row
@@ -337,24 +337,24 @@ class FactFold:
             target = body.merge if isinstance(body, UnmergeEntities) else body.split
             is_merge = isinstance(body, UnmergeEntities)
             if not self._roles.holds(target) or self._roles.is_merge(target) is not is_merge:
-                self._note(seq, scope, FactOddity.UNKNOWN_REFERENCE)
+                self._note(seq, scope, FactAnomaly.UNKNOWN_REFERENCE)
             else:
                 self._take(seq, scope, Act.END, 0, 0, target)
 
     def _merge(self, seq: int, scope: int, entity: int, into: int) -> None:
         tenant = self._columns.scopes.tenants[scope]
-        if self._roles.may_hold(ActRow(seq, tenant, Act.MERGE, entity, into, 0)):
+        if self._roles.is_valid(ActRow(seq, tenant, Act.MERGE, entity, into, 0)):
             self._take(seq, scope, Act.MERGE, entity, into, 0)
         elif (tenant, entity) in self._roles.merged:
-            self._note(seq, scope, FactOddity.ALREADY_CLOSED)
+            self._note(seq, scope, FactAnomaly.ALREADY_CLOSED)
         else:
-            self._note(seq, scope, FactOddity.CYCLE)
+            self._note(seq, scope, FactAnomaly.CYCLE)
 
     def _split(self, seq: int, scope: int, settled: Sequence[int], facts: Sequence[int]) -> None:
         rows = [self._row_of(fact) if fact < seq else None for fact in facts]
         for row in rows:
             if row is None:
-                self._note(seq, scope, FactOddity.UNKNOWN_REFERENCE)
+                self._note(seq, scope, FactAnomaly.UNKNOWN_REFERENCE)
             else:
                 self._take(seq, scope, Act.SPLIT, settled[0], settled[1], row)
 
@@ -363,8 +363,8 @@ class FactFold:
         tenant = self._columns.scopes.tenants[scope]
         self._roles.take(ActRow(seq, tenant, kind, source, target, number))
 
-    def _note(self, seq: int, scope: int, oddity: FactOddity) -> None:
-        self._acts.append((seq, scope, Act.ODDITY, 0, 0, oddity))
+    def _note(self, seq: int, scope: int, anomaly: FactAnomaly) -> None:
+        self._acts.append((seq, scope, Act.ANOMALY, 0, 0, anomaly))
 
 
 def _clamped(number: int) -> int:

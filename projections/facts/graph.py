@@ -169,9 +169,9 @@ class FactGraph:
         self._budget.spend(len(rows))
         return self._of_instant(sorted(rows))
 
-    def said_by(self, frames: Iterable[int]) -> dict[int, list[int]]:
+    def rows_by_evidence(self, frames: Iterable[int]) -> dict[int, list[int]]:
         """Return by frame the rows that cite the frame as evidence, ascending."""
-        rows_of = self.facts.rows_said_by(frames)
+        rows_of = self.facts.rows_by_evidence(frames)
         self._budget.spend(sum(len(rows) for rows in rows_of.values()))
         return {frame: self._of_instant(rows) for frame, rows in rows_of.items()}
 

@@ -2,7 +2,7 @@
 
 Owns the list of handled events. Effects are *births* (a row per fact, whose columns never change),
 *repeats* (the same fact asserted again), their *evidence* and *assumptions*, *closings* (a
-retraction), and *acts* (declarations of predicates and entities, and oddities). Leaves out the
+retraction), and *acts* (declarations of predicates and entities, and anomalies). Leaves out the
 effects of an event (`fold`), and reading and inference, such as the end of a value of a
 functional predicate (`reader`).
 """
@@ -26,7 +26,7 @@ from ..core.column_fold import ScopedFold
 from ..core.projection import FoldedEvent
 from .columns import FactColumns
 from .fold import FactFold
-from .reader import Facts
+from .history import Facts
 
 _KINDS: Final[tuple[type[EventBody], ...]] = (
     AssertFact,

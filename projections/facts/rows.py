@@ -7,16 +7,16 @@ row (`reader`).
 
 from collections.abc import Iterable, Iterator, Sequence
 from copy import copy
-from typing import TYPE_CHECKING, Final, Protocol, Self
+from typing import Final, Protocol, Self
 
 import numpy as np
 
+from cerata.engine.events import Scope
+
 from ..columnar.columns import I64, Mask, rows_up_to
 from .entity_resolution import ActRow
+from .history import Facts
 from .objects import TEXT_KINDS, ObjectKind, Standing, number_of, text_of
-
-if TYPE_CHECKING:
-    from .reader import Facts
 
 _CACHED_TEXTS_MAX: Final = 1024
 
@@ -41,12 +41,13 @@ class FactRows:
 
     labels: Labels | None = None
 
-    def __init__(self, facts: "Facts", n: int, scopes: frozenset[int] | None) -> None:
+    def __init__(self, facts: Facts, n: int, scope: Scope | None = None) -> None:
+        """Read the facts at event ``n``, within ``scope`` if not None."""
         self.n = n
         self._facts = facts
         self._columns = facts.columns
-        self._scopes = scopes
-        self.roles = facts.roles(n, scopes)
+        self._scopes = facts.columns.scopes.within(scope)
+        self.roles = facts.roles(n, self._scopes)
         self._is_plain = self.roles.is_plain
         # A row is known at n if its closing has at least this index; `NO_ROW` is larger than all.
         self._closings = rows_up_to(facts.closing_seqs, n)
@@ -261,7 +262,7 @@ class FactRows:
         columns = self._columns
         ids = [self.seq_of(row) for row in rows]
         if self._facts.any_repeats:
-            repeats = columns.repeat_seq.view()
+            repeats = columns.repeats.seq.view()
             places = (place for row in rows for place in columns.repeats_of(row, self.n))
             ids += [int(repeats[place]) for place in places]
         return ids
@@ -272,7 +273,7 @@ class FactRows:
         parts = list[I64]()
         for seqs, rows in (
             (self._facts.seqs, None),
-            (columns.repeat_seq.view(), columns.repeat_row.view()),
+            (columns.repeats.seq.view(), columns.repeat_row.view()),
         ):
             places = np.searchsorted(seqs, ids)
             inside = places < len(seqs)
@@ -303,11 +304,11 @@ class FactRows:
         codes = range(1, len(tenants)) if self._scopes is None else self._scopes
         return {tenants[code] for code in codes}
 
-    def rows_said_by(self, frames: Iterable[int]) -> dict[int, list[int]]:
+    def rows_by_evidence(self, frames: Iterable[int]) -> dict[int, list[int]]:
         """Return by frame the known rows that cite the frame as evidence by n, ascending."""
         columns = self._columns
         rows_of = dict[int, list[int]]()
-        end = rows_up_to(columns.evidence_seq.view(), self.n)
+        end = rows_up_to(columns.evidence.seq.view(), self.n)
         keys = columns.evidence_frame.view()[:end].view(np.uint64)
         for frame in frames:
             places = columns.by_frame.find(keys, frame) if end else []
@@ -340,7 +341,7 @@ class FactRows:
         return exists and (self._scopes is None or self._facts.scopes[row] in self._scopes)
 
     @property
-    def facts(self) -> "Facts":
+    def facts(self) -> Facts:
         """The reader of all n under this reader."""
         return self._facts
 
@@ -356,33 +357,31 @@ class FactRows:
     def acts(self) -> Iterator[ActRow]:
         """The acts by n within the scope."""
         columns = self._columns
-        for scope, act in columns.acts_until(rows_up_to(columns.act_seq.view(), self.n)):
+        for scope, act in columns.acts.until(rows_up_to(columns.acts.seq.view(), self.n)):
             if self._scopes is None or scope in self._scopes:
                 yield act
 
     def acts_naming(self, entity: int) -> Iterator[ActRow]:
         """Yield the acts by n within the scope that name an entity, in order."""
-        return self._acts_by_n(self._columns.acts_naming(entity))
+        return self._acts_by_n(self._columns.acts.rows_naming(entity))
 
     def acts_of_alias(self, folded: int) -> Iterator[ActRow]:
         """Yield the acts by n within the scope that declare an alias, by its folded form."""
-        return self._acts_by_n(self._columns.acts_of_alias(folded))
+        return self._acts_by_n(self._columns.acts.rows_of_alias(folded))
 
     def _acts_by_n(self, rows: Iterable[int]) -> Iterator[ActRow]:
-        columns = self._columns
-        scopes = self._scopes
-        seqs = columns.act_seq.view()
+        acts = self._columns.acts
         for row in rows:
-            if seqs[row] > self.n:
+            if acts.seq.item(row) > self.n:
                 return
-            if scopes is None or columns.scope_of_act(row) in scopes:
-                yield columns.act_row(row)
+            if self._scopes is None or acts.scope.item(row) in self._scopes:
+                yield acts.act(row)
 
     def is_known(self, row: int) -> bool:
         """Return whether no event up to n retracted a row."""
         return self._facts.closed[row] >= self._closings
 
-    def known(self, rows: Iterable[int]) -> list[int]:
+    def known_rows(self, rows: Iterable[int]) -> list[int]:
         """Return the rows that are known at n and within the scope."""
         # The caller's rows may come from a later state than this reader.
         count = len(self._facts.births)
@@ -394,7 +393,7 @@ class FactRows:
         columns = self._columns
         rows = set(range(rows_up_to(facts.seqs, n), self.row_count))
         closings = columns.closing_row.view()[rows_up_to(facts.closing_seqs, n) : self._closings]
-        seqs = columns.repeat_seq.view()
+        seqs = columns.repeats.seq.view()
         repeats = columns.repeat_row.view()[rows_up_to(seqs, n) : rows_up_to(seqs, self.n)]
         return sorted(rows.union(closings.tolist(), repeats.tolist()))
 

@@ -14,6 +14,7 @@ import numpy as np
 
 from cerata.engine.events import PutFrame
 
+from ..columnar.append_only import AppendOnly
 from ..columnar.columns import I64, U32, U64, AnyColumn, Column, Columns, require
 from ..columnar.hash_index import SORT_SIZE_MIN
 from ..columnar.names import LoadedNames, Names
@@ -21,7 +22,6 @@ from ..columnar.sorted_rows import SortedRows
 from ..columnar.string_order import StringOrder
 from ..columnar.strings import LoadedStrings, Strings
 from ..columnar.typed_values import KEY_MAX, ValueType, number_key, time_key
-from ..core.seal import Kept
 
 URI: Final = "uri"
 TITLE: Final = "title"
@@ -48,7 +48,7 @@ class Attributes:
     """
 
     def __init__(self) -> None:
-        self.fields = Names()
+        self.fields = Names("fields")
         self.strings = Strings()
         self.row = Column(np.uint32)
         self.group = Column(np.uint32)
@@ -118,9 +118,15 @@ class Attributes:
             self.key.extend(np.array(keys, np.uint64))
             self._new.clear()
 
-    def kept(self) -> list[Kept]:
+    def effect_columns(self) -> list[AppendOnly]:
         """Return the collections that the fold appends to."""
-        return [*self.fields.kept(), *self.strings.kept(), self.row, self.group, self.key]
+        return [
+            *self.fields.effect_columns(),
+            *self.strings.effect_columns(),
+            self.row,
+            self.group,
+            self.key,
+        ]
 
     def view(self) -> "AttributeView":
         """Return an immutable reader of the settled attributes."""
@@ -135,7 +141,7 @@ class Attributes:
             "attributes.row": self.row.view()[start:end],
             "attributes.group": self.group.view()[start:end],
             "attributes.key": self.key.view()[start:end],
-            **self.fields.effects("fields", after, through),
+            **self.fields.effects(after, through),
             **self.strings.effects(after, through),
         }
 
@@ -143,7 +149,7 @@ class Attributes:
         self, columns: Columns, rows: tuple[int, int], after: int, through: int
     ) -> "LoadedAttributes":
         """Decode and check the attributes of a chunk; changes no state. Raises `Corrupt`."""
-        fields = self.fields.read(columns, "fields", after, through)
+        fields = self.fields.read(columns, after, through)
         strings = self.strings.read(columns, after, through)
         row = columns.u32("attributes.row")
         group = columns.u32("attributes.group")

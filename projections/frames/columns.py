@@ -1,4 +1,4 @@
-"""The columns of frames: births, attributes, embeddings, closings, oddities, and derived columns.
+"""The columns of frames: births, attributes, embeddings, closings, anomalies, and derived columns.
 
 Owns the effect columns in order of seq, their place in digests and chunks, and the derived columns
 (row to closing, and `children`), which are in neither and are rebuilt from the effects at load.
@@ -14,13 +14,12 @@ import numpy.typing as npt
 
 from cerata.engine.events import Scope
 
-from ..columnar.closed_rows import ClosedRows
-from ..columnar.columns import NO_ROW, AnyColumn, Column, Columns, concatenate, require, rows_up_to
+from ..columnar.append_only import AppendOnly
+from ..columnar.columns import NO_ROW, AnyColumn, Columns, concatenate, require, rows_up_to
 from ..columnar.hash_index import HashIndex
 from ..columnar.names import Names
 from ..columnar.scopes import read_scope, scope_text
-from ..columnar.tables import LoadedRows, Table
-from ..core.seal import Kept
+from ..columnar.tables import ClosedRows, LoadedRows, Table, check_codes
 from .attributes import Attributes
 from .children import ChildLinks
 from .timeline import TimelineIndex
@@ -40,7 +39,7 @@ class ClosingKind(IntEnum):
     """An ancestor was superseded."""
 
 
-class Oddity(IntEnum):
+class FrameAnomaly(IntEnum):
     """An anomaly that the fold counted and skipped. On disk: never renumber."""
 
     ERASED = 1
@@ -77,64 +76,38 @@ class FrameColumns:
     """
 
     def __init__(self) -> None:
-        self.kinds = Names()
-        self.roles = Names()
-        self.scopes = Names()
-        self.seq = Column(np.int64)
-        self.recorded = Column(np.int64)
-        self.created = Column(np.int64)
-        self.kind = Column(np.uint32)
-        self.role = Column(np.uint32)
-        self.scope = Column(np.uint32)
-        self.parent = Column(np.int64)
-        self.chunk_index = Column(np.int32)
-        self.chunk_count = Column(np.int32)
-        self.content = Column(np.uint64)
-        self.content_low = Column(np.uint64)
-        self.flags = Column(np.uint8)
-        self.births = Table(
-            "births",
-            strict=True,
-            seq=self.seq,
-            recorded=self.recorded,
-            created=self.created,
-            kind=self.kind,
-            role=self.role,
-            scope=self.scope,
-            parent=self.parent,
-            chunk_index=self.chunk_index,
-            chunk_count=self.chunk_count,
-            content=self.content,
-            content_low=self.content_low,
-            flags=self.flags,
-        )
+        self.kinds = Names("kinds")
+        self.roles = Names("roles")
+        self.scopes = Names("scopes")
+        self.births = births = Table("births", strict=True)
+        self.seq = births.seq
+        self.recorded = births.column("recorded", np.int64)
+        self.created = births.column("created", np.int64)
+        self.kind = births.column("kind", np.uint32)
+        self.role = births.column("role", np.uint32)
+        self.scope = births.column("scope", np.uint32)
+        self.parent = births.column("parent", np.int64)
+        self.chunk_index = births.column("chunk_index", np.int32)
+        self.chunk_count = births.column("chunk_count", np.int32)
+        self.content = births.column("content", np.uint64)
+        self.content_low = births.column("content_low", np.uint64)
+        self.flags = births.column("flags", np.uint8)
         self.attributes = Attributes()
         # Derived: the names and values of each scope; a row is its code.
         self.scope_parts = Attributes()
         # A row for each embedding that an event gave to a frame, in a space.
-        self.spaces = Names()
-        self.embedding_seq = Column(np.int64)
-        self.embedding_row = Column(np.uint32)
-        self.embedding_space = Column(np.uint32)
-        self.embeddings = Table(
-            "embeddings", seq=self.embedding_seq, row=self.embedding_row, space=self.embedding_space
-        )
-        self.closing_seq = Column(np.int64)
-        self.closing_by = Column(np.int64)
-        self.closing_row = Column(np.uint32)
-        self.closing_kind = Column(np.uint8)
-        self.closings = Table(
-            "closings",
-            seq=self.closing_seq,
-            row=self.closing_row,
-            kind=self.closing_kind,
-            by=self.closing_by,
-        )
-        self.oddity_seq = Column(np.int64)
-        self.oddity_kind = Column(np.uint8)
-        self.oddities = Table("oddities", seq=self.oddity_seq, kind=self.oddity_kind)
+        self.spaces = Names("spaces")
+        self.embeddings = Table("embeddings")
+        self.embedding_row = self.embeddings.column("row", np.uint32)
+        self.embedding_space = self.embeddings.column("space", np.uint32)
+        self.closings = Table("closings")
+        self.closing_row = self.closings.column("row", np.uint32)
+        self.closing_kind = self.closings.column("kind", np.uint8)
+        self.closing_by = self.closings.column("by", np.int64)
+        self.anomalies = Table("oddities")
+        self.anomaly_kind = self.anomalies.column("kind", np.uint8)
         # Collected during the fold of a batch; `keep_batch` appends them in order of seq.
-        self._notes: list[tuple[int, Oddity]] = []
+        self._notes: list[tuple[int, FrameAnomaly]] = []
         self._embedded: list[tuple[int, int, str]] = []
         # Derived.
         self.links = ChildLinks()
@@ -152,7 +125,7 @@ class FrameColumns:
         self.attributes.settle()
         self.scope_parts.settle()
         for seq in self._link(len(self.seq) - count_before):
-            self.note(seq, Oddity.UNKNOWN_REFERENCE)
+            self.note(seq, FrameAnomaly.UNKNOWN_REFERENCE)
 
     def scope_code(self, scope: Scope, seq: int) -> int:
         """Return the code of a scope."""
@@ -170,16 +143,16 @@ class FrameColumns:
         """Collect, for `keep_batch`, the embedding in a space that event ``seq`` gave a row."""
         self._embedded.append((seq, row, space))
 
-    def note(self, seq: int, oddity: Oddity) -> None:
-        """Collect an oddity of event ``seq`` for `keep_batch`."""
-        self._notes.append((seq, oddity))
+    def note(self, seq: int, anomaly: FrameAnomaly) -> None:
+        """Collect an anomaly of event ``seq`` for `keep_batch`."""
+        self._notes.append((seq, anomaly))
 
     def keep_batch(self) -> None:
-        """Append oddities and embeddings in order of seq; the fold takes births first."""
-        # The sort is stable: the oddities of an event stay in order.
+        """Append anomalies and embeddings in order of seq; the fold takes births first."""
+        # The sort is stable: the anomalies of an event stay in order.
         if self._notes:
             self._notes.sort(key=itemgetter(0))
-            self.oddities.append(self._notes)
+            self.anomalies.append(self._notes)
             self._notes.clear()
         if self._embedded:
             self._embedded.sort(key=itemgetter(0))
@@ -192,7 +165,7 @@ class FrameColumns:
 
     def close(self, row: int, seq: int, kind: ClosingKind, by: int) -> None:
         """Append a closing of an open row; ``by`` is the replacement frame, or 0."""
-        self.closed_at.set_once(row, len(self.closing_seq))
+        self.closed_at.set_once(row, len(self.closings))
         self.closings.append([(seq, row, kind, by)])
 
     def _link(self, count: int) -> list[int]:
@@ -234,24 +207,27 @@ class FrameColumns:
 
     @property
     def _tables(self) -> tuple[Table, ...]:
-        return self.births, self.embeddings, self.closings, self.oddities
+        return self.births, self.embeddings, self.closings, self.anomalies
+
+    @property
+    def _names(self) -> tuple[Names, ...]:
+        return self.kinds, self.roles, self.scopes, self.spaces
 
     def effects(self, after: int, through: int) -> dict[str, AnyColumn]:
         """Return the canonical columns of events ``after + 1`` … ``through``."""
         effects: dict[str, AnyColumn] = {}
-        for table in self._tables:
-            effects.update(table.effects(after, through))
-        for prefix, names in self._names():
-            effects.update(names.effects(prefix, after, through))
+        parts: tuple[Table | Names, ...] = (*self._tables, *self._names)
+        for part in parts:
+            effects.update(part.effects(after, through))
         seqs = self.seq.view()
         rows = rows_up_to(seqs, after), rows_up_to(seqs, through)
         return {**effects, **self.attributes.effects(rows, after, through)}
 
-    def kept(self) -> list[Kept]:
+    def effect_columns(self) -> list[AppendOnly]:
         """Return the collections that the fold appends to, without derived columns."""
-        tables = [items for table in self._tables for items in table.kept()]
-        names = [items for _, dictionary in self._names() for items in dictionary.kept()]
-        return [*tables, *names, *self.attributes.kept()]
+        parts: tuple[Table | Names | Attributes, ...]
+        parts = (*self._tables, *self._names, self.attributes)
+        return [column for part in parts for column in part.effect_columns()]
 
     def derived(self, after: int, through: int) -> dict[str, AnyColumn]:
         """Return the hashes of the strings of these events."""
@@ -259,68 +235,47 @@ class FrameColumns:
 
     def load(self, columns: Columns, after: int, through: int) -> None:
         """Append the effects in a chunk. Raises `Corrupt` before any change."""
-        births, embeddings, closings, oddities = tables = [
+        births, embeddings, closings, anomalies = tables = [
             table.read(columns, after, through) for table in self._tables
         ]
-        loaded = [names.read(columns, prefix, after, through) for prefix, names in self._names()]
+        loaded = [names.read(columns, after, through) for names in self._names]
         coded = (births["kind"], births["role"], births["scope"], embeddings["space"])
-        for (prefix, names), new, codes in zip(self._names(), loaded, coded, strict=True):
-            limit = len(names) + len(new.texts)
-            require(not len(codes) or int(codes.max()) <= limit, f"a code of {prefix} is unknown")
+        for names, new, codes in zip(self._names, loaded, coded, strict=True):
+            check_codes(codes, 0, len(names) + len(new.texts))
         rows = len(self.seq), len(self.seq) + len(births["seq"])
         self._check_embeddings(births["seq"], embeddings)
         self.closed_at.check(self.seq.view(), births["seq"], closings["seq"], closings["row"])
-        kinds = closings["kind"]
-        is_kind = not len(kinds) or (int(kinds.min()) >= 1 and int(kinds.max()) <= 4)
-        require(is_kind, "a closing has an unknown kind")
-        require(
-            not len(oddities["seq"])
-            or 1 <= int(oddities["kind"].min()) <= int(oddities["kind"].max()) <= max(Oddity),
-            "an oddity has an unknown kind",
-        )
+        check_codes(closings["kind"], 1, max(ClosingKind))
+        check_codes(anomalies["kind"], 1, max(FrameAnomaly))
         attributes = self.attributes.read(columns, rows, after, through)
         scopes = [read_scope(text) for text in loaded[2].texts]
         for code, scope in enumerate(scopes, start=len(self.scopes) + 1):
             self._split_scope(code, after, scope)
         self.scope_parts.settle()
-        for (_, names), new in zip(self._names(), loaded, strict=True):
+        for names, new in zip(self._names, loaded, strict=True):
             names.load(new)
         for table, rows_of in zip(self._tables, tables, strict=True):
             table.load(rows_of)
         self.attributes.load(attributes)
-        # The oddities loaded above include the unknown parents.
+        # The anomalies loaded above include the unknown parents.
         self._link(len(births["seq"]))
         closed = closings["row"]
-        self.closed_at.close(closed, len(self.closing_seq) - len(closed))
+        self.closed_at.close(closed, len(self.closings) - len(closed))
 
     def _check_embeddings(self, seqs: AnyColumn, embeddings: LoadedRows) -> None:
         """Raise `Corrupt` unless each embedding has a row born by then, and a space."""
-        when = embeddings["seq"]
         rows = embeddings["row"]
-        spaces = embeddings["space"]
+        check_codes(embeddings["space"], 1, NO_ROW)
         if len(rows):
             born = concatenate([self.seq.view(), seqs.astype(np.int64)], np.int64)
             require(int(rows.max()) < len(born), "an embedding names a row that does not exist")
-            require(bool((born[rows] <= when).all()), "an embedding comes before its frame")
-            require(int(spaces.min()) > 0, "an embedding has no space")
-
-    def _names(self) -> tuple[tuple[str, Names], ...]:
-        return (
-            ("kinds", self.kinds),
-            ("roles", self.roles),
-            ("scopes", self.scopes),
-            ("spaces", self.spaces),
-        )
+            is_late = bool((born[rows] <= embeddings["seq"]).all())
+            require(is_late, "an embedding comes before its frame")
 
     @property
     def size_bytes(self) -> int:
         """Memory used by the columns and indexes, without names."""
-        size = sum(table.size_bytes for table in self._tables) + self.closed_at.size_bytes
-        derived = (
-            self.links,
-            self.attributes,
-            self.content_index,
-            self.replaced_index,
-            self.timeline,
-        )
-        return size + sum(part.size_bytes for part in derived)
+        indexes = (self.content_index, self.replaced_index, self.timeline)
+        derived = (self.closed_at, self.links, self.attributes, *indexes)
+        tables = sum(table.size_bytes for table in self._tables)
+        return tables + sum(part.size_bytes for part in derived)

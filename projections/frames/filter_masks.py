@@ -16,7 +16,7 @@ from ..columnar.typed_values import ValueType, number_ranges, time_key
 from .attributes import DATE, AttributeView, Posting
 from .columns import FrameColumns
 from .filters import Compared, During, Either, Every, Expression, Named, Negated
-from .frame_times import made_times
+from .timeline import creation_times
 
 _SCOPE = "scope."
 _BISECTION = 16
@@ -77,7 +77,7 @@ class FilterMasks:
         if time == "recorded":
             return _within(self._columns.recorded.view()[: self._count], start, end)
         columns = self._columns
-        created = made_times(
+        created = creation_times(
             columns.created.view()[: self._count], columns.recorded.view()[: self._count]
         )
         passing = _within(created, start, end)

@@ -2,7 +2,7 @@
 
 Owns the effects: *births* (a row per putFrame, whose columns never change), *attributes* (optional
 values of frames), *embeddings* (a frame and a space), *closings* (a delete or supersede, and the
-descendants closed along) and *oddities* (anomalies that were skipped). Only this projection
+descendants closed along) and *anomalies* (events that were skipped). Only this projection
 determines which frames are current; other projections hold births and apply its mask. Leaves out
 reading (`reader`).
 
@@ -13,7 +13,7 @@ Rules of the fold, which never fails:
 - The replacement of a frame, and its replacements in turn, are never closed along with the frame,
   even as descendants.
 - A reference to an id that is no earlier putFrame, a payload that was erased or has a later
-  version, and a number beyond the range of its column (which counts as absent) are oddities.
+  version, and a number beyond the range of its column (which counts as absent) are anomalies.
 - Event types that are not handled leave no trace, so that a process with more types has the same
   state.
 """
@@ -38,11 +38,11 @@ from .columns import (
     FLAG_TEXT,
     NO_INDEX,
     ClosingKind,
+    FrameAnomaly,
     FrameColumns,
-    Oddity,
 )
-from .frame_times import NO_TIME
 from .reader import Frames
+from .timeline import NO_TIME
 
 _PUT: Final = PutFrame.wire_name
 _HANDLED: Final = frozenset(
@@ -144,7 +144,7 @@ class FramesProjection(ScopedFold[FrameColumns]):
         column: list[int] = []
         for value, seq in zip(values, seqs, strict=True):
             if value is not None and not -end <= value < end:
-                self._columns.note(seq, Oddity.OUT_OF_RANGE)
+                self._columns.note(seq, FrameAnomaly.OUT_OF_RANGE)
                 value = None
             column.append(missing if value is None else value)
         return column
@@ -153,7 +153,7 @@ class FramesProjection(ScopedFold[FrameColumns]):
         dates = tuple(date for date in body.content_dates if -_I64_END <= date < _I64_END)
         if len(dates) == len(body.content_dates):
             return body
-        self._columns.note(seq, Oddity.OUT_OF_RANGE)
+        self._columns.note(seq, FrameAnomaly.OUT_OF_RANGE)
         return msgspec.structs.replace(body, content_dates=dates)
 
     def _embed(self, event: FoldedEvent) -> None:
@@ -166,7 +166,7 @@ class FramesProjection(ScopedFold[FrameColumns]):
             columns.embed(row, seq, body.embedding.space)
         else:
             is_read = isinstance(body, PutEmbedding)
-            columns.note(seq, Oddity.UNKNOWN_REFERENCE if is_read else _missing(event))
+            columns.note(seq, FrameAnomaly.UNKNOWN_REFERENCE if is_read else _missing(event))
 
     def _close(self, event: FoldedEvent) -> None:
         """Close a frame and its descendants, unless the frame is closed already."""
@@ -185,7 +185,7 @@ class FramesProjection(ScopedFold[FrameColumns]):
             kind = ClosingKind.SUPERSEDE
             new_row = columns.row_of(by, before=seq)
             if new_row is None:
-                columns.note(seq, Oddity.UNKNOWN_REFERENCE)
+                columns.note(seq, FrameAnomaly.UNKNOWN_REFERENCE)
             else:
                 successors = columns.replacements(new_row, before=seq)
         else:
@@ -193,11 +193,11 @@ class FramesProjection(ScopedFold[FrameColumns]):
             return
         row = columns.row_of(target, before=seq)
         if row is None:
-            columns.note(seq, Oddity.UNKNOWN_REFERENCE)
+            columns.note(seq, FrameAnomaly.UNKNOWN_REFERENCE)
         elif columns.is_closed(row):
-            columns.note(seq, Oddity.ALREADY_CLOSED)
+            columns.note(seq, FrameAnomaly.ALREADY_CLOSED)
         elif row in successors:
-            columns.note(seq, Oddity.CYCLE)
+            columns.note(seq, FrameAnomaly.CYCLE)
         else:
             columns.close(row, seq, kind, by)
             deleted = kind is ClosingKind.DELETE
@@ -208,9 +208,9 @@ class FramesProjection(ScopedFold[FrameColumns]):
                     columns.close(child, seq, along, by)
 
 
-def _missing(event: FoldedEvent) -> Oddity:
-    """Return the oddity of an event without a readable body."""
-    return Oddity.UNREAD if isinstance(event.body, UnknownBody) else Oddity.ERASED
+def _missing(event: FoldedEvent) -> FrameAnomaly:
+    """Return the anomaly of an event without a readable body."""
+    return FrameAnomaly.UNREAD if isinstance(event.body, UnknownBody) else FrameAnomaly.ERASED
 
 
 def _flags(body: PutFrame) -> int:

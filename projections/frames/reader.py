@@ -30,13 +30,12 @@ from .columns import (
     FLAG_TEXT,
     NO_INDEX,
     ClosingKind,
+    FrameAnomaly,
     FrameColumns,
-    Oddity,
 )
 from .filter_masks import FilterMasks
 from .filters import Filter
-from .frame_times import NO_TIME
-from .timeline import Timeline, TimelineOrder
+from .timeline import NO_TIME, Timeline, TimelineOrder
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,28 +88,16 @@ class Frames:
         self._columns = columns
         self._recorded = columns.recorded.view()
         self._created = columns.created.view()
-        self._kind = columns.kind.view()
-        self._role = columns.role.view()
-        self._scope = columns.scope.view()
-        self._parent = columns.parent.view()
-        self._chunk_index = columns.chunk_index.view()
-        self._chunk_count = columns.chunk_count.view()
-        self._content = columns.content.view()
-        self._content_low = columns.content_low.view()
-        self._flags = columns.flags.view()
-        self._closing_seq = columns.closing_seq.view()
+        self._closing_seq = columns.closings.seq.view()
         self._closing_row = columns.closing_row.view()
         self._closing_kind = columns.closing_kind.view()
         self._closing_by = columns.closing_by.view()
-        self._oddity_seq = columns.oddity_seq.view()
-        self._oddity_kind = columns.oddity_kind.view()
+        self._anomaly_seq = columns.anomalies.seq.view()
+        self._anomaly_kind = columns.anomaly_kind.view()
         self._attributes = columns.attributes.view()
-        self._embedding_seq = columns.embedding_seq.view()
+        self._embedding_seq = columns.embeddings.seq.view()
         self._embedding_row = columns.embedding_row.view()
         self._embedding_space = columns.embedding_space.view()
-        self._first_child = columns.links.first_child.view()
-        self._next_sibling = columns.links.next_sibling.view()
-        self._closed_at = columns.closed_at.view()
 
     # --- rows ------------------------------------------------------------------------------------
 
@@ -141,19 +128,19 @@ class Frames:
         return alive
 
     def _is_open(self, row: int, n: int) -> bool:
-        closing = int(self._closed_at[row])
+        closing = self._columns.closed_at.item(row)
         # An index beyond this snapshot's closings belongs to a later event.
         return closing >= len(self._closing_seq) or int(self._closing_seq[closing]) > n
 
     def chunk_index(self, frame: int) -> int | None:
         """Return the chunk index of a frame, or None for no chunk; reads a single column."""
         row = self.row_of(frame)
-        return None if row is None else _optional(int(self._chunk_index[row]), NO_INDEX)
+        return None if row is None else _optional(self._columns.chunk_index.item(row), NO_INDEX)
 
     def parent(self, frame: int) -> int | None:
         """Return the parent of a frame, or None; reads a single column."""
         row = self.row_of(frame)
-        return None if row is None else _optional(int(self._parent[row]), 0)
+        return None if row is None else _optional(self._columns.parent.item(row), 0)
 
     def frame(self, frame: int) -> FrameRow | None:
         """Return the stored columns of a frame, or None if no such frame exists."""
@@ -161,19 +148,19 @@ class Frames:
         if row is None:
             return None
         columns = self._columns
-        flags = int(self._flags[row])
-        scope = columns.scopes.text(int(self._scope[row]))
+        flags = columns.flags.item(row)
+        scope = columns.scopes.text(columns.scope.item(row))
         values = _AttributeValues(self._attributes, row)
         return FrameRow(
             frame=frame,
-            recorded=int(self._recorded[row]),
-            created=_optional(int(self._created[row]), NO_TIME),
-            kind=columns.kinds.text(int(self._kind[row])),
-            role=columns.roles.text(int(self._role[row])),
+            recorded=columns.recorded.item(row),
+            created=_optional(columns.created.item(row), NO_TIME),
+            kind=columns.kinds.text(columns.kind.item(row)),
+            role=columns.roles.text(columns.role.item(row)),
             scope=None if scope is None else read_scope(scope),
-            parent=_optional(int(self._parent[row]), 0),
-            chunk_index=_optional(int(self._chunk_index[row]), NO_INDEX),
-            chunk_count=_optional(int(self._chunk_count[row]), NO_INDEX),
+            parent=_optional(columns.parent.item(row), 0),
+            chunk_index=_optional(columns.chunk_index.item(row), NO_INDEX),
+            chunk_count=_optional(columns.chunk_count.item(row), NO_INDEX),
             uri=values.text(attributes.URI),
             title=values.text(attributes.TITLE),
             track=values.text(attributes.TRACK),
@@ -185,15 +172,17 @@ class Frames:
             has_search_text=bool(flags & FLAG_SEARCH_TEXT),
         )
 
-    def oddities(self, n: int) -> Mapping[Oddity, int]:
-        """Return the count of each oddity at n."""
-        kinds: list[int] = self._oddity_kind[: rows_up_to(self._oddity_seq, n)].tolist()
-        return {Oddity(kind): count for kind, count in sorted(Counter(kinds).items())}
+    def anomalies(self, n: int) -> Mapping[FrameAnomaly, int]:
+        """Return the count of each anomaly at n."""
+        kinds: list[int] = self._anomaly_kind[: rows_up_to(self._anomaly_seq, n)].tolist()
+        return {FrameAnomaly(kind): count for kind, count in sorted(Counter(kinds).items())}
 
     def unread(self, n: int) -> list[int]:
         """Return the events up to n whose body this process could not decode, in order."""
-        end = rows_up_to(self._oddity_seq, n)
-        seqs: list[int] = self._oddity_seq[:end][self._oddity_kind[:end] == Oddity.UNREAD].tolist()
+        end = rows_up_to(self._anomaly_seq, n)
+        seqs: list[int] = self._anomaly_seq[:end][
+            self._anomaly_kind[:end] == FrameAnomaly.UNREAD
+        ].tolist()
         return seqs
 
     # --- closings and children -------------------------------------------------------------------
@@ -203,7 +192,7 @@ class Frames:
         row = self.row_of(frame)
         if row is None or self._is_open(row, n):
             return None
-        closing = int(self._closed_at[row])
+        closing = self._columns.closed_at.item(row)
         by = int(self._closing_by[closing])
         return Closing(
             seq=int(self._closing_seq[closing]),
@@ -227,10 +216,10 @@ class Frames:
         return [int(self.ids[child]) for child in self._child_rows(row, limit)]
 
     def _child_rows(self, row: int, limit: int) -> Iterator[int]:
-        child = int(self._first_child[row])
+        child = self._columns.links.first_child.item(row)
         while child < limit:
             yield child
-            child = int(self._next_sibling[child])
+            child = self._columns.links.next_sibling.item(child)
 
     # --- lookups ---------------------------------------------------------------------------------
 
@@ -245,11 +234,12 @@ class Frames:
     def content_rows(self, content_hash: bytes, n: int) -> list[int]:
         """Return the rows at n of frames with this content hash, open or closed, in order."""
         high, low = (int(half[0]) for half in hash_halves([content_hash]))
-        rows = self._columns.content_index.find(self._content[: self.rows_at(n)], high)
+        columns = self._columns
+        rows = columns.content_index.find(columns.content.view()[: self.rows_at(n)], high)
         return [
             row
             for row in rows
-            if int(self._content_low[row]) == low and self._flags[row] & FLAG_CONTENT_HASH
+            if columns.content_low.item(row) == low and columns.flags.item(row) & FLAG_CONTENT_HASH
         ]
 
     def find_uri(self, uri: str, n: int) -> list[int]:
@@ -306,7 +296,7 @@ class Frames:
         code = self._columns.spaces.find(space) or 0
         indices = np.flatnonzero(self._embedding_space == code)
         if sees is not None:
-            scopes = self._scope[self._embedding_row[indices]]
+            scopes = self._columns.scope.view()[self._embedding_row[indices]]
             texts = {
                 scope: self._columns.scopes.text(scope) for scope in np.unique(scopes).tolist()
             }
@@ -326,7 +316,7 @@ class Frames:
 
     def chunk_mask(self, n: int) -> Mask:
         """Return a mask over the rows at n of document chunks."""
-        return np.asarray(self._chunk_index[: self.rows_at(n)] != NO_INDEX)
+        return np.asarray(self._columns.chunk_index.view()[: self.rows_at(n)] != NO_INDEX)
 
 
 def _optional(value: int, missing: int) -> int | None:

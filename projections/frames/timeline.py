@@ -16,7 +16,7 @@ and, as of an earlier event, later frames.
 import threading
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Literal, NamedTuple, TypeAlias
+from typing import Final, Literal, NamedTuple, TypeAlias
 
 import numpy as np
 
@@ -26,12 +26,19 @@ from ..columnar.columns import I64, U32, Mask, concatenate
 from ..columnar.sorted_rows import SortedRows
 from ..columnar.typed_values import ValueType
 from .attributes import DATE, AttributeView
-from .frame_times import made_times
 
 TimelineOrder: TypeAlias = Literal["content", "recorded"]
 
+NO_TIME: Final = -(1 << 63)
+"""In a column of times: absent. On disk: never renumber."""
+
 _WINDOW_MIN = 256
 """Entries read first from each piece; doubled until the page is full."""
+
+
+def creation_times(created: I64, recorded: I64) -> I64:
+    """Return the times of creation, as stated or else of recording, in microseconds."""
+    return np.where(created == NO_TIME, recorded, created)
 
 
 class Position(NamedTuple):
@@ -68,7 +75,7 @@ class TimelineIndex:
             with self._lock:
                 covered, times = self._state
                 if len(created) > covered:
-                    defaults = made_times(created[covered:], recorded[covered:])
+                    defaults = creation_times(created[covered:], recorded[covered:])
                     added = _content_times(covered, defaults, attributes)
                     self._state = len(created), times.plus(*added)
         return self._state[1].pieces

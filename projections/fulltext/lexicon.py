@@ -8,9 +8,9 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from ..columnar.append_only import AppendOnly
 from ..columnar.columns import I64, U8, U32, U64, AnyColumn, Column, Columns, require
 from ..columnar.hash_index import HashIndex, hash_bytes64, hashes64
-from ..core.seal import Kept
 
 
 class LexiconView:
@@ -25,10 +25,10 @@ class LexiconView:
         self._index = index
         self.count = len(ends)
 
-    def find(self, wanted: bytes, count: int | None = None) -> int | None:
+    def find(self, word: bytes, count: int | None = None) -> int | None:
         """Return the id of a word, or None if not among the first ``count`` words; about 10 us."""
-        for candidate in self._index.find(self._hashes[:count], hash_bytes64(wanted)):
-            if self._bytes(candidate) == wanted:
+        for candidate in self._index.find(self._hashes[:count], hash_bytes64(word)):
+            if self._bytes(candidate) == word:
                 return candidate
         return None
 
@@ -142,7 +142,7 @@ class Lexicon:
         utf8, hashes = columns.u8(f"{self._name}.utf8"), columns.u64(f"{self._name}.hashes")
         self._append(utf8, sizes, hashes, first_rows)
 
-    def kept(self) -> list[Kept]:
+    def effect_columns(self) -> list[AppendOnly]:
         """Return the columns that the fold appends to."""
         return [self._utf8, self._ends, self._hashes, self._first_row]
 

@@ -14,6 +14,7 @@ import numpy as np
 
 from cerata.engine.events import Erased, EventBody, PutFrame
 
+from ..columnar.append_only import AppendOnly
 from ..columnar.columns import (
     I64,
     U32,
@@ -39,7 +40,7 @@ from ..core.projection import (
     chunk_head,
     salt_of,
 )
-from ..core.seal import Kept, Seal, StateDamaged
+from ..core.seal import Seal, StateDamaged
 from . import analyzer as text
 from . import postings
 from .bm25 import K1, B, Fulltext
@@ -114,8 +115,8 @@ class FulltextProjection:
         self._settle()
         return Fulltext(self._pieces, self._vocabulary.view(), self._fields(), self._seq)
 
-    def _appended_items(self) -> list[Kept]:
-        return [self._stream, *self._by_row(), *self._vocabulary.kept()]
+    def _appended_items(self) -> list[AppendOnly]:
+        return [self._stream, *self._by_row(), *self._vocabulary.effect_columns()]
 
     def _fields(self) -> FieldLengths:
         columns = self._lengths, self._title_lengths, self._tags_lengths

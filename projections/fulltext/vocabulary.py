@@ -15,8 +15,8 @@ from typing import Final
 
 import numpy as np
 
+from ..columnar.append_only import AppendOnly
 from ..columnar.columns import I32, I64, U32, AnyColumn, Column, Columns, narrow, require
-from ..core.seal import Kept
 from .english import STEM_SIZE_MAX, WORD_SIZE_MAX, english
 from .lexicon import Lexicon, LexiconView
 from .word_table import KEY_SIZE, UNKNOWN, Words, WordTable
@@ -256,9 +256,9 @@ class Vocabulary:
         self._form_terms.extend(columns.u32("forms.terms"))
         self._hide()
 
-    def kept(self) -> list[Kept]:
+    def effect_columns(self) -> list[AppendOnly]:
         """Return the columns that the fold appends to, without dictionaries."""
-        return [*self._terms.kept(), *self._forms.kept(), self._form_terms]
+        return [*self._terms.effect_columns(), *self._forms.effect_columns(), self._form_terms]
 
     @property
     def size_bytes(self) -> int:

@@ -1,4 +1,4 @@
-"""The columns of links between facts: births, repeats and endings.
+"""The columns of links between facts: births, repeats and closings.
 
 Owns the effect columns in order of seq, their place in digests and chunks, and the derived columns
 that index links. The fold in `links` decides the rows to append; `reader` reads.
@@ -12,12 +12,12 @@ import numpy as np
 
 from cerata.engine.events import Scope
 
-from ..columnar.closed_rows import ClosedRows
-from ..columnar.columns import U64, AnyColumn, Column, Columns, place_of
+from ..columnar.append_only import AppendOnly
+from ..columnar.columns import U64, AnyColumn, Columns, place_of
 from ..columnar.hash_index import HashIndex
-from ..columnar.scope_codes import ScopeNames
-from ..columnar.tables import Table, check_codes
-from ..core.seal import Kept
+from ..columnar.names import Names
+from ..columnar.scopes import ScopeNames
+from ..columnar.tables import ClosedRows, Table, check_codes
 
 
 class LinkKind(IntEnum):
@@ -56,15 +56,15 @@ TO_FRAMES: Final = frozenset(
 """The target of such a link may be a frame."""
 
 
-class LinkOddity(IntEnum):
+class LinkAnomaly(IntEnum):
     """A reason why the fold skips an event. On disk: never renumber."""
 
     ERASED = 1
     """The payload was erased, so its content is unknown."""
     UNKNOWN_REFERENCE = 2
-    """The event names no earlier event, or ends no link."""
-    ALREADY_ENDED = 3
-    """The event ends a link that has already ended."""
+    """The event names no earlier event, or closes no link."""
+    ALREADY_CLOSED = 3
+    """The event closes a closed link."""
     NO_LINK = 4
     """The link has an unknown kind, its fact as target, no target, or two targets."""
 
@@ -90,48 +90,29 @@ class LinkColumns:
     """Every column of the links fold, appended by a single thread.
 
     - Row r of all birth columns is a link; ``seq`` ascends with r.
-    - A row is ended at most once, after its birth.
-    - ``ended_at`` of a row names an ending; a reader of an earlier state ignores a later ending.
+    - A row is closed at most once, after its birth.
+    - ``closed_at`` of a row names a closing; a reader of an earlier state ignores a later closing.
     """
 
     def __init__(self) -> None:
         self.scopes = ScopeNames()
-        self.seq = Column(np.int64)
-        self.recorded = Column(np.int64)
-        self.scope = Column(np.uint32)
-        self.kind = Column(np.uint8)
-        self.fact = Column(np.uint64)
-        self.target = Column(np.uint64)
-        self.is_frame = Column(np.uint8)
-        self.births = Table(
-            "links",
-            strict=True,
-            seq=self.seq,
-            recorded=self.recorded,
-            scope=self.scope,
-            fact=self.fact,
-            kind=self.kind,
-            target=self.target,
-            is_frame=self.is_frame,
-        )
-        self.repeat_seq = Column(np.int64)
-        self.repeat_row = Column(np.uint32)
-        self.repeats = Table("repeats", strict=True, seq=self.repeat_seq, row=self.repeat_row)
-        self.ending_seq = Column(np.int64)
-        self.ending_recorded = Column(np.int64)
-        self.ending_row = Column(np.uint32)
-        self.endings = Table(
-            "endings",
-            strict=True,
-            seq=self.ending_seq,
-            recorded=self.ending_recorded,
-            row=self.ending_row,
-        )
-        self.oddity_seq = Column(np.int64)
-        self.oddity = Column(np.uint8)
-        self.oddities = Table("oddities", strict=True, seq=self.oddity_seq, what=self.oddity)
+        self.births = Table("links", strict=True)
+        self.seq = self.births.seq
+        self.recorded = self.births.column("recorded", np.int64)
+        self.scope = self.births.column("scope", np.uint32)
+        self.fact = self.births.column("fact", np.uint64)
+        self.kind = self.births.column("kind", np.uint8)
+        self.target = self.births.column("target", np.uint64)
+        self.is_frame = self.births.column("is_frame", np.uint8)
+        self.repeats = Table("repeats", strict=True)
+        self.repeat_row = self.repeats.column("row", np.uint32)
+        self.closings = Table("endings", strict=True)
+        self.closing_recorded = self.closings.column("recorded", np.int64)
+        self.closing_row = self.closings.column("row", np.uint32)
+        self.anomalies = Table("oddities", strict=True)
+        self.anomaly = self.anomalies.column("what", np.uint8)
         # Derived.
-        self.ended_at = ClosedRows()
+        self.closed_at = ClosedRows()
         self.by_fact = HashIndex()
         self.by_target = HashIndex()
 
@@ -144,13 +125,13 @@ class LinkColumns:
     def bear(self, births: Sequence[LinkBirth]) -> None:
         """Append births of links that hold."""
         self.births.append(births)
-        self.ended_at.open(len(births))
+        self.closed_at.open(len(births))
 
-    def end(self, rows: Sequence[tuple[int, int, int]]) -> None:
-        """Append endings (seq, recorded, row) of links that hold."""
-        self.endings.append(rows)
-        ended = np.array([row for _, _, row in rows], np.int64)
-        self.ended_at.close(ended, len(self.endings) - len(ended))
+    def close(self, rows: Sequence[tuple[int, int, int]]) -> None:
+        """Append closings (seq, recorded, row) of links that hold."""
+        self.closings.append(rows)
+        closed = np.array([row for _, _, row in rows], np.int64)
+        self.closed_at.close(closed, len(self.closings) - len(closed))
 
     # --- reading ---------------------------------------------------------------------------------
 
@@ -159,7 +140,7 @@ class LinkColumns:
         row = place_of(self.seq, seq)
         if row is not None:
             return row
-        place = place_of(self.repeat_seq, seq)
+        place = place_of(self.repeats.seq, seq)
         return None if place is None else self.repeat_row.item(place)
 
     def rows_alike(self, birth: LinkBirth) -> list[int]:
@@ -174,18 +155,19 @@ class LinkColumns:
 
     @property
     def _tables(self) -> tuple[Table, ...]:
-        return self.births, self.repeats, self.endings, self.oddities
+        return self.births, self.repeats, self.closings, self.anomalies
 
     def effects(self, after: int, through: int) -> dict[str, AnyColumn]:
         """Return the canonical columns of events ``after + 1`` … ``through``."""
-        effects = self.scopes.effects("scopes", after, through)
+        effects = self.scopes.effects(after, through)
         for table in self._tables:
             effects.update(table.effects(after, through))
         return effects
 
-    def kept(self) -> list[Kept]:
+    def effect_columns(self) -> list[AppendOnly]:
         """Return the columns that the fold appends to, without derived columns."""
-        return [*self.scopes.kept(), *(items for table in self._tables for items in table.kept())]
+        parts: tuple[Table | Names, ...] = (self.scopes, *self._tables)
+        return [column for part in parts for column in part.effect_columns()]
 
     def derived(self, after: int, through: int) -> dict[str, AnyColumn]:
         """Return nothing: `load` computes the derived columns again."""
@@ -193,27 +175,27 @@ class LinkColumns:
 
     def load(self, columns: Columns, after: int, through: int) -> None:
         """Append the effects in a chunk. Raises `Corrupt` and then leaves the state unchanged."""
-        births, repeats, endings, _ = tables = [
+        births, repeats, closings, _ = tables = [
             table.read(columns, after, through) for table in self._tables
         ]
-        scopes = self.scopes.read(columns, "scopes", after, through)
+        scopes = self.scopes.read(columns, after, through)
         check_codes(births["scope"], 1, len(self.scopes) + len(scopes.texts))
         check_codes(births["kind"], 1, max(LinkKind))
         check_codes(births["is_frame"], 0, 1)
         rows = len(self.births) + len(births["seq"])
-        for column in (repeats["row"], endings["row"]):
+        for column in (repeats["row"], closings["row"]):
             check_codes(column, 0, rows - 1)
-        self.ended_at.check(self.seq.view(), births["seq"], endings["seq"], endings["row"])
+        self.closed_at.check(self.seq.view(), births["seq"], closings["seq"], closings["row"])
         self.scopes.load(scopes)
         for table, loaded in zip(self._tables, tables, strict=True):
             table.load(loaded)
-        self.ended_at.open(len(births["seq"]))
-        self.ended_at.close(endings["row"], len(self.endings) - len(endings["row"]))
+        self.closed_at.open(len(births["seq"]))
+        self.closed_at.close(closings["row"], len(self.closings) - len(closings["row"]))
 
     @property
     def size_bytes(self) -> int:
         """Memory of columns and indexes, without names."""
-        size = sum(table.size_bytes for table in self._tables) + self.ended_at.size_bytes
+        size = sum(table.size_bytes for table in self._tables) + self.closed_at.size_bytes
         return size + self.by_fact.size_bytes + self.by_target.size_bytes
 
 

@@ -114,7 +114,7 @@ class Labelling:
 
         Pairs with an invalid fact are left out. Cost: a pass over the links.
         """
-        links = [link for link in self.links.every() if link.kind is LinkKind.CONTRADICTS]
+        links = [link for link in self.links.all_links() if link.kind is LinkKind.CONTRADICTS]
         for join in self._all_joined(links):
             pair = sorted((join.fact, join.target or 0))
             if Standing.INVALID not in map(self.label, pair):

@@ -1,15 +1,16 @@
 """The fold of links between facts, and from facts to frames.
 
 Owns the handled events and their effects: *births* (a row per link), *repeats* (the same link
-again), *endings*, and oddities, which change nothing. Leaves out the consequences for facts: reads
-compute them (`labelling`). So a link may name any id, and has no effect if an end does not exist.
+again), *closings*, and anomalies, which change nothing. Leaves out the consequences for facts:
+reads compute them (`labelling`). So a link may name any id, and has no effect if an end does not
+exist.
 
 Rules of the fold, which never fails:
 
 - A link that equals a link that holds, in scope, kind and ends, is a repeat.
-- The first ending of a link wins.
+- The first closing of a link wins.
 - An event with an unknown kind, a reference to no earlier event, or a link from a fact to itself is
-  an oddity.
+  an anomaly.
 """
 
 from collections.abc import Sequence
@@ -19,7 +20,7 @@ from cerata.engine.events import Erased, EventBody, LinkFacts, UnlinkFacts
 
 from ..core.column_fold import ScopedFold
 from ..core.projection import FoldedEvent
-from .columns import LINK_KINDS, LinkBirth, LinkColumns, LinkOddity
+from .columns import LINK_KINDS, LinkAnomaly, LinkBirth, LinkColumns
 from .reader import Links
 
 _KINDS: Final[tuple[type[EventBody], ...]] = (LinkFacts, UnlinkFacts)
@@ -28,7 +29,7 @@ LINK_EVENTS: Final = frozenset(kind.wire_name for kind in _KINDS)
 
 
 class LinksProjection(ScopedFold[LinkColumns]):
-    """Folds links and their endings into columns."""
+    """Folds links and their closings into columns."""
 
     name: ClassVar[str] = "links"
     version: ClassVar[int] = 1
@@ -52,25 +53,25 @@ class LinksProjection(ScopedFold[LinkColumns]):
             body = event.body
             if isinstance(body, LinkFacts):
                 birth = self._birth(event, body)
-                if isinstance(birth, LinkOddity):
-                    batch.oddities.append((event.seq, birth))
+                if isinstance(birth, LinkAnomaly):
+                    batch.anomalies.append((event.seq, birth))
                 else:
                     batch.link(birth)
             elif isinstance(body, UnlinkFacts):
                 batch.unlink(event, body)
             elif isinstance(body, Erased):
-                batch.oddities.append((event.seq, LinkOddity.ERASED))
+                batch.anomalies.append((event.seq, LinkAnomaly.ERASED))
         batch.keep()
 
-    def _birth(self, event: FoldedEvent, body: LinkFacts) -> LinkBirth | LinkOddity:
-        """Return the link of an event, or the oddity for which the event has no link."""
+    def _birth(self, event: FoldedEvent, body: LinkFacts) -> LinkBirth | LinkAnomaly:
+        """Return the link of an event, or the anomaly for which the event has no link."""
         kind = LINK_KINDS.get(body.kind)
         ends = (body.target, body.frame)
         target = body.frame if body.target is None else body.target
         if kind is None or target is None or None not in ends or target == body.fact:
-            return LinkOddity.NO_LINK
+            return LinkAnomaly.NO_LINK
         if not (0 < body.fact < event.seq and 0 < target < event.seq):
-            return LinkOddity.UNKNOWN_REFERENCE
+            return LinkAnomaly.UNKNOWN_REFERENCE
         scope = self._scope_code(event.scope, event.seq)
         is_frame = int(body.target is None)
         return LinkBirth(event.seq, event.recorded, scope, body.fact, kind, target, is_frame)
@@ -84,19 +85,19 @@ class _Batch:
         self._first_row = len(columns.births)
         self._births: list[LinkBirth] = []
         self._repeats: list[tuple[int, int]] = []
-        self._endings: list[tuple[int, int, int]] = []
+        self._closings: list[tuple[int, int, int]] = []
         self._rows: dict[int, int] = {}
         """The rows of this batch's links, by seq."""
         self._alike: dict[tuple[int, ...], int] = {}
         """The last row of this batch with each identity."""
-        self._ended: set[int] = set()
-        self.oddities: list[tuple[int, int]] = []
+        self._closed: set[int] = set()
+        self.anomalies: list[tuple[int, int]] = []
 
     def link(self, birth: LinkBirth) -> None:
         """Add a link, or a repeat of a link that holds."""
         rows = self._columns.rows_alike(birth)
         rows += [self._alike[birth.identity]] if birth.identity in self._alike else []
-        row = next((row for row in reversed(rows) if not self._has_ended(row)), None)
+        row = next((row for row in reversed(rows) if not self._is_closed(row)), None)
         if row is None:
             row = self._first_row + len(self._births)
             self._births.append(birth)
@@ -106,26 +107,26 @@ class _Batch:
         self._rows[birth.seq] = row
 
     def unlink(self, event: FoldedEvent, body: UnlinkFacts) -> None:
-        """Add the first ending of a link; a later ending is an oddity."""
+        """Add the first closing of a link; a later closing is an anomaly."""
         row = self._rows.get(body.link)
         if row is None and 0 < body.link < event.seq:
             row = self._columns.row_of(body.link)
         if row is None:
-            self.oddities.append((event.seq, LinkOddity.UNKNOWN_REFERENCE))
-        elif self._has_ended(row):
-            self.oddities.append((event.seq, LinkOddity.ALREADY_ENDED))
+            self.anomalies.append((event.seq, LinkAnomaly.UNKNOWN_REFERENCE))
+        elif self._is_closed(row):
+            self.anomalies.append((event.seq, LinkAnomaly.ALREADY_CLOSED))
         else:
-            self._endings.append((event.seq, event.recorded, row))
-            self._ended.add(row)
+            self._closings.append((event.seq, event.recorded, row))
+            self._closed.add(row)
 
-    def _has_ended(self, row: int) -> bool:
+    def _is_closed(self, row: int) -> bool:
         is_earlier = row < self._first_row
-        return row in self._ended or (is_earlier and self._columns.ended_at.is_closed(row))
+        return row in self._closed or (is_earlier and self._columns.closed_at.is_closed(row))
 
     def keep(self) -> None:
         """Append the effects to the columns."""
         columns = self._columns
         columns.bear(self._births)
         columns.repeats.append(self._repeats)
-        columns.end(self._endings)
-        columns.oddities.append(self.oddities)
+        columns.close(self._closings)
+        columns.anomalies.append(self.anomalies)

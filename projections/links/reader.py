@@ -35,26 +35,23 @@ class Links:
         self.seq = seq
         self.columns = columns
         self.seqs: I64 = columns.seq.view()
-        self.ending_seqs: I64 = columns.ending_seq.view()
-
-    def at(self, n: int, wanted: Scope | None = None) -> "LinksAt":
-        """Return the links within a scope as of event ``n``."""
-        return LinksAt(self, n, self.columns.scopes.within(wanted))
+        self.closing_seqs: I64 = columns.closings.seq.view()
 
 
 class LinksAt:
     """The links at seq n; immutable, for any thread."""
 
-    def __init__(self, links: Links, n: int, scopes: frozenset[int] | None) -> None:
+    def __init__(self, links: Links, n: int, scope: Scope | None = None) -> None:
+        """Read the links at event ``n``, within ``scope`` if not None."""
         self.n = n
         self._links = links
         self._columns = links.columns
         self._rows = rows_up_to(links.seqs, n) if len(links.seqs) else 0
-        self._endings = rows_up_to(links.ending_seqs, n) if len(links.ending_seqs) else 0
-        self._scopes = scopes
+        self._closings = rows_up_to(links.closing_seqs, n) if len(links.closing_seqs) else 0
+        self._scopes = links.columns.scopes.within(scope)
 
     def __len__(self) -> int:
-        """Return the number of links created by n, in all scopes, ended links included."""
+        """Return the number of links created by n, in all scopes, closed links included."""
         return self._rows
 
     @property
@@ -74,31 +71,31 @@ class LinksAt:
         rows = self._columns.by_target.find_all(self._columns.target.view(), keys_of(targets))
         return self._holding(rows)
 
-    def every(self, *, ended: bool = False) -> list[LinkRow]:
-        """Return all links that hold, in order of seq; with ``ended`` also ended links."""
+    def all_links(self, *, closed: bool = False) -> list[LinkRow]:
+        """Return all links that hold, in order of seq; with ``closed`` also closed links."""
         rows = range(self._rows)
-        return [self._row(row) for row in rows if self._is_seen(row, ended=ended)]
+        return [self._row(row) for row in rows if self._is_seen(row, closed=closed)]
 
     def link(self, seq: int) -> LinkRow | None:
-        """Return the link that an event up to n created or repeated, or None; it may have ended."""
+        """Return the link that an event up to n created or repeated, closed or not, or None."""
         row = self._columns.row_of(seq) if 0 < seq <= self.n else None
-        return self._row(row) if row is not None and self._is_seen(row, ended=True) else None
+        return self._row(row) if row is not None and self._is_seen(row, closed=True) else None
 
     def _holding(self, rows: Iterable[int]) -> list[LinkRow]:
-        return [self._row(row) for row in sorted(rows) if self._is_seen(row, ended=False)]
+        return [self._row(row) for row in sorted(rows) if self._is_seen(row, closed=False)]
 
-    def _is_seen(self, row: int, *, ended: bool) -> bool:
-        """Return whether a row is within the scope and, unless ``ended``, holds at n.
+    def _is_seen(self, row: int, *, closed: bool) -> bool:
+        """Return whether a row is within the scope and, unless ``closed``, holds at n.
 
-        An ending from any scope counts, as with a retraction.
+        A closing from any scope counts, as with a retraction.
         """
-        if row >= self._rows or not (ended or self.holds(row)):
+        if row >= self._rows or not (closed or self.holds(row)):
             return False
         return self._scopes is None or int(self._columns.scope.view()[row]) in self._scopes
 
     def holds(self, row: int) -> bool:
-        """Return whether a row had not ended by n."""
-        return bool(self._columns.ended_at.view()[row] >= self._endings)
+        """Return whether a row was not closed by n."""
+        return bool(self._columns.closed_at.view()[row] >= self._closings)
 
     def _row(self, row: int) -> LinkRow:
         birth = self._columns.birth(row)
@@ -119,10 +116,10 @@ class LinksAt:
     def scope_of(self, row: int) -> Scope:
         return self._columns.scopes.scope(self.birth(row).scope)
 
-    def ended_by(self, row: int) -> tuple[int, int] | None:
-        """Return the recorded time and the seq of a row's ending, or None if the row holds at n."""
+    def closing_of(self, row: int) -> tuple[int, int] | None:
+        """Return recorded time and seq of a row's closing, or None if the row holds at n."""
         if self.holds(row):
             return None
-        place = int(self._columns.ended_at.view()[row])
-        when = int(self._columns.ending_recorded.view()[place])
-        return when, int(self._links.ending_seqs[place])
+        place = int(self._columns.closed_at.view()[row])
+        when = int(self._columns.closing_recorded.view()[place])
+        return when, int(self._links.closing_seqs[place])

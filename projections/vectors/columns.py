@@ -16,11 +16,21 @@ from cerata.engine.draft_validation import DTYPE_SIZES
 from cerata.engine.events import is_token_space
 from cerata.engine.limits import EMBEDDING_DIMENSION_MAX
 
-from ..columnar.columns import I64, U8, U64, AnyColumn, AnyGrowing, Column, Columns, require
+from ..columnar.append_only import AppendOnly
+from ..columnar.columns import (
+    I64,
+    U8,
+    U64,
+    AnyColumn,
+    AnyGrowing,
+    Column,
+    Columns,
+    require,
+    rows_up_to,
+)
 from ..columnar.hash_index import HashIndex
 from ..columnar.names import Names
 from ..columnar.tables import Table, check_codes
-from ..core.seal import Kept
 
 Key: TypeAlias = tuple[str, str, int]
 """The identity of a space of vectors: name, dtype and dimension."""
@@ -156,18 +166,11 @@ class VectorColumns:
     """Every column of the vectors fold, appended by a single thread; `table` has a row a vector."""
 
     def __init__(self) -> None:
-        self.names = Names()
-        self.seq = Column(np.int64)
-        self.space = Column(np.uint32)
-        self.frame = Column(np.uint64)
-        self.check = Column(np.uint64)
-        self.table = Table(
-            "vectors",
-            seq=self.seq,
-            space=self.space,
-            frame=self.frame,
-            check=self.check,
-        )
+        self.names = Names("spaces")
+        self.table = Table("vectors")
+        self.table.column("space", np.uint32)
+        self.table.column("frame", np.uint64)
+        self.table.column("check", np.uint64)
         # Indexed by code − 1. Derived, except for the signs.
         self.spaces: list[SpaceRows] = []
 
@@ -211,14 +214,14 @@ class VectorColumns:
         """Return the canonical columns of events ``after + 1`` … ``through``."""
         table = self.table.effects(after, through)
         codes = table["vectors.space"]
-        start = int(self.seq.view().searchsorted(after, "right"))
+        start = rows_up_to(self.table.seq.view(), after)
         places, signs = self._places(codes)
         for code in _codes_in(codes):
             rows = self.spaces[code - 1]
             first, end = rows.rows.view().searchsorted([start, start + len(codes)])
             starts = places[codes == code]
             signs[starts[:, None] + np.arange(rows.width)] = rows.signs(first, end)
-        return {**self.names.effects("spaces", after, through), **table, "signs": signs}
+        return {**self.names.effects(after, through), **table, "signs": signs}
 
     def _places(self, codes: AnyColumn) -> tuple[I64, U8]:
         """Return the start of each row's signs, and zeros for the signs of all rows."""
@@ -226,10 +229,10 @@ class VectorColumns:
         ends = np.cumsum(widths)
         return ends - widths, np.zeros(int(ends[-1]) if len(ends) else 0, np.uint8)
 
-    def kept(self) -> list[Kept]:
+    def effect_columns(self) -> list[AppendOnly]:
         """Return the columns that the fold appends to, without derived columns."""
         signs = [column for rows in self.spaces for column in rows.words]
-        return [*self.names.kept(), *self.table.kept(), *signs]
+        return [*self.names.effect_columns(), *self.table.effect_columns(), *signs]
 
     def derived(self, after: int, through: int) -> dict[str, AnyColumn]:
         """Return nothing: `load` computes the derived columns again."""
@@ -237,7 +240,7 @@ class VectorColumns:
 
     def load(self, columns: Columns, after: int, through: int) -> None:
         """Append the effects in a chunk. Raises `Corrupt` and then leaves the state unchanged."""
-        names = self.names.read(columns, "spaces", after, through)
+        names = self.names.read(columns, after, through)
         keys = [_key_in(text) for text in names.texts]
         loaded = self.table.read(columns, after, through)
         signs = columns.u8("signs")

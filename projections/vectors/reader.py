@@ -36,7 +36,7 @@ class Space(NamedTuple):
             words=tuple(column[:count] for column in self.words),
         )
 
-    def held(self, n: int) -> Mask:
+    def current_mask(self, n: int) -> Mask:
         """Return the mask of the rows that are their frame's vector at n; all rows are up to n."""
         mask: Mask = self.until > n
         return mask

@@ -276,7 +276,7 @@ def answers(frames: FramesProjection, fulltext: FulltextProjection, n: int) -> o
         [table.embedded(n, space).tolist() for space in (None, "small", "none")],
         [table.mask(where, n).tolist() for where in FILTERS],
         [table.timeline(n, by).page(among=alive, limit=9) for by in ("content", "recorded")],
-        table.oddities(n),
+        table.anomalies(n),
     )
 
 

@@ -223,7 +223,7 @@ def _tabled(fold: Fold, n: int) -> object:
     table = fold.frames(n)
     ids = table.ids[: table.rows_at(n)].tolist()
     return [
-        sorted((int(kind), count) for kind, count in table.oddities(n).items()),
+        sorted((int(kind), count) for kind, count in table.anomalies(n).items()),
         [table.embedded(n, space).tolist() for space in (None, "small", TOKENS)],
         [(repr(table.closing_of(one, n)), table.supersedes_of(one, n)) for one in ids],
     ]

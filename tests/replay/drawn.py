@@ -1,4 +1,4 @@
-"""Random histories of every kind of event, oddities among them, and logs that hold them."""
+"""Random histories of every kind of event, anomalies among them, and logs that hold them."""
 
 import struct
 from collections.abc import Callable, Sequence

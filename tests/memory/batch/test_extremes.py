@@ -168,7 +168,7 @@ def test_what_another_writer_let_through_is_folded(tmp_path: Path) -> None:
     with cerata.open(path) as store:
         store.put_frames(["one", "two", "three"])
         plant(store, {kind: [dict([one]) for one in extremes(kind)] for kind in KINDS})
-        assert store._fold.frames().oddities(store.head.seq)
+        assert store._fold.frames().anomalies(store.head.seq)
     check_all_works(path)
 
 
@@ -190,7 +190,7 @@ def test_a_number_that_no_column_holds_counts_as_not_given(tmp_path: Path) -> No
         assert row is not None
         assert (row.created, row.content_dates) == (None, (5,))
         assert (row.chunk_index, row.chunk_count) == (None, None)
-        assert {kind.name: count for kind, count in frames.oddities(2).items()} == {
+        assert {kind.name: count for kind, count in frames.anomalies(2).items()} == {
             "OUT_OF_RANGE": 4,
             "UNKNOWN_REFERENCE": 2,
         }

@@ -15,7 +15,7 @@ from cerata.memory.batch.references import References
 from cerata.memory.batch.validation import Checks
 from cerata.memory.values.vectors import vectors
 from cerata.projections.core.projection import FoldedEvent
-from cerata.projections.facts.reader import Facts
+from cerata.projections.facts.history import Facts
 
 from ..acts import ACTS, Act, everything, perform, renamed
 

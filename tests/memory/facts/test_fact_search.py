@@ -52,8 +52,8 @@ def test_a_question_that_names_nobody_finds_facts_by_their_words(store: Store) -
 def test_a_longer_name_is_taken_before_a_part_of_it(store: Store) -> None:
     store.assert_fact("Smith", "is", "somebody else")
     folded = ["ally", "smith"]
-    assert Entities(store.view().facts_at).named_in(folded) == [(1, "alice")]
-    assert Entities(store.view().facts_at).named_in(folded[1:]) == [(1, "Smith")]
+    assert Entities(store.view().facts_at).entities_in(folded) == [(1, "alice")]
+    assert Entities(store.view().facts_at).entities_in(folded[1:]) == [(1, "Smith")]
 
 
 def test_facts_are_found_as_they_were_known_and_true(store: Store) -> None:

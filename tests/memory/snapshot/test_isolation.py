@@ -16,7 +16,7 @@ from cerata.engine.events import DeleteFrame, Draft, PutFrame, SupersedeFrame
 from cerata.engine.salvage import salvaged_events
 from cerata.memory.snapshot.layer import Layer
 from cerata.memory.snapshot.layers import Layers
-from cerata.projections.columnar.scope_codes import ScopeNames
+from cerata.projections.columnar.scopes import ScopeNames
 
 from .isolation import TABLES, public_names, shown_by, sweep
 

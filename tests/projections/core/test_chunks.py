@@ -32,15 +32,16 @@ from cerata.projections.columnar.columns import Column, decode_columns, encode_c
 from cerata.projections.columnar.hash_index import HashIndex
 from cerata.projections.facts.entities import Entities
 from cerata.projections.facts.entity_resolution import Act
+from cerata.projections.facts.history import Facts
 from cerata.projections.facts.objects import ObjectKind, Standing
 from cerata.projections.facts.projection import FactsProjection
-from cerata.projections.facts.reader import Facts
+from cerata.projections.facts.reader import FactsAt
 from cerata.projections.frames.projection import FramesProjection
 from cerata.projections.frames.reader import Frames
 from cerata.projections.fulltext.projection import FulltextProjection
 from cerata.projections.links.labelling import Labelling
 from cerata.projections.links.projection import LinksProjection
-from cerata.projections.links.reader import Links
+from cerata.projections.links.reader import Links, LinksAt
 
 from ..histories import FILTERS, Folded, events_of, fold
 
@@ -166,7 +167,7 @@ def ask_everything(frames: Frames) -> None:
             frames.supersedes_of(frame, n)
         frames.find_content(b"a" * 16, n)
         frames.find_uri("file:a", n)
-        frames.oddities(n)
+        frames.anomalies(n)
         frames.embedded(n, "small")
         for by in ("content", "recorded"):
             frames.timeline(n, by).page(limit=3)
@@ -175,7 +176,7 @@ def ask_everything(frames: Frames) -> None:
 def ask_all_facts(facts: Facts) -> None:
     """Every read: what was accepted must answer, whatever it says."""
     for n in (facts.seq // 2, facts.seq):
-        view = facts.at(n)
+        view = FactsAt(facts, n)
         rows = view.find(closed=True)
         known = [row for row in rows if view.is_known(row)]
         assert [span.row for span in view.spans(known)] == known
@@ -183,9 +184,9 @@ def ask_all_facts(facts: Facts) -> None:
             assert isinstance(view.subject_of(row), str)
             assert isinstance(view.predicate_of(row), str)
             assert view.object_of(row)[0] in ObjectKind
-            assert 0 <= view.said_of(row)[0] <= 4_295
+            assert 0 <= view.last_assertion_of(row)[0] <= 4_295
             assert isinstance(view.scope_of(row), tuple)
-            assert (view.known_of(row)[1] is None) == view.is_known(row)
+            assert (view.known_period_of(row)[1] is None) == view.is_known(row)
             assert all(isinstance(place.frame, int) for place in view.evidence_of(row))
             assert all(isinstance(text, str) for text in view.assumptions_of(row))
         for name in ("ann", "bob", "eve"):
@@ -201,15 +202,15 @@ def ask_all_links(links: Links) -> None:
     facts = FactsProjection()
     facts.apply(LINKS)
     for n in (links.seq // 2, links.seq):
-        found = facts.snapshot().at(n)
-        labelling = Labelling(found, links.at(n), lambda frame: frame == 3)
+        found = FactsAt(facts.snapshot(), n)
+        labelling = Labelling(found, LinksAt(links, n), lambda frame: frame == 3)
         for row in found.find():
             assert labelling.label(row) in Standing
             labelling.of([row])
             labelling.to([row])
-        for link in labelling.links.every(ended=True):
+        for link in labelling.links.all_links(closed=True):
             assert labelling.links.link(link.seq) == link
-            labelling.links.ended_by(link.row)
+            labelling.links.closing_of(link.row)
             labelling.links.scope_of(link.row)
         list(labelling.contradictions())
 

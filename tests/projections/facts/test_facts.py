@@ -50,7 +50,7 @@ def test_numbers_that_no_column_holds_count_as_the_nearest() -> None:
         for value in (1, LARGEST)
         for start, end in ((LEAST, LARGEST), (LARGEST, LEAST))
     ]
-    view = folded(*bodies).snapshot().at(4)
+    view = FactsAt(folded(*bodies).snapshot(), 4)
     assert [(span.valid.start < 0, span.valid.end > 0) for span in view.spans(view.find("a"))] == [
         (True, True),
         (False, False),
@@ -65,7 +65,7 @@ def test_references_to_what_cannot_be_there_are_passed_over() -> None:
             SplitEntity(entity="a", into="b", facts=(number, 1)),
             UnmergeEntities(merge=number),
         )
-        view = folded(*bodies, causation=number).snapshot().at(4)
+        view = FactsAt(folded(*bodies, causation=number).snapshot(), 4)
         assert [view.depth_of(row) for row in view.find("b")] == [0]
 
 
@@ -82,7 +82,7 @@ def many() -> FactsAt:
     ]
     whole = FactsProjection()
     whole.apply(events)
-    return whole.snapshot().at(len(events))
+    return FactsAt(whole.snapshot(), len(events))
 
 
 def test_a_reader_that_others_fold_beyond_names_no_later_fact() -> None:

@@ -34,7 +34,7 @@ def acts(seed: int, count: int) -> list[Scoped]:
         else:
             made = [ActRow(seq, tenant, what, one, other, 0)]
         for act in made:
-            if roles.may_hold(act):
+            if roles.is_valid(act):
                 roles.take(act)
                 found.append((scope, act))
     return found
@@ -43,7 +43,7 @@ def acts(seed: int, count: int) -> list[Scoped]:
 def replayed(every: list[Scoped], n: int, scopes: frozenset[int] | None) -> EntityRoles:
     roles = EntityRoles()
     for scope, act in every:
-        if act.seq <= n and (scopes is None or act.what == Act.END or scope in scopes):
+        if act.seq <= n and (scopes is None or act.kind == Act.END or scope in scopes):
             roles.take(act)
     return roles
 

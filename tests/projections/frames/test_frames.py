@@ -17,7 +17,7 @@ from cerata.engine.events import (
     ScopeValue,
     SupersedeFrame,
 )
-from cerata.projections.frames.columns import ClosingKind, Oddity
+from cerata.projections.frames.columns import ClosingKind, FrameAnomaly
 from cerata.projections.frames.projection import FramesProjection
 from cerata.projections.fulltext.projection import FulltextProjection
 
@@ -47,7 +47,7 @@ def test_the_first_closing_wins() -> None:
     closing = frames.closing_of(1, 4)
     assert closing is not None
     assert closing.kind is ClosingKind.DELETE
-    assert frames.oddities(4) == {Oddity.ALREADY_CLOSED: 1}
+    assert frames.anomalies(4) == {FrameAnomaly.ALREADY_CLOSED: 1}
 
 
 _few = st.integers(1, 7)
@@ -73,7 +73,7 @@ def test_no_frame_ever_takes_its_own_place_by_a_detour(events: list[Folded]) -> 
             assert not chain or successors(frames, chain[-1], n) == []
 
 
-def test_a_frame_superseded_by_what_it_replaced_is_an_oddity() -> None:
+def test_a_frame_superseded_by_what_it_replaced_is_an_anomaly() -> None:
     events = events_of(
         [
             PutFrame(text="a"),
@@ -84,7 +84,7 @@ def test_a_frame_superseded_by_what_it_replaced_is_an_oddity() -> None:
         ]
     )
     frames = fold(events)[0].snapshot()
-    assert frames.oddities(5) == {Oddity.CYCLE: 2}
+    assert frames.anomalies(5) == {FrameAnomaly.CYCLE: 2}
     assert frames.alive(5).tolist() == [False, True]
     assert (successors(frames, 1, 5), predecessors(frames, 2, 5)) == ([2], {1})
 
@@ -162,7 +162,7 @@ def test_embeddings_are_known_by_space_and_from_when_they_came() -> None:
     assert frames.embedded(3, "large").tolist() == [False, True]
     assert frames.embedded(5, "large").tolist() == [True, True]
     assert frames.embedded(5, "unheard of").tolist() == [False, False]
-    assert frames.oddities(5) == {Oddity.UNKNOWN_REFERENCE: 1}
+    assert frames.anomalies(5) == {FrameAnomaly.UNKNOWN_REFERENCE: 1}
 
 
 def test_what_cannot_be_followed_is_counted_and_passed_over() -> None:
@@ -170,7 +170,7 @@ def test_what_cannot_be_followed_is_counted_and_passed_over() -> None:
         [Erased(bytes(32)), PutFrame(text="a", parent=9), DeleteFrame(frame=3), Gap(reason="lost")]
     )
     frames = fold(events)[0].snapshot()
-    assert frames.oddities(4) == {Oddity.ERASED: 1, Oddity.UNKNOWN_REFERENCE: 2}
+    assert frames.anomalies(4) == {FrameAnomaly.ERASED: 1, FrameAnomaly.UNKNOWN_REFERENCE: 2}
     assert frames.alive(4).tolist() == [True, True]
     assert frames.children(9, 4) == []
 

@@ -81,7 +81,7 @@ def test_a_bound_of_float32_sums_holds_on_a_processor_without_avx() -> None:
     """It adds 16 numbers at a time: of 65,536 its sums err by more than 1e-4 allows for."""
     code = """
 import numpy as np
-from cerata.projections import nearest
+from cerata.projections.vectors import nearest
 n, unit = 65_536, 2.0**-12
 a, b = np.full(n, 1 + 0.49 * unit, np.float32), np.full(n, 1 + 0.51 * unit, np.float32)
 b[np.arange(n) // 16 % 40 == 0] = np.float32(1 - unit)
