@@ -82,7 +82,7 @@ def single_appends(folder: Path, count: int) -> tuple[float, float]:
         at = 0
         for number in range(count):
             draft = [frame(number)]
-            before = log._position.cursor.offset  # pyright: ignore[reportPrivateUsage]
+            before = log._state.cursor.offset  # pyright: ignore[reportPrivateUsage]
             started, begun = clock(), worked()
             log.append(draft)
             appends.append(1e6 * (clock() - started))

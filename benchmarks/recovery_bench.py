@@ -86,7 +86,7 @@ def _fill(path: str, pipe: int, share: str, dice: Random) -> None:
 
 
 def _used(log: Log) -> int:
-    return log._position.cursor.used  # pyright: ignore[reportPrivateUsage]
+    return log._state.cursor.used  # pyright: ignore[reportPrivateUsage]
 
 
 def recover(path: str, share: float, seed: int) -> Recovery:

@@ -177,7 +177,7 @@ def test_threads_that_do_not_share_sync_once_each(
         (
             Edit(
                 "cerata.engine.log:Log._sync_through",
-                "if position.durable < seq:",
+                "if state.durable < seq:",
                 "if True:",
             ),
         ),

@@ -244,7 +244,7 @@ def _save_chunk(flip: Flip, _toc: Toc) -> Mapping[str, Mapping[str, Any]]:
 def _tear(place: Environment) -> None:
     """Leave what a torn write leaves where the next record would have stood."""
     log = open_log(PATH, mode="r", environment=place)
-    offset = log._position.cursor.offset  # pyright: ignore[reportPrivateUsage]
+    offset = log._state.cursor.offset  # pyright: ignore[reportPrivateUsage]
     log.close()
     file = place.storage.open(PATH, mode="rw")
     file.write_at(offset, blake3(b"torn").digest(700))

@@ -112,7 +112,7 @@ FAULTS = {
     "created:[a TO": ("incomplete", "character 9"),
     "created:[a TO b]": ("'a' is not a time", "character 9"),
     "created:[TO]": ("no end", "character 9"),
-    "created:[2026 TO 2024]": ("before it starts", "character 9"),
+    "created:[2026 TO 2024]": ("before its start", "character 9"),
     "a metadata.n:NaN": ("cannot be compared", "character 14"),
     "metadata.b:>true": ("no order", "character 13"),
     "created:>": ("comparison has no value", "its end"),
