@@ -56,7 +56,7 @@ if TYPE_CHECKING:
     from cerata.memory.frames.diff import Change, Diff
     from cerata.memory.ingest.folder import Remembered, RememberedFile
     from cerata.memory.links.why import Reason, Why
-    from cerata.memory.snapshot.snapshot import View
+    from cerata.memory.view import View
     from cerata.memory.store import Store
     from cerata.memory.store import open_store as open  # noqa: A004 - the front door's own verb
     from cerata.memory.values.arguments import content_hash
@@ -242,7 +242,7 @@ _HOMES = {
         "TimelineEntry",
         "TimelinePage",
     ),
-    "cerata.memory.snapshot.snapshot": ("View",),
+    "cerata.memory.view": ("View",),
     "cerata.projections.facts.objects": ("Standing",),
     "cerata.projections.frames.filters": ("Filter",),
     "cerata.projections.columnar.intervals": ("Allen",),

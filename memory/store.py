@@ -9,12 +9,15 @@ import difflib
 import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
+from dataclasses import replace
 from datetime import datetime
 from typing import TYPE_CHECKING, Any, Literal, Self
 
+import msgspec
+
 from cerata.engine.environment import Environment
 from cerata.engine.errors import Corrupt, InvalidInput, Locked, NotFound, StorageFailed
-from cerata.engine.events import Event, JsonValue, Scope, ScopeValue
+from cerata.engine.events import Draft, Event, JsonValue, PutTag, RecallContext, Scope, ScopeValue
 from cerata.engine.head import Head
 from cerata.engine.loading import loading
 from cerata.engine.log import Log, SyncPolicy
@@ -29,11 +32,20 @@ from cerata.replay.basis import resolve_basis
 from cerata.replay.fold import replay as replayed
 from cerata.retrieval.embedders.embedder import Embedder, check_embedder
 
+from .facts.reads import FactReads
 from .frames.commands import Writes
+from .frames.reads import FrameReads
+from .graph.reads import GraphReads
+from .links.reads import LinkReads
+from .links.why import WhyReads
+from .plots.reads import PlotReads
+from .search.reads import SearchReads
 from .snapshot.layer import Layer
-from .snapshot.snapshot import Basis, View
+from .snapshot.reader import snapshot_of
+from .snapshot.snapshot import Snapshot
 from .values.arguments import full_scope
 from .values.frames import Context, Receipt
+from .view import Basis, View
 
 if TYPE_CHECKING:
     from cerata.replay.verify import Verification
@@ -41,7 +53,7 @@ if TYPE_CHECKING:
     from .frames.diff import Diff
 
 
-class Store(Writes):
+class Store(Writes, FrameReads, SearchReads, FactReads, LinkReads, WhyReads, GraphReads, PlotReads):
     """A memory in one file, returned by `cerata.open`.
 
     - Any thread may call its methods; several processes may have the file open.
@@ -162,16 +174,18 @@ class Store(Writes):
         ):
             # Events up to the snapshot's head never change, so the file need not be read again.
             instant = None if valid_at is None else to_microseconds(valid_at)
-            return View(self._log, self._fold, basis, self._scope, None, instant, self._embedder)
-        view = self._at(basis)
-        return view if valid_at is None else view.true_at(valid_at)
+            return View(
+                Snapshot(self._log, self._fold, basis, self._scope, None, instant, self._embedder)
+            )
+        state = self._at(basis)
+        return View(state if valid_at is None else state.true_at(valid_at))
 
-    def _at(self, basis: Basis) -> View:
+    def _at(self, basis: Basis) -> Snapshot:
         newest = self._newest_seq()
         now: int | None = None
         if isinstance(basis, View):
             self._check_log(basis.log_id)
-            return basis.on(self._log, self._fold).within(self._scope)
+            return snapshot_of(basis).on_log(self._log, self._fold).within(self._scope)
         if isinstance(basis, Receipt):
             if basis.head is None:
                 raise InvalidInput(
@@ -190,7 +204,33 @@ class Store(Writes):
             now = self._log.environment.now_us()
             basis = newest
         seq = resolve_basis(self._log, basis, self._tagged, newest)
-        return View(self._log, self._fold, seq, self._scope, now, embedder=self._embedder)
+        return Snapshot(self._log, self._fold, seq, self._scope, now, embedder=self._embedder)
+
+    def tag(self, name: str, at: Basis = "HEAD") -> Receipt:
+        """Name the end of a batch; `at` takes the name. Durable on return.
+
+        A tag never moves. Inside a transaction the tag names a point of the log, without the
+        gathered drafts.
+
+        Args:
+            name: The tag: a letter, then letters, digits, ".", "_", "-" and "/"; at most 100.
+            at: The end of a batch, as the method `at` takes it; default the newest.
+
+        Raises:
+            Conflict: the name is taken.
+            InvalidInput: the name is not valid, or ``at`` lies inside a batch.
+            NotFound: the log ends before ``at``.
+        """
+        scope = full_scope(None, self._scope)
+        state = self._at(at)
+        if state.pending:
+            raise InvalidInput(
+                "The view has drafts of a transaction, which are not in the log",
+                remedy="Call tag() after the transaction.",
+            )
+        seq = state.basis
+        self._called(scope, "tag", name, at if isinstance(at, str | datetime) else seq)
+        return self.write([Draft(PutTag(tag=name, at=seq), scope)])
 
     def replay(self, basis: Basis = "HEAD") -> View:
         """Return the view of `at`, folded from the events alone: every checkpoint is ignored.
@@ -202,8 +242,8 @@ class Store(Writes):
         Args:
             basis: The point of the log, as `at` takes it; default the newest event.
         """
-        view = self.at(basis)
-        return view.on(self._log, replayed(self._log, view.basis, self._fold.registry))
+        state = self._at(basis)
+        return View(state.on_log(self._log, replayed(self._log, state.basis, self._fold.registry)))
 
     def diff(self, a: Basis, b: Basis = "HEAD") -> "Diff":
         """Return the differences between the memory at ``a`` and at ``b``, frame by frame.
@@ -223,7 +263,7 @@ class Store(Writes):
         with loading("the part that compares"):
             from .frames.diff import diff
 
-        first, second = self.at(a), self.at(b)
+        first, second = self._at(a), self._at(b)
         if not is_same(first.scope, second.scope):
             raise InvalidInput(
                 "a and b are views of different scopes",
@@ -256,10 +296,13 @@ class Store(Writes):
         Inside a transaction: the state at the block's first read, with the drafts that the block
         has gathered over that state. Cost: folding the drafts gathered since the last view.
         """
+        return View(self._snapshot())
+
+    def _snapshot(self) -> Snapshot:
         transaction, end = self._transaction.get(), self._end_of_run()
         if transaction is None:
             return self._newest()
-        return transaction.view(self._newest if end is None else lambda: self.at(end))
+        return transaction.snapshot(self._newest if end is None else lambda: self._at(end))
 
     def _newest_seq(self) -> int:
         """Return the newest seq that the caller can see, within a repeated block an earlier seq."""
@@ -271,14 +314,25 @@ class Store(Writes):
         transaction = self._transaction.get()
         return None if transaction is None else transaction.end
 
-    def _newest(self) -> View:
+    def _newest(self) -> Snapshot:
         now = self._log.environment.now_us()
         head, fold, latest = self._log.refresh().seq, self._fold, self._latest
         if latest is None or latest[0] != fold.replaced or latest[1].n != head:
             self._latest = latest = fold.replaced, Layer(fold, head, self._scope)
-        return View(
+        return Snapshot(
             self._log, fold, head, self._scope, now, embedder=self._embedder, _base=latest[1]
         )
+
+    def _recorded(self, context: Context, said: RecallContext) -> Context:
+        scope = full_scope(None, self._scope)
+        # Hash the question without its results: a repeated block writes its frames at another
+        # time, so the results differ.
+        question = msgspec.structs.replace(
+            said, basis=0, context=b"", frames=(), facts=(), omitted=(), omitted_facts=()
+        )
+        self._called(scope, "recall", question)
+        receipt = self.write([Draft(said, scope)])
+        return replace(context, recorded=receipt.seqs[0])
 
     def info(self, at: Basis | None = None) -> dict[str, JsonValue]:
         """Return the file's head, counts, sizes and checkpoints as plain values; folds frames.
@@ -289,7 +343,7 @@ class Store(Writes):
         with loading("the part that counts"):
             from .info import info
 
-        return info(self._log, self.view() if at is None else self.at(at))
+        return info(self._log, self._snapshot() if at is None else self._at(at))
 
     def digests(self, *, replay: bool = False) -> dict[str, bytes]:
         """Return each projection's digest (32 bytes) at the head.

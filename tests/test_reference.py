@@ -16,32 +16,7 @@ PAGE = ROOT / "docs" / "api.md"
 TOLD_BY_THEIR_NAME = {"recorded", "scope", "seq", "to_dict", "type"}
 """Attributes and methods that mean the same wherever they stand."""
 
-OUR_OWN = {
-    *(
-        "blob",
-        "events",
-        "existing",
-        "first_use",
-        "gathered",
-        "in_transaction",
-        "next_place",
-        "on",
-        "over",
-    ),
-    *("own", "seen", "shown", "write", "fact_seq", "valid_instant", "earlier"),
-    *(
-        "counted",
-        "counts_of",
-        "fact_in",
-        "is_current",
-        "logged",
-        "stored_tokens",
-        "stored_vectors",
-        "tagged",
-        "text_vectors",
-        "with_vectors",
-    ),
-}
+OUR_OWN = {"first_use", "in_transaction", "next_place", "text_vectors", "with_vectors", "write"}
 """What the rooms say to each other through a store or a view; no user needs it."""
 
 

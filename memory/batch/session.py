@@ -32,8 +32,8 @@ from cerata.projections.rows.tags import Tags
 from cerata.replay.fold import Fold
 from cerata.retrieval.embedders.embedder import Embedder
 
-from ..frames.reads import Reads
 from ..snapshot.layer import DOCUMENT_KIND, Layer
+from ..snapshot.reader import Reader
 from ..values.arguments import (
     SOURCE_HASH,
     SPAN,
@@ -52,7 +52,7 @@ from .transaction import MAKERS, Transaction
 from .validation import Checks
 
 
-class Appends(Reads, Handle):
+class Appends(Reader, Handle):
     """A log opened for writing, the fold of it, and the open transaction of each task."""
 
     def __init__(
@@ -190,7 +190,7 @@ class Appends(Reads, Handle):
 
     def _fields_of(self, frame: int) -> tuple[PutFrame, Scope]:
         """Return the fields that a new version inherits from a stored or gathered frame."""
-        old = self.view().frame(frame)
+        old = self._snapshot().frame_at(frame)
         if not old.scope:
             raise NotFound(
                 f"Frame {old.id:,} was erased, and its scope is unknown",

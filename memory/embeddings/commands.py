@@ -19,7 +19,7 @@ from cerata.projections.frames.filters import Filter
 from cerata.retrieval.embedders.embedder import Embedder, Progress, check_batch
 
 from ..batch.session import Appends, asked
-from ..snapshot.snapshot import View
+from ..snapshot.snapshot import Snapshot
 from ..values.arguments import arguments_hash
 from ..values.frames import Receipt
 from .cache import TextVectors, embedded_text, makers_of
@@ -100,10 +100,10 @@ class Embeds(Appends):
         check_batch(batch)
         self._check_writable()
         size = min(batch, BATCH_EVENTS_MAX)
-        view = self.view()
+        snapshot = self._snapshot()
         makers = makers_of(self._embedder)
         spaces = [maker.identity.space for maker in makers]
-        lacking = [{frame for frame, _ in _unembedded(view, where, space)} for space in spaces]
+        lacking = [{frame for frame, _ in _unembedded(snapshot, where, space)} for space in spaces]
         asked_for = [0] * len(makers)
         written = [0] * len(makers)
         frames = sorted(set[int]().union(*lacking))
@@ -126,20 +126,20 @@ class Embeds(Appends):
     def _embed(self, frames: Sequence[int], vectors: TextVectors, where: Filter | None) -> int:
         """Write vectors for the frames that still lack one, and return their count."""
         for _ in range(_TRIES):
-            view = self.view()
-            lacking = dict(_unembedded(view, where, vectors.space, frames)) if frames else {}
-            vectors.prepare(lacking.values(), view)
+            snapshot = self._snapshot()
+            lacking = dict(_unembedded(snapshot, where, vectors.space, frames)) if frames else {}
+            vectors.prepare(lacking.values(), snapshot)
             drafts = [
                 vectors.of_frame(frame, body, scope)
                 for frame, body in lacking.items()
-                if (scope := view.layers.event(frame).scope) is not None
+                if (scope := snapshot.layers.event(frame).scope) is not None
             ]
             if not drafts:
                 return 0
             try:
-                self.write(drafts, expect=view.basis)
+                self.write(drafts, expect=snapshot.basis)
             except Conflict:
-                if self.refresh().seq == view.basis:
+                if self.refresh().seq == snapshot.basis:
                     raise
             else:
                 return len(drafts)
@@ -195,7 +195,7 @@ class Embeds(Appends):
             is_repeated = key is not None and self._is_used(key, drafts[0].scope)
         if is_repeated:
             return drafts
-        newest = View(self._log, self._fold, self._log.refresh().seq, self._scope)
+        newest = Snapshot(self._log, self._fold, self._log.refresh().seq, self._scope)
         for cache in vectors:
             drafts = cache.of_drafts(drafts, newest)
         return drafts
@@ -205,20 +205,20 @@ class Embeds(Appends):
 
 
 def _unembedded(
-    view: View, where: Filter | None, space: str, among: Sequence[int] | None = None
+    snapshot: Snapshot, where: Filter | None, space: str, among: Sequence[int] | None = None
 ) -> Iterator[tuple[int, PutFrame]]:
     """Yield the current frames with a text that lack a vector in a space, oldest first.
 
     Cost: a read of each frame that lacks one.
     """
-    layer = view.base
-    [admitted] = view.layers.admitted(where)
+    layer = snapshot.base
+    [admitted] = snapshot.layers.admitted(where)
     rows = admitted & ~layer.frames.embedded(layer.n, space)
     if among is not None:
         chosen = np.zeros_like(rows)
         chosen[layer.rows_of(np.array(among, np.int64))] = True
         rows &= chosen
     for frame in layer.ids(np.flatnonzero(rows)).tolist():
-        body = view.layers.event(frame).body
+        body = snapshot.layers.event(frame).body
         if isinstance(body, PutFrame) and embedded_text(body) is not None:
             yield frame, body

@@ -105,6 +105,6 @@ class FactGains(FactWrites):
             numbers = [frame_id(frames)]
         elif frames is not None:
             numbers = [frame_id(frame) for frame in listed("frames", frames)]
-        ids = frames_to_read(self.view(), numbers, where)
+        ids = frames_to_read(self._snapshot(), numbers, where)
         chosen = EnglishFacts() if extractor is None else extractor
         return extract(self, ids, chosen, dry_run=dry_run, report=report)

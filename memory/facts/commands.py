@@ -147,7 +147,7 @@ class FactWrites(Appends):
             for fact in listed("facts", facts)
         ]
         self._called(stamped, "assert_facts", drafts=drafts)
-        return self.write([quoted(self.view, draft) for draft in drafts], key=key)
+        return self.write([quoted(self._snapshot, draft) for draft in drafts], key=key)
 
     def retract_fact(self, fact: FactId) -> Receipt:
         """Retract a fact: it is no longer known; earlier views keep it. Durable on return.
@@ -204,9 +204,9 @@ class FactWrites(Appends):
             Conflict: the fact is retracted already.
             InvalidInput: no argument changes the fact, or a value cannot be stored.
         """
-        view = self.view()
-        old = view.fact(fact)
-        subject, its_object = as_named(view, old)
+        snapshot = self._snapshot()
+        old = snapshot.fact_at(fact_id(fact))
+        subject, its_object = as_named(snapshot, old)
         number = old.id
         scope = tuple(old.scope.items())
         changes = (object, valid_from, valid_to, confidence)
@@ -229,7 +229,7 @@ class FactWrites(Appends):
         self._called(scope, "correct_fact", number, corrected)
         place = self.next_place()
         draft = assertion_draft(corrected, scope, self._log.environment.now_us())
-        draft = quoted(self.view, draft)
+        draft = quoted(self._snapshot, draft)
         return self.write(
             [
                 Draft(RetractFact(fact=number), scope),
@@ -354,8 +354,10 @@ class FactWrites(Appends):
 
         A call of a store without a scope may name the entities of the call's tenant.
         """
-        view = self.view()
-        allowed = view if self._scope is not None else view.within(full_scope(scope, None)[:1])
+        snapshot = self._snapshot()
+        allowed = (
+            snapshot if self._scope is not None else snapshot.within(full_scope(scope, None)[:1])
+        )
         check_entities(allowed, names)
 
     def unsplit(self, split: int | Receipt) -> Receipt:

@@ -20,7 +20,8 @@ from cerata.projections.columnar.times import to_microseconds
 from cerata.projections.frames.filters import Filter
 
 from ..batch.session import Appends
-from ..snapshot.snapshot import View
+from ..snapshot.reader import snapshot_of
+from ..snapshot.snapshot import Snapshot
 from ..values.arguments import arguments_hash, is_unicode
 from ..values.facts import FactEvidence, FactObject, plain_object
 from ..values.frames import Frame
@@ -146,20 +147,24 @@ Report: TypeAlias = Callable[[Extracted, int, int], None]
 """Called after each frame with its facts, its number from 1, and the count of frames."""
 
 
-def frames_to_read(view: View, frames: Iterable[int] | None, where: Filter | None) -> list[int]:
+def frames_to_read(
+    snapshot: Snapshot, frames: Iterable[int] | None, where: Filter | None
+) -> list[int]:
     """Return the ids of the selected frames with text, ascending; for documents, of their chunks.
 
     Raises:
         NotFound: a frame in ``frames`` does not exist.
     """
     if frames is None:
-        selected: Iterable[Frame] = view.frames(where, include_chunks=True)
+        selected: Iterable[Frame] = map(
+            snapshot.frame_at, snapshot.layers.newest(snapshot.layers.admitted(where))
+        )
     else:
-        selected = map(view.frame, frames)
+        selected = map(snapshot.frame_at, frames)
     ids = set[int]()
     for frame in selected:
         if frame.chunk_count is not None and frame.chunk_index is None:
-            ids.update(view.chunks(frame.id).values())
+            ids.update(snapshot.chunks_of(frame.id).values())
         elif frame.text:
             ids.add(frame.id)
     return sorted(ids)
@@ -185,7 +190,7 @@ def extract(
     results = list[Extracted]()
     before = _read_before(store, numbers, name, version) if dry_run else {}
     for number in numbers:
-        frame = store.frame(number)
+        frame = snapshot_of(store).frame_at(number)
         if number in before:
             extracted = Extracted(number, (), before[number], added=False)
         else:
@@ -226,7 +231,7 @@ def _read_before(store: Appends, numbers: Sequence[int], name: str, version: str
     the first of the frames.
     """
     facts = dict[int, Ids]()
-    for event in store.view().log(min(numbers, default=0) + 1):
+    for event in snapshot_of(store).events(min(numbers, default=0) + 1, None):
         body = event.body
         if isinstance(body, ExtractFacts) and (
             (body.extractor, body.extractor_version) == (name, version)
@@ -267,8 +272,8 @@ def _drafts(
     store: Appends,
 ) -> Iterator[Draft]:
     """Yield the event that names the extractor and the frame, then the facts, its consequences."""
-    view = store.view()
-    now = to_microseconds(view.now)
+    snapshot = snapshot_of(store)
+    now = to_microseconds(snapshot.now)
     body = ExtractFacts(
         frame=frame.id,
         extractor=extractor.name,
@@ -294,7 +299,7 @@ def _drafts(
             because=-1,
         )
         try:
-            yield _storable(quoted(lambda: view, assertion_draft(fact, scope, now)))
+            yield _storable(quoted(lambda: snapshot, assertion_draft(fact, scope, now)))
         except InvalidInput as error:
             raise _failed(
                 extractor, frame, f"returned an unusable fact: {error}", number

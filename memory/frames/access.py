@@ -19,9 +19,10 @@ from cerata.projections.fulltext.query import Query
 from cerata.projections.rows.access_counts import NEVER, Counts
 from cerata.retrieval.base_level_activation import Use, days_between
 
+from ..snapshot.snapshot import Snapshot
+
 if TYPE_CHECKING:
     from ..search.recall import Recalled
-    from ..snapshot.snapshot import View
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,50 +49,50 @@ class Access:
         }
 
 
-def access_of(view: "View", frame: int) -> Access:
+def access_of(snapshot: Snapshot, frame: int) -> Access:
     """Return the counts of a frame. Cost: O(1); the first call of a state reads all rows."""
-    shown_count, last_shown, used_count, last_used = _counts_of(view, frame)
+    shown_count, last_shown, used_count, last_used = _counts_of(snapshot, frame)
     return Access(frame, shown_count, _time(last_shown), used_count, _time(last_used))
 
 
-def use_of(view: "View", frame: int, now: int) -> Use:
+def use_of(snapshot: Snapshot, frame: int, now: int) -> Use:
     """Return how often a frame was used, and when, in days before ``now`` in microseconds.
 
     ``now`` is the recorded time of the view's last event, not the clock's, so the same basis gives
     the same result at any time.
     """
-    _, _, used, last_used = _counts_of(view, frame)
-    age = days_between(view.layers.created(frame), now)
+    _, _, used, last_used = _counts_of(snapshot, frame)
+    age = days_between(snapshot.layers.created(frame), now)
     return Use(age, used, days_between(last_used, now))
 
 
-def uses_among(view: "View", frames: Iterable[int]) -> dict[int, Use]:
+def uses_among(snapshot: Snapshot, frames: Iterable[int]) -> dict[int, Use]:
     """Return the uses of the frames that were used, by id.
 
     Cost: a look-up for each frame; the first of a state as `access_of`.
     """
-    now = view.head.recorded
-    uses = {frame: use_of(view, frame, now) for frame in frames if view.counts_of(frame)}
+    now = snapshot.head.recorded
+    uses = {frame: use_of(snapshot, frame, now) for frame in frames if snapshot.counts_of(frame)}
     return {frame: use for frame, use in uses.items() if use.count}
 
 
-def all_access(view: "View") -> list[Access]:
+def all_access(snapshot: Snapshot) -> list[Access]:
     """Return the counts of all frames that were shown or used, the most used first.
 
     Ties go to the frame shown most often, then to the newest. Cost: a pass over all counts.
     """
-    accesses = (access_of(view, frame) for frame in view.counted())
+    accesses = (access_of(snapshot, frame) for frame in snapshot.accessed_frames())
     counted = (access for access in accesses if access.shown or access.used)
     return sorted(
         counted,
-        key=lambda access: (-access.used, -access.shown, -view.layers.moment(access.frame)),
+        key=lambda access: (-access.used, -access.shown, -snapshot.layers.moment(access.frame)),
     )
 
 
-def _counts_of(view: "View", frame: int) -> Counts:
+def _counts_of(snapshot: Snapshot, frame: int) -> Counts:
     """Return the counts of a frame over the scopes within the view's."""
     shown_count, last_shown, used_count, last_used = NEVER
-    for row in view.counts_of(frame):
+    for row in snapshot.counts_of(frame):
         shown_count, last_shown = shown_count + row[0], max(last_shown, row[1])
         used_count, last_used = used_count + row[2], max(last_used, row[3])
     return shown_count, last_shown, used_count, last_used
@@ -126,7 +127,7 @@ def recall_of(recalled: "Recalled") -> RecallContext:
         max_tokens=context.max_tokens,
         entry_tokens=telling.entry_tokens,
         form=telling.form,
-        context=context_hash(_salts_of(search.view, (*frames, *facts)), context.text),
+        context=context_hash(_salts_of(search.snapshot, (*frames, *facts)), context.text),
         policy=telling.policy.name,
         policy_version=telling.policy.version,
         order=telling.order,
@@ -146,6 +147,6 @@ def recall_of(recalled: "Recalled") -> RecallContext:
     )
 
 
-def _salts_of(view: "View", numbers: Iterable[int]) -> list[bytes | None]:
+def _salts_of(snapshot: Snapshot, numbers: Iterable[int]) -> list[bytes | None]:
     """Return the salts of events that a view shows, in the order of their numbers."""
-    return [view.layers.salt(number) for number in numbers]
+    return [snapshot.layers.salt(number) for number in numbers]

@@ -4,14 +4,10 @@ Owns the events of each call. Leaves out how they are appended (`batch.session`)
 documents (`ingest`).
 """
 
-from abc import abstractmethod
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING
-
-import msgspec
 
 from cerata.engine.errors import InvalidInput
 from cerata.engine.events import (
@@ -20,8 +16,6 @@ from cerata.engine.events import (
     Draft,
     EventBody,
     JsonValue,
-    PutTag,
-    RecallContext,
     ScopeValue,
     SupersedeFrame,
 )
@@ -30,9 +24,8 @@ from cerata.engine.loading import loading
 from ..embeddings.commands import Embeds
 from ..facts.bulk_commands import FactGains
 from ..links.commands import LinkWrites
-from ..snapshot.snapshot import Basis, View
 from ..values.arguments import frame_draft, frame_fields, full_scope, listed, within_scope
-from ..values.frames import Context, FrameId, Receipt, frame_id
+from ..values.frames import FrameId, Receipt, frame_id
 from ..values.token_vectors import stored_matrices
 from ..values.vectors import Vector, Vectors, vectors
 
@@ -43,10 +36,6 @@ if TYPE_CHECKING:
 
 class Writes(FactGains, LinkWrites, Embeds):
     """The calls that write; each appends a durable batch, or joins the open transaction."""
-
-    @abstractmethod
-    def at(self, basis: Basis) -> View:
-        """Return the memory as it was at a basis."""
 
     def put_frame(
         self,
@@ -341,32 +330,6 @@ class Writes(FactGains, LinkWrites, Embeds):
         self._called(scope, "delete", number)
         return self.write([Draft(DeleteFrame(frame=number), scope)])
 
-    def tag(self, name: str, at: Basis = "HEAD") -> Receipt:
-        """Name the end of a batch; `at` takes the name. Durable on return.
-
-        A tag never moves. Inside a transaction the tag names a point of the log, without the
-        gathered drafts.
-
-        Args:
-            name: The tag: a letter, then letters, digits, ".", "_", "-" and "/"; at most 100.
-            at: The end of a batch, as the method `at` takes it; default the newest.
-
-        Raises:
-            Conflict: the name is taken.
-            InvalidInput: the name is not valid, or ``at`` lies inside a batch.
-            NotFound: the log ends before ``at``.
-        """
-        scope = full_scope(None, self._scope)
-        view = self.at(at)
-        if view.gathered:
-            raise InvalidInput(
-                "The view has drafts of a transaction, which are not in the log",
-                remedy="Call tag() after the transaction.",
-            )
-        seq = view.basis
-        self._called(scope, "tag", name, at if isinstance(at, str | datetime) else seq)
-        return self.write([Draft(PutTag(tag=name, at=seq), scope)])
-
     def record_access(self, *frames: FrameId) -> Receipt:
         """Record that frames were used, for example opened or cited; `access` returns the counts.
 
@@ -387,17 +350,6 @@ class Writes(FactGains, LinkWrites, Embeds):
         scope = full_scope(None, self._scope)
         self._called(scope, "record_access", numbers)
         return self.write([Draft(AccessFrames(frames=numbers), scope)])
-
-    def _recorded(self, context: Context, said: RecallContext) -> Context:
-        scope = full_scope(None, self._scope)
-        # Hash the question without its results: a repeated block writes its frames at another
-        # time, so the results differ.
-        question = msgspec.structs.replace(
-            said, basis=0, context=b"", frames=(), facts=(), omitted=(), omitted_facts=()
-        )
-        self._called(scope, "recall", question)
-        receipt = self.write([Draft(said, scope)])
-        return replace(context, recorded=receipt.seqs[0])
 
     def append(
         self, *events: EventBody | Draft, expect: int | None = None, key: str | None = None

@@ -16,6 +16,7 @@ from cerata.engine.errors import CerataError, InvalidInput, NotFound, StorageFai
 from cerata.engine.events import JsonValue, PutFrame, Scope
 
 from ..embeddings.commands import Embeds
+from ..snapshot.reader import snapshot_of
 from .discovery import FoundFiles
 from .document import Ingest, passages_of, read_file
 from .formats.registry import extract
@@ -145,7 +146,9 @@ class _Work:
     def _remember(self, path: str, data: bytes) -> RememberedFile:
         uri = file_uri(path)
         if self.store is not None:
-            stored = find_unchanged(self.store.view().within(self._scope), data, uri, self._scope)
+            stored = find_unchanged(
+                snapshot_of(self.store).within(self._scope), data, uri, self._scope
+            )
             if stored is not None:
                 return RememberedFile(path, "unchanged", stored.id)
         try:

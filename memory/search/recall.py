@@ -10,7 +10,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
 from itertools import islice
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from cerata.projections.columnar.times import to_microseconds
 from cerata.projections.fulltext.query import Query
@@ -22,12 +22,11 @@ from cerata.retrieval.context.policies import ContextPolicy, Tier, specificity
 from ..facts.search import FactHit, source_of_fact, told_fact
 from ..frames.access import use_of
 from ..snapshot.layers import both
+from ..snapshot.snapshot import Snapshot
 from ..values.arguments import SPAN
 from ..values.frames import Context, Frame
+from ..values.source_line import source_line
 from .search import Search
-
-if TYPE_CHECKING:
-    from ..snapshot.snapshot import View
 
 CONTEXT_HITS: Final = 100
 """Hits that a context chooses from."""
@@ -49,7 +48,7 @@ class Recalled:
 
 def recalled(search: Search, telling: Telling, *, is_framed: bool) -> Recalled:
     """Return the context of a search: a pure function of its view, the question and the policy."""
-    view, query = search.view, search.query
+    snapshot, query = search.snapshot, search.query
     most = telling.max_tokens // _TOKENS_A_FACT
     fact_hits = search.named[:most] if search.where is None else []
     frames = [hit.id for hit in search.hits]
@@ -59,18 +58,20 @@ def recalled(search: Search, telling: Telling, *, is_framed: bool) -> Recalled:
     tier_of = _tiers(search, telling.policy)
     candidates: list[Candidate] = [
         *((hit.fact.id, partial(_entry_of_fact, hit)) for hit in fact_hits),
-        *((frame, partial(_entry_of, view, frame, tier_of)) for frame in frames),
+        *((frame, partial(_entry_of, snapshot, frame, tier_of)) for frame in frames),
     ]
     lead = ""
     if is_framed:
         lead = framing.FOUND if not is_fallback else framing.FALLBACK if frames else framing.EMPTY
-    filled = fill(candidates, telling, lambda text: view.highlights(text, query), lead=lead)
+    filled = fill(
+        candidates, telling, lambda text: snapshot.layers.highlights(text, query), lead=lead
+    )
     context = _context(search, telling, filled, is_fallback=is_fallback)
     return Recalled(search, telling, is_framed, context, tuple(hit.fact.id for hit in fact_hits))
 
 
 def _context(search: Search, telling: Telling, filled: Filled, *, is_fallback: bool) -> Context:
-    view = search.view
+    snapshot = search.snapshot
     return Context(
         text=filled.text,
         tokens=filled.tokens,
@@ -78,9 +79,9 @@ def _context(search: Search, telling: Telling, filled: Filled, *, is_fallback: b
         tokenizer=filled.tokenizer,
         items=filled.items,
         omissions=filled.omissions,
-        basis=view.basis,
-        now=view.now,
-        log_id=view.log_id,
+        basis=snapshot.basis,
+        now=snapshot.now,
+        log_id=snapshot.log_id,
         fallback=is_fallback,
         lanes=search.ran,
         profile=search.profile.label,
@@ -91,20 +92,20 @@ def _context(search: Search, telling: Telling, filled: Filled, *, is_fallback: b
 
 def _newest(search: Search) -> list[int]:
     """Return the newest frames that the filter and the query's filters and NOTs admit."""
-    view = search.view
-    masks = both(view.layers.admitted(search.where), view.layers.searched)
+    snapshot = search.snapshot
+    masks = both(snapshot.layers.admitted(search.where), snapshot.layers.searched)
     if isinstance(search.query, Query):
-        masks = both(masks, view.layers.let_in(search.query))
-    return list(islice(view.layers.newest(masks), CONTEXT_HITS))
+        masks = both(masks, snapshot.layers.let_in(search.query))
+    return list(islice(snapshot.layers.newest(masks), CONTEXT_HITS))
 
 
 def _tiers(search: Search, policy: ContextPolicy) -> Callable[[int], Tier]:
     """Return the function from a frame to its tier, by its age, its uses and the question."""
     if policy.tier_days is None:
         return lambda _: "full"
-    view, exactly = search.view, specificity(search.query)
-    now = view.head.recorded
-    return lambda frame: policy.tier(use_of(view, frame, now).effective_age, exactly)
+    snapshot, exactly = search.snapshot, specificity(search.query)
+    now = snapshot.head.recorded
+    return lambda frame: policy.tier(use_of(snapshot, frame, now).effective_age, exactly)
 
 
 def _entry_of_fact(hit: FactHit) -> Entry:
@@ -114,13 +115,13 @@ def _entry_of_fact(hit: FactHit) -> Entry:
     return Entry(fact.id, source_of_fact(fact), told_fact(fact), time=time)
 
 
-def _entry_of(view: "View", number: int, tier_of: Callable[[int], Tier]) -> Entry:
-    frame = view.shown(number)
+def _entry_of(snapshot: Snapshot, number: int, tier_of: Callable[[int], Tier]) -> Entry:
+    frame = snapshot.frame_at(number)
     document, start = _place_of(frame)
     text = frame.text if frame.text.strip() else frame.search_text or ""
     return Entry(
         number,
-        view.source_of(frame),
+        source_line(frame),
         # Every result is shown or omitted; an entry without text shows the size of its bytes.
         text if text.strip() else _size_of(frame),
         document,

@@ -28,17 +28,12 @@ WRITES = _names("""
 """Public names that append: the other sweep strikes the engine below them."""
 
 HANDLE = _names("""
-    close commit embedder in_transaction log_id next_place now now_us
-    path report scope text_vectors valid_at_us with_vectors
+    close commit embedder in_transaction log_id next_place now path report scope
+    text_vectors with_vectors
 """)
 """Properties of the handle or view itself."""
 
-PARTS = _names("""
-    base blob counted counts_of earlier events existing fact_in fact_seq fact_text
-    facts_at first_use gathered is_current labelling layers logged on
-    over own seen shown stored_tokens stored_vectors valid_instant
-    tagged vectors
-""")
+PARTS = _names("first_use")
 """Parts of reads: the reads go through them."""
 
 DRAWS = frozenset(("draw_facts", "draw_graph"))

@@ -13,6 +13,7 @@ from cerata.engine.events import Draft, JsonValue, PutEmbedding, PutFrame, Scope
 from cerata.engine.log import Log
 from cerata.memory.batch.references import References
 from cerata.memory.batch.validation import Checks
+from cerata.memory.snapshot.reader import snapshot_of
 from cerata.memory.values.vectors import vectors
 from cerata.projections.core.projection import FoldedEvent
 from cerata.projections.facts.reader import Facts
@@ -200,12 +201,12 @@ def test_the_state_of_the_log_is_shared_and_not_copied() -> None:
     """A copy would make the first read of every transaction as slow as opening the file."""
     with cerata.open(":memory:") as store:
         store.put_frames([f"harbour {number}" for number in range(1_000)])
-        below = store.view()
-        assert below.search("harbour")
+        below = snapshot_of(store)
+        assert store.search("harbour")
         with store.transaction():
             store.put_frame("harbour bridge")
-            over = store.view()
-            assert over.search("bridge")
+            over = snapshot_of(store)
+            assert store.search("bridge")
             assert over.base.frames.ids.base is below.base.frames.ids.base
             assert over._gathered is not None
             under = over.base.fulltext

@@ -14,7 +14,6 @@ import numpy as np
 
 import cerata
 from cerata.engine.events import Draft, PutEmbedding, PutFrame, PutTag
-from cerata.memory.search.space_query import keys_of
 from cerata.memory.values.vectors import vectors
 
 from .tenants import DIMENSIONS, SCOPES, Own, is_seen, mark
@@ -125,7 +124,6 @@ READS: Final[Mapping[str, Calls | str]] = {
     "count": once(lambda asked: (asked.count(), len(asked))),
     "draw_facts": once(lambda asked: asked.draw_facts(asked.facts("Ada", "lives in"))),
     "draw_graph": once(lambda asked: asked.draw_graph("Ada", hops=3)),
-    "embedder": "the embedder that the caller gave at open",
     "embedding": by_id(
         lambda asked, one: (asked.embedding(one), asked.embedding(one, "shared-space"))
     ),
@@ -203,7 +201,7 @@ class Mine(cerata.RowProjection[int, str]):
             self.rows[event.seq] = event.body.text or ""
 
 
-UNCOMPARED: Final = frozenset(("fact_in", "verify"))
+UNCOMPARED: Final = frozenset(("verify",))
 """Names whose answers depend on the whole file: rows of an index, and counts of its parts."""
 
 
@@ -218,47 +216,14 @@ def _all_within(view: Any, scope: object) -> object:
     return _all_of(view.within(scope))
 
 
-_STATE = "an index of the file that reads are made of; not in docs/api.md, and no answer of its own"
-_HERE = "the names of View are called on it"
-
 VIEW: Final[Mapping[str, Calls | str]] = {
     **READS,
-    "base": _STATE,
     "basis": "a number that the caller gave",
-    "blob": by_id(lambda view, one: view.blob(one)),
-    "counted": once(lambda view: view.counted()),
-    "counts_of": by_id(lambda view, one: view.counts_of(one)),
-    "earlier": by_point(lambda view, one: list(view.earlier(max(one, 0)).frames())),
-    "events": every(
-        once(lambda view: view.events(1, None)), by_id(lambda view, one: view.events(one, one))
-    ),
-    "existing": by_id(lambda view, one: view.existing(one)),
-    "fact_in": by_id(lambda view, one: view.fact_in(one)),
-    "fact_seq": by_id(lambda view, one: view.fact_seq(one)),
-    "fact_text": _STATE,
-    "facts_at": _STATE,
-    "gathered": "the drafts of the caller's own transaction, which its store stamped",
     "head": once(lambda view: repr(view.head)),
-    "is_current": by_id(lambda view, one: view.is_current(one)),
-    "labelling": _STATE,
-    "layers": by_id(lambda view, one: (repr(view.layers.has(one)), view.layers.event(one))),
     "log_id": "16 random bytes of the file",
-    "logged": once(lambda view: list(view.logged.frames())),
     "now": once(lambda view: view.now),
-    "now_us": once(lambda view: view.now_us),
-    "on": "takes a log and a fold, which only the engine has, and keeps the scope",
-    "over": "takes what a transaction gathered, and keeps the scope",
-    "own": once(lambda view: view.own("tags")),
     "scope": once(lambda view: view.scope),
-    "seen": by_id(lambda view, one: view.seen([one])),
-    "shown": by_id(lambda view, one: view.shown(one)),
-    "stored_tokens": _STATE,
-    "stored_vectors": _STATE,
-    "tagged": once(lambda view: view.tagged()),
     "true_at": once(lambda view: view.true_at("2022-01-01").facts()),
-    "valid_at_us": "an instant that the caller gave",
-    "valid_instant": once(lambda view: view.valid_instant("2022-01-01")),
-    "vectors": once(lambda view: [keys_of(view, tokens=one) for one in (False, True)]),
     "within": _narrowed,
 }
 
@@ -296,6 +261,7 @@ STORE: Final[Mapping[str, Calls | str]] = {
         once(lambda store: (str(store.diff(0)), store.diff(0))),
         by_point(lambda store, one: store.diff(max(one, 0))),
     ),
+    "embedder": "the embedder that the caller gave at open",
     "digests": "hashes of whole indexes, which are those of the file",
     "first_use": _keys,
     "head": once(lambda store: repr(store.head)),

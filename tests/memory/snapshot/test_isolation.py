@@ -15,6 +15,7 @@ import cerata
 from cerata.engine.events import DeleteFrame, Draft, PutFrame, SupersedeFrame
 from cerata.memory.snapshot.layer import Layer
 from cerata.memory.snapshot.layers import Layers
+from cerata.memory.snapshot.snapshot import Snapshot
 from cerata.projections.columnar.scope_codes import ScopeNames
 
 from .isolation import TABLES, public_names, shown_by, sweep
@@ -74,7 +75,7 @@ def _off(kind: type, name: str, instead: Any) -> Generator[None]:
         yield
 
 
-def _widened(view: cerata.View, scope: Any) -> cerata.View:
+def _widened(view: Snapshot, scope: Any) -> Snapshot:
     return replace(view, scope=tuple(cast("dict[str, Any]", dict(scope or ())).items()), _base=None)
 
 
@@ -96,10 +97,10 @@ def _salvaged(store: cerata.Store) -> object:
 @pytest.mark.parametrize(
     ("kind", "name", "instead", "only"),
     [
-        (cerata.View, "_sees", _says(answer=True), ["log", "tags", "events"]),
-        (cerata.View, "within", _widened, ["within"]),
+        (Snapshot, "_sees", _says(answer=True), ["log", "tags"]),
+        (Snapshot, "within", _widened, ["within"]),
         (Layer, "visible", property(_all_rows), ["frames"]),
-        (Layers, "check_has", _says(None), ["shown", "blob"]),
+        (Layers, "check_has", _says(None), ["frame", "content"]),
         (ScopeNames, "within", _says(None), ["facts", "entities", "links"]),
         (cerata.Store, "salvaged", _salvaged, ["salvaged"]),
         (cerata.Store, "_sees", None, ["first_use"]),
