@@ -47,7 +47,7 @@ if TYPE_CHECKING:
     from cerata.memory.batch.transaction import Transaction
     from cerata.memory.embeddings.commands import EmbeddedFrames
     from cerata.memory.facts.changes import FactChange
-    from cerata.memory.facts.commands import Assertion
+    from cerata.memory.facts.drafts import Assertion
     from cerata.memory.facts.english import EnglishFacts
     from cerata.memory.facts.extraction import Candidate, Extracted, Extraction, Extractor
     from cerata.memory.facts.importing import ImportedFacts
@@ -211,7 +211,7 @@ _HOMES = {
     "cerata.memory.frames.diff": ("Change", "Diff"),
     "cerata.memory.values.arguments": ("content_hash",),
     "cerata.memory.frames.access": ("Access",),
-    "cerata.memory.facts.commands": ("Assertion",),
+    "cerata.memory.facts.drafts": ("Assertion",),
     "cerata.memory.facts.changes": ("FactChange",),
     "cerata.memory.facts.search": ("FactHit",),
     "cerata.memory.values.facts": (

@@ -23,7 +23,6 @@ from cerata.engine.limits import BATCH_EVENTS_MAX
 from cerata.engine.log import KeyUse
 from cerata.projections.columnar.scopes import tenant_key
 
-from ..embeddings.cache import TextVectors
 from ..snapshot.pending import Gathering
 from ..snapshot.snapshot import Snapshot
 from ..values.arguments import arguments_hash, within_scope
@@ -50,8 +49,6 @@ class Transaction(Handle):
         self.receipt: Receipt | None = None
         self.first: KeyUse | None = None
         """The first use of the transaction's key, if this block is a repetition."""
-        self.vectors: Sequence[TextVectors] | None = None
-        """The vectors of the block's texts, if the store has an embedder."""
         self._checks = checks
         self._find = find
         self._tenants = dict[str, ScopeValue]()

@@ -35,13 +35,12 @@ from cerata.engine.integrity import hash_bytes
 from cerata.projections.columnar.scopes import scope_text, tenant_in, tenant_key
 from cerata.projections.columnar.times import to_datetime, to_microseconds
 
-from ..batch.session import Appends
-from ..snapshot.reader import snapshot_of
+from ..batch.session import WriteSession
 from ..snapshot.snapshot import Snapshot
 from ..values.arguments import CONTENT_HASH_SIZE, content_hash, full_scope, is_unicode
 from ..values.facts import OPEN, FactEvidence, checked_name
 from ..values.frames import Receipt
-from .commands import Assertion, assertion_draft
+from .drafts import Assertion, assertion_draft
 from .evidence import quoted
 from .jsonl import (
     LINE_SIZE_MAX,
@@ -95,18 +94,17 @@ class ImportedFacts:
 
 
 def import_facts(
-    store: Appends,
+    session: WriteSession,
     lines: Iterable[str | bytes],
-    scope: Scope | None,
     progress: Progress | None = None,
 ) -> ImportedFacts:
-    """Write the events of lines; ``scope`` is the store's. A batch is durable before the next.
+    """Write the events of lines. A batch is durable before the next.
 
     Raises:
         InvalidInput, Unsupported, Conflict, NotFound: a line is unusable; ``where`` has its number.
             Its batch is not written, and earlier batches stay.
     """
-    work = _Import(store, scope)
+    work = _Import(session)
     number = size = 0
     for number, data in enumerate(_each(lines), start=1):
         size += len(data)
@@ -122,7 +120,7 @@ def import_facts(
     work.write()
     if progress is not None:
         progress(number, size)
-    return ImportedFacts(work.added, work.known, work.missing, store.refresh().seq)
+    return ImportedFacts(work.added, work.known, work.missing, session.log.refresh().seq)
 
 
 def _each(lines: Iterable[str | bytes]) -> Iterator[bytes]:
@@ -192,12 +190,12 @@ class _Import:
     - During the write of a batch, ids of its lines are −place, as in any transaction.
     """
 
-    def __init__(self, store: Appends, scope: Scope | None) -> None:
+    def __init__(self, session: WriteSession) -> None:
         self.added = self.known = self.missing = 0
-        self._store = store
-        self._scope = scope
+        self._session = session
+        self._scope = session.scope
         # The same lines under another scope are another import.
-        self._chain = hash_bytes(b"facts 1\0" + scope_text(scope or ()).encode())
+        self._chain = hash_bytes(b"facts 1\0" + scope_text(session.scope or ()).encode())
         self._batch: list[_Numbered] = []
         self._size = 0
         self._ids: dict[int, int] = {}
@@ -256,17 +254,17 @@ class _Import:
         """
         with _naming(lines[0].number):
             first = self._scope_of(lines[0].line)
-        snapshot = snapshot_of(self._store)
+        snapshot = self._session.snapshot()
         before = dict(self._ids)
-        with self._store.transaction(key=_key(chain)) as transaction:
+        with self._session.transaction(key=_key(chain)) as transaction:
             transaction.look_up(tenant_of(first))
             transaction.called(chain)
             if transaction.first is None:
                 batch = ImportBatch(dialect=DIALECT, count=len(lines), after=after)
-                self._store.write([Draft(batch, first)])
+                self._session.write([Draft(batch, first)])
                 for numbered in lines:
                     with _naming(numbered.number):
-                        gathered = self._store.write([self._draft(numbered.line, snapshot)])
+                        gathered = self._session.write([self._draft(numbered.line, snapshot)])
                         self._name(numbered.line, gathered.seqs[0])
         receipt = transaction.receipt
         assert receipt is not None
@@ -289,7 +287,7 @@ class _Import:
         end = gap = count
         while end:
             uses = (
-                self._store.first_use(_key(chain.at(end)), tenant) for tenant in tenants.values()
+                self._session.first_use(_key(chain.at(end)), tenant) for tenant in tenants.values()
             )
             receipt = next((use for use in uses if use is not None), None)
             if receipt is None:

@@ -400,7 +400,7 @@ def _overlapping(
 def as_named(snapshot: Snapshot, fact: Fact) -> tuple[str, FactObject]:
     """Return the subject and object of a fact by their names before any merge."""
     facts = snapshot.facts_at
-    row = facts.row_of(snapshot.fact_seq(fact.id))
+    row = facts.row_of(snapshot.seq_of(fact.id))
     assert row is not None
     subject, entity = facts.named_by(row)
     return subject, fact.object if entity is None else Entity(entity)

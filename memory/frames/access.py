@@ -1,6 +1,6 @@
-"""Access: which frames models were shown and used, as events and as counts.
+"""Access: which frames models were shown and used.
 
-Owns the event that a recall writes, and the counts of a frame as of a view. Counts change a ranking
+Owns the counts of a frame as of a view. Counts change a ranking
 only if a profile has an importance, and then only the counts of uses: a frame that is shown more
 often is not more useful for that.
 """
@@ -8,21 +8,13 @@ often is not more useful for that.
 from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import datetime
-from typing import TYPE_CHECKING
 
-import msgspec
-
-from cerata.engine.events import JsonValue, RecallContext
-from cerata.engine.salted_hashes import context_hash
+from cerata.engine.events import JsonValue
 from cerata.projections.columnar.times import to_datetime
-from cerata.projections.fulltext.query import Query
 from cerata.projections.rows.access_counts import NEVER, Counts
 from cerata.retrieval.base_level_activation import Use, days_between
 
 from ..snapshot.snapshot import Snapshot
-
-if TYPE_CHECKING:
-    from ..search.recall import Recalled
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,53 +92,3 @@ def _counts_of(snapshot: Snapshot, frame: int) -> Counts:
 
 def _time(recorded: int) -> datetime | None:
     return to_datetime(recorded) if recorded else None
-
-
-def recall_of(recalled: "Recalled") -> RecallContext:
-    """Return the event that records a shown context.
-
-    The event has the ids of the context's frames and facts, joined chunks included.
-    """
-    search = recalled.search
-    telling = recalled.telling
-    context = recalled.context
-    is_fact = set(recalled.facts)
-    numbers = [number for item in context.items for number in (item.id, *item.joined)]
-    frames = tuple(number for number in numbers if number not in is_fact)
-    facts = tuple(number for number in numbers if number in is_fact)
-    query = search.query
-    where = search.where
-    vector = search.vector
-    tokens = search.tokens
-    return RecallContext(
-        query=repr(query) if isinstance(query, Query) else query,
-        basis=context.basis,
-        tokenizer=context.tokenizer,
-        profile=search.profile.name,
-        profile_version=search.profile.version,
-        max_tokens=context.max_tokens,
-        entry_tokens=telling.entry_tokens,
-        form=telling.form,
-        context=context_hash(_salts_of(search.snapshot, (*frames, *facts)), context.text),
-        policy=telling.policy.name,
-        policy_version=telling.policy.version,
-        order=telling.order,
-        framing=recalled.is_framed,
-        where=None if where is None else msgspec.json.encode(where.to_dict()).decode(),
-        mode=search.mode,
-        space=None if vector is None else vector.key[0],
-        vector=None if vector is None else vector.query.astype("<f4").tobytes(),
-        tokens_space=None if tokens is None else tokens.key[0],
-        tokens=None if tokens is None else tokens.tokens.tobytes(),
-        rerank=search.is_reranked,
-        approximate=vector is not None and vector.approximate,
-        frames=frames,
-        facts=facts,
-        omitted=tuple(number for number in context.omitted if number not in is_fact),
-        omitted_facts=tuple(number for number in context.omitted if number in is_fact),
-    )
-
-
-def _salts_of(snapshot: Snapshot, numbers: Iterable[int]) -> list[bytes | None]:
-    """Return the salts of events that a view shows, in the order of their numbers."""
-    return [snapshot.layers.salt(number) for number in numbers]

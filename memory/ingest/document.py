@@ -14,7 +14,7 @@ import stat
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import IO, TYPE_CHECKING
+from typing import IO
 
 import msgspec
 
@@ -23,18 +23,17 @@ from cerata.engine.events import Draft, JsonValue, PutFrame, Scope, SupersedeFra
 from cerata.engine.storage import refused
 from cerata.retrieval.chunking import Passage, split_passages
 
+from ..batch.session import WriteSession
+from ..embeddings.drafts import text_vectors, with_vectors
+from ..frames.drafts import frame_draft
 from ..snapshot.layer import DOCUMENT_KIND
-from ..snapshot.reader import snapshot_of
 from ..snapshot.snapshot import Snapshot
-from ..values.arguments import SOURCE_HASH, SPAN, content_hash, frame_draft, is_unicode
+from ..values.arguments import SOURCE_HASH, SPAN, content_hash, is_unicode
 from ..values.frames import Receipt, Stored
 from .formats.document import NAME_SIZE_MAX, Document, some_text
 from .formats.plain import markdown_sections
 from .formats.registry import SIZE_MAX, extract
 from .unchanged import file_uri, find_unchanged, is_read_as_text, source_hash
-
-if TYPE_CHECKING:
-    from ..embeddings.commands import Embeds
 
 _TRIES = 1_000
 """Attempts before a busy log raises `Conflict`; each repeats only one batch."""
@@ -44,7 +43,7 @@ _BATCH_EVENTS = 256
 
 
 def remember(
-    store: "Embeds", source: str | Path | Document, fields: PutFrame, scope: Scope
+    session: WriteSession, source: str | Path | Document, fields: PutFrame, scope: Scope
 ) -> Receipt:
     """Remember a text, the file at a path, or a document; see `Store.remember`."""
     hashed: str | None = None
@@ -52,7 +51,7 @@ def remember(
         data = read_file(source)
         hashed = source_hash(data)
         uri = fields.uri or file_uri(source)
-        receipt = find_unchanged(snapshot_of(store).within(scope), data, uri, scope)
+        receipt = find_unchanged(session.snapshot().within(scope), data, uri, scope)
         if receipt is not None:
             return receipt
         document = extract(data, str(source))
@@ -68,7 +67,7 @@ def remember(
             f"text must be a str, Path or Document, not {type(source).__name__}",
             remedy="Pass bytes to put_frame.",
         )
-    return Ingest(store, document, fields, scope, hashed).run()
+    return Ingest(session, document, fields, scope, hashed).run()
 
 
 def read_file(path: Path) -> bytes:
@@ -182,14 +181,14 @@ class Ingest:
 
     def __init__(
         self,
-        store: "Embeds",
+        session: WriteSession,
         document: Document,
         fields: PutFrame,
         scope: Scope,
         hashed: str | None = None,
         passages: list[Passage] | None = None,
     ) -> None:
-        self._store = store
+        self._session = session
         self._text = document.text
         self._sections = document.sections
         self._fields = fields
@@ -197,18 +196,18 @@ class Ingest:
         self._hash = content_hash(document.text)
         self._passages = passages_of(document, fields.uri) if passages is None else passages
         self._source = hashed if document.is_extracted else None
-        self._vectors = store.text_vectors()
+        self._vectors = text_vectors(session)
 
     def run(self) -> Receipt:
         """Put the missing frames; start again from a new view if another writer was first."""
         for _ in range(_TRIES):
             snapshot = self._snapshot()
             # A transaction checks the whole batch when the block ends.
-            expect = None if self._store.in_transaction else snapshot.basis
+            expect = None if self._session.in_transaction else snapshot.basis
             try:
                 return self._put(snapshot, expect)
             except Conflict:
-                if expect is None or self._store.refresh().seq == expect:
+                if expect is None or self._session.log.refresh().seq == expect:
                     raise
         raise Conflict(
             "Other writers appended first in every attempt",
@@ -218,7 +217,7 @@ class Ingest:
 
     def _snapshot(self) -> Snapshot:
         """Return the view of this document's scope; frames of other scopes are not replaced."""
-        return snapshot_of(self._store).within(self._scope)
+        return self._session.snapshot().within(self._scope)
 
     def plan(self) -> Plan:
         """Return the work that `run` would do now."""
@@ -238,7 +237,7 @@ class Ingest:
         stored = plan.known
         replaced = plan.replaced
         if stored is not None and stored.is_complete:
-            inside = self._store.in_transaction
+            inside = self._session.in_transaction
             head = None if inside else snapshot.head
             return Receipt(stored.id, stored.ids, (), head, durable=not inside, added=False)
         self._learn(snapshot, replaced)
@@ -256,7 +255,7 @@ class Ingest:
             chunk_count=len(self._passages),
         )
         indexes = range(len(self._passages))
-        if self._store.in_transaction or len(self._passages) < _BATCH_EVENTS:
+        if self._session.in_transaction or len(self._passages) < _BATCH_EVENTS:
             place = self._place()
             chunks = self._chunks(-place, indexes)
             closing = self._supersedes(replaced, -place)
@@ -333,7 +332,7 @@ class Ingest:
         all_ids = list(ids)
         seqs = list[int]()
         receipt: Receipt | None = None
-        step = len(missing) if self._store.in_transaction else _BATCH_EVENTS
+        step = len(missing) if self._session.in_transaction else _BATCH_EVENTS
         for first in range(0, len(missing), step):
             indexes = missing[first : first + step]
             drafts = list(self._chunks(document, indexes))
@@ -390,7 +389,7 @@ class Ingest:
         return [Draft(SupersedeFrame(old=old, new=document), self._scope) for old in replaced]
 
     def _place(self) -> int:
-        return self._store.next_place()
+        return self._session.next_place()
 
     def _learn(self, snapshot: Snapshot, replaced: Sequence[int]) -> None:
         """Take over the vectors of the old version, because the new repeats most of its text."""
@@ -399,7 +398,7 @@ class Ingest:
                 vectors.learn([old, *snapshot.chunks_of(old).values()], snapshot)
 
     def _embedded(self, drafts: Sequence[Draft]) -> Sequence[Draft]:
-        return self._store.with_vectors(drafts, self._vectors)
+        return with_vectors(self._session, drafts, self._vectors)
 
     def _write(self, drafts: Sequence[Draft], expect: int | None) -> Receipt:
-        return self._store.write(self._embedded(drafts), expect=expect)
+        return self._session.write(self._embedded(drafts), expect=expect)

@@ -8,7 +8,6 @@ from typing import NamedTuple
 
 from cerata.engine.errors import InvalidInput, NotFound
 from cerata.projections.columnar.times import to_datetime
-from cerata.projections.links.columns import LINK_KINDS, LinkKind
 from cerata.projections.links.reader import LinkRow
 
 from ..snapshot.fact_conversion import shown_seq
@@ -16,7 +15,7 @@ from ..snapshot.reader import Reader
 from ..snapshot.snapshot import Snapshot
 from ..values.facts import Fact, Period, fact_id
 from ..values.frames import Frame, Receipt
-from ..values.links import KINDS, Link, LinkId, LinkKindName, Target
+from ..values.links import Link, LinkId, LinkKindName, Target, kind_of
 
 
 class LinkReads(Reader):
@@ -79,16 +78,6 @@ def thing_named(snapshot: Snapshot, target: Target) -> Thing:
             remedy="Find ids with facts, frames or log.",
         )
     return Thing(number, is_frame=True)
-
-
-def kind_of(kind: str) -> LinkKind:
-    """Return a kind of link by its name. Raises `InvalidInput`."""
-    link_kind = LINK_KINDS.get(kind) if isinstance(kind, str) else None
-    if link_kind is None:
-        raise InvalidInput(
-            f"The link kind {kind!r:.60} is unknown", remedy=f"Pass one of {', '.join(KINDS)}."
-        )
-    return link_kind
 
 
 def shown_link(snapshot: Snapshot, link: LinkRow) -> Link | None:

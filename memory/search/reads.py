@@ -20,7 +20,6 @@ from cerata.retrieval.context.packing import ENTRY_TOKENS_MAX, Order, Telling
 from cerata.retrieval.context.policies import ContextPolicy, policy_of
 from cerata.retrieval.ranking.profiles import Profile, profile_of
 
-from ..frames.access import recall_of
 from ..snapshot.reader import Reader
 from ..values.arguments import is_unicode
 from ..values.explanation import Explanation
@@ -28,7 +27,7 @@ from ..values.frames import Context, Frame, FrameId, Hit
 from ..values.source_line import source_line
 from ..values.vectors import Vector, Vectors
 from .late_lane import token_query, tokens_of
-from .recall import CONTEXT_HITS, recalled
+from .recall import CONTEXT_HITS, recall_of, recalled
 from .search import Search
 from .space_query import Mode
 from .vector_lane import vector_of, vector_query

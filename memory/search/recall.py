@@ -1,17 +1,21 @@
 """Recalling: from the results of a search to a context for a model.
 
 Owns the candidates of a context, each an entry with its tier: the facts of the entities that the
-question names, and the frames of the search, or the newest frames without a result. Leaves out the
-search (`lanes`), filling the budget (`cerata.retrieval.context.packing`), and the event that
-records the context (`access`).
+question names, and the frames of the search, or the newest frames without a result. Owns the event
+that records a context, too. Leaves out the
+search (`search`) and filling the budget (`cerata.retrieval.context.packing`).
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from functools import partial
 from itertools import islice
 from typing import Final
 
+import msgspec
+
+from cerata.engine.events import RecallContext
+from cerata.engine.salted_hashes import context_hash
 from cerata.projections.columnar.times import to_microseconds
 from cerata.projections.fulltext.query import Query
 from cerata.retrieval.context import framing
@@ -143,3 +147,53 @@ def _place_of(frame: Frame) -> tuple[int | None, int]:
 
 def _size_of(frame: Frame) -> str:
     return f"({frame.size:,} {'byte' if frame.size == 1 else 'bytes'})"
+
+
+def recall_of(recalled: Recalled) -> RecallContext:
+    """Return the event that records a shown context.
+
+    The event has the ids of the context's frames and facts, joined chunks included.
+    """
+    search = recalled.search
+    telling = recalled.telling
+    context = recalled.context
+    is_fact = set(recalled.facts)
+    numbers = [number for item in context.items for number in (item.id, *item.joined)]
+    frames = tuple(number for number in numbers if number not in is_fact)
+    facts = tuple(number for number in numbers if number in is_fact)
+    query = search.query
+    where = search.where
+    vector = search.vector
+    tokens = search.tokens
+    return RecallContext(
+        query=repr(query) if isinstance(query, Query) else query,
+        basis=context.basis,
+        tokenizer=context.tokenizer,
+        profile=search.profile.name,
+        profile_version=search.profile.version,
+        max_tokens=context.max_tokens,
+        entry_tokens=telling.entry_tokens,
+        form=telling.form,
+        context=context_hash(_salts_of(search.snapshot, (*frames, *facts)), context.text),
+        policy=telling.policy.name,
+        policy_version=telling.policy.version,
+        order=telling.order,
+        framing=recalled.is_framed,
+        where=None if where is None else msgspec.json.encode(where.to_dict()).decode(),
+        mode=search.mode,
+        space=None if vector is None else vector.key[0],
+        vector=None if vector is None else vector.query.astype("<f4").tobytes(),
+        tokens_space=None if tokens is None else tokens.key[0],
+        tokens=None if tokens is None else tokens.tokens.tobytes(),
+        rerank=search.is_reranked,
+        approximate=vector is not None and vector.approximate,
+        frames=frames,
+        facts=facts,
+        omitted=tuple(number for number in context.omitted if number not in is_fact),
+        omitted_facts=tuple(number for number in context.omitted if number in is_fact),
+    )
+
+
+def _salts_of(snapshot: Snapshot, numbers: Iterable[int]) -> list[bytes | None]:
+    """Return the salts of events that a view shows, in the order of their numbers."""
+    return [snapshot.layers.salt(number) for number in numbers]

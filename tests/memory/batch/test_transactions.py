@@ -13,6 +13,7 @@ from cerata.engine.events import Draft, JsonValue, PutEmbedding, PutFrame, Scope
 from cerata.engine.log import Log
 from cerata.memory.batch.references import References
 from cerata.memory.batch.validation import Checks
+from cerata.memory.batch.writer import session_of
 from cerata.memory.snapshot.reader import snapshot_of
 from cerata.memory.values.vectors import vectors
 from cerata.projections.core.projection import FoldedEvent
@@ -435,7 +436,7 @@ def test_what_is_gathered_is_encoded_once(monkeypatch: pytest.MonkeyPatch) -> No
             store.put_frames(["d", "e"])
         assert len(encoded) == 6
         assert sorted(frame.text for frame in store.frames()) == ["a", "b", "c", "d", "e"]
-        assert store.first_use("k", "default") is not None
+        assert session_of(store).first_use("k", "default") is not None
 
 
 def test_what_was_interrupted_while_it_was_checked_is_not_gathered(

@@ -243,13 +243,6 @@ def _basis(case: Case) -> Iterator[Call]:
         yield partial(_all_at, case.asked, name), (name,)
 
 
-def _keys(case: Case) -> Iterator[Call]:
-    for key in ("shared-key", "shared-transaction"):
-        for scope in SCOPES.values():
-            tenant = scope["tenant"]
-            yield partial(case.asked.first_use, key, tenant), (key, str(tenant))
-
-
 STORE: Final[Mapping[str, Calls | str]] = {
     **READS,
     "at": _basis,
@@ -263,11 +256,8 @@ STORE: Final[Mapping[str, Calls | str]] = {
     ),
     "embedder": "the embedder that the caller gave at open",
     "digests": "hashes of whole indexes, which are those of the file",
-    "first_use": _keys,
     "head": once(lambda store: repr(store.head)),
-    "in_transaction": once(lambda store: store.in_transaction),
     "info": once(lambda store: store.info()["frames"]),
-    "next_place": once(lambda store: store.next_place()),
     "path": "the path that the caller gave",
     "rebuild": by_name(lambda store, name: store.rebuild(name)),
     "refresh": once(lambda store: repr(store.refresh())),
@@ -275,7 +265,6 @@ STORE: Final[Mapping[str, Calls | str]] = {
     "report": once(lambda store: repr(store.report)),
     "salvaged": once(lambda store: store.salvaged()),
     "scope": once(lambda store: store.scope),
-    "text_vectors": once(lambda store: store.text_vectors()),
     "verify": once(lambda store: repr(store.verify())),
 }
 
@@ -368,8 +357,6 @@ WRITES: Final[Mapping[str, Calls | str]] = {
     "unlink": by_id(lambda store, one: store.unlink(one)),
     "unmerge": by_id(lambda store, one: store.unmerge(one)),
     "unsplit": by_id(lambda store, one: store.unsplit(one)),
-    "with_vectors": once(lambda store: store.with_vectors([], ())),
-    "write": by_case(lambda case: [case.asked.write([_forged("beta")])], "tn-beta"),
 }
 
 
