@@ -13,7 +13,9 @@ import msgspec
 import numpy as np
 
 import cerata
+from cerata import View
 from cerata.engine.events import Draft, PutEmbedding, PutFrame, PutTag
+from cerata.memory.snapshot.reader import snapshot_of
 from cerata.memory.values.vectors import vectors
 
 from .tenants import DIMENSIONS, SCOPES, Own, is_seen, mark
@@ -397,6 +399,7 @@ TRANSACTION: Final[Mapping[str, Calls | str]] = {
     "look_up_again": once(lambda tx: (tx.look_up_again(), _use_of(tx))),
     "payloads": once(lambda tx: tx.payloads),
     "receipt": once(lambda tx: tx.receipt),
-    "vectors": "vectors of the caller's own texts",
-    "view": by_case(lambda case: _all_of(case.asked.view(case.store.view))),
+    "snapshot": by_case(
+        lambda case: _all_of(View(case.asked.snapshot(lambda: snapshot_of(case.store))))
+    ),
 }
