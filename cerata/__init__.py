@@ -47,7 +47,7 @@ if TYPE_CHECKING:
     from cerata.memory.batch.transaction import Transaction
     from cerata.memory.embeddings.commands import EmbeddedFrames
     from cerata.memory.facts.changes import FactChange
-    from cerata.memory.facts.commands import Assertion
+    from cerata.memory.facts.drafts import Assertion
     from cerata.memory.facts.english import EnglishFacts
     from cerata.memory.facts.extraction import Candidate, Extracted, Extraction, Extractor
     from cerata.memory.facts.importing import ImportedFacts
@@ -56,7 +56,6 @@ if TYPE_CHECKING:
     from cerata.memory.frames.diff import Change, Diff
     from cerata.memory.ingest.folder import Remembered, RememberedFile
     from cerata.memory.links.why import Reason, Why
-    from cerata.memory.snapshot.snapshot import View
     from cerata.memory.store import Store
     from cerata.memory.store import open_store as open  # noqa: A004 - the front door's own verb
     from cerata.memory.values.arguments import content_hash
@@ -80,6 +79,7 @@ if TYPE_CHECKING:
     )
     from cerata.memory.values.graph import Cooccurrence, FactPath, Neighbour, Reached
     from cerata.memory.values.links import Link
+    from cerata.memory.view import View
     from cerata.projections.columnar.intervals import Allen
     from cerata.projections.facts.objects import Standing
     from cerata.projections.frames.filters import Filter
@@ -211,7 +211,7 @@ _HOMES = {
     "cerata.memory.frames.diff": ("Change", "Diff"),
     "cerata.memory.values.arguments": ("content_hash",),
     "cerata.memory.frames.access": ("Access",),
-    "cerata.memory.facts.commands": ("Assertion",),
+    "cerata.memory.facts.drafts": ("Assertion",),
     "cerata.memory.facts.changes": ("FactChange",),
     "cerata.memory.facts.search": ("FactHit",),
     "cerata.memory.values.facts": (
@@ -242,7 +242,7 @@ _HOMES = {
         "TimelineEntry",
         "TimelinePage",
     ),
-    "cerata.memory.snapshot.snapshot": ("View",),
+    "cerata.memory.view": ("View",),
     "cerata.projections.facts.objects": ("Standing",),
     "cerata.projections.frames.filters": ("Filter",),
     "cerata.projections.columnar.intervals": ("Allen",),

@@ -5,7 +5,7 @@ from datetime import datetime
 
 from cerata.engine.errors import InvalidInput
 from cerata.memory.frames.access import Access
-from cerata.memory.snapshot.snapshot import View
+from cerata.memory.view import View
 
 from .filter_options import count_of
 from .output import Output

@@ -3,7 +3,7 @@
 from argparse import Namespace
 
 from cerata.memory.facts.extraction import Extracted, Extraction
-from cerata.memory.snapshot.snapshot import View
+from cerata.memory.view import View
 
 from .filter_options import where_of
 from .output import Output, counted

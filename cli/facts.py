@@ -10,7 +10,6 @@ from rich.cells import cell_len, set_cell_size
 from cerata.engine.errors import InvalidInput
 from cerata.engine.events import JsonValue
 from cerata.memory.facts.changes import FactChange
-from cerata.memory.snapshot.snapshot import View
 from cerata.memory.values.facts import (
     Contradiction,
     Entity,
@@ -21,6 +20,7 @@ from cerata.memory.values.facts import (
     plain_object,
     stored_object,
 )
+from cerata.memory.view import View
 from cerata.projections.facts.objects import Standing
 
 from .filter_options import count_of

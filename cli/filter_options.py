@@ -6,7 +6,7 @@ from itertools import islice
 from typing import Final, TypedDict
 
 from cerata.engine.errors import InvalidInput
-from cerata.memory.snapshot.snapshot import View
+from cerata.memory.view import View
 from cerata.projections.frames.filters import Filter
 
 from .output import Output

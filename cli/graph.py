@@ -9,9 +9,9 @@ from rich.cells import cell_len, set_cell_size
 from cerata.engine.errors import InvalidInput
 from cerata.engine.events import JsonValue
 from cerata.memory.plots.canvas import Form
-from cerata.memory.snapshot.snapshot import View
 from cerata.memory.values.facts import Entity
 from cerata.memory.values.graph import Cooccurrence, FactPath, Neighbour, Reached
+from cerata.memory.view import View
 from cerata.projections.facts.graph import DIRECTIONS
 
 from .facts import when_text

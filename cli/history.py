@@ -6,9 +6,10 @@ from itertools import groupby, islice
 
 from cerata.engine.errors import InvalidInput
 from cerata.engine.events import DEFAULT_SCOPE, Event, JsonValue, PutFrame
-from cerata.memory.snapshot.snapshot import Basis, View
+from cerata.memory.snapshot.reader import snapshot_of
 from cerata.memory.store import Store
 from cerata.memory.values.frames import Frame
+from cerata.memory.view import Basis, View
 from cerata.projections.columnar.times import to_datetime
 
 from .event_summary import ACTS, describe, event_row
@@ -189,7 +190,7 @@ def _print_version(frame: Frame, view: View, output: Output) -> None:
     output.row(clipped(frame.text, 400) or f"({frame.size:,} bytes)", indent=9)
     if frame.unread:
         output.row(" " * 9, ("unread: ", "yellow"), unread_of(frame))
-    closing = view.layers.closing_of(frame.id)
+    closing = snapshot_of(view).layers.closing_of(frame.id)
     if closing is not None and closing.by is None:
         event = next(view.log(closing.seq, closing.seq), None)
         when = "" if event is None else f"{to_datetime(event.recorded):%Y-%m-%d %H:%M:%S}  "

@@ -11,12 +11,13 @@ from rich.text import Text
 from cerata.engine.errors import InvalidInput, StorageFailed
 from cerata.engine.events import DEFAULT_SCOPE
 from cerata.engine.limits import STRING_SIZE_MAX
+from cerata.memory.batch.writer import session_of
+from cerata.memory.frames.drafts import frame_fields
 from cerata.memory.ingest.discovery import find_files
 from cerata.memory.ingest.document import Ingest
 from cerata.memory.ingest.folder import Outcome, Remembered, RememberedFile, remember_files, take_in
 from cerata.memory.ingest.formats.plain import extract_markdown
 from cerata.memory.store import Store
-from cerata.memory.values.arguments import frame_fields
 
 from .output import Output, counted
 from .store_options import DEFAULT_FILE, file_of, planning, writing
@@ -119,7 +120,7 @@ def _remember_files(options: Namespace, store: Callable[[], Store], output: Outp
         fields = frame_fields(kind="text", tags=options.tag)
         # Open an existing store first; create a missing store lazily.
         is_there = Path(file_of(options, default=DEFAULT_FILE)).exists()
-        target = store() if is_there else store
+        target = session_of(store()) if is_there else lambda: session_of(store())
         return remember_files(
             target,
             sources,
@@ -139,7 +140,7 @@ def _remember_input(options: Namespace, store: Callable[[], Store], output: Outp
     else:
         opened = store()
         fields = frame_fields(kind="text", tags=options.tag)
-        ingest = Ingest(opened, document, fields, DEFAULT_SCOPE)
+        ingest = Ingest(session_of(opened), document, fields, DEFAULT_SCOPE)
         remembered = take_in(ingest, _INPUT, dry_run=options.dry_run)
         head = opened.refresh().seq
     _print_file(remembered, options, output)

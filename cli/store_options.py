@@ -9,8 +9,8 @@ from typing import Final
 
 import cerata
 from cerata.engine.errors import NotFound
-from cerata.memory.snapshot.snapshot import View
 from cerata.memory.store import Store
+from cerata.memory.view import View
 
 from .output import Output
 

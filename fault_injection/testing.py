@@ -23,8 +23,8 @@ from typing import Any
 
 from cerata.engine.errors import InvalidInput
 from cerata.engine.log import SyncPolicy
-from cerata.memory.snapshot.snapshot import View
 from cerata.memory.store import Store, open_store
+from cerata.memory.view import View
 from cerata.projections.rows.row_fold import MakeOwn, OwnProjection, RowFold
 from cerata.projections.rows.row_projection import RowProjection
 

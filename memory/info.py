@@ -12,13 +12,13 @@ from cerata.projections.columnar.times import to_datetime
 from cerata.replay.checkpoint import chunk_refs, ledger_of
 from cerata.replay.rebuild import REBUILDING
 
-from .snapshot.snapshot import View
+from .snapshot.snapshot import Snapshot
 
 LEDGER_SHOWN: Final = 3
 """Checkpoints of a projection, newest last, whose digests are returned."""
 
 
-def info(log: Log, view: View) -> dict[str, JsonValue]:
+def info(log: Log, snapshot: Snapshot) -> dict[str, JsonValue]:
     """Return the facts of an open log as plain values, sizes in bytes."""
     page, toc = log.page, log.toc()
     segments = list(log.reader.segment_refs(log.snapshot))
@@ -28,8 +28,8 @@ def info(log: Log, view: View) -> dict[str, JsonValue]:
     chunk_bytes = sum(
         ref.length for key in toc.projections for ref, _ in chunk_refs(log.file, toc.saved(key))
     )
-    current, closed = view.count()
-    head = view.head
+    current, closed = snapshot.layers.counts()
+    head = snapshot.head
     return {
         "file": log.path,
         "log_id": log.log_id.hex(),

@@ -8,13 +8,16 @@ bytes.
 import difflib
 import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import suppress
+from contextlib import AbstractContextManager, suppress
+from dataclasses import replace
 from datetime import datetime
 from typing import TYPE_CHECKING, Any, Literal, Self
 
+import msgspec
+
 from cerata.engine.environment import Environment
 from cerata.engine.errors import Corrupt, InvalidInput, Locked, NotFound, StorageFailed
-from cerata.engine.events import Event, JsonValue, Scope, ScopeValue
+from cerata.engine.events import Draft, Event, JsonValue, PutTag, RecallContext, Scope, ScopeValue
 from cerata.engine.head import Head
 from cerata.engine.loading import loading
 from cerata.engine.log import SyncPolicy
@@ -30,11 +33,26 @@ from cerata.replay.basis import resolve_basis
 from cerata.replay.fold import replay as replayed
 from cerata.retrieval.embedders.embedder import Embedder, check_embedder
 
-from .frames.commands import Writes
-from .snapshot.layer import Layer
-from .snapshot.snapshot import Basis, View
+from .batch.session import WriteSession
+from .batch.transaction import Transaction
+from .embeddings.commands import EmbeddingCommands
+from .facts.bulk_commands import BulkFactCommands
+from .facts.commands import FactCommands
+from .facts.reads import FactReads
+from .frames.commands import FrameCommands
+from .frames.reads import FrameReads
+from .graph.reads import GraphReads
+from .ingest.commands import IngestCommands
+from .links.commands import LinkCommands
+from .links.reads import LinkReads
+from .links.why import WhyReads
+from .plots.reads import PlotReads
+from .search.reads import SearchReads
+from .snapshot.reader import snapshot_of
+from .snapshot.snapshot import Snapshot
 from .values.arguments import full_scope
 from .values.frames import Context, Receipt
+from .view import Basis, View
 
 if TYPE_CHECKING:
     from cerata.replay.verify import Verification
@@ -42,7 +60,21 @@ if TYPE_CHECKING:
     from .frames.diff import Diff
 
 
-class Store(Writes):
+class Store(
+    FrameCommands,
+    FactCommands,
+    BulkFactCommands,
+    LinkCommands,
+    EmbeddingCommands,
+    IngestCommands,
+    FrameReads,
+    SearchReads,
+    FactReads,
+    LinkReads,
+    WhyReads,
+    GraphReads,
+    PlotReads,
+):
     """A memory in one file, returned by `cerata.open`.
 
     - Any thread may call its methods; several processes may have the file open.
@@ -70,8 +102,12 @@ class Store(Writes):
     @property
     def head(self) -> Head:
         """The newest point of the log; keep its text elsewhere to detect edits and rollback."""
-        end = self._end_of_run()
-        return self._log.refresh() if end is None else self.at(end).head
+        end = self._session.end_of_run
+        return self._log.refresh() if end is None else self._session.snapshot_at(end).head
+
+    def refresh(self) -> Head:
+        """Load the events of other processes, as every read does, and return the head."""
+        return self._log.refresh()
 
     def commit(self) -> None:
         """Sync the batches that a sync policy in bytes has not synced yet. Durable on return."""
@@ -83,7 +119,7 @@ class Store(Writes):
         Raises:
             ReadOnly: the store was opened for reading.
         """
-        self._check_writable()
+        self._session.check_writable()
         self._fold.save()
 
     def salvaged(self) -> Iterator[Event]:
@@ -135,7 +171,39 @@ class Store(Writes):
     def __exit__(self, *_: object) -> None:
         self.close()
 
-    # --- reading ---------------------------------------------------------------------------------
+    # --- transactions ----------------------------------------------------------------------------
+
+    def transaction(
+        self, *, expect: int | None = None, key: str | None = None
+    ) -> AbstractContextManager[Transaction]:
+        """Gather the writes of this thread or task into one batch: all of them or none.
+
+        Receipts inside the block carry ids −1, −2, …, which later calls inside may name; after the
+        block ``tx.receipt`` has the final ids. Reads of frames (`search`, `recall`, `frame`,
+        `content`, `frames`, `timeline`, `len`) see the gathered events over the state at the first
+        such read. The store's `at` reads only the log; the `at` of a view from inside the block
+        (``store.view()``) sees the same as that view. A call that cannot be appended raises at
+        once and gathers nothing. The block holds no lock, and an exception in it writes nothing.
+
+        With ``key`` a repeated block reads the state before its first run (`at`, `tag` and `head`
+        too), writes nothing, and gets the first receipt, with ``added`` False. An empty block
+        leaves no key. The key belongs to the tenant of the first event. If that is not the
+        store's tenant, reads before the first write see the newest state, so open a store with
+        that scope instead.
+
+        Args:
+            expect: Seq at which the log must end when the block is appended; by default any.
+            key: Idempotency key for the calls in the block and their arguments; by default none.
+
+        Raises:
+            Conflict: at the end of the block: another writer closed a frame or fact that a call
+                names, or the log does not end at ``expect``.
+            IdempotencyConflict: the key was used for other calls, or the calls of the block can no
+                longer be repeated.
+        """
+        return self._session.transaction(expect=expect, key=key)
+
+    # --- points in time --------------------------------------------------------------------------
 
     def at(self, basis: Basis, *, valid_at: datetime | str | None = None) -> View:
         """Return the memory as it was at a basis; later writes do not change the view.
@@ -162,20 +230,20 @@ class Store(Writes):
             type(basis) is int
             and 0 <= basis <= self._log.snapshot.head_seq
             and valid_at != "now"
-            and not self.in_transaction
+            and not self._session.in_transaction
         ):
             # Events up to the snapshot's head never change, so the file need not be read again.
             instant = None if valid_at is None else to_microseconds(valid_at)
-            return View(self._log, self._fold, basis, self._scope, None, instant, self._embedder)
-        view = self._at(basis)
-        return view if valid_at is None else view.true_at(valid_at)
+            return View(self._session.snapshot_at(basis, valid_at_us=instant))
+        state = self._at(basis)
+        return View(state if valid_at is None else state.true_at(valid_at))
 
-    def _at(self, basis: Basis) -> View:
-        newest = self._newest_seq()
+    def _at(self, basis: Basis) -> Snapshot:
+        newest = self._session.newest_seq()
         now: int | None = None
         if isinstance(basis, View):
             self._check_log(basis.log_id)
-            return basis.on(self._log, self._fold).within(self._scope)
+            return snapshot_of(basis).on_log(self._log, self._fold).within(self._scope)
         if isinstance(basis, Receipt):
             if basis.head is None:
                 raise InvalidInput(
@@ -194,7 +262,33 @@ class Store(Writes):
             now = self._log.environment.now_us()
             basis = newest
         seq = resolve_basis(self._log, basis, self._tagged, newest)
-        return View(self._log, self._fold, seq, self._scope, now, embedder=self._embedder)
+        return self._session.snapshot_at(seq, now)
+
+    def tag(self, name: str, at: Basis = "HEAD") -> Receipt:
+        """Name the end of a batch; `at` takes the name. Durable on return.
+
+        A tag never moves. Inside a transaction the tag names a point of the log, without the
+        gathered drafts.
+
+        Args:
+            name: The tag: a letter, then letters, digits, ".", "_", "-" and "/"; at most 100.
+            at: The end of a batch, as the method `at` takes it; default the newest.
+
+        Raises:
+            Conflict: the name is taken.
+            InvalidInput: the name is not valid, or ``at`` lies inside a batch.
+            NotFound: the log ends before ``at``.
+        """
+        scope = full_scope(None, self._scope)
+        state = self._at(at)
+        if state.pending:
+            raise InvalidInput(
+                "The view has drafts of a transaction, which are not in the log",
+                remedy="Call tag() after the transaction.",
+            )
+        seq = state.basis
+        self._session.called(scope, "tag", name, at if isinstance(at, str | datetime) else seq)
+        return self._session.write([Draft(PutTag(tag=name, at=seq), scope)])
 
     def replay(self, basis: Basis = "HEAD") -> View:
         """Return the view of `at`, folded from the events alone: every checkpoint is ignored.
@@ -206,8 +300,8 @@ class Store(Writes):
         Args:
             basis: The point of the log, as `at` takes it; default the newest event.
         """
-        view = self.at(basis)
-        return view.on(self._log, replayed(self._log, view.basis, self._fold.registry))
+        state = self._at(basis)
+        return View(state.on_log(self._log, replayed(self._log, state.basis, self._fold.registry)))
 
     def diff(self, a: Basis, b: Basis = "HEAD") -> "Diff":
         """Return the differences between the memory at ``a`` and at ``b``, frame by frame.
@@ -227,7 +321,7 @@ class Store(Writes):
         with loading("the part that compares"):
             from .frames.diff import diff
 
-        first, second = self.at(a), self.at(b)
+        first, second = self._at(a), self._at(b)
         if not is_same(first.scope, second.scope):
             raise InvalidInput(
                 "a and b are views of different scopes",
@@ -237,7 +331,7 @@ class Store(Writes):
 
     def _tagged(self, name: str) -> int | None:
         """Return the seq that a tag names, or None. Raises `NotFound` with a similar tag."""
-        tags = self.at(self._newest_seq()).tags()
+        tags = self.at(self._session.newest_seq()).tags()
         near = difflib.get_close_matches(name, [*tags, "HEAD"], n=1)
         if name not in tags and near:
             raise NotFound(
@@ -260,29 +354,18 @@ class Store(Writes):
         Inside a transaction: the state at the block's first read, with the drafts that the block
         has gathered over that state. Cost: folding the drafts gathered since the last view.
         """
-        transaction, end = self._transaction.get(), self._end_of_run()
-        if transaction is None:
-            return self._newest()
-        return transaction.view(self._newest if end is None else lambda: self.at(end))
+        return View(self._snapshot())
 
-    def _newest_seq(self) -> int:
-        """Return the newest seq that the caller can see, within a repeated block an earlier seq."""
-        end, head = self._end_of_run(), self._log.refresh().seq
-        return head if end is None else end
-
-    def _end_of_run(self) -> int | None:
-        """Return the last seq before the first run of a repeated keyed transaction, else None."""
-        transaction = self._transaction.get()
-        return None if transaction is None else transaction.end
-
-    def _newest(self) -> View:
-        now = self._log.environment.now_us()
-        head, fold, latest = self._log.refresh().seq, self._fold, self._latest
-        if latest is None or latest[0] != fold.replaced or latest[1].n != head:
-            self._latest = latest = fold.replaced, Layer(fold, head, self._scope)
-        return View(
-            self._log, fold, head, self._scope, now, embedder=self._embedder, _base=latest[1]
+    def _recorded(self, context: Context, said: RecallContext) -> Context:
+        scope = full_scope(None, self._scope)
+        # Hash the question without its results: a repeated block writes its frames at another
+        # time, so the results differ.
+        question = msgspec.structs.replace(
+            said, basis=0, context=b"", frames=(), facts=(), omitted=(), omitted_facts=()
         )
+        self._session.called(scope, "recall", question)
+        receipt = self._session.write([Draft(said, scope)])
+        return replace(context, recorded=receipt.seqs[0])
 
     def info(self, at: Basis | None = None) -> dict[str, JsonValue]:
         """Return the file's head, counts, sizes and checkpoints as plain values; folds frames.
@@ -293,7 +376,7 @@ class Store(Writes):
         with loading("the part that counts"):
             from .info import info
 
-        return info(self._log, self.view() if at is None else self.at(at))
+        return info(self._log, self._snapshot() if at is None else self._at(at))
 
     def digests(self, *, replay: bool = False) -> dict[str, bytes]:
         """Return each projection's digest (32 bytes) at the head.
@@ -410,4 +493,5 @@ def open_store(
         ring_bytes=ring_bytes,
         salvage=salvage,
     )
-    return Store(log, None if scope is None else full_scope(scope, None), registry, embedder)
+    stamped = None if scope is None else full_scope(scope, None)
+    return Store(WriteSession(log, stamped, registry, embedder))

@@ -743,6 +743,6 @@ def silent(doing: str, done: int, total: int) -> None:
 def replay(log: Log, n: int | None = None, registry: Registry | None = None) -> Fold:
     """Return the state after the first ``n`` events, by default all, from the events alone.
 
-    No checkpoint is used. Folding is lazy; `cerata.memory.snapshot.snapshot.View` reads the state.
+    No checkpoint is used. Folding is lazy; a snapshot (`cerata.memory.snapshot`) reads the state.
     """
     return Fold(log, registry, last=n, use_checkpoints=False)

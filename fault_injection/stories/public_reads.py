@@ -13,8 +13,8 @@ from typing import Any, TypeAlias, cast
 import numpy as np
 
 from cerata.engine.errors import CerataError
-from cerata.memory.snapshot.snapshot import View
 from cerata.memory.store import Store
+from cerata.memory.view import View
 from cerata.projections.frames.filters import Filter
 from cerata.retrieval.query_language.parser import query
 

@@ -13,6 +13,7 @@ from blake3 import blake3
 
 from cerata.engine.format.extent import EXTENT_HEADER_SIZE
 from cerata.engine.log import Log
+from cerata.memory.batch.session import WriteSession
 from cerata.memory.store import Store, open_store
 from cerata.projections.registry import Registry
 from cerata.replay.checkpoint import chunk_refs
@@ -167,7 +168,7 @@ class Judge:
 
     def _check(self, log: Log) -> None:
         self.asked += 1
-        store = Store(log, None, Registry(self._workload.projections))
+        store = Store(WriteSession(log, None, Registry(self._workload.projections)))
         digests = store.digests()
         replayed = store.digests(replay=True)
         for name, digest in digests.items():

@@ -13,7 +13,7 @@ from cerata.projections.facts.history import Facts
 from cerata.projections.frames.reader import Frames
 from cerata.projections.links.columns import TO_FRAMES
 
-from ..links.reads import kind_of
+from ..values.links import kind_of
 
 
 class LinkRules:

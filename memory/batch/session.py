@@ -23,8 +23,7 @@ from cerata.engine.events import (
     ScopeValue,
     SupersedeFrame,
 )
-from cerata.engine.handle import Handle
-from cerata.engine.head import Appended, Head
+from cerata.engine.head import Appended
 from cerata.engine.log import Log, Sees, Validate
 from cerata.projections.columnar.scopes import is_within
 from cerata.projections.registry import Registry
@@ -32,27 +31,25 @@ from cerata.projections.rows.tags import Tags
 from cerata.replay.fold import Fold
 from cerata.retrieval.embedders.embedder import Embedder
 
-from ..frames.reads import Reads
-from ..snapshot.layer import DOCUMENT_KIND, Layer
+from ..snapshot.layer import Layer
+from ..snapshot.snapshot import Snapshot
 from ..values.arguments import (
-    SOURCE_HASH,
-    SPAN,
     arguments_hash,
     check_number,
     full_scope,
     within_scope,
 )
 from ..values.frames import Receipt
-from ..values.vectors import Shape, SpaceName, Spaces
 from .fact_rules import Ended, FactRules
 from .link_rules import LinkRules
 from .references import References
+from .space_rules import Shape, SpaceName, Spaces
 from .tag_rules import Tagging
 from .transaction import MAKERS, Transaction
 from .validation import Checks
 
 
-class Appends(Reads, Handle):
+class WriteSession:
     """A log opened for writing, the fold of it, and the open transaction of each task."""
 
     def __init__(
@@ -62,10 +59,11 @@ class Appends(Reads, Handle):
         registry: Registry | None = None,
         embedder: Embedder | None = None,
     ) -> None:
-        self._log = log
-        self._scope = scope
-        self._embedder = embedder
-        self._fold = Fold(log, registry)
+        self.log = log
+        self.fold = Fold(log, registry)
+        self.scope = scope
+        """The store's scope: stamped on every write, and a filter of every read."""
+        self.embedder = embedder
         self._transaction: ContextVar[Transaction | None] = ContextVar("transaction", default=None)
         # The layer of the newest view, reused until an append.
         self._latest: tuple[int, Layer] | None = None
@@ -73,47 +71,19 @@ class Appends(Reads, Handle):
         self._shapes: dict[SpaceName, Shape] = {}
         self._shapes_of = 0
 
-    def refresh(self) -> Head:
-        """Load the events of other processes, as every read does, and return the head."""
-        return self._log.refresh()
-
     @contextmanager
     def transaction(
         self, *, expect: int | None = None, key: str | None = None
     ) -> Generator[Transaction]:
-        """Gather the writes of this thread or task into one batch: all of them or none.
-
-        Receipts inside the block carry ids −1, −2, …, which later calls inside may name; after the
-        block ``tx.receipt`` has the final ids. Reads of frames (`search`, `recall`, `frame`,
-        `content`, `frames`, `timeline`, `len`) see the gathered events over the state at the first
-        such read. The store's `at` reads only the log; the `at` of a view from inside the block
-        (``store.view()``) sees the same as that view. A call that cannot be appended raises at
-        once and gathers nothing. The block holds no lock, and an exception in it writes nothing.
-
-        With ``key`` a repeated block reads the state before its first run (`at`, `tag` and `head`
-        too), writes nothing, and gets the first receipt, with ``added`` False. An empty block
-        leaves no key. The key belongs to the tenant of the first event. If that is not the
-        store's tenant, reads before the first write see the newest state, so open a store with
-        that scope instead.
-
-        Args:
-            expect: Seq at which the log must end when the block is appended; by default any.
-            key: Idempotency key for the calls in the block and their arguments; by default none.
-
-        Raises:
-            Conflict: at the end of the block: another writer closed a frame or fact that a call
-                names, or the log does not end at ``expect``.
-            IdempotencyConflict: the key was used for other calls, or the calls of the block can no
-                longer be repeated.
-        """
+        """Gather the writes of this thread or task; see `Store.transaction`."""
         if expect is not None:
             check_number("expect", expect)
         if self._transaction.get() is not None:
             raise Conflict("A transaction is open already", remedy="Use the open transaction.")
-        checks = Checks(self._log, self._fold, self._scope)
-        find = None if key is None else partial(self._log.find_key, key, sees=self._sees)
+        checks = Checks(self.log, self.fold, self.scope)
+        find = None if key is None else partial(self.log.find_key, key, sees=self.sees)
         transaction = Transaction(checks, find)
-        transaction.look_up(tenant_of(full_scope(None, self._scope)))
+        transaction.look_up(tenant_of(full_scope(None, self.scope)))
         try:
             # Inside the `try` that resets it, because an interrupt may follow at once.
             self._transaction.set(transaction)
@@ -150,11 +120,16 @@ class Appends(Reads, Handle):
             )
 
     @property
+    def open_transaction(self) -> Transaction | None:
+        """The open transaction of this thread or task."""
+        return self._transaction.get()
+
+    @property
     def in_transaction(self) -> bool:
         """True if this thread or task has a transaction open."""
         return self._transaction.get() is not None
 
-    def _called(
+    def called(
         self, scope: Scope, *arguments: object, drafts: Sequence[Draft] | None = None
     ) -> None:
         """Record a call of a keyed transaction by the caller's arguments."""
@@ -174,13 +149,13 @@ class Appends(Reads, Handle):
             ReadOnly: the store was opened for reading.
             Locked: another process holds the writer lock.
         """
-        use = self._log.find_key(key, tenant, sees=self._sees)
+        use = self.log.find_key(key, tenant, sees=self.sees)
         return None if use is None else self._receipt((), use.appended)
 
     @property
-    def _sees(self) -> Sees | None:
+    def sees(self) -> Sees | None:
         """A function that returns whether a scope is within the store's; None without a scope."""
-        outer = self._scope
+        outer = self.scope
         return None if outer is None else lambda scope: is_within(scope, outer)
 
     def next_place(self) -> int:
@@ -188,29 +163,44 @@ class Appends(Reads, Handle):
         transaction = self._transaction.get()
         return 1 if transaction is None else len(transaction.drafts) + 1
 
-    def _fields_of(self, frame: int) -> tuple[PutFrame, Scope]:
-        """Return the fields that a new version inherits from a stored or gathered frame."""
-        old = self.view().frame(frame)
-        if not old.scope:
-            raise NotFound(
-                f"Frame {old.id:,} was erased, and its scope is unknown",
-                remedy="Put a new frame with put_frame().",
-            )
-        fields = PutFrame(
-            kind="text" if old.kind == DOCUMENT_KIND else old.kind,
-            role=old.role,
-            uri=old.uri,
-            title=old.title,
-            tags=old.tags,
-            labels=old.labels,
-            metadata={
-                name: value
-                for name, value in old.metadata.items()
-                # These describe the source of the old text.
-                if name not in (SOURCE_HASH, SPAN)
-            },
+    # --- the state that reads see ----------------------------------------------------------------
+
+    def snapshot(self) -> Snapshot:
+        """Return the newest state or, in a transaction, that of its first read and its drafts."""
+        transaction = self._transaction.get()
+        if transaction is None:
+            return self._newest()
+        end = transaction.end
+        return transaction.snapshot(self._newest if end is None else lambda: self.snapshot_at(end))
+
+    def snapshot_at(
+        self, seq: int, now_us: int | None = None, valid_at_us: int | None = None
+    ) -> Snapshot:
+        """Return the state at an event of the log."""
+        embedder = self.embedder
+        return Snapshot(self.log, self.fold, seq, self.scope, now_us, valid_at_us, embedder)
+
+    def newest_seq(self) -> int:
+        """Return the newest seq that the caller can see, within a repeated block an earlier seq."""
+        end, head = self.end_of_run, self.log.refresh().seq
+        return head if end is None else end
+
+    @property
+    def end_of_run(self) -> int | None:
+        """Return the last seq before the first run of a repeated keyed transaction, else None."""
+        transaction = self._transaction.get()
+        return None if transaction is None else transaction.end
+
+    def _newest(self) -> Snapshot:
+        now = self.log.environment.now_us()
+        head, fold, latest = self.log.refresh().seq, self.fold, self._latest
+        if latest is None or latest[0] != fold.replaced or latest[1].n != head:
+            self._latest = latest = fold.replaced, Layer(fold, head, self.scope)
+        return Snapshot(
+            self.log, fold, head, self.scope, now, embedder=self.embedder, _base=latest[1]
         )
-        return fields, tuple(old.scope.items())
+
+    # --- writing ---------------------------------------------------------------------------------
 
     def write(
         self,
@@ -236,20 +226,20 @@ class Appends(Reads, Handle):
         transaction = self._transaction.get()
         if transaction is None:
             return self._append(
-                within_scope(drafts, self._scope), expect=expect, key=key, arguments=arguments
+                within_scope(drafts, self.scope), expect=expect, key=key, arguments=arguments
             )
         if expect is not None or key is not None:
             raise InvalidInput(
                 "expect and key belong to the transaction", remedy="Pass them to transaction()."
             )
-        self._check_writable()
+        self.check_writable()
         return transaction.add(drafts)
 
-    def _check_writable(self) -> None:
-        if not self._log.is_writable:
+    def check_writable(self) -> None:
+        if not self.log.is_writable:
             raise ReadOnly(
                 "The store was opened for reading",
-                where=self._log.path,
+                where=self.log.path,
                 remedy="Open it with mode='rw'.",
             )
 
@@ -265,43 +255,43 @@ class Appends(Reads, Handle):
         references = References(drafts)
         if key is not None and arguments is None:
             arguments = arguments_hash(asked(drafts))
-        tagging, rules = Tagging(drafts, self._scope), FactRules(drafts, within=self._scope)
-        spaces = Spaces(drafts, self._scope)
+        tagging, rules = Tagging(drafts, self.scope), FactRules(drafts, within=self.scope)
+        spaces = Spaces(drafts, self.scope)
         checks: list[Validate] = []
-        if self._shapes_of != self._fold.replaced:
+        if self._shapes_of != self.fold.replaced:
             # An erasure may have left a space without vectors.
-            self._shapes, self._shapes_of = {}, self._fold.replaced
+            self._shapes, self._shapes_of = {}, self.fold.replaced
         if self._shapes.items() >= spaces.shapes.items():
             # A shape that the log has once, stays: without erasures no check is due.
-            spaces = Spaces((), self._scope)
+            spaces = Spaces((), self.scope)
         is_checked = references or references.causes or tagging or spaces or rules
-        seq = self._log.refresh().seq if is_checked else 0
-        references.check_causes(self._log, self._scope, seq)
+        seq = self.log.refresh().seq if is_checked else 0
+        references.check_causes(self.log, self.scope, seq)
         if references:
-            named = self._fold.facts(seq) if references.names_facts else None
-            references.check_exist(self._log, self._scope, seq, named)
+            named = self.fold.facts(seq) if references.names_facts else None
+            references.check_exist(self.log, self.scope, seq, named)
         if references.names_frames:
-            checks.append(partial(references.check_open, self._fold.frames(seq)))
+            checks.append(partial(references.check_open, self.fold.frames(seq)))
         links = LinkRules(drafts)
         if links:
-            links.check(self._fold.facts(seq), self._fold.frames(seq))
+            links.check(self.fold.facts(seq), self.fold.frames(seq))
         if rules:
-            facts = self._fold.facts(seq)
+            facts = self.fold.facts(seq)
             rules.check(facts, facts.seq, Ended())
             checks.append(partial(rules.check_delta, facts))
         if tagging:
-            tagging.check(self._log, seq)
-            checks.append(partial(tagging.check_free, self._fold.own(Tags.name, seq).rows))
+            tagging.check(self.log, seq)
+            checks.append(partial(tagging.check_free, self.fold.own(Tags.name, seq).rows))
         if spaces:
-            frames = self._fold.frames(seq)
-            spaces.check(self._log, frames, frames.seq)
+            frames = self.fold.frames(seq)
+            spaces.check(self.log, frames, frames.seq)
             checks.append(spaces.check_delta)
 
         def validate(delta: Sequence[Event]) -> None:
             for check in checks:
                 check(delta)
 
-        appended = self._log.append(
+        appended = self.log.append(
             drafts,
             expect=expect,
             key=key,
@@ -309,19 +299,19 @@ class Appends(Reads, Handle):
             validate=validate if checks else None,
             known=seq,
             payloads=payloads,
-            sees=self._sees,
+            sees=self.sees,
         )
         if not appended.replayed:
             self._shapes.update(spaces.shapes)
-        self._fold.save_if_due()
+        self.fold.save_if_due()
         return self._receipt(drafts, appended)
 
     def _receipt(self, drafts: Sequence[Draft], appended: Appended) -> Receipt:
         seqs = tuple(range(appended.first_seq, appended.last_seq + 1))
         if appended.replayed:
             # The repeated call's drafts may differ from the stored events; read these.
-            self._log.refresh()
-            bodies = [(event.type, event.body) for event in self._log.read(seqs[0], seqs[-1])]
+            self.log.refresh()
+            bodies = [(event.type, event.body) for event in self.log.read(seqs[0], seqs[-1])]
         else:
             bodies = [(draft.body.wire_name, draft.body) for draft in drafts]
         ids = tuple(seq for seq, (kind, _) in zip(seqs, bodies, strict=True) if kind in MAKERS)

@@ -23,9 +23,8 @@ from cerata.engine.limits import BATCH_EVENTS_MAX
 from cerata.engine.log import KeyUse
 from cerata.projections.columnar.scopes import tenant_key
 
-from ..embeddings.cache import TextVectors
 from ..snapshot.pending import Gathering
-from ..snapshot.snapshot import View
+from ..snapshot.snapshot import Snapshot
 from ..values.arguments import arguments_hash, within_scope
 from ..values.frames import Receipt
 from .validation import Checked, Checks
@@ -50,13 +49,11 @@ class Transaction(Handle):
         self.receipt: Receipt | None = None
         self.first: KeyUse | None = None
         """The first use of the transaction's key, if this block is a repetition."""
-        self.vectors: Sequence[TextVectors] | None = None
-        """The vectors of the block's texts, if the store has an embedder."""
         self._checks = checks
         self._find = find
         self._tenants = dict[str, ScopeValue]()
         self._calls: list[bytes] = []
-        self._base: View | None = None
+        self._base: Snapshot | None = None
         # None while drafts are folded: after an interrupt a new one folds all of them.
         self._gathering: Gathering | None = None
 
@@ -179,8 +176,8 @@ class Transaction(Handle):
 
     # --- reads -----------------------------------------------------------------------------------
 
-    def view(self, newest: Callable[[], View]) -> View:
-        """Return the view of reads in the block; the first read takes the log's from ``newest``."""
+    def snapshot(self, newest: Callable[[], Snapshot]) -> Snapshot:
+        """Return the state of reads in the block; the first takes the log's from ``newest``."""
         base = self._base
         if base is None:
             base = self._base = newest()
@@ -192,4 +189,4 @@ class Transaction(Handle):
             gathering = Gathering(base.base, recorded)
         gathered = gathering.through(self.drafts)
         self._gathering = gathering
-        return base.over(gathered)
+        return base.with_pending(gathered)

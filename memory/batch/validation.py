@@ -17,10 +17,10 @@ from cerata.engine.log import Log
 from cerata.projections.rows.tags import Tags
 from cerata.replay.fold import Fold
 
-from ..values.vectors import Shape, SpaceName, Spaces
 from .fact_rules import Ended, FactRules
 from .link_rules import LinkRules
 from .references import Closing, References
+from .space_rules import Shape, SpaceName, Spaces
 from .tag_rules import Tagging, TagKey
 
 

@@ -33,7 +33,7 @@ from cerata.retrieval.embedders.embedder import (
 from cerata.retrieval.embedders.identity import EmbedderIdentity
 from cerata.retrieval.embedders.quantization import quantised, quantised_tokens
 
-from ..snapshot.snapshot import View
+from ..snapshot.snapshot import Snapshot
 from ..values.arguments import content_hash
 
 StoredVector: TypeAlias = tuple[Embedding, bytes]
@@ -103,14 +103,14 @@ class TextVectors:
             return False
         return embedded_text(body) is not None
 
-    def of_drafts(self, drafts: Sequence[Draft], view: View) -> list[Draft]:
+    def of_drafts(self, drafts: Sequence[Draft], snapshot: Snapshot) -> list[Draft]:
         """Return drafts with vectors added to the frames that lack a vector.
 
         Raises:
             EmbedderFailed: the embedder failed; nothing was written.
         """
         bodies = (draft.body for draft in drafts if self.lacks(draft.body))
-        self.prepare((body for body in bodies if isinstance(body, PutFrame)), view)
+        self.prepare((body for body in bodies if isinstance(body, PutFrame)), snapshot)
         return [self._embedded(draft) for draft in drafts]
 
     def _embedded(self, draft: Draft) -> Draft:
@@ -129,7 +129,7 @@ class TextVectors:
         embedding, data = self._by_text[embedded_text(body) or ""]
         return Draft(PutEmbedding(frame=frame, embedding=embedding), scope, attachments=(data,))
 
-    def prepare(self, bodies: Iterable[PutFrame], view: View) -> None:
+    def prepare(self, bodies: Iterable[PutFrame], snapshot: Snapshot) -> None:
         """Look up the vector of each text of these frames, and compute the missing vectors."""
         texts: dict[str, PutFrame] = {}
         for body in bodies:
@@ -137,7 +137,7 @@ class TextVectors:
             if text is not None and text not in self._by_text:
                 texts.setdefault(text, body)
         identity = self._maker.identity
-        stored = Stored(view, identity)
+        stored = Stored(snapshot, identity)
         for text, body in texts.items():
             vector = stored.find(text, body)
             if vector is not None:
@@ -152,11 +152,11 @@ class TextVectors:
             embedding = Embedding(identity.space, identity.dtype, identity.dimension, attachment)
             self._by_text[text] = embedding, data
 
-    def learn(self, frames: Iterable[int], view: View) -> None:
+    def learn(self, frames: Iterable[int], snapshot: Snapshot) -> None:
         """Take over the vectors of frames: a new version of a document repeats most texts."""
-        stored = Stored(view, self._maker.identity)
+        stored = Stored(snapshot, self._maker.identity)
         for frame in frames:
-            body = view.layers.event(frame).body if frame > 0 else None
+            body = snapshot.layers.event(frame).body if frame > 0 else None
             text = embedded_text(body) if isinstance(body, PutFrame) else None
             vector = None if text is None or text in self._by_text else stored.of_frame(frame)
             if text is not None and vector is not None:
@@ -166,11 +166,11 @@ class TextVectors:
 class Stored:
     """The vectors of one space that the log has at a view's basis, within its scope."""
 
-    def __init__(self, view: View, identity: EmbedderIdentity) -> None:
-        self._log: Log = view.layers.log
-        self._layer = view.base
-        self._frames: Frames = view.base.frames
-        self._n = view.basis
+    def __init__(self, snapshot: Snapshot, identity: EmbedderIdentity) -> None:
+        self._log: Log = snapshot.layers.log
+        self._layer = snapshot.base
+        self._frames: Frames = snapshot.base.frames
+        self._n = snapshot.basis
         self._identity = identity
 
     def find(self, text: str, body: PutFrame) -> StoredVector | None:

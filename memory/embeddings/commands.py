@@ -11,17 +11,14 @@ from typing import Final
 
 import numpy as np
 
-from cerata.engine.codec import tenant_of
 from cerata.engine.errors import Conflict, InvalidInput
-from cerata.engine.events import Draft, JsonValue, PutFrame, Scope
+from cerata.engine.events import JsonValue, PutFrame
 from cerata.engine.limits import BATCH_EVENTS_MAX
 from cerata.projections.frames.filters import Filter
 from cerata.retrieval.embedders.embedder import Embedder, Progress, check_batch
 
-from ..batch.session import Appends, asked
-from ..snapshot.snapshot import View
-from ..values.arguments import arguments_hash
-from ..values.frames import Receipt
+from ..batch.writer import Writer
+from ..snapshot.snapshot import Snapshot
 from .cache import TextVectors, embedded_text, makers_of
 
 _TRIES: Final = 1_000
@@ -57,13 +54,13 @@ class EmbeddedFrames:
         }
 
 
-class Embeds(Appends):
+class EmbeddingCommands(Writer):
     """Writes with embedded texts, and the embedding of stored frames."""
 
     @property
     def embedder(self) -> Embedder | None:
         """The embedder passed to `open`; None without one."""
-        return self._embedder
+        return self._session.embedder
 
     def embed_missing(
         self,
@@ -87,23 +84,23 @@ class Embeds(Appends):
             EmbedderFailed: the embedder failed; earlier batches stay written.
             InvalidInput: the store has no embedder, or a transaction is open.
         """
-        if self._embedder is None:
+        if self._session.embedder is None:
             raise InvalidInput(
                 "The store was opened without an embedder",
                 remedy="Open it with embedder=….",
             )
-        if self.in_transaction:
+        if self._session.in_transaction:
             raise InvalidInput(
                 "embed_missing writes several batches and cannot run in a transaction",
                 remedy="Call embed_missing() after the block.",
             )
         check_batch(batch)
-        self._check_writable()
+        self._session.check_writable()
         size = min(batch, BATCH_EVENTS_MAX)
-        view = self.view()
-        makers = makers_of(self._embedder)
+        snapshot = self._snapshot()
+        makers = makers_of(self._session.embedder)
         spaces = [maker.identity.space for maker in makers]
-        lacking = [{frame for frame, _ in _unembedded(view, where, space)} for space in spaces]
+        lacking = [{frame for frame, _ in _unembedded(snapshot, where, space)} for space in spaces]
         asked_for = [0] * len(makers)
         written = [0] * len(makers)
         frames = sorted(set[int]().union(*lacking))
@@ -126,20 +123,20 @@ class Embeds(Appends):
     def _embed(self, frames: Sequence[int], vectors: TextVectors, where: Filter | None) -> int:
         """Write vectors for the frames that still lack one, and return their count."""
         for _ in range(_TRIES):
-            view = self.view()
-            lacking = dict(_unembedded(view, where, vectors.space, frames)) if frames else {}
-            vectors.prepare(lacking.values(), view)
+            snapshot = self._snapshot()
+            lacking = dict(_unembedded(snapshot, where, vectors.space, frames)) if frames else {}
+            vectors.prepare(lacking.values(), snapshot)
             drafts = [
                 vectors.of_frame(frame, body, scope)
                 for frame, body in lacking.items()
-                if (scope := view.layers.event(frame).scope) is not None
+                if (scope := snapshot.layers.event(frame).scope) is not None
             ]
             if not drafts:
                 return 0
             try:
-                self.write(drafts, expect=view.basis)
+                self._session.write(drafts, expect=snapshot.basis)
             except Conflict:
-                if self.refresh().seq == view.basis:
+                if self._session.log.refresh().seq == snapshot.basis:
                     raise
             else:
                 return len(drafts)
@@ -148,77 +145,22 @@ class Embeds(Appends):
             remedy="Call embed_missing() again when fewer processes write.",
         )
 
-    # --- before a write --------------------------------------------------------------------------
-
-    def _put(self, drafts: Sequence[Draft], key: str | None = None) -> Receipt:
-        """Append drafts with the vectors of their texts.
-
-        The hash stored with a key leaves out the vectors, which are no argument of the caller.
-        """
-        arguments = None if key is None else arguments_hash(asked(drafts))
-        drafts = self.with_vectors(drafts, self.text_vectors(), key)
-        return self.write(drafts, key=key, arguments=arguments)
-
-    def text_vectors(self) -> Sequence[TextVectors]:
-        """Return the vector caches of a call or of the open transaction; empty without embedder."""
-        if self._embedder is None:
-            return ()
-        transaction = self._transaction.get()
-        if transaction is not None and transaction.vectors is not None:
-            return transaction.vectors
-        vectors = [TextVectors(maker) for maker in makers_of(self._embedder)]
-        if transaction is not None:
-            transaction.vectors = vectors
-        return vectors
-
-    def with_vectors(
-        self, drafts: Sequence[Draft], vectors: Sequence[TextVectors], key: str | None = None
-    ) -> Sequence[Draft]:
-        """Return drafts with the vectors of their texts; ``vectors`` are the call's caches.
-
-        The embedder does not run for a call repeated under its key, which writes nothing, or for a
-        batch that is too large, which the append refuses.
-
-        Raises:
-            EmbedderFailed: the embedder failed; nothing is written.
-            ReadOnly: the store was opened for reading; the embedder did not run.
-        """
-        if not any(cache.lacks(draft.body) for cache in vectors for draft in drafts):
-            return drafts
-        if self.next_place() - 1 + len(drafts) > BATCH_EVENTS_MAX:
-            return drafts
-        self._check_writable()
-        transaction = self._transaction.get()
-        if transaction is not None:
-            is_repeated = transaction.first is not None
-        else:
-            is_repeated = key is not None and self._is_used(key, drafts[0].scope)
-        if is_repeated:
-            return drafts
-        newest = View(self._log, self._fold, self._log.refresh().seq, self._scope)
-        for cache in vectors:
-            drafts = cache.of_drafts(drafts, newest)
-        return drafts
-
-    def _is_used(self, key: str, scope: Scope) -> bool:
-        return self._log.find_key(key, tenant_of(scope), sees=self._sees) is not None
-
 
 def _unembedded(
-    view: View, where: Filter | None, space: str, among: Sequence[int] | None = None
+    snapshot: Snapshot, where: Filter | None, space: str, among: Sequence[int] | None = None
 ) -> Iterator[tuple[int, PutFrame]]:
     """Yield the current frames with a text that lack a vector in a space, oldest first.
 
     Cost: a read of each frame that lacks one.
     """
-    layer = view.base
-    [admitted] = view.layers.admitted(where)
+    layer = snapshot.base
+    [admitted] = snapshot.layers.admitted(where)
     rows = admitted & ~layer.frames.embedded(layer.n, space)
     if among is not None:
         chosen = np.zeros_like(rows)
         chosen[layer.rows_of(np.array(among, np.int64))] = True
         rows &= chosen
     for frame in layer.ids(np.flatnonzero(rows)).tolist():
-        body = view.layers.event(frame).body
+        body = snapshot.layers.event(frame).body
         if isinstance(body, PutFrame) and embedded_text(body) is not None:
             yield frame, body

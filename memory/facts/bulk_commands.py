@@ -10,16 +10,16 @@ from cerata.engine.errors import InvalidInput
 from cerata.engine.loading import loading
 from cerata.projections.frames.filters import Filter
 
+from ..batch.writer import Writer
 from ..values.arguments import listed
 from ..values.frames import Frame, FrameId, Hit, Receipt, frame_id
-from .commands import FactWrites
 
 if TYPE_CHECKING:
     from .extraction import Extraction, Extractor, Report
     from .importing import ImportedFacts, Progress
 
 
-class FactGains(FactWrites):
+class BulkFactCommands(Writer):
     """The calls that write many facts in several batches, and so cannot join a transaction."""
 
     # --- lines -----------------------------------------------------------------------------------
@@ -47,13 +47,13 @@ class FactGains(FactWrites):
         with loading("the part that imports facts"):
             from .importing import import_facts
 
-        if self.in_transaction:
+        if self._session.in_transaction:
             raise InvalidInput(
                 "import_facts writes several batches and cannot run in a transaction",
                 remedy="Call import_facts() after the block.",
             )
-        self._check_writable()
-        return import_facts(self, lines, self._scope, progress)
+        self._session.check_writable()
+        return import_facts(self._session, lines, progress)
 
     # --- extraction ------------------------------------------------------------------------------
 
@@ -89,7 +89,7 @@ class FactGains(FactWrites):
             from .english import EnglishFacts
             from .extraction import extract, frames_to_read
 
-        if self.in_transaction:
+        if self._session.in_transaction:
             raise InvalidInput(
                 "extract writes several batches and cannot run in a transaction",
                 remedy="Call extract() after the block.",
@@ -99,12 +99,12 @@ class FactGains(FactWrites):
                 "extract takes frames or where, not both", remedy="Leave out frames= or where=."
             )
         if not dry_run:
-            self._check_writable()
+            self._session.check_writable()
         numbers = None
         if isinstance(frames, int | Receipt | Frame | Hit):
             numbers = [frame_id(frames)]
         elif frames is not None:
             numbers = [frame_id(frame) for frame in listed("frames", frames)]
-        ids = frames_to_read(self.view(), numbers, where)
+        ids = frames_to_read(self._snapshot(), numbers, where)
         chosen = EnglishFacts() if extractor is None else extractor
-        return extract(self, ids, chosen, dry_run=dry_run, report=report)
+        return extract(self._session, ids, chosen, dry_run=dry_run, report=report)

@@ -7,17 +7,15 @@ instants the facts that began and ended.
 
 from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Literal, cast
+from typing import Literal, cast
 
 from cerata.engine.events import JsonValue
 from cerata.projections.facts.reader import FactsAt
 from cerata.projections.facts.validity import FactSpan
 
-from ..snapshot.fact_conversion import shown
+from ..snapshot.fact_conversion import to_fact
+from ..snapshot.snapshot import Snapshot
 from ..values.facts import Fact
-
-if TYPE_CHECKING:
-    from ..snapshot.snapshot import View
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,7 +56,7 @@ class FactChange:
         }
 
 
-def fact_changes(a: "View", b: "View") -> tuple[FactChange, ...]:
+def fact_changes(a: Snapshot, b: Snapshot) -> tuple[FactChange, ...]:
     """Return the changes of facts from a view to another view of the same memory, by id.
 
     Cost: a look at each fact asserted, repeated or retracted in between, and at the other values of
@@ -83,13 +81,13 @@ def fact_changes(a: "View", b: "View") -> tuple[FactChange, ...]:
         if was is not None and now is not None:
             if row not in stated_again and _same(before, was, after, now):
                 continue
-            change = FactChange(shown(before, was, a.basis), shown(after, now, b.basis))
+            change = FactChange(to_fact(before, was, a.basis), to_fact(after, now, b.basis))
             if change.old == change.new:
                 continue
         else:
             change = FactChange(
-                None if was is None else shown(before, was, a.basis),
-                None if now is None else shown(after, now, b.basis),
+                None if was is None else to_fact(before, was, a.basis),
+                None if now is None else to_fact(after, now, b.basis),
             )
         changes.append(change)
     return tuple(changes)

@@ -5,66 +5,38 @@ from them (`cerata.projections.facts.reader`).
 """
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from datetime import datetime
-from typing import cast
 
 from cerata.engine.errors import InvalidInput
 from cerata.engine.events import (
-    AssertFact,
     Draft,
     EventBody,
-    Evidence,
     MergeEntities,
     PutEntity,
     PutPredicate,
     RetractFact,
-    Scope,
     ScopeValue,
     SplitEntity,
     UnmergeEntities,
     UnsplitEntity,
 )
-from cerata.projections.columnar.intervals import BEGINNING
-from cerata.projections.columnar.times import to_datetime, to_microseconds
 
-from ..batch.session import Appends
+from ..batch.writer import Writer
 from ..values.arguments import full_scope, listed
 from ..values.facts import (
     OPEN,
-    SOURCES,
-    FactEvidence,
     FactId,
     FactObject,
     checked_name,
     fact_id,
-    stored_object,
 )
-from ..values.frames import FrameId, Receipt, frame_id
+from ..values.frames import Receipt
+from .drafts import Assertion, EvidenceLike, assertion_draft, triple
 from .evidence import quoted
 from .reads import as_named, check_entities
 
-EvidenceLike = FactEvidence | FrameId | tuple[FrameId, int, int]
-"""A frame, or a frame and the UTF-8 bytes [start, end) of its text."""
 
-
-@dataclass(frozen=True, slots=True)
-class Assertion:
-    """A fact to assert, for `FactWrites.assert_facts`; fields as in `assert_fact`."""
-
-    subject: str
-    predicate: str
-    object: FactObject
-    valid_from: datetime | str | None = None
-    valid_to: datetime | str | None = None
-    confidence: float = 1.0
-    source: str = "observed"
-    evidence: Sequence[EvidenceLike] = ()
-    assumptions: Sequence[str] = ()
-    because: FactId | None = None
-
-
-class FactWrites(Appends):
+class FactCommands(Writer):
     """The calls that write facts; each is a durable batch, or joins the open transaction."""
 
     def assert_fact(
@@ -138,16 +110,16 @@ class FactWrites(Appends):
             InvalidInput: as `assert_fact`.
             NotFound: as `assert_fact`.
         """
-        stamped = full_scope(scope, self._scope)
-        now = self._log.environment.now_us()
+        stamped = full_scope(scope, self._session.scope)
+        now = self._session.log.environment.now_us()
         drafts = [
             assertion_draft(
-                fact if isinstance(fact, Assertion) else Assertion(*_triple(fact)), stamped, now
+                fact if isinstance(fact, Assertion) else Assertion(*triple(fact)), stamped, now
             )
             for fact in listed("facts", facts)
         ]
-        self._called(stamped, "assert_facts", drafts=drafts)
-        return self.write([quoted(self.view, draft) for draft in drafts], key=key)
+        self._session.called(stamped, "assert_facts", drafts=drafts)
+        return self._session.write([quoted(self._snapshot, draft) for draft in drafts], key=key)
 
     def retract_fact(self, fact: FactId) -> Receipt:
         """Retract a fact: it is no longer known; earlier views keep it. Durable on return.
@@ -171,10 +143,10 @@ class FactWrites(Appends):
             NotFound: a fact does not exist.
             Conflict: a fact is retracted already, or named twice.
         """
-        scope = full_scope(None, self._scope)
+        scope = full_scope(None, self._session.scope)
         numbers = [fact_id(fact) for fact in listed("facts", facts)]
-        self._called(scope, "retract_facts", numbers)
-        return self.write([Draft(RetractFact(fact=number), scope) for number in numbers])
+        self._session.called(scope, "retract_facts", numbers)
+        return self._session.write([Draft(RetractFact(fact=number), scope) for number in numbers])
 
     def correct_fact(
         self,
@@ -204,9 +176,9 @@ class FactWrites(Appends):
             Conflict: the fact is retracted already.
             InvalidInput: no argument changes the fact, or a value cannot be stored.
         """
-        view = self.view()
-        old = view.fact(fact)
-        subject, its_object = as_named(view, old)
+        snapshot = self._snapshot()
+        old = snapshot.fact_at(fact_id(fact))
+        subject, its_object = as_named(snapshot, old)
         number = old.id
         scope = tuple(old.scope.items())
         changes = (object, valid_from, valid_to, confidence)
@@ -226,11 +198,11 @@ class FactWrites(Appends):
             [*old.evidence, *listed("evidence", evidence)],
             old.assumptions,
         )
-        self._called(scope, "correct_fact", number, corrected)
-        place = self.next_place()
-        draft = assertion_draft(corrected, scope, self._log.environment.now_us())
-        draft = quoted(self.view, draft)
-        return self.write(
+        self._session.called(scope, "correct_fact", number, corrected)
+        place = self._session.next_place()
+        draft = assertion_draft(corrected, scope, self._session.log.environment.now_us())
+        draft = quoted(self._snapshot, draft)
+        return self._session.write(
             [
                 Draft(RetractFact(fact=number), scope),
                 Draft(draft.body, scope, causation=-place),
@@ -354,8 +326,12 @@ class FactWrites(Appends):
 
         A call of a store without a scope may name the entities of the call's tenant.
         """
-        view = self.view()
-        allowed = view if self._scope is not None else view.within(full_scope(scope, None)[:1])
+        snapshot = self._snapshot()
+        allowed = (
+            snapshot
+            if self._session.scope is not None
+            else snapshot.within(full_scope(scope, None)[:1])
+        )
         check_entities(allowed, names)
 
     def unsplit(self, split: int | Receipt) -> Receipt:
@@ -371,18 +347,9 @@ class FactWrites(Appends):
         return self._one("unsplit", UnsplitEntity(split=_event_id(split)), None)
 
     def _one(self, name: str, body: EventBody, scope: Mapping[str, ScopeValue] | None) -> Receipt:
-        drafts = [Draft(body, full_scope(scope, self._scope))]
-        self._called(drafts[0].scope, name, drafts=drafts)
-        return self.write(drafts)
-
-
-def _triple(value: object) -> tuple[str, str, FactObject]:
-    if not isinstance(value, tuple) or len(cast("tuple[object, ...]", value)) != 3:
-        raise InvalidInput(
-            f"A fact must be (subject, predicate, object), not {value!r:.60}",
-            remedy="Pass (subject, predicate, object), or a cerata.Assertion.",
-        )
-    return cast("tuple[str, str, FactObject]", value)
+        drafts = [Draft(body, full_scope(scope, self._session.scope))]
+        self._session.called(drafts[0].scope, name, drafts=drafts)
+        return self._session.write(drafts)
 
 
 def _event_id(value: int | Receipt) -> int:
@@ -393,88 +360,3 @@ def _event_id(value: int | Receipt) -> int:
             remedy="Pass the seq of an event, or a receipt.",
         )
     return number
-
-
-def assertion_draft(assertion: Assertion, scope: Scope, now_us: int) -> Draft:
-    """Return the event that asserts a fact. Raises `InvalidInput`."""
-    kind, value = stored_object(assertion.object)
-    start = _time("valid_from", assertion.valid_from, BEGINNING)
-    end = _time("valid_to", assertion.valid_to, None)
-    if end is not None and end <= (now_us if start is None else start):
-        begins = "when it is recorded" if start is None else to_datetime(start).isoformat()
-        raise InvalidInput(
-            f"The fact would end at {to_datetime(end).isoformat()}, and begin at {begins}",
-            where="valid_to",
-            remedy="Pass a valid_from before valid_to, or valid_from='open' for no beginning.",
-        )
-    if assertion.source not in SOURCES:
-        raise InvalidInput(
-            f"source must be one of {', '.join(SOURCES)}, not {assertion.source!r}",
-            remedy="Pass source='observed', or leave it out.",
-        )
-    confidence: object = assertion.confidence
-    if isinstance(confidence, bool) or not isinstance(confidence, int | float):
-        raise InvalidInput(
-            f"confidence must be a number, not {type(confidence).__name__}",
-            remedy="Pass a number from 0 to 1.",
-        )
-    if not 0 <= confidence <= 1:
-        raise InvalidInput(
-            f"confidence must be from 0 to 1, not {confidence}",
-            remedy="Pass a number from 0 to 1.",
-        )
-    body = AssertFact(
-        subject=checked_name("The subject", assertion.subject),
-        predicate=checked_name("The predicate", assertion.predicate),
-        object_kind=kind.name.lower(),
-        object=value,
-        valid_from=start,
-        valid_to=end,
-        confidence=float(confidence),
-        source=assertion.source,
-        evidence=tuple([_evidence(place) for place in listed("evidence", assertion.evidence)]),
-        assumptions=tuple(
-            [
-                checked_name("An assumption", text)
-                for text in listed("assumptions", assertion.assumptions)
-            ]
-        ),
-    )
-    return Draft(
-        body, scope, causation=None if assertion.because is None else fact_id(assertion.because)
-    )
-
-
-def _time(name: str, time: datetime | str | None, if_open: int | None) -> int | None:
-    if time is None:
-        return None
-    if time == OPEN:
-        return if_open
-    try:
-        return to_microseconds(time)
-    except InvalidInput as error:
-        raise InvalidInput(error.what, where=name, remedy=error.remedy) from error
-
-
-def _evidence(place: EvidenceLike) -> Evidence:
-    """Return a place in which a fact was read, as stored. Raises `InvalidInput`."""
-    if isinstance(place, FactEvidence):
-        start, end = place.start, place.end
-        frame = place.frame
-    elif isinstance(place, tuple):
-        if len(place) != 3:
-            raise InvalidInput(
-                f"Evidence must be a frame or (frame, start, end), not {place!r:.60}",
-                remedy="Pass a frame, or (frame, start, end) in bytes of its UTF-8.",
-            )
-        frame, start, end = frame_id(place[0]), place[1], place[2]
-    else:
-        frame, start, end = frame_id(place), None, None
-    if start is None and end is None:
-        return Evidence(frame)
-    if not isinstance(start, int) or not isinstance(end, int) or not 0 <= start < end:
-        raise InvalidInput(
-            f"The evidence [{start}, {end}) of frame {frame} is not a range of bytes",
-            remedy="Pass 0 <= start < end, in bytes of the frame's UTF-8.",
-        )
-    return Evidence(frame, start, end)

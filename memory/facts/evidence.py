@@ -4,7 +4,6 @@ Owns the reads of frames for evidence. Leaves out the storage of evidence (`cera
 """
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING
 
 import msgspec
 
@@ -12,33 +11,32 @@ from cerata.engine.errors import InvalidInput, NotFound
 from cerata.engine.events import AssertFact, Draft, Evidence, PutFrame
 from cerata.engine.salted_hashes import quote_hash
 
+from ..snapshot.snapshot import Snapshot
 from ..values.facts import EvidenceText, FactEvidence
-
-if TYPE_CHECKING:
-    from ..snapshot.snapshot import View
+from ..values.source_line import source_line
 
 
-def evidence_text(view: "View", place: FactEvidence) -> EvidenceText:
+def evidence_text(snapshot: Snapshot, place: FactEvidence) -> EvidenceText:
     """Return the text and state of evidence as of a view."""
     try:
-        frame = view.frame(place.frame)
+        frame = snapshot.frame_at(place.frame)
     except NotFound:
         # The frame is out of scope, or another writer named a frame that does not exist.
         return EvidenceText(place, None, f"#{place.frame}", None, is_current=False)
-    if _is_erased(view, frame.id):
+    if _is_erased(snapshot, frame.id):
         return EvidenceText(place, None, f"#{place.frame}", None, is_current=frame.active)
     data = frame.text.encode()[place.start : place.end]
-    salt = _salt_of(view, frame.id)
+    salt = _salt_of(snapshot, frame.id)
     return EvidenceText(
         place,
         data.decode(errors="replace"),
-        view.source_of(frame),
+        source_line(frame),
         None if place.quote is None or salt is None else quote_hash(salt, data) == place.quote,
         is_current=frame.active,
     )
 
 
-def quoted(view: Callable[[], "View"], draft: Draft) -> Draft:
+def quoted(snapshot: Callable[[], Snapshot], draft: Draft) -> Draft:
     """Return an assertion with the salted hash of each range of bytes in its evidence.
 
     Cost: a read of each frame that has a range; without ranges ``view`` is not called.
@@ -50,24 +48,24 @@ def quoted(view: Callable[[], "View"], draft: Draft) -> Draft:
     body = draft.body
     if not isinstance(body, AssertFact) or all(place.end is None for place in body.evidence):
         return draft
-    places = tuple(_hashed(view(), place) for place in body.evidence)
+    places = tuple(_hashed(snapshot(), place) for place in body.evidence)
     return msgspec.structs.replace(draft, body=msgspec.structs.replace(body, evidence=places))
 
 
-def _is_erased(view: "View", frame: int) -> bool:
-    return not isinstance(view.layers.event(frame).body, PutFrame)
+def _is_erased(snapshot: Snapshot, frame: int) -> bool:
+    return not isinstance(snapshot.layers.event(frame).body, PutFrame)
 
 
-def _salt_of(view: "View", frame: int) -> bytes | None:
+def _salt_of(snapshot: Snapshot, frame: int) -> bytes | None:
     """Return the salt that keys the quotes of a frame; None after an erasure."""
-    return view.layers.event(frame).salt
+    return snapshot.layers.event(frame).salt
 
 
-def _hashed(view: "View", place: Evidence) -> Evidence:
+def _hashed(snapshot: Snapshot, place: Evidence) -> Evidence:
     if place.end is None:
         return place
-    frame = view.frame(place.frame)
-    salt = _salt_of(view, frame.id)
+    frame = snapshot.frame_at(place.frame)
+    salt = _salt_of(snapshot, frame.id)
     if salt is None:
         return place
     data = frame.text.encode()

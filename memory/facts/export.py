@@ -9,7 +9,7 @@ and their import (`importing`).
 
 from collections.abc import Iterable, Iterator
 from functools import lru_cache
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 import msgspec
 from msgspec import UNSET, UnsetType
@@ -34,6 +34,7 @@ from cerata.projections.facts.objects import ObjectKind
 from cerata.projections.facts.projection import FACT_EVENTS
 from cerata.projections.facts.reader import EvidencePlace
 
+from ..snapshot.snapshot import Snapshot
 from ..values.arguments import content_hash
 from ..values.facts import period_of, shown_object
 from .jsonl import (
@@ -51,14 +52,11 @@ from .jsonl import (
     plain,
 )
 
-if TYPE_CHECKING:
-    from ..snapshot.snapshot import View
-
 _FRAMES_KEPT: Final = 1024
 """Frames whose hashes are cached, since evidence in the same frame often comes together."""
 
 
-def export_facts(view: "View", *, history: bool = False) -> Iterator[str]:
+def export_facts(snapshot: Snapshot, *, history: bool = False) -> Iterator[str]:
     """Yield the lines of a view's facts and entities, first the line that names their source.
 
     With ``history`` retracted facts get lines, too. A fact that is never true, since it had ended
@@ -68,24 +66,24 @@ def export_facts(view: "View", *, history: bool = False) -> Iterator[str]:
     Raises:
         InvalidInput: the view has events that an open transaction gathered.
     """
-    if view.gathered:
+    if snapshot.pending:
         raise InvalidInput(
             "The view has events that an open transaction gathered",
             remedy="Call export_facts() after the block.",
         )
-    return _lines(view, history=history)
+    return _lines(snapshot, history=history)
 
 
-def _lines(view: "View", *, history: bool) -> Iterator[str]:
+def _lines(snapshot: Snapshot, *, history: bool) -> Iterator[str]:
     head = ExportLine(
-        log_id=view.log_id.hex(),
-        basis=view.basis,
-        recorded=to_datetime(view.head.recorded).isoformat(),
+        log_id=snapshot.log_id.hex(),
+        basis=snapshot.basis,
+        recorded=to_datetime(snapshot.head.recorded).isoformat(),
         history=history,
     )
     yield encode(head)
-    export = _Export(view, history=history)
-    for event in view.log():
+    export = _Export(snapshot, history=history)
+    for event in snapshot.events(1, None):
         if event.type in FACT_EVENTS:
             for line in export.lines(event):
                 yield encode(line)
@@ -98,9 +96,9 @@ class _Export:
     - ``_ended`` are the seqs of the retractions that got a line.
     """
 
-    def __init__(self, view: "View", *, history: bool) -> None:
-        self._view = view
-        self._facts = view.facts_at
+    def __init__(self, snapshot: Snapshot, *, history: bool) -> None:
+        self._snapshot = snapshot
+        self._facts = snapshot.facts_at
         self._history = history
         self._named = set[tuple[Scope, str]]()
         self._ended = set[int]()
@@ -224,9 +222,9 @@ class _Export:
         )
 
     def _frame(self, frame: int) -> PutFrame | None:
-        if not self._view.layers.has(frame):
+        if not self._snapshot.layers.has(frame):
             return None
-        body = self._view.layers.event(frame).body
+        body = self._snapshot.layers.event(frame).body
         return body if isinstance(body, PutFrame) else None
 
 

@@ -19,12 +19,12 @@ from cerata.engine.limits import BATCH_EVENTS_MAX, NAME_SIZE_MAX
 from cerata.projections.columnar.times import to_microseconds
 from cerata.projections.frames.filters import Filter
 
-from ..batch.session import Appends
-from ..snapshot.snapshot import View
+from ..batch.session import WriteSession
+from ..snapshot.snapshot import Snapshot
 from ..values.arguments import arguments_hash, is_unicode
 from ..values.facts import FactEvidence, FactObject, plain_object
 from ..values.frames import Frame
-from .commands import Assertion, assertion_draft
+from .drafts import Assertion, assertion_draft
 from .evidence import quoted
 
 Ids: TypeAlias = tuple[int, ...]
@@ -146,27 +146,31 @@ Report: TypeAlias = Callable[[Extracted, int, int], None]
 """Called after each frame with its facts, its number from 1, and the count of frames."""
 
 
-def frames_to_read(view: View, frames: Iterable[int] | None, where: Filter | None) -> list[int]:
+def frames_to_read(
+    snapshot: Snapshot, frames: Iterable[int] | None, where: Filter | None
+) -> list[int]:
     """Return the ids of the selected frames with text, ascending; for documents, of their chunks.
 
     Raises:
         NotFound: a frame in ``frames`` does not exist.
     """
     if frames is None:
-        selected: Iterable[Frame] = view.frames(where, include_chunks=True)
+        selected: Iterable[Frame] = map(
+            snapshot.frame_at, snapshot.layers.newest(snapshot.layers.admitted(where))
+        )
     else:
-        selected = map(view.frame, frames)
+        selected = map(snapshot.frame_at, frames)
     ids = set[int]()
     for frame in selected:
         if frame.chunk_count is not None and frame.chunk_index is None:
-            ids.update(view.chunks(frame.id).values())
+            ids.update(snapshot.chunks_of(frame.id).values())
         elif frame.text:
             ids.add(frame.id)
     return sorted(ids)
 
 
 def extract(
-    store: Appends,
+    session: WriteSession,
     numbers: Sequence[int],
     extractor: Extractor,
     *,
@@ -183,13 +187,13 @@ def extract(
     name = _checked("name", getattr(extractor, "name", None))
     version = _checked("version", getattr(extractor, "version", None))
     results = list[Extracted]()
-    before = _read_before(store, numbers, name, version) if dry_run else {}
+    before = _read_before(session, numbers, name, version) if dry_run else {}
     for number in numbers:
-        frame = store.frame(number)
+        frame = session.snapshot().frame_at(number)
         if number in before:
             extracted = Extracted(number, (), before[number], added=False)
         else:
-            extracted = (_planned if dry_run else _read)(store, frame, extractor)
+            extracted = (_planned if dry_run else _read)(session, frame, extractor)
         results.append(extracted)
         if report is not None:
             report(extracted, len(results), len(numbers))
@@ -210,23 +214,25 @@ def _checked(attribute: str, value: object) -> str:
     return value
 
 
-def _planned(store: Appends, frame: Frame, extractor: Extractor) -> Extracted:
+def _planned(session: WriteSession, frame: Frame, extractor: Extractor) -> Extracted:
     """Return the facts that a run would record."""
     candidates = _candidates(extractor, frame)
     # Build the drafts, so that a dry run raises the same errors as a run.
-    for _ in _drafts(extractor, frame, candidates, tuple(frame.scope.items()), store):
+    for _ in _drafts(extractor, frame, candidates, tuple(frame.scope.items()), session):
         pass
     return Extracted(frame.id, candidates, (), added=False)
 
 
-def _read_before(store: Appends, numbers: Sequence[int], name: str, version: str) -> dict[int, Ids]:
+def _read_before(
+    session: WriteSession, numbers: Sequence[int], name: str, version: str
+) -> dict[int, Ids]:
     """Return the ids of the facts that an extractor found in each frame that it has read.
 
     Reads the log, since the look-up of a key needs the writer lock. Cost: a pass over the log after
     the first of the frames.
     """
     facts = dict[int, Ids]()
-    for event in store.view().log(min(numbers, default=0) + 1):
+    for event in session.snapshot().events(min(numbers, default=0) + 1, None):
         body = event.body
         if isinstance(body, ExtractFacts) and (
             (body.extractor, body.extractor_version) == (name, version)
@@ -236,7 +242,7 @@ def _read_before(store: Appends, numbers: Sequence[int], name: str, version: str
     return facts
 
 
-def _read(store: Appends, frame: Frame, extractor: Extractor) -> Extracted:
+def _read(session: WriteSession, frame: Frame, extractor: Extractor) -> Extracted:
     """Record the facts that an extractor finds in a frame, unless it has read the frame before.
 
     The extractor runs before the transaction, so that its writes to the same store do not join it.
@@ -244,16 +250,16 @@ def _read(store: Appends, frame: Frame, extractor: Extractor) -> Extracted:
     call_hash = arguments_hash("extract", extractor.name, extractor.version, frame.id)
     key = f"extract {call_hash.hex()}"
     scope = tuple(frame.scope.items())
-    earlier = store.first_use(key, tenant_of(scope))
+    earlier = session.first_use(key, tenant_of(scope))
     if earlier is not None:
         return Extracted(frame.id, (), earlier.ids, added=False)
     candidates = _candidates(extractor, frame)
-    with store.transaction(key=key) as transaction:
+    with session.transaction(key=key) as transaction:
         transaction.look_up(tenant_of(scope))
         transaction.called(call_hash)
         # Another process may have read the frame since the look-up.
         if transaction.first is None:
-            store.write(list(_drafts(extractor, frame, candidates, scope, store)))
+            session.write(list(_drafts(extractor, frame, candidates, scope, session)))
     receipt = transaction.receipt
     assert receipt is not None
     return Extracted(frame.id, candidates if receipt.added else (), receipt.ids, receipt.added)
@@ -264,11 +270,11 @@ def _drafts(
     frame: Frame,
     candidates: Sequence[Candidate],
     scope: Scope,
-    store: Appends,
+    session: WriteSession,
 ) -> Iterator[Draft]:
     """Yield the event that names the extractor and the frame, then the facts, its consequences."""
-    view = store.view()
-    now = to_microseconds(view.now)
+    snapshot = session.snapshot()
+    now = to_microseconds(snapshot.now)
     body = ExtractFacts(
         frame=frame.id,
         extractor=extractor.name,
@@ -294,7 +300,7 @@ def _drafts(
             because=-1,
         )
         try:
-            yield _storable(quoted(lambda: view, assertion_draft(fact, scope, now)))
+            yield _storable(quoted(lambda: snapshot, assertion_draft(fact, scope, now)))
         except InvalidInput as error:
             raise _failed(
                 extractor, frame, f"returned an unusable fact: {error}", number

@@ -35,12 +35,12 @@ from cerata.engine.integrity import hash_bytes
 from cerata.projections.columnar.scopes import scope_text, tenant_in, tenant_key
 from cerata.projections.columnar.times import to_datetime, to_microseconds
 
-from ..batch.session import Appends
-from ..snapshot.snapshot import View
+from ..batch.session import WriteSession
+from ..snapshot.snapshot import Snapshot
 from ..values.arguments import CONTENT_HASH_SIZE, content_hash, full_scope, is_unicode
 from ..values.facts import OPEN, FactEvidence, checked_name
 from ..values.frames import Receipt
-from .commands import Assertion, assertion_draft
+from .drafts import Assertion, assertion_draft
 from .evidence import quoted
 from .jsonl import (
     LINE_SIZE_MAX,
@@ -94,18 +94,17 @@ class ImportedFacts:
 
 
 def import_facts(
-    store: Appends,
+    session: WriteSession,
     lines: Iterable[str | bytes],
-    scope: Scope | None,
     progress: Progress | None = None,
 ) -> ImportedFacts:
-    """Write the events of lines; ``scope`` is the store's. A batch is durable before the next.
+    """Write the events of lines. A batch is durable before the next.
 
     Raises:
         InvalidInput, Unsupported, Conflict, NotFound: a line is unusable; ``where`` has its number.
             Its batch is not written, and earlier batches stay.
     """
-    work = _Import(store, scope)
+    work = _Import(session)
     number = size = 0
     for number, data in enumerate(_each(lines), start=1):
         size += len(data)
@@ -121,7 +120,7 @@ def import_facts(
     work.write()
     if progress is not None:
         progress(number, size)
-    return ImportedFacts(work.added, work.known, work.missing, store.refresh().seq)
+    return ImportedFacts(work.added, work.known, work.missing, session.log.refresh().seq)
 
 
 def _each(lines: Iterable[str | bytes]) -> Iterator[bytes]:
@@ -191,12 +190,12 @@ class _Import:
     - During the write of a batch, ids of its lines are −place, as in any transaction.
     """
 
-    def __init__(self, store: Appends, scope: Scope | None) -> None:
+    def __init__(self, session: WriteSession) -> None:
         self.added = self.known = self.missing = 0
-        self._store = store
-        self._scope = scope
+        self._session = session
+        self._scope = session.scope
         # The same lines under another scope are another import.
-        self._chain = hash_bytes(b"facts 1\0" + scope_text(scope or ()).encode())
+        self._chain = hash_bytes(b"facts 1\0" + scope_text(session.scope or ()).encode())
         self._batch: list[_Numbered] = []
         self._size = 0
         self._ids: dict[int, int] = {}
@@ -255,17 +254,17 @@ class _Import:
         """
         with _naming(lines[0].number):
             first = self._scope_of(lines[0].line)
-        view = self._store.view()
+        snapshot = self._session.snapshot()
         before = dict(self._ids)
-        with self._store.transaction(key=_key(chain)) as transaction:
+        with self._session.transaction(key=_key(chain)) as transaction:
             transaction.look_up(tenant_of(first))
             transaction.called(chain)
             if transaction.first is None:
                 batch = ImportBatch(dialect=DIALECT, count=len(lines), after=after)
-                self._store.write([Draft(batch, first)])
+                self._session.write([Draft(batch, first)])
                 for numbered in lines:
                     with _naming(numbered.number):
-                        gathered = self._store.write([self._draft(numbered.line, view)])
+                        gathered = self._session.write([self._draft(numbered.line, snapshot)])
                         self._name(numbered.line, gathered.seqs[0])
         receipt = transaction.receipt
         assert receipt is not None
@@ -288,7 +287,7 @@ class _Import:
         end = gap = count
         while end:
             uses = (
-                self._store.first_use(_key(chain.at(end)), tenant) for tenant in tenants.values()
+                self._session.first_use(_key(chain.at(end)), tenant) for tenant in tenants.values()
             )
             receipt = next((use for use in uses if use is not None), None)
             if receipt is None:
@@ -321,12 +320,12 @@ class _Import:
     def _scope_of(self, line: SaidLine) -> Scope:
         return full_scope(None if line.scope is UNSET else line.scope, self._scope)
 
-    def _draft(self, line: SaidLine, view: View) -> Draft:
+    def _draft(self, line: SaidLine, snapshot: Snapshot) -> Draft:
         """Return the event of a line. Raises `InvalidInput`."""
         scope = self._scope_of(line)
         if isinstance(line, FactLine):
-            return self._fact(line, scope, view)
-        if isinstance(line, MergeLine) and _holds(line, scope, view):
+            return self._fact(line, scope, snapshot)
+        if isinstance(line, MergeLine) and _holds(line, scope, snapshot):
             # Each line needs an event; this event changes nothing.
             return Draft(PutEntity(entity=_entity(line.entity)), scope)
         return Draft(self._body(line), scope)
@@ -360,9 +359,9 @@ class _Import:
             case FactLine():
                 raise AssertionError
 
-    def _fact(self, line: FactLine, scope: Scope, view: View) -> Draft:
+    def _fact(self, line: FactLine, scope: Scope, snapshot: Snapshot) -> Draft:
         valid = line.valid
-        evidence = [self._evidence(part, scope, view) for part in line.evidence]
+        evidence = [self._evidence(part, scope, snapshot) for part in line.evidence]
         assertion = Assertion(
             line.subject,
             line.predicate,
@@ -375,8 +374,8 @@ class _Import:
             assumptions=line.assumptions,
             because=None if line.because is None else self._id(line.because),
         )
-        draft = assertion_draft(assertion, scope, to_microseconds(view.now))
-        return quoted(lambda: view.within(scope[:1]), draft)
+        draft = assertion_draft(assertion, scope, to_microseconds(snapshot.now))
+        return quoted(lambda: snapshot.within(scope[:1]), draft)
 
     def _id(self, number: int) -> int:
         fact = self._ids.get(number)
@@ -387,21 +386,25 @@ class _Import:
             )
         return fact
 
-    def _evidence(self, part: EvidencePart, scope: Scope, view: View) -> FactEvidence | None:
+    def _evidence(
+        self, part: EvidencePart, scope: Scope, snapshot: Snapshot
+    ) -> FactEvidence | None:
         """Return the evidence in this memory; None, and counted, if its content is missing."""
-        frame = self._frame(part, view.within(scope[:1]))
+        frame = self._frame(part, snapshot.within(scope[:1]))
         if frame is None:
             self.missing += 1
             return None
         return FactEvidence(frame, part.start, part.end)
 
-    def _frame(self, part: EvidencePart, view: View) -> int | None:
+    def _frame(self, part: EvidencePart, snapshot: Snapshot) -> int | None:
         """Return the oldest current frame with the content, or the chunk of the oldest document."""
         if part.document is UNSET or part.chunk is UNSET:
-            return min(view.find_content(_hash(part.content)), default=None)
-        for document in sorted(view.find_content(_hash(part.document))):
-            chunk = view.chunks(document).get(part.chunk)
-            if chunk is not None and content_hash(view.content(chunk)) == _hash(part.content):
+            return min(snapshot.layers.find_content(_hash(part.content)), default=None)
+        for document in sorted(snapshot.layers.find_content(_hash(part.document))):
+            chunk = snapshot.chunks_of(document).get(part.chunk)
+            if chunk is not None and content_hash(snapshot.content_of(chunk)) == _hash(
+                part.content
+            ):
                 return chunk
         return None
 
@@ -422,9 +425,9 @@ def _key(chain: bytes) -> str:
     return f"import facts {chain.hex()}"
 
 
-def _holds(line: MergeLine, scope: Scope, view: View) -> bool:
+def _holds(line: MergeLine, scope: Scope, snapshot: Snapshot) -> bool:
     """Return whether the merge of a line holds already."""
-    facts = view.facts_at
+    facts = snapshot.facts_at
     return facts.facts.merged_into(tenant_in(scope), line.entity, facts.n) == line.into
 
 

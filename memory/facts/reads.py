@@ -4,12 +4,11 @@ Owns the reads of facts and entities, for a view and for a store at its newest e
 the look-up of facts at a basis (`cerata.projections.facts.reader`).
 """
 
-from abc import ABC, abstractmethod
 from collections.abc import Iterable, Iterator, Sequence
 from datetime import datetime
-from typing import TYPE_CHECKING, cast
+from typing import cast
 
-from cerata.engine.errors import InvalidInput, NotFound
+from cerata.engine.errors import InvalidInput
 from cerata.engine.events import (
     AssertFact,
     EventBody,
@@ -28,7 +27,9 @@ from cerata.projections.facts.objects import ObjectKind
 from cerata.projections.facts.reader import FactsAt
 from cerata.projections.facts.validity import FactSpan
 
-from ..snapshot.fact_conversion import shown, shown_seq
+from ..snapshot.fact_conversion import entity_named, no_entity, shown_seq, spans_of, to_fact
+from ..snapshot.reader import Reader
+from ..snapshot.snapshot import Snapshot
 from ..values.facts import (
     OPEN,
     Contradiction,
@@ -47,18 +48,11 @@ from ..values.facts import (
 from .evidence import evidence_text
 from .search import FactHit, search_facts
 
-if TYPE_CHECKING:
-    from ..snapshot.snapshot import View
-
 PeriodLike = Period | tuple[datetime | str | None, datetime | str | None]
 
 
-class FactReads(ABC):
-    """The reads of facts of the state that ``view`` returns."""
-
-    @abstractmethod
-    def view(self) -> "View":
-        """Return the state to read."""
+class FactReads(Reader):
+    """The reads of facts and entities."""
 
     def facts(
         self,
@@ -89,10 +83,10 @@ class FactReads(ABC):
         Raises:
             InvalidInput: a name, object, time, period or relation is unusable.
         """
-        view = self.view()
-        instant = view.valid_instant(valid_at)
+        snapshot = self._snapshot()
+        instant = snapshot.valid_instant(valid_at)
         facts, rows = _find(
-            view,
+            snapshot,
             subject,
             predicate,
             object,
@@ -100,7 +94,7 @@ class FactReads(ABC):
             invalid=include_invalid,
             instant=instant,
         )
-        spans = _spans(facts, rows) if include_retracted else facts.spans(rows)
+        spans = spans_of(facts, rows) if include_retracted else facts.spans(rows)
         if instant is not None:
             spans = [span for span in spans if span.valid.start <= instant < span.valid.end]
         if overlapping is not None:
@@ -108,7 +102,7 @@ class FactReads(ABC):
             spans = [span for span in spans if span.valid.overlaps(period)]
         if allen is not None:
             spans = _related(spans, allen)
-        return [shown(facts, span, view.basis) for span in spans]
+        return [to_fact(facts, span, snapshot.basis) for span in spans]
 
     def fact(self, fact: FactId) -> Fact:
         """Return a fact, retracted or not, as of this view.
@@ -119,16 +113,7 @@ class FactReads(ABC):
         Raises:
             NotFound: no fact with this id exists at this basis, or the fact is out of scope.
         """
-        view = self.view()
-        number = fact_id(fact)
-        row = view.facts_at.row_of(view.fact_seq(number))
-        if row is None:
-            raise NotFound(
-                f"There is no fact {number:,}",
-                where=f"basis {view.basis:,}",
-                remedy="Look the id up with facts() or log().",
-            )
-        return view.fact_in(row)
+        return self._snapshot().fact_at(fact_id(fact))
 
     def fact_history(self, subject: str, predicate: str | None = None) -> list[Fact]:
         """Return every fact of a subject, retracted and invalid facts included, oldest first.
@@ -139,8 +124,9 @@ class FactReads(ABC):
             subject: Name of the subject.
             predicate: Name of the predicate; by default any.
         """
-        view = self.view().true_at(None)
-        return view.facts(subject, predicate, include_retracted=True, include_invalid=True)
+        snapshot = self._snapshot()
+        facts, rows = _find(snapshot, subject, predicate, None, closed=True, invalid=True)
+        return [to_fact(facts, span, snapshot.basis) for span in spans_of(facts, rows)]
 
     def evidence(self, fact: FactId) -> list[EvidenceText]:
         """Return the places in which a fact was read, with their text, in order of assertion.
@@ -153,8 +139,10 @@ class FactReads(ABC):
         Raises:
             NotFound: no fact with this id exists at this basis, or the fact is out of scope.
         """
-        view = self.view()
-        return [evidence_text(view, place) for place in view.fact(fact).evidence]
+        snapshot = self._snapshot()
+        return [
+            evidence_text(snapshot, place) for place in snapshot.fact_at(fact_id(fact)).evidence
+        ]
 
     def conflicts(
         self, subject: str | None = None, predicate: str | None = None
@@ -169,12 +157,12 @@ class FactReads(ABC):
             subject: Name of the subject; by default any.
             predicate: Name of the predicate; by default any.
         """
-        view = self.view()
-        facts, rows = _find(view, subject, predicate, None, closed=False)
+        snapshot = self._snapshot()
+        facts, rows = _find(snapshot, subject, predicate, None, closed=False)
         pairs = {(pair[0].row, pair[1].row): pair for pair in _contradictions(facts, rows)}
         links = dict[tuple[int, int], int]()
         among = None if subject is None and predicate is None else frozenset(rows)
-        for row_a, row_b, link in view.labelling.contradictions():
+        for row_a, row_b, link in snapshot.labelling.contradictions():
             if among is not None and row_a not in among and row_b not in among:
                 continue
             overlapping = _overlapping(facts, row_a, row_b)
@@ -183,10 +171,10 @@ class FactReads(ABC):
                 links.setdefault((row_a, row_b), link)
         return [
             Contradiction(
-                shown(facts, first, view.basis),
-                shown(facts, second, view.basis),
+                to_fact(facts, first, snapshot.basis),
+                to_fact(facts, second, snapshot.basis),
                 period_of(shared),
-                shown_seq(links[key], view.basis) if key in links else None,
+                shown_seq(links[key], snapshot.basis) if key in links else None,
             )
             for key, (first, second, shared) in sorted(pairs.items())
         ]
@@ -206,7 +194,7 @@ class FactReads(ABC):
         with loading("the part that exports facts"):
             from .export import export_facts
 
-        return export_facts(self.view(), history=history)
+        return export_facts(self._snapshot(), history=history)
 
     def search_facts(
         self, query: str, *, k: int = 10, valid_at: datetime | str | None = None
@@ -225,10 +213,10 @@ class FactReads(ABC):
         Raises:
             InvalidInput: the question is no string, or k is not positive.
         """
-        view = self.view()
+        snapshot = self._snapshot()
         if valid_at is not None:
-            view = view.true_at(valid_at)
-        return search_facts(view, query, k)
+            snapshot = snapshot.true_at(valid_at)
+        return search_facts(snapshot, query, k)
 
     # --- entities --------------------------------------------------------------------------------
 
@@ -241,7 +229,7 @@ class FactReads(ABC):
         Args:
             name: A name or an alias.
         """
-        return Entities(self.view().facts_at).resolve(checked_name("A name", name))
+        return Entities(self._snapshot().facts_at).resolve(checked_name("A name", name))
 
     def entity(self, name: str) -> EntityInfo:
         """Return an entity by its exact name, or by that of an entity merged into it.
@@ -252,11 +240,8 @@ class FactReads(ABC):
         Raises:
             NotFound: no event names the entity at this basis.
         """
-        entities = Entities(self.view().facts_at)
-        row = entities.find(checked_name("An entity's name", name))
-        if row is None:
-            raise _no_entity(entities, name)
-        return self._entity_info(row)
+        snapshot = self._snapshot()
+        return _entity_info(entity_named(snapshot.facts_at, name), snapshot)
 
     def entities(self, kind: str | None = None) -> Iterator[EntityInfo]:
         """Yield the entities, in order of their first event.
@@ -266,38 +251,39 @@ class FactReads(ABC):
         Args:
             kind: The kind of the entities; by default any.
         """
-        for row in Entities(self.view().facts_at).all():
-            info = self._entity_info(row)
+        snapshot = self._snapshot()
+        for row in Entities(snapshot.facts_at).all():
+            info = _entity_info(row, snapshot)
             if kind is None or info.kind == kind:
                 yield info
 
-    def _entity_info(self, row: EntityRow) -> EntityInfo:
-        first_seq = shown_seq(row.first_seq, self.view().basis)
-        return EntityInfo(*row._replace(first_seq=first_seq))
+
+def _entity_info(row: EntityRow, snapshot: Snapshot) -> EntityInfo:
+    return EntityInfo(*row._replace(first_seq=shown_seq(row.first_seq, snapshot.basis)))
 
 
-def check_entities(view: "View", names: Iterable[str]) -> None:
+def check_entities(snapshot: Snapshot, names: Iterable[str]) -> None:
     """Raise `NotFound` unless each name is of an entity in a view.
 
     Cost: a look-up for each name; for a name that the log does not have, a pass over the gathered
     events. Facts are folded again only if the open transaction ended a merge or split, since that
     may have been the only event that named an entity.
     """
-    drafts = view.layers.drafts
+    drafts = snapshot.layers.drafts
     ends = any(isinstance(draft.body, UnmergeEntities | UnsplitEntity) for draft in drafts)
-    entities = Entities(view.facts_at if ends else view.logged.facts_at)
+    entities = Entities(snapshot.facts_at if ends else snapshot.log_only.facts_at)
     for name in names:
         checked_name("An entity's name", name)
-        if not entities.has(name) and (ends or not _is_gathered(view, name)):
-            raise _no_entity(Entities(view.facts_at), name)
+        if not entities.has(name) and (ends or not _is_gathered(snapshot, name)):
+            raise no_entity(Entities(snapshot.facts_at), name)
 
 
-def _is_gathered(view: "View", name: str) -> bool:
+def _is_gathered(snapshot: Snapshot, name: str) -> bool:
     """Return whether the open transaction names an entity within the scope of a view."""
-    scope = view.scope
+    scope = snapshot.scope
     return any(
         name in _entities_of(draft.body) and (scope is None or is_within(draft.scope, scope))
-        for draft in view.layers.drafts
+        for draft in snapshot.layers.drafts
     )
 
 
@@ -310,19 +296,8 @@ def _entities_of(body: EventBody) -> tuple[object, ...]:
     return (body.entity, body.into) if isinstance(body, MergeEntities | SplitEntity) else ()
 
 
-def _no_entity(entities: Entities, name: str) -> NotFound:
-    near = entities.resolve(name)
-    remedy = f"Did you mean {near[0]!r}?" if near else "Create the entity with put_entity()."
-    return NotFound(f"There is no entity {name!r}", remedy=remedy)
-
-
-def shown_row(facts: FactsAt, row: int, basis: int) -> Fact:
-    """Return the fact of a row, known or not, in a view of the log at ``basis``."""
-    return shown(facts, _spans(facts, [row])[0], basis)
-
-
 def _find(
-    view: "View",
+    snapshot: Snapshot,
     subject: str | None,
     predicate: str | None,
     object_: FactObject | None,
@@ -336,19 +311,10 @@ def _find(
         checked_name("The subject", subject)
     if predicate is not None:
         checked_name("The predicate", predicate)
-    facts = view.facts_at
+    facts = snapshot.facts_at
     stored = None if object_ is None else stored_object(object_)
     rows = facts.find(subject, predicate, stored, closed=closed, invalid=invalid, instant=instant)
     return facts, rows
-
-
-def _spans(facts: FactsAt, rows: Sequence[int]) -> list[FactSpan]:
-    """Return the periods in which rows are true; of retracted facts, the periods as stated."""
-    known_rows = [row for row in rows if facts.is_known(row)]
-    if len(known_rows) == len(rows):
-        return facts.spans(rows)
-    spans = {span.row: span for span in facts.spans(known_rows)}
-    return [spans[row] if row in spans else facts.stated(row) for row in rows]
 
 
 def _interval(period: PeriodLike) -> Interval:
@@ -431,10 +397,10 @@ def _overlapping(
     return (first, second, shared) if is_real and shared.start < shared.end else None
 
 
-def as_named(view: "View", fact: Fact) -> tuple[str, FactObject]:
+def as_named(snapshot: Snapshot, fact: Fact) -> tuple[str, FactObject]:
     """Return the subject and object of a fact by their names before any merge."""
-    facts = view.facts_at
-    row = facts.row_of(view.fact_seq(fact.id))
+    facts = snapshot.facts_at
+    row = facts.row_of(snapshot.seq_of(fact.id))
     assert row is not None
     subject, entity = facts.asserted_names(row)
     return subject, fact.object if entity is None else Entity(entity)

@@ -8,7 +8,7 @@ Leaves out the ranking by words (`cerata.projections.facts.text_projection`) and
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 import numpy as np
 
@@ -22,11 +22,9 @@ from cerata.projections.facts.validity import FactSpan
 from cerata.projections.fulltext.analyzer import words
 from cerata.projections.fulltext.query import check_size
 
-from ..snapshot.fact_conversion import shown
+from ..snapshot.fact_conversion import to_fact
+from ..snapshot.snapshot import Snapshot
 from ..values.facts import Fact
-
-if TYPE_CHECKING:
-    from ..snapshot.snapshot import View
 
 _WORDS_MAX: Final = 64
 """Words at the start of a question that are searched for names of entities."""
@@ -58,7 +56,7 @@ class FactHit:
         return {"fact": self.fact.to_dict(), "score": self.score, "named": list(self.named)}
 
 
-def search_facts(view: "View", query: str, k: int) -> list[FactHit]:
+def search_facts(snapshot: Snapshot, query: str, k: int) -> list[FactHit]:
     """Return the best ``k`` facts for a question: about its entities, then by its words.
 
     Cost: a pass over the columns of facts, and a look at the facts of the named entities.
@@ -76,19 +74,19 @@ def search_facts(view: "View", query: str, k: int) -> list[FactHit]:
         raise InvalidInput(
             f"k must be a positive whole number, not {k!r}", remedy="Pass k=1 or more."
         )
-    if not view.facts_at.row_count:
+    if not snapshot.facts_at.row_count:
         return []
-    lane = _Lane(view, query)
+    lane = _Lane(snapshot, query)
     hits = lane.of_named(k)
     return hits + lane.by_words(k - len(hits)) if len(hits) < k else hits
 
 
-def search_named(view: "View", query: str) -> list[FactHit]:
+def search_named(snapshot: Snapshot, query: str) -> list[FactHit]:
     """Return the best facts about the entities that a question names; empty without such names.
 
     Cost: a look-up for each run of words; if a run is a name, as `search_facts`.
     """
-    return _Lane(view, query).of_named(_LANE_FACTS) if view.facts_at.row_count else []
+    return _Lane(snapshot, query).of_named(_LANE_FACTS) if snapshot.facts_at.row_count else []
 
 
 def scored_frames(hits: Iterable[FactHit]) -> dict[int, float]:
@@ -123,10 +121,10 @@ def told_fact(fact: Fact) -> str:
 class _Lane:
     """A question to the facts of a view."""
 
-    def __init__(self, view: "View", query: str) -> None:
-        facts = view.facts_at
-        self._view, self._facts, self._query = view, facts, query
-        self._instant = view.valid_at_us
+    def __init__(self, snapshot: Snapshot, query: str) -> None:
+        facts = snapshot.facts_at
+        self._snapshot, self._facts, self._query = snapshot, facts, query
+        self._instant = snapshot.valid_at_us
         folded = [word.decode() for word in words(query)[:_WORDS_MAX]]
         self._named: dict[int, list[str]] = {}
         self._older: list[int] = []
@@ -142,7 +140,7 @@ class _Lane:
 
     @cached_property
     def _text(self) -> FactTextView:
-        return self._view.fact_text.view(self._facts)
+        return self._snapshot.fact_text.view(self._facts)
 
     def of_named(self, k: int) -> list[FactHit]:
         """Return facts with the most named entities first, then by words, then the newest first."""
@@ -180,4 +178,4 @@ class _Lane:
 
     def _hit(self, span: FactSpan, score: float) -> FactHit:
         named = tuple(self._named.get(span.row, ()))
-        return FactHit(shown(self._facts, span, self._view.basis), round(score, 9), named)
+        return FactHit(to_fact(self._facts, span, self._snapshot.basis), round(score, 9), named)

@@ -1,17 +1,12 @@
-"""Writing: the calls that put, remember, supersede, delete, tag and append.
+"""Writing frames: the calls that put, supersede, delete and append.
 
 Owns the events of each call. Leaves out how they are appended (`batch.session`), and splitting
-documents (`ingest`).
+documents (`ingest.commands`).
 """
 
-from abc import abstractmethod
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from datetime import datetime
-from pathlib import Path
 from typing import TYPE_CHECKING
-
-import msgspec
 
 from cerata.engine.errors import InvalidInput
 from cerata.engine.events import (
@@ -20,33 +15,24 @@ from cerata.engine.events import (
     Draft,
     EventBody,
     JsonValue,
-    PutTag,
-    RecallContext,
     ScopeValue,
     SupersedeFrame,
 )
-from cerata.engine.loading import loading
 
-from ..embeddings.commands import Embeds
-from ..facts.bulk_commands import FactGains
-from ..links.commands import LinkWrites
-from ..snapshot.snapshot import Basis, View
-from ..values.arguments import frame_draft, frame_fields, full_scope, listed, within_scope
-from ..values.frames import Context, FrameId, Receipt, frame_id
+from ..batch.writer import Writer
+from ..embeddings.drafts import put_embedded
+from ..values.arguments import full_scope, listed, within_scope
+from ..values.frames import FrameId, Receipt, frame_id
 from ..values.token_vectors import stored_matrices
 from ..values.vectors import Vector, Vectors, vectors
+from .drafts import frame_draft, frame_fields, inherited_fields
 
 if TYPE_CHECKING:
-    from ..ingest.folder import Remembered, Report
-    from ..ingest.formats.document import Document
+    pass
 
 
-class Writes(FactGains, LinkWrites, Embeds):
+class FrameCommands(Writer):
     """The calls that write; each appends a durable batch, or joins the open transaction."""
-
-    @abstractmethod
-    def at(self, basis: Basis) -> View:
-        """Return the memory as it was at a basis."""
 
     def put_frame(
         self,
@@ -118,13 +104,13 @@ class Writes(FactGains, LinkWrites, Embeds):
             created=created,
             search_text=search_text,
         )
-        stamped = full_scope(scope, self._scope)
+        stamped = full_scope(scope, self._session.scope)
         [vector] = vectors(None if embedding is None else [embedding], 1, space)
         matrices = None if token_embedding is None else [token_embedding]
         [tokens] = stored_matrices(matrices, 1, tokens_space)
         drafts = [frame_draft(content, fields, stamped, embedding=vector, tokens=tokens)]
-        self._called(stamped, "put_frame", drafts=drafts)
-        return self._put(drafts, key)
+        self._session.called(stamped, "put_frame", drafts=drafts)
+        return put_embedded(self._session, drafts, key)
 
     def put_frames(
         self,
@@ -169,7 +155,7 @@ class Writes(FactGains, LinkWrites, Embeds):
                 f"not {len(metadata):,}",
                 remedy="Pass a mapping for each text, or {} for a text without metadata.",
             )
-        stamped = full_scope(scope, self._scope)
+        stamped = full_scope(scope, self._session.scope)
         fields = frame_fields(kind=kind, tags=tags)
         each = [fields] * len(texts)
         if metadata is not None:
@@ -180,123 +166,8 @@ class Writes(FactGains, LinkWrites, Embeds):
             frame_draft(text, body, stamped, embedding=row, tokens=matrix)
             for text, body, row, matrix in zip(texts, each, rows, matrices, strict=True)
         ]
-        self._called(stamped, "put_frames", drafts=drafts)
-        return self._put(drafts, key)
-
-    def remember(
-        self,
-        text: "str | Path | Document",
-        *,
-        kind: str = "text",
-        role: str | None = None,
-        uri: str | None = None,
-        title: str | None = None,
-        tags: Sequence[str] = (),
-        labels: Sequence[str] = (),
-        metadata: Mapping[str, JsonValue] | None = None,
-        track: str | None = None,
-        parent: FrameId | None = None,
-        content_dates: Sequence[datetime | str] = (),
-        created: datetime | str | None = None,
-        scope: Mapping[str, ScopeValue] | None = None,
-    ) -> Receipt:
-        """Remember a text, or the file at a path: split into passages, stored once.
-
-        Content that is stored under the same URI is not stored again (``added`` is False); other
-        content under a URI supersedes the old. A long document takes several batches, its document
-        frame first; after a crash the same call continues with the missing chunks.
-
-        Args:
-            text: A str is text, plain or Markdown; a file at a `Path` is read by its format.
-            kind: The structure of the frame or chunks; default "text".
-            role: The speaker; default none.
-            uri: The address of the source; default for a file its absolute path.
-            title: The title, which is searched too; default for a file its title or name.
-            tags: Tags, which are searched and filtered by; default none.
-            labels: Labels, which are filtered by; default none.
-            metadata: Further names and JSON values, which are filtered by; default none.
-            track: A named line of frames that the frames belong to; default none.
-            parent: The frame above this document; default none.
-            content_dates: Dates that the content names, as datetimes or ISO strings; default none.
-            created: When the content was created; default the time of recording.
-            scope: Names and values to add to the store's scope; default the store's scope.
-
-        Raises:
-            InvalidInput: ``text`` is no text or path, or the file's content is no text.
-            NotFound: the file does not exist.
-            StorageFailed: the file cannot be read.
-        """
-        with loading("the part that reads files"):
-            from ..ingest.document import remember
-
-        fields = frame_fields(
-            kind=kind,
-            role=role,
-            uri=uri,
-            title=title,
-            tags=tags,
-            labels=labels,
-            metadata=metadata,
-            track=track,
-            parent=None if parent is None else frame_id(parent),
-            content_dates=content_dates,
-            created=created,
-        )
-        stamped = full_scope(scope, self._scope)
-        source = str(text) if isinstance(text, Path) else text
-        self._called(stamped, "remember", source, fields, stamped)
-        return remember(self, text, fields, stamped)
-
-    def remember_files(
-        self,
-        paths: "Sequence[str | Path]",
-        *,
-        include: Sequence[str] = (),
-        exclude: Sequence[str] = (),
-        default_excludes: bool = True,
-        tags: Sequence[str] = (),
-        labels: Sequence[str] = (),
-        metadata: Mapping[str, JsonValue] | None = None,
-        scope: Mapping[str, ScopeValue] | None = None,
-        dry_run: bool = False,
-        report: "Report | None" = None,
-    ) -> "Remembered":
-        """Remember files and folders, each file once, and return the outcome of each.
-
-        Each file is durable before the next: after a crash the same call continues. A file that
-        cannot be read is skipped.
-
-        Args:
-            paths: Files, and folders to search with all folders below them.
-            include: Patterns of files below folders; default the known suffixes (docs/ingest.md).
-            exclude: Patterns of files and folders to skip; default none.
-            default_excludes: Also skip hidden, installed and packed files; default True.
-            tags: The tags of all frames; default none.
-            labels: The labels of all frames; default none.
-            metadata: Names and JSON values for all frames; default none.
-            scope: Names and values to add to the store's scope; default the store's scope.
-            dry_run: Write nothing, and return the outcomes of a real call; default False.
-            report: Called after each file with its outcome, its number from 1, and the count.
-
-        Raises:
-            InvalidInput: a pattern cannot be used, or a transaction is open.
-        """
-        with loading("the part that reads files"):
-            from ..ingest.discovery import find_files
-            from ..ingest.folder import remember_files
-
-        if self.in_transaction:
-            raise InvalidInput(
-                "remember_files writes a batch for each file and cannot join a transaction",
-                remedy="Call remember_files outside the transaction, or remember() for each file.",
-            )
-        named = listed("paths", paths)
-        files = find_files(
-            named, include=include, exclude=exclude, default_excludes=default_excludes
-        )
-        fields = frame_fields(kind="text", tags=tags, labels=labels, metadata=metadata)
-        stamped = full_scope(scope, self._scope)
-        return remember_files(self, files, fields, stamped, dry_run=dry_run, report=report)
+        self._session.called(stamped, "put_frames", drafts=drafts)
+        return put_embedded(self._session, drafts, key)
 
     def supersede(self, old: FrameId, new: str | FrameId) -> Receipt:
         """Close a frame and put another in its place. Durable on return.
@@ -314,15 +185,17 @@ class Writes(FactGains, LinkWrites, Embeds):
         """
         old_id = frame_id(old)
         if not isinstance(new, str):
-            scope = full_scope(None, self._scope)
+            scope = full_scope(None, self._session.scope)
             new_id = frame_id(new)
-            self._called(scope, "supersede", old_id, new_id)
-            return self.write([Draft(SupersedeFrame(old=old_id, new=new_id), scope)])
-        fields, scope = self._fields_of(old_id)
-        self._called(scope, "supersede", old_id, new)
+            self._session.called(scope, "supersede", old_id, new_id)
+            return self._session.write([Draft(SupersedeFrame(old=old_id, new=new_id), scope)])
+        fields, scope = inherited_fields(self._snapshot().frame_at(old_id))
+        self._session.called(scope, "supersede", old_id, new)
         frame = frame_draft(new, fields, scope)
-        place = self.next_place()
-        return self._put([frame, Draft(SupersedeFrame(old=old_id, new=-place), scope)])
+        place = self._session.next_place()
+        return put_embedded(
+            self._session, [frame, Draft(SupersedeFrame(old=old_id, new=-place), scope)]
+        )
 
     def delete(self, frame: FrameId) -> Receipt:
         """Close a frame, and the chunks below it; it stays readable in the past.
@@ -336,36 +209,10 @@ class Writes(FactGains, LinkWrites, Embeds):
             NotFound: the frame does not exist.
             Conflict: the frame is closed already.
         """
-        scope = full_scope(None, self._scope)
+        scope = full_scope(None, self._session.scope)
         number = frame_id(frame)
-        self._called(scope, "delete", number)
-        return self.write([Draft(DeleteFrame(frame=number), scope)])
-
-    def tag(self, name: str, at: Basis = "HEAD") -> Receipt:
-        """Name the end of a batch; `at` takes the name. Durable on return.
-
-        A tag never moves. Inside a transaction the tag names a point of the log, without the
-        gathered drafts.
-
-        Args:
-            name: The tag: a letter, then letters, digits, ".", "_", "-" and "/"; at most 100.
-            at: The end of a batch, as the method `at` takes it; default the newest.
-
-        Raises:
-            Conflict: the name is taken.
-            InvalidInput: the name is not valid, or ``at`` lies inside a batch.
-            NotFound: the log ends before ``at``.
-        """
-        scope = full_scope(None, self._scope)
-        view = self.at(at)
-        if view.gathered:
-            raise InvalidInput(
-                "The view has drafts of a transaction, which are not in the log",
-                remedy="Call tag() after the transaction.",
-            )
-        seq = view.basis
-        self._called(scope, "tag", name, at if isinstance(at, str | datetime) else seq)
-        return self.write([Draft(PutTag(tag=name, at=seq), scope)])
+        self._session.called(scope, "delete", number)
+        return self._session.write([Draft(DeleteFrame(frame=number), scope)])
 
     def record_access(self, *frames: FrameId) -> Receipt:
         """Record that frames were used, for example opened or cited; `access` returns the counts.
@@ -384,20 +231,9 @@ class Writes(FactGains, LinkWrites, Embeds):
                 "record_access needs at least one frame", remedy="Pass the frames that were used."
             )
         numbers = tuple(dict.fromkeys(map(frame_id, frames)))
-        scope = full_scope(None, self._scope)
-        self._called(scope, "record_access", numbers)
-        return self.write([Draft(AccessFrames(frames=numbers), scope)])
-
-    def _recorded(self, context: Context, said: RecallContext) -> Context:
-        scope = full_scope(None, self._scope)
-        # Hash the question without its results: a repeated block writes its frames at another
-        # time, so the results differ.
-        question = msgspec.structs.replace(
-            said, basis=0, context=b"", frames=(), facts=(), omitted=(), omitted_facts=()
-        )
-        self._called(scope, "recall", question)
-        receipt = self.write([Draft(said, scope)])
-        return replace(context, recorded=receipt.seqs[0])
+        scope = full_scope(None, self._session.scope)
+        self._session.called(scope, "record_access", numbers)
+        return self._session.write([Draft(AccessFrames(frames=numbers), scope)])
 
     def append(
         self, *events: EventBody | Draft, expect: int | None = None, key: str | None = None
@@ -422,8 +258,9 @@ class Writes(FactGains, LinkWrites, Embeds):
                     remedy="Pass event bodies or drafts.",
                 )
         drafts = within_scope(
-            [event if isinstance(event, Draft) else Draft(event) for event in events], self._scope
+            [event if isinstance(event, Draft) else Draft(event) for event in events],
+            self._session.scope,
         )
         if drafts:
-            self._called(drafts[0].scope, "append", drafts=drafts)
-        return self.write(drafts, expect=expect, key=key)
+            self._session.called(drafts[0].scope, "append", drafts=drafts)
+        return self._session.write(drafts, expect=expect, key=key)

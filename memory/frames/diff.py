@@ -19,7 +19,7 @@ from cerata.projections.columnar.columns import I64, Mask
 
 from ..facts.changes import FactChange, fact_changes
 from ..snapshot.layers import Layers
-from ..snapshot.snapshot import View
+from ..snapshot.snapshot import Snapshot
 from ..values.frames import Frame
 
 _LINES_MAX = 12
@@ -99,8 +99,8 @@ class Diff:
     changed: tuple[int, ...]
     _seqs: tuple[int, ...]
     """The seq of each change: of ``added``, ``removed``, ``replaced`` and ``changed`` in turn."""
-    _older: View = field(repr=False, compare=False)
-    _newer: View = field(repr=False, compare=False)
+    _older: Snapshot = field(repr=False, compare=False)
+    _newer: Snapshot = field(repr=False, compare=False)
 
     def __getstate__(self) -> dict[str, object]:
         # The views belong to their process, so a copy carries the values read from them.
@@ -133,8 +133,8 @@ class Diff:
         changes = [
             Change(
                 seq,
-                None if old is None else first.frame(old),
-                None if new is None else second.frame(new),
+                None if old is None else first.frame_at(old),
+                None if new is None else second.frame_at(new),
             )
             for seq, (old, new) in zip(self._seqs, pairs, strict=True)
         ]
@@ -176,7 +176,7 @@ class Diff:
         }
 
 
-def diff(a: View, b: View) -> Diff:
+def diff(a: Snapshot, b: Snapshot) -> Diff:
     """Return the difference between two views of one memory and scope.
 
     Cost: a mask over the frames of each state, and a look-up of each frame that differs.
@@ -220,15 +220,15 @@ def diff(a: View, b: View) -> Diff:
     )
 
 
-def _end(view: View) -> int:
+def _end(snapshot: Snapshot) -> int:
     """Return the last event of a state; gathered events count as appended at its basis."""
-    return view.basis + len(view.gathered)
+    return snapshot.basis + len(snapshot.pending)
 
 
-def _check_goes_on(older: View, newer: View) -> None:
+def _check_goes_on(older: Snapshot, newer: Snapshot) -> None:
     """Raise `InvalidInput` unless ``older`` is a beginning of ``newer``."""
-    gathered = older.gathered
-    is_beginning = newer.basis == older.basis and newer.gathered[: len(gathered)] == gathered
+    gathered = older.pending
+    is_beginning = newer.basis == older.basis and newer.pending[: len(gathered)] == gathered
     if not is_beginning if gathered else newer.basis < older.basis:
         raise InvalidInput(
             "Neither state continues the other: one state has the events of a transaction, the "
@@ -237,9 +237,9 @@ def _check_goes_on(older: View, newer: View) -> None:
         )
 
 
-def _current(view: View) -> I64:
+def _current(snapshot: Snapshot) -> I64:
     """Return the ids of the current frames, chunks left out."""
-    layers = view.layers
+    layers = snapshot.layers
     return _ids(layers, layers.whole(layers.active))
 
 
@@ -249,12 +249,12 @@ def _ids(layers: Layers, masks: Sequence[Mask]) -> I64:
     )
 
 
-def _became(view: View, frame: int) -> tuple[int, int | None]:
+def _became(snapshot: Snapshot, frame: int) -> tuple[int, int | None]:
     """Return the seq at which a frame's last successor was closed, and the current successor.
 
     The successor is None if the frame, or its last successor, was deleted.
     """
-    layers = view.layers
+    layers = snapshot.layers
     closing = layers.closing_of(frame)
     assert closing is not None
     seq, heir = closing.seq, closing.by
@@ -263,7 +263,7 @@ def _became(view: View, frame: int) -> tuple[int, int | None]:
     return seq, heir
 
 
-def _changed(older: View, newer: View, common: I64) -> list[tuple[int, int]]:
+def _changed(older: Snapshot, newer: Snapshot, common: I64) -> list[tuple[int, int]]:
     """Return the frames of both states whose chunks differ, each with the seq of the change."""
     layers = newer.layers
     before = _ids(older.layers, older.layers.parts(older.layers.active))

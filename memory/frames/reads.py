@@ -1,7 +1,6 @@
-"""Reading: the reads of frames, times, events, tags and projections.
+"""Reading frames: the reads of frames, times, events, tags and projections.
 
-Owns `Reads`, the mixin of `View` and `Store`: a view reads its state, a store the newest state,
-so both have the same methods. Leaves out questions (`search.reads`) and the state (`view`).
+Leaves out questions (`search.reads`) and the state (`snapshot.snapshot`).
 """
 
 from collections.abc import Iterator
@@ -17,12 +16,8 @@ from cerata.projections.frames.timeline import Position, TimelineOrder
 from cerata.projections.rows.row_fold import OwnProjection
 from cerata.projections.rows.row_projection import RowProjection
 
-from ..graph.reads import GraphReads
-from ..links.reads import LinkReads
-from ..links.why import Beliefs
-from ..plots.reads import PictureReads
-from ..search.reads import Questions
-from ..values.arguments import check_content_hash, check_number, is_unicode
+from ..snapshot.reader import Reader
+from ..values.arguments import check_content_hash, check_number
 from ..values.frames import Frame, FrameId, Stored, TimelineEntry, TimelinePage
 from .access import Access, access_of, all_access
 from .timeline import Paging, page_of
@@ -30,20 +25,14 @@ from .timeline import Paging, page_of
 OwnType = TypeVar("OwnType", bound=RowProjection[Any, Any])
 
 
-class Reads(Questions, Beliefs, GraphReads, LinkReads, PictureReads):
-    """The reads of a view, and of a store at its newest event."""
+class FrameReads(Reader):
+    """The reads of frames, events, tags and projections."""
 
     # --- frames ----------------------------------------------------------------------------------
 
     def count(self) -> tuple[int, int]:
         """Return how many frames are current and how many were closed, without chunks."""
-        layers = self.view().layers
-        current = total = 0
-        for layer, active in zip(layers.all, layers.active, strict=True):
-            counted = layer.visible & ~layer.is_chunk
-            current += int((counted & active).sum())
-            total += int(counted.sum())
-        return current, total - current
+        return self._snapshot().layers.counts()
 
     def __len__(self) -> int:
         """Return how many frames are current, a split document counted once."""
@@ -58,8 +47,8 @@ class Reads(Questions, Beliefs, GraphReads, LinkReads, PictureReads):
         Raises:
             NotFound: no frame with this id exists at this basis within the scope.
         """
-        view = self.view()
-        return view.shown(view.existing(frame))
+        snapshot = self._snapshot()
+        return snapshot.frame_at(snapshot.id_of(frame))
 
     def content(self, frame: FrameId) -> bytes:
         """Return a frame's content: the bytes of a blob, or its text as UTF-8.
@@ -70,10 +59,8 @@ class Reads(Questions, Beliefs, GraphReads, LinkReads, PictureReads):
         Raises:
             NotFound: no frame with this id exists at this basis within the scope.
         """
-        view = self.view()
-        stored = view.frame(frame)
-        blob = view.blob(stored.id)
-        return stored.text.encode() if blob is None else blob
+        snapshot = self._snapshot()
+        return snapshot.content_of(snapshot.id_of(frame))
 
     def frames(
         self,
@@ -94,14 +81,14 @@ class Reads(Questions, Beliefs, GraphReads, LinkReads, PictureReads):
         Raises:
             InvalidInput: ``where`` is not a `Filter`.
         """
-        view = self.view()
-        layers = view.layers
+        snapshot = self._snapshot()
+        layers = snapshot.layers
         masks = layers.admitted(
             where, include_superseded=include_superseded, include_deleted=include_deleted
         )
         if not include_chunks:
             masks = layers.whole(masks)
-        return map(view.shown, layers.newest(masks))
+        return map(snapshot.frame_at, layers.newest(masks))
 
     def timeline(
         self,
@@ -136,12 +123,12 @@ class Reads(Questions, Beliefs, GraphReads, LinkReads, PictureReads):
         Raises:
             InvalidInput: a time has no zone, the order is unknown, or the limit is not positive.
         """
-        view = self.view()
-        masks = view.layers.admitted(
+        snapshot = self._snapshot()
+        masks = snapshot.layers.admitted(
             where, include_superseded=include_superseded, include_deleted=include_deleted
         )
         if not include_chunks:
-            masks = view.layers.whole(masks)
+            masks = snapshot.layers.whole(masks)
         paging = Paging(
             by,
             None if start is None else to_microseconds(start),
@@ -150,9 +137,9 @@ class Reads(Questions, Beliefs, GraphReads, LinkReads, PictureReads):
             limit,
             newest_first,
         )
-        page = page_of(view.layers, masks, paging)
+        page = page_of(snapshot.layers, masks, paging)
         entries = [
-            TimelineEntry(position.frame, to_datetime(position.time), view)
+            TimelineEntry(position.frame, to_datetime(position.time), snapshot)
             for position in page.entries
         ]
         return TimelinePage(tuple(entries), page.next)
@@ -168,18 +155,18 @@ class Reads(Questions, Beliefs, GraphReads, LinkReads, PictureReads):
         Raises:
             NotFound: no frame with this id exists at this basis within the scope.
         """
-        view = self.view()
-        number = view.existing(frame)
+        snapshot = self._snapshot()
+        number = snapshot.id_of(frame)
         reached = {number}
         waiting = [number]
         for version in waiting:
-            closing = view.layers.closing_of(version)
+            closing = snapshot.layers.closing_of(version)
             after = [] if closing is None or closing.by is None else [closing.by]
-            near = (*view.layers.supersedes_of(version), *after)
+            near = (*snapshot.layers.supersedes_of(version), *after)
             waiting += [neighbour for neighbour in near if neighbour not in reached]
             reached.update(near)
-        versions = sorted(view.seen(reached), key=view.layers.moment)
-        return [view.shown(version) for version in versions]
+        versions = sorted(snapshot.visible(reached), key=snapshot.layers.moment)
+        return [snapshot.frame_at(version) for version in versions]
 
     def children(self, frame: FrameId) -> list[int]:
         """Return the ids of the frames within the scope put directly below a frame, in order.
@@ -190,8 +177,8 @@ class Reads(Questions, Beliefs, GraphReads, LinkReads, PictureReads):
         Raises:
             NotFound: no frame with this id exists at this basis within the scope.
         """
-        view = self.view()
-        return view.seen(view.layers.children(view.existing(frame)))
+        snapshot = self._snapshot()
+        return snapshot.visible(snapshot.layers.children(snapshot.id_of(frame)))
 
     def chunks(self, document: FrameId) -> dict[int, int]:
         """Return the chunks of a document: index to frame id, in order of the index.
@@ -204,10 +191,8 @@ class Reads(Questions, Beliefs, GraphReads, LinkReads, PictureReads):
         Raises:
             NotFound: no frame with this id exists at this basis within the scope.
         """
-        view = self.view()
-        chunks = view.layers.chunks(view.existing(document))
-        visible = set(view.seen(chunks.values()))
-        return {index: chunk for index, chunk in chunks.items() if chunk in visible}
+        snapshot = self._snapshot()
+        return snapshot.chunks_of(snapshot.id_of(document))
 
     def find_content(self, content_hash: bytes) -> list[int]:
         """Return the ids of the current frames with a content hash.
@@ -216,9 +201,7 @@ class Reads(Questions, Beliefs, GraphReads, LinkReads, PictureReads):
             content_hash: The hash from `cerata.content_hash`.
         """
         check_content_hash(content_hash)
-        return self.view().layers.current(
-            lambda layer: layer.frames.find_content(content_hash, layer.n)
-        )
+        return self._snapshot().layers.find_content(content_hash)
 
     def find_stored(
         self, content_hash: bytes, *, chunk_count: int | None = None, space: str | None = None
@@ -233,7 +216,7 @@ class Reads(Questions, Beliefs, GraphReads, LinkReads, PictureReads):
             space: An embedder's space; with a space, `Stored.unembedded` is filled. Default None.
         """
         check_content_hash(content_hash)
-        return self.view().layers.find_stored(content_hash, chunk_count, space)
+        return self._snapshot().layers.find_stored(content_hash, chunk_count, space)
 
     def find_uri(self, uri: str) -> list[int]:
         """Return the ids of the current frames with a URI, chunks included.
@@ -245,9 +228,7 @@ class Reads(Questions, Beliefs, GraphReads, LinkReads, PictureReads):
             raise InvalidInput(
                 f"A URI must be a string, not {type(uri).__name__}", remedy="Pass a str."
             )
-        if not is_unicode(uri):
-            return []
-        return self.view().layers.current(lambda layer: layer.frames.find_uri(uri, layer.n))
+        return self._snapshot().layers.find_uri(uri)
 
     def access(self, frame: FrameId) -> Access:
         """Return how often recorded recalls showed a frame, and how often it was used.
@@ -261,15 +242,15 @@ class Reads(Questions, Beliefs, GraphReads, LinkReads, PictureReads):
         Raises:
             NotFound: no frame with this id exists at this basis within the scope.
         """
-        view = self.view()
-        return access_of(view, view.existing(frame))
+        snapshot = self._snapshot()
+        return access_of(snapshot, snapshot.id_of(frame))
 
     def accesses(self) -> list[Access]:
         """Return the counts of `access` for each frame that was shown or used, most used first.
 
         Frames used equally often are in order of how often they were shown, then newest first.
         """
-        return all_access(self.view())
+        return all_access(self._snapshot())
 
     # --- the log, tags, and projections of users -------------------------------------------------
 
@@ -286,7 +267,7 @@ class Reads(Questions, Beliefs, GraphReads, LinkReads, PictureReads):
         check_number("first", first)
         if last is not None:
             check_number("last", last)
-        return self.view().events(first, last)
+        return self._snapshot().events(first, last)
 
     def tags(self) -> dict[str, int]:
         """Return the seq that each tag of this view names, in order of name.
@@ -294,10 +275,10 @@ class Reads(Questions, Beliefs, GraphReads, LinkReads, PictureReads):
         If several tags within the view's scope share a name, the first of them counts; in a view
         without a scope, a tag of the tenant ``default`` comes before the rest.
         """
-        view = self.view()
+        snapshot = self._snapshot()
         rows: dict[str, tuple[bool, int, int]] = {}
-        for scope, name, at, seq in view.tagged():
-            row = view.scope is None and not is_within(scope, DEFAULT_SCOPE), seq, at
+        for scope, name, at, seq in snapshot.tag_rows():
+            row = snapshot.scope is None and not is_within(scope, DEFAULT_SCOPE), seq, at
             rows[name] = min(row, rows.get(name, row))
         return {name: at for name, (_, _, at) in sorted(rows.items())}
 
@@ -328,4 +309,4 @@ class Reads(Questions, Beliefs, GraphReads, LinkReads, PictureReads):
                 f"{which!r} is neither a projection's name nor its class",
                 remedy="Pass a name, or a subclass of cerata.RowProjection.",
             )
-        return self.view().own(which if isinstance(which, str) else which.name)
+        return self._snapshot().user_projection(which if isinstance(which, str) else which.name)

@@ -5,24 +5,22 @@ traversal (`cerata.projections.facts.graph`). The walk with decay 1 / (k + hop) 
 fusion by distance (Cormack, Clarke and Büttcher, SIGIR 2009), whose k is 60.
 """
 
-from abc import ABC, abstractmethod
 from collections.abc import Iterable, Sequence
 from datetime import datetime
 from itertools import islice
 from math import fsum
 from sys import float_info
-from typing import TYPE_CHECKING, Final, cast
+from typing import Final, cast
 
 from cerata.engine.errors import InvalidInput
 from cerata.projections.facts.graph import DIRECTIONS, Budget, Direction, FactGraph, Node
 
 from ..snapshot.fact_conversion import shown_seq
+from ..snapshot.reader import Reader, SnapshotReader
+from ..snapshot.snapshot import Snapshot
 from ..values.arguments import check_number
 from ..values.facts import Entity, checked_name
 from ..values.graph import Cooccurrence, FactPath, Neighbour, Reached
-
-if TYPE_CHECKING:
-    from ..snapshot.snapshot import View
 
 HOPS_MAX: Final = 16
 """Most hops of a walk or path."""
@@ -33,12 +31,8 @@ EntityLike = str | Entity
 """An entity, or its name."""
 
 
-class GraphReads(ABC):
-    """The reads of the graph of the state that ``view`` returns."""
-
-    @abstractmethod
-    def view(self) -> "View":
-        """Return the state to read."""
+class GraphReads(Reader):
+    """The reads of the graph over facts."""
 
     def neighbours(
         self,
@@ -64,11 +58,12 @@ class GraphReads(ABC):
             InvalidInput: a name, direction or time is unusable, or the entity has more facts than
                 ``facts_max``.
         """
-        view = self.view()
-        graph = _graph(view, predicate, direction, valid_at, facts_max)
+        snapshot = self._snapshot()
+        graph = _graph(snapshot, predicate, direction, valid_at, facts_max)
         joined = graph.neighbours(_nodes(graph, entity), direction)
         return [
-            Neighbour(graph.name(node), _ids(view, rows), view) for node, rows in joined.items()
+            Neighbour(graph.name(node), _ids(snapshot, rows), snapshot)
+            for node, rows in joined.items()
         ]
 
     def walk(
@@ -101,10 +96,10 @@ class GraphReads(ABC):
             InvalidInput: hops is not from 1 to 16, a name, direction, k or time is unusable, or
                 more than ``facts_max`` facts are on the way.
         """
-        view = self.view()
+        snapshot = self._snapshot()
         _check_hops(hops)
         _check_damping(k)
-        graph = _graph(view, predicate, direction, valid_at, facts_max)
+        graph = _graph(snapshot, predicate, direction, valid_at, facts_max)
         named = [entities] if isinstance(entities, str | Entity) else _listed(entities)
         starts = {node for entity in named for node in _nodes(graph, entity)}
         hops_to: dict[Node, list[int]] = {}
@@ -121,7 +116,7 @@ class GraphReads(ABC):
         ]
         ranked.sort(key=lambda row: (*row[:2], min(rows[row[2]]), graph.name(row[2]), row[2]))
         return [
-            Reached(graph.name(node), _ids(view, sorted(rows[node])), view, hop, -score)
+            Reached(graph.name(node), _ids(snapshot, sorted(rows[node])), snapshot, hop, -score)
             for score, hop, node in ranked
         ]
 
@@ -157,14 +152,14 @@ class GraphReads(ABC):
             InvalidInput: hops_max is not from 1 to 16, limit is below 1, a name, direction or time
                 is unusable, or the search needs more facts and steps than ``facts_max``.
         """
-        view = self.view()
+        snapshot = self._snapshot()
         _check_hops(hops_max)
         check_number("limit", limit)
         if limit < 1:
             raise InvalidInput(
                 f"limit must be 1 or more, not {limit}", remedy="Pass limit=1 or more."
             )
-        graph = _graph(view, predicate, direction, valid_at, facts_max)
+        graph = _graph(snapshot, predicate, direction, valid_at, facts_max)
         ends = {node[0]: node for node in _nodes(graph, end)}
         paths: list[FactPath] = []
         for node in sorted(_nodes(graph, start)):
@@ -172,7 +167,10 @@ class GraphReads(ABC):
             if goal != node:
                 ways = graph.paths(node, goal, direction, hops_max)
                 for way in islice(ways, limit):
-                    steps = [Neighbour(graph.name(to), _ids(view, rows), view) for to, rows in way]
+                    steps = [
+                        Neighbour(graph.name(to), _ids(snapshot, rows), snapshot)
+                        for to, rows in way
+                    ]
                     paths.append(FactPath(graph.name(node), tuple(steps)))
         return sorted(paths, key=len)[:limit]
 
@@ -197,11 +195,13 @@ class GraphReads(ABC):
         Raises:
             InvalidInput: a name or time is unusable, or there are more facts than ``facts_max``.
         """
-        view = self.view()
-        graph = _graph(view, None, "both", valid_at, facts_max)
+        snapshot = self._snapshot()
+        graph = _graph(snapshot, None, "both", valid_at, facts_max)
         nodes = _nodes(graph, entity)
         together: dict[Node, list[int]] = {}
-        for frame, rows in graph.rows_by_evidence(_frames_of(view, graph, _name(entity))).items():
+        for frame, rows in graph.rows_by_evidence(
+            _frames_of(snapshot, graph, _name(entity))
+        ).items():
             named = dict.fromkeys(node for row in rows for node in graph.facts.entities_of(row))
             for tenant in {node[0] for node in named if node in nodes}:
                 for node in named:
@@ -209,13 +209,19 @@ class GraphReads(ABC):
                         together.setdefault(node, []).append(frame)
         ranked = sorted(together.items(), key=lambda item: (-len(item[1]), item[1][0]))
         return [
-            Cooccurrence(graph.name(node), tuple(shown_seq(frame, view.basis) for frame in frames))
+            Cooccurrence(
+                graph.name(node), tuple(shown_seq(frame, snapshot.basis) for frame in frames)
+            )
             for node, frames in ranked
         ]
 
 
+class GraphView(GraphReads, SnapshotReader):
+    """The graph of one snapshot."""
+
+
 def _graph(
-    view: "View",
+    snapshot: Snapshot,
     predicate: str | None,
     direction: Direction,
     valid_at: datetime | str | None,
@@ -230,8 +236,8 @@ def _graph(
             remedy="Pass direction='both', or leave it out.",
         )
     check_number("facts_max", facts_max)
-    instant = view.valid_instant(valid_at)
-    return FactGraph(view.facts_at, instant, predicate, Budget(facts_max))
+    instant = snapshot.valid_instant(valid_at)
+    return FactGraph(snapshot.facts_at, instant, predicate, Budget(facts_max))
 
 
 def _check_hops(hops: int) -> None:
@@ -271,14 +277,14 @@ def _nodes(graph: FactGraph, entity: EntityLike) -> frozenset[Node]:
     return graph.nodes(_name(entity))
 
 
-def _ids(view: "View", rows: Sequence[int]) -> tuple[int, ...]:
+def _ids(snapshot: Snapshot, rows: Sequence[int]) -> tuple[int, ...]:
     """Return the ids of the facts in rows."""
-    facts = view.facts_at
-    basis = view.basis
+    facts = snapshot.facts_at
+    basis = snapshot.basis
     return tuple(shown_seq(facts.seq_of(row), basis) for row in rows)
 
 
-def _frames_of(view: "View", graph: FactGraph, name: str) -> list[int]:
+def _frames_of(snapshot: Snapshot, graph: FactGraph, name: str) -> list[int]:
     """Return the seqs of the current frames that an entity's facts have as evidence, ascending."""
     frames = {place.frame for row in graph.naming(name) for place in graph.facts.evidence_of(row)}
-    return sorted(frame for frame in frames if view.is_current(frame))
+    return sorted(frame for frame in frames if snapshot.is_current(frame))

@@ -14,7 +14,7 @@ import stat
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import IO, TYPE_CHECKING
+from typing import IO
 
 import msgspec
 
@@ -23,17 +23,17 @@ from cerata.engine.events import Draft, JsonValue, PutFrame, Scope, SupersedeFra
 from cerata.engine.storage import refused
 from cerata.retrieval.chunking import Passage, split_passages
 
+from ..batch.session import WriteSession
+from ..embeddings.drafts import text_vectors, with_vectors
+from ..frames.drafts import frame_draft
 from ..snapshot.layer import DOCUMENT_KIND
-from ..snapshot.snapshot import View
-from ..values.arguments import SOURCE_HASH, SPAN, content_hash, frame_draft, is_unicode
+from ..snapshot.snapshot import Snapshot
+from ..values.arguments import SOURCE_HASH, SPAN, content_hash, is_unicode
 from ..values.frames import Receipt, Stored
 from .formats.document import NAME_SIZE_MAX, Document, some_text
 from .formats.plain import markdown_sections
 from .formats.registry import SIZE_MAX, extract
 from .unchanged import file_uri, find_unchanged, is_read_as_text, source_hash
-
-if TYPE_CHECKING:
-    from ..embeddings.commands import Embeds
 
 _TRIES = 1_000
 """Attempts before a busy log raises `Conflict`; each repeats only one batch."""
@@ -43,7 +43,7 @@ _BATCH_EVENTS = 256
 
 
 def remember(
-    store: "Embeds", source: str | Path | Document, fields: PutFrame, scope: Scope
+    session: WriteSession, source: str | Path | Document, fields: PutFrame, scope: Scope
 ) -> Receipt:
     """Remember a text, the file at a path, or a document; see `Store.remember`."""
     hashed: str | None = None
@@ -51,7 +51,7 @@ def remember(
         data = read_file(source)
         hashed = source_hash(data)
         uri = fields.uri or file_uri(source)
-        receipt = find_unchanged(store.view().within(scope), data, uri, scope)
+        receipt = find_unchanged(session.snapshot().within(scope), data, uri, scope)
         if receipt is not None:
             return receipt
         document = extract(data, str(source))
@@ -67,7 +67,7 @@ def remember(
             f"text must be a str, Path or Document, not {type(source).__name__}",
             remedy="Pass bytes to put_frame.",
         )
-    return Ingest(store, document, fields, scope, hashed).run()
+    return Ingest(session, document, fields, scope, hashed).run()
 
 
 def read_file(path: Path) -> bytes:
@@ -181,14 +181,14 @@ class Ingest:
 
     def __init__(
         self,
-        store: "Embeds",
+        session: WriteSession,
         document: Document,
         fields: PutFrame,
         scope: Scope,
         hashed: str | None = None,
         passages: list[Passage] | None = None,
     ) -> None:
-        self._store = store
+        self._session = session
         self._text = document.text
         self._sections = document.sections
         self._fields = fields
@@ -196,18 +196,18 @@ class Ingest:
         self._hash = content_hash(document.text)
         self._passages = passages_of(document, fields.uri) if passages is None else passages
         self._source = hashed if document.is_extracted else None
-        self._vectors = store.text_vectors()
+        self._vectors = text_vectors(session)
 
     def run(self) -> Receipt:
         """Put the missing frames; start again from a new view if another writer was first."""
         for _ in range(_TRIES):
-            view = self._view()
+            snapshot = self._snapshot()
             # A transaction checks the whole batch when the block ends.
-            expect = None if self._store.in_transaction else view.basis
+            expect = None if self._session.in_transaction else snapshot.basis
             try:
-                return self._put(view, expect)
+                return self._put(snapshot, expect)
             except Conflict:
-                if expect is None or self._store.refresh().seq == expect:
+                if expect is None or self._session.log.refresh().seq == expect:
                     raise
         raise Conflict(
             "Other writers appended first in every attempt",
@@ -215,32 +215,32 @@ class Ingest:
             remedy="Call again when fewer processes write.",
         )
 
-    def _view(self) -> View:
+    def _snapshot(self) -> Snapshot:
         """Return the view of this document's scope; frames of other scopes are not replaced."""
-        return self._store.view().within(self._scope)
+        return self._session.snapshot().within(self._scope)
 
     def plan(self) -> Plan:
         """Return the work that `run` would do now."""
-        return self._plan(self._view())
+        return self._plan(self._snapshot())
 
-    def _plan(self, view: View) -> Plan:
-        stored = self._find_same(view)
+    def _plan(self, snapshot: Snapshot) -> Plan:
+        stored = self._find_same(snapshot)
         if stored is not None and stored.is_complete:
             return Plan(stored, (), 0)
-        replaced = tuple(self._find_replaced(view, stored))
+        replaced = tuple(self._find_replaced(snapshot, stored))
         count = len(self._passages)
         whole = 1 if count == 1 else 1 + count
         return Plan(stored, replaced, whole if stored is None else len(stored.missing))
 
-    def _put(self, view: View, expect: int | None) -> Receipt:
-        plan = self._plan(view)
+    def _put(self, snapshot: Snapshot, expect: int | None) -> Receipt:
+        plan = self._plan(snapshot)
         stored = plan.known
         replaced = plan.replaced
         if stored is not None and stored.is_complete:
-            inside = self._store.in_transaction
-            head = None if inside else view.head
+            inside = self._session.in_transaction
+            head = None if inside else snapshot.head
             return Receipt(stored.id, stored.ids, (), head, durable=not inside, added=False)
-        self._learn(view, replaced)
+        self._learn(snapshot, replaced)
         if stored is not None:
             return self._put_chunks(stored.id, stored.ids, stored.missing, replaced, expect)
         if len(self._passages) == 1:
@@ -255,7 +255,7 @@ class Ingest:
             chunk_count=len(self._passages),
         )
         indexes = range(len(self._passages))
-        if self._store.in_transaction or len(self._passages) < _BATCH_EVENTS:
+        if self._session.in_transaction or len(self._passages) < _BATCH_EVENTS:
             place = self._place()
             chunks = self._chunks(-place, indexes)
             closing = self._supersedes(replaced, -place)
@@ -267,42 +267,50 @@ class Ingest:
         rest = self._put_chunks(first.id, first.ids, indexes, replaced, expect)
         return replace(rest, seqs=(*first.seqs, *rest.seqs))
 
-    def _find_same(self, view: View) -> Stored | None:
+    def _find_same(self, snapshot: Snapshot) -> Stored | None:
         """Return the stored frame with this content, URI and scope, and its missing parts."""
         count = len(self._passages)
         # A long text may also be stored in a single frame: supersede() does not split new texts.
         for stored in (
-            *view.find_stored(self._hash),
-            *view.find_stored(self._hash, chunk_count=count),
+            *snapshot.layers.find_stored(self._hash, None, None),
+            *snapshot.layers.find_stored(self._hash, count, None),
         ):
-            frame = view.frame(stored.id)
+            frame = snapshot.frame_at(stored.id)
             is_ours = frame.uri == self._fields.uri and frame.scope == dict(self._scope)
-            body = view.layers.event(stored.id).body
+            body = snapshot.layers.event(stored.id).body
             is_text = isinstance(body, PutFrame) and is_read_as_text(body)
-            if is_ours and is_text and (stored.is_complete or self._is_split_alike(view, stored)):
+            if (
+                is_ours
+                and is_text
+                and (stored.is_complete or self._is_split_alike(snapshot, stored))
+            ):
                 return stored
         return None
 
-    def _is_split_alike(self, view: View, stored: Stored) -> bool:
+    def _is_split_alike(self, snapshot: Snapshot, stored: Stored) -> bool:
         """Return whether the stored chunks are passages of this split.
 
         An earlier version, or another tokenizer, may have split the text into as many chunks at
         other places.
         """
         return all(
-            view.frame(chunk).text == self._text[passage.start : passage.end]
+            snapshot.frame_at(chunk).text == self._text[passage.start : passage.end]
             for passage, chunk in (
                 (self._passages[index], chunk) for index, chunk in stored.chunks.items()
             )
         )
 
-    def _find_replaced(self, view: View, stored: Stored | None) -> list[int]:
+    def _find_replaced(self, snapshot: Snapshot, stored: Stored | None) -> list[int]:
         """Return the current frames with the same URI and scope but other content or splits."""
         uri = self._fields.uri
         if uri is None:
             return []
         continued = None if stored is None else stored.id
-        frames = (view.frame(number) for number in view.find_uri(uri) if number != continued)
+        frames = (
+            snapshot.frame_at(number)
+            for number in snapshot.layers.find_uri(uri)
+            if number != continued
+        )
         return [
             frame.id
             for frame in frames
@@ -324,7 +332,7 @@ class Ingest:
         all_ids = list(ids)
         seqs = list[int]()
         receipt: Receipt | None = None
-        step = len(missing) if self._store.in_transaction else _BATCH_EVENTS
+        step = len(missing) if self._session.in_transaction else _BATCH_EVENTS
         for first in range(0, len(missing), step):
             indexes = missing[first : first + step]
             drafts = list(self._chunks(document, indexes))
@@ -381,16 +389,16 @@ class Ingest:
         return [Draft(SupersedeFrame(old=old, new=document), self._scope) for old in replaced]
 
     def _place(self) -> int:
-        return self._store.next_place()
+        return self._session.next_place()
 
-    def _learn(self, view: View, replaced: Sequence[int]) -> None:
+    def _learn(self, snapshot: Snapshot, replaced: Sequence[int]) -> None:
         """Take over the vectors of the old version, because the new repeats most of its text."""
         for vectors in self._vectors:
             for old in replaced:
-                vectors.learn([old, *view.chunks(old).values()], view)
+                vectors.learn([old, *snapshot.chunks_of(old).values()], snapshot)
 
     def _embedded(self, drafts: Sequence[Draft]) -> Sequence[Draft]:
-        return self._store.with_vectors(drafts, self._vectors)
+        return with_vectors(self._session, drafts, self._vectors)
 
     def _write(self, drafts: Sequence[Draft], expect: int | None) -> Receipt:
-        return self._store.write(self._embedded(drafts), expect=expect)
+        return self._session.write(self._embedded(drafts), expect=expect)

@@ -15,7 +15,7 @@ import msgspec
 from cerata.engine.errors import CerataError, InvalidInput, NotFound, StorageFailed, Unsupported
 from cerata.engine.events import JsonValue, PutFrame, Scope
 
-from ..embeddings.commands import Embeds
+from ..batch.session import WriteSession
 from .discovery import FoundFiles
 from .document import Ingest, passages_of, read_file
 from .formats.registry import extract
@@ -90,7 +90,7 @@ Report: TypeAlias = Callable[[RememberedFile, int, int], None]
 
 
 def remember_files(
-    store: Embeds | Callable[[], Embeds],
+    session: WriteSession | Callable[[], WriteSession],
     selection: FoundFiles,
     fields: PutFrame,
     scope: Scope,
@@ -100,36 +100,36 @@ def remember_files(
 ) -> Remembered:
     """Remember files one by one, each durable before the next; with ``dry_run`` write nothing.
 
-    ``store`` may be a function that opens the store. It is called before the first file is stored,
-    so wrong names create no empty memory.
+    ``session`` may be a function that opens the store. It is called before the first file is
+    stored, so wrong names create no empty memory.
     """
-    work = _Work(store, fields, scope, dry_run=dry_run)
+    work = _Work(session, fields, scope, dry_run=dry_run)
     files: list[RememberedFile] = []
     total = len(selection.files) + len(selection.unreadable)
     for file in work.each(selection):
         files.append(file)
         if report is not None:
             report(file, len(files), total)
-    head = None if work.store is None else work.store.refresh().seq
+    head = None if work.session is None else work.session.log.refresh().seq
     return Remembered(tuple(files), selection.excluded, selection.passed_over, dry_run, head)
 
 
 class _Work:
-    """The state of a call of `remember_files`; ``store`` is None until the store is open."""
+    """The state of a call of `remember_files`; ``session`` is None until the store is open."""
 
     def __init__(
         self,
-        store: Embeds | Callable[[], Embeds],
+        session: WriteSession | Callable[[], WriteSession],
         fields: PutFrame,
         scope: Scope,
         *,
         dry_run: bool,
     ) -> None:
-        self._store_or_opener = store
+        self._session_or_opener = session
         self._fields = fields
         self._scope = scope
         self._dry_run = dry_run
-        self.store: Embeds | None = store if isinstance(store, Embeds) else None
+        self.session: WriteSession | None = session if isinstance(session, WriteSession) else None
 
     def each(self, selection: FoundFiles) -> Iterator[RememberedFile]:
         for path, why in selection.unreadable:
@@ -144,8 +144,10 @@ class _Work:
 
     def _remember(self, path: str, data: bytes) -> RememberedFile:
         uri = file_uri(path)
-        if self.store is not None:
-            stored = find_unchanged(self.store.view().within(self._scope), data, uri, self._scope)
+        if self.session is not None:
+            stored = find_unchanged(
+                self.session.snapshot().within(self._scope), data, uri, self._scope
+            )
             if stored is not None:
                 return RememberedFile(path, "unchanged", stored.id)
         try:
@@ -153,17 +155,17 @@ class _Work:
             passages = passages_of(document, path)
         except (InvalidInput, Unsupported) as error:
             return RememberedFile(path, "skipped", why=_why(error, path))
-        store = self._opened()
+        session = self._opened()
         title = self._fields.title or document.title or Path(path).name
         fields = msgspec.structs.replace(self._fields, uri=uri, title=title)
-        ingest = Ingest(store, document, fields, self._scope, source_hash(data), passages)
+        ingest = Ingest(session, document, fields, self._scope, source_hash(data), passages)
         return take_in(ingest, path, dry_run=self._dry_run)
 
-    def _opened(self) -> Embeds:
-        if self.store is None:
-            source = self._store_or_opener
-            self.store = source if isinstance(source, Embeds) else source()
-        return self.store
+    def _opened(self) -> WriteSession:
+        if self.session is None:
+            source = self._session_or_opener
+            self.session = source if isinstance(source, WriteSession) else source()
+        return self.session
 
 
 def _why(error: CerataError, path: str) -> str:

@@ -11,7 +11,7 @@ from pathlib import Path
 
 from cerata.engine.events import PutFrame, Scope
 
-from ..snapshot.snapshot import View
+from ..snapshot.snapshot import Snapshot
 from ..values.arguments import SOURCE_HASH, content_hash
 from ..values.frames import Receipt
 
@@ -25,19 +25,19 @@ def file_uri(path: str | Path) -> str:
     return Path(os.path.abspath(path)).as_posix()
 
 
-def find_unchanged(view: View, data: bytes, uri: str, scope: Scope) -> Receipt | None:
+def find_unchanged(snapshot: Snapshot, data: bytes, uri: str, scope: Scope) -> Receipt | None:
     """Return the receipt of a file that is stored completely under this URI and scope, or None.
 
     This needs no extraction or splitting. A file of plain text is found by the hash of its content;
     HTML, PDF and transcripts, by the hash of the source that their frame stores.
     """
     source = source_hash(data)
-    for number in view.find_content(content_hash(data.removeprefix(codecs.BOM_UTF8))):
-        receipt = _whole(view, number, uri, scope, None)
+    for number in snapshot.layers.find_content(content_hash(data.removeprefix(codecs.BOM_UTF8))):
+        receipt = _whole(snapshot, number, uri, scope, None)
         if receipt is not None:
             return receipt
-    for number in view.find_uri(uri):
-        receipt = _whole(view, number, uri, scope, source)
+    for number in snapshot.layers.find_uri(uri):
+        receipt = _whole(snapshot, number, uri, scope, source)
         if receipt is not None:
             return receipt
     return None
@@ -56,10 +56,12 @@ def is_read_as_text(body: PutFrame) -> bool:
     return body.text is not None and body.search_text is None
 
 
-def _whole(view: View, number: int, uri: str, scope: Scope, source: str | None) -> Receipt | None:
+def _whole(
+    snapshot: Snapshot, number: int, uri: str, scope: Scope, source: str | None
+) -> Receipt | None:
     """Return the receipt of a complete document with this URI, scope and source, or None."""
     # Read a single event, not the text of the frame, which may have many chunks.
-    event = next(view.log(number, number), None)
+    event = next(snapshot.events(number, number), None)
     if event is None or not isinstance(event.body, PutFrame) or event.body.chunk_index is not None:
         return None
     body = event.body
@@ -68,8 +70,8 @@ def _whole(view: View, number: int, uri: str, scope: Scope, source: str | None) 
     if source is not None and body.metadata.get(SOURCE_HASH) != source:
         return None
     # Chunks have the scope of their document, so the scope check of view.chunks is not needed.
-    chunks = {} if body.chunk_count is None else view.layers.chunks(number)
+    chunks = {} if body.chunk_count is None else snapshot.layers.chunks(number)
     if len(chunks) != (body.chunk_count or 0):
         return None
     ids = (number, *chunks.values())
-    return Receipt(number, ids, (), view.head, durable=True, added=False)
+    return Receipt(number, ids, (), snapshot.head, durable=True, added=False)

@@ -9,16 +9,16 @@ from collections.abc import Mapping
 from cerata.engine.events import Draft, LinkFacts, PutFrame, Scope, ScopeValue, UnlinkFacts
 from cerata.projections.columnar.scopes import by_name
 
-from ..facts.commands import FactWrites
-from ..snapshot.snapshot import View
+from ..batch.writer import Writer
+from ..snapshot.snapshot import Snapshot
 from ..values.arguments import full_scope
 from ..values.facts import FactId, fact_id
 from ..values.frames import Frame, Receipt
-from ..values.links import Link, LinkId, LinkKindName, Target
-from .reads import Thing, kind_of, link_id, link_named, links_from, thing_named
+from ..values.links import Link, LinkId, LinkKindName, Target, kind_of
+from .reads import Thing, link_id, link_named, links_from, thing_named
 
 
-class LinkWrites(FactWrites):
+class LinkCommands(Writer):
     """The calls that write links; each appends a durable batch, or joins the open transaction."""
 
     def link(
@@ -48,15 +48,15 @@ class LinkWrites(FactWrites):
             InvalidInput: the kind is unknown or takes no frame, or the target is the same fact or
                 has another tenant.
         """
-        stamped = full_scope(scope, self._scope)
+        stamped = full_scope(scope, self._session.scope)
         name = kind_of(kind).name.lower()
-        self._called(stamped, "link", fact_id(fact), name, _id(target))
-        view = self.view().logged
-        source = self._thing(view, fact)
-        end = self._thing(view, target)
-        equal = self._equal_link(view, source, name, end, stamped)
+        self._session.called(stamped, "link", fact_id(fact), name, _id(target))
+        snapshot = self._snapshot().log_only
+        source = self._thing(snapshot, fact)
+        end = self._thing(snapshot, target)
+        equal = self._equal_link(snapshot, source, name, end, stamped)
         if equal is not None:
-            return self._not_added(equal.id, view)
+            return self._not_added(equal.id, snapshot)
         body = LinkFacts(
             fact=source.id,
             kind=name,
@@ -64,29 +64,29 @@ class LinkWrites(FactWrites):
             frame=end.id if end.is_frame else None,
         )
         cause = None if because is None else fact_id(because)
-        return self.write([Draft(body, stamped, causation=cause)])
+        return self._session.write([Draft(body, stamped, causation=cause)])
 
-    def _thing(self, view: View, named: Target) -> Thing:
+    def _thing(self, snapshot: Snapshot, named: Target) -> Thing:
         """Return the fact or frame that a value names, in the log or in the open transaction."""
-        number, transaction = _id(named), self._transaction.get()
+        number, transaction = _id(named), self._session.open_transaction
         if number < 0 and transaction is not None and -number <= len(transaction.drafts):
             # The append resolves a draft, for example a repetition of a known fact.
             return Thing(number, isinstance(transaction.drafts[-number - 1].body, PutFrame))
-        return thing_named(view, named)
+        return thing_named(snapshot, named)
 
     def _equal_link(
-        self, view: View, source: Thing, kind: str, end: Thing, scope: Scope
+        self, snapshot: Snapshot, source: Thing, kind: str, end: Thing, scope: Scope
     ) -> Link | None:
         """Return a link of the log with the same content, if it holds.
 
         If the open transaction has drafts of links, the fold finds repetitions.
         """
-        transaction = self._transaction.get()
+        transaction = self._session.open_transaction
         drafts = [] if transaction is None else transaction.drafts
         gathered = any(isinstance(draft.body, LinkFacts | UnlinkFacts) for draft in drafts)
         if source.is_frame or min(source.id, end.id) < 0 or gathered:
             return None
-        for link in links_from(view, source.id):
+        for link in links_from(snapshot, source.id):
             is_same = (link.kind, link.target, link.is_frame) == (kind, *end)
             if is_same and by_name(tuple(link.scope.items())) == by_name(scope):
                 return link
@@ -103,19 +103,19 @@ class LinkWrites(FactWrites):
         Raises:
             NotFound: the link does not exist.
         """
-        stamped = full_scope(None, self._scope)
+        stamped = full_scope(None, self._session.scope)
         number = link_id(link)
-        self._called(stamped, "unlink", number)
-        if number >= 0 or not self.in_transaction:
-            view = self.view().logged
-            row = link_named(view, number)
+        self._session.called(stamped, "unlink", number)
+        if number >= 0 or not self._session.in_transaction:
+            snapshot = self._snapshot().log_only
+            row = link_named(snapshot, number)
             number = row.seq
-            if not view.labelling.links.holds(row.row):
-                return self._not_added(number, view)
-        return self.write([Draft(UnlinkFacts(link=number), stamped)])
+            if not snapshot.labelling.links.holds(row.row):
+                return self._not_added(number, snapshot)
+        return self._session.write([Draft(UnlinkFacts(link=number), stamped)])
 
-    def _not_added(self, link: int, view: View) -> Receipt:
-        head = None if self.in_transaction else view.head
+    def _not_added(self, link: int, snapshot: Snapshot) -> Receipt:
+        head = None if self._session.in_transaction else snapshot.head
         return Receipt(link, (link,), (), head, durable=head is not None, added=False)
 
 

@@ -4,29 +4,22 @@ Owns the read, for a view and for a store at its newest event. Leaves out the co
 for facts (`cerata.projections.links.labelling`).
 """
 
-from abc import ABC, abstractmethod
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 from cerata.engine.errors import InvalidInput, NotFound
 from cerata.projections.columnar.times import to_datetime
-from cerata.projections.links.columns import LINK_KINDS, LinkKind
 from cerata.projections.links.reader import LinkRow
 
 from ..snapshot.fact_conversion import shown_seq
+from ..snapshot.reader import Reader
+from ..snapshot.snapshot import Snapshot
 from ..values.facts import Fact, Period, fact_id
 from ..values.frames import Frame, Receipt
-from ..values.links import KINDS, Link, LinkId, LinkKindName, Target
-
-if TYPE_CHECKING:
-    from ..snapshot.snapshot import View
+from ..values.links import Link, LinkId, LinkKindName, Target, kind_of
 
 
-class LinkReads(ABC):
-    """The reads of links from the state of ``view``."""
-
-    @abstractmethod
-    def view(self) -> "View":
-        """Return the view that the reads use."""
+class LinkReads(Reader):
+    """The reads of links."""
 
     def links(
         self,
@@ -48,12 +41,12 @@ class LinkReads(ABC):
             NotFound: the fact or frame does not exist.
             InvalidInput: the kind is unknown.
         """
-        view = self.view()
+        snapshot = self._snapshot()
         link_kind = None if kind is None else kind_of(kind)
-        end = None if thing is None else thing_named(view, thing)
+        end = None if thing is None else thing_named(snapshot, thing)
         links: list[Link] = []
-        for row in view.labelling.links.all_links(closed=include_unlinked):
-            link = None if link_kind not in (None, row.kind) else shown_link(view, row)
+        for row in snapshot.labelling.links.all_links(closed=include_unlinked):
+            link = None if link_kind not in (None, row.kind) else shown_link(snapshot, row)
             if link is not None and (
                 end is None
                 or (end.is_frame == link.is_frame and end.id == link.target)
@@ -70,39 +63,29 @@ class Thing(NamedTuple):
     is_frame: bool
 
 
-def thing_named(view: "View", target: Target) -> Thing:
+def thing_named(snapshot: Snapshot, target: Target) -> Thing:
     """Return the fact or frame that a value names. Raises `NotFound`, `InvalidInput`."""
     if isinstance(target, Frame):
-        return Thing(view.existing(target), is_frame=True)
+        return Thing(snapshot.id_of(target), is_frame=True)
     number = fact_id(target)
-    row = view.facts_at.row_of(view.fact_seq(number))
+    row = snapshot.facts_at.row_of(snapshot.seq_of(number))
     if row is not None:
-        return Thing(shown_seq(view.facts_at.seq_of(row), view.basis), is_frame=False)
-    if isinstance(target, Fact) or not view.layers.has(number):
+        return Thing(shown_seq(snapshot.facts_at.seq_of(row), snapshot.basis), is_frame=False)
+    if isinstance(target, Fact) or not snapshot.layers.has(number):
         raise NotFound(
             f"There is no fact or frame {number:,}",
-            where=f"basis {view.basis:,}",
+            where=f"basis {snapshot.basis:,}",
             remedy="Find ids with facts, frames or log.",
         )
     return Thing(number, is_frame=True)
 
 
-def kind_of(kind: str) -> LinkKind:
-    """Return a kind of link by its name. Raises `InvalidInput`."""
-    link_kind = LINK_KINDS.get(kind) if isinstance(kind, str) else None
-    if link_kind is None:
-        raise InvalidInput(
-            f"The link kind {kind!r:.60} is unknown", remedy=f"Pass one of {', '.join(KINDS)}."
-        )
-    return link_kind
-
-
-def shown_link(view: "View", link: LinkRow) -> Link | None:
+def shown_link(snapshot: Snapshot, link: LinkRow) -> Link | None:
     """Return a link as a view sees it, or None if the scope hides the link."""
-    joined = view.labelling.joined(link)
+    joined = snapshot.labelling.joined(link)
     if joined is None:
         return None
-    links, basis, facts = view.labelling.links, view.basis, view.facts_at
+    links, basis, facts = snapshot.labelling.links, snapshot.basis, snapshot.facts_at
     closing = links.closing_of(link.row)
     target = link.target if joined.target is None else facts.seq_of(joined.target)
     created = to_datetime(links.birth(link.row).recorded)
@@ -118,11 +101,11 @@ def shown_link(view: "View", link: LinkRow) -> Link | None:
     )
 
 
-def links_from(view: "View", fact: int) -> list[Link]:
+def links_from(snapshot: Snapshot, fact: int) -> list[Link]:
     """Return the links from a fact, by its id, that hold; oldest first."""
-    row = view.facts_at.row_of(view.fact_seq(fact))
-    joined = [] if row is None else view.labelling.of([row])
-    links = [shown_link(view, pair.link) for pair in joined]
+    row = snapshot.facts_at.row_of(snapshot.seq_of(fact))
+    joined = [] if row is None else snapshot.labelling.of([row])
+    links = [shown_link(snapshot, pair.link) for pair in joined]
     return [link for link in links if link is not None]
 
 
@@ -137,18 +120,18 @@ def link_id(value: LinkId) -> int:
     return number
 
 
-def link_named(view: "View", link: LinkId) -> LinkRow:
+def link_named(snapshot: Snapshot, link: LinkId) -> LinkRow:
     """Return the link that a value names, also a removed link or a link without effect.
 
     Raises:
         NotFound: the link does not exist within the scope. InvalidInput: the value has no id.
     """
     number = link_id(link)
-    row = view.labelling.links.link(view.fact_seq(number))
+    row = snapshot.labelling.links.link(snapshot.seq_of(number))
     if row is None:
         raise NotFound(
             f"There is no link {number:,}",
-            where=f"basis {view.basis:,}",
+            where=f"basis {snapshot.basis:,}",
             remedy="Find the ids of links with links, why or log.",
         )
     return row

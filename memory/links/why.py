@@ -6,7 +6,7 @@ standing (`cerata.projections.links.labelling`).
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final, NamedTuple
+from typing import Final, NamedTuple
 
 from cerata.engine.errors import InvalidInput
 from cerata.engine.events import JsonValue
@@ -14,14 +14,12 @@ from cerata.projections.facts.objects import Standing
 from cerata.projections.links.columns import ATTACKING, REQUIRING, LinkKind
 from cerata.projections.links.labelling import Joined
 
-from ..facts.reads import FactReads
+from ..snapshot.reader import Reader
+from ..snapshot.snapshot import Snapshot
 from ..values.arguments import check_number
-from ..values.facts import Fact, FactEvidence, FactId
+from ..values.facts import Fact, FactEvidence, FactId, fact_id
 from ..values.links import Link
 from .reads import shown_link
-
-if TYPE_CHECKING:
-    from ..snapshot.snapshot import View
 
 DEPTH_MAX: Final = 64
 """Most levels of a tree."""
@@ -124,8 +122,8 @@ class Why:
         }
 
 
-class Beliefs(FactReads):
-    """The read that explains facts of the state that ``view`` returns."""
+class WhyReads(Reader):
+    """The read that explains facts."""
 
     def why(self, fact: FactId, *, depth: int = 16) -> Why:
         """Return why a fact is believed or not, and the same for the facts that it rests on.
@@ -145,11 +143,11 @@ class Beliefs(FactReads):
             raise InvalidInput(
                 f"depth must be from 1 to {DEPTH_MAX}, not {depth}", remedy="Pass depth=16."
             )
-        view = self.view()
-        number = view.fact(fact).id
-        row = view.facts_at.row_of(view.fact_seq(number))
+        snapshot = self._snapshot()
+        number = snapshot.fact_at(fact_id(fact)).id
+        row = snapshot.facts_at.row_of(snapshot.seq_of(number))
         assert row is not None
-        return _Tree(view, row, depth).why(row)
+        return _Tree(snapshot, row, depth).why(row)
 
 
 class _Way(NamedTuple):
@@ -163,8 +161,8 @@ class _Way(NamedTuple):
 class _Tree:
     """The facts around a root, nearest first, each reached by a single way."""
 
-    def __init__(self, view: "View", root: int, depth: int) -> None:
-        self._view = view
+    def __init__(self, snapshot: Snapshot, root: int, depth: int) -> None:
+        self._snapshot = snapshot
         self._ways: dict[int, list[_Way]] = {}
         self._reached_by: dict[int, _Way | None] = {root: None}
         waiting = [root]
@@ -180,7 +178,7 @@ class _Tree:
 
     def _reasons(self, row: int) -> Iterator[_Way]:
         """Yield the links that speak for or against a row, in the order of `Why.reasons`."""
-        labelling = self._view.labelling
+        labelling = self._snapshot.labelling
         outgoing = [_Way(row, joined.target, joined) for joined in labelling.of([row])]
         incoming = [_Way(row, joined.fact, joined) for joined in labelling.to([row])]
         validated = LinkKind.VALIDATED_BY
@@ -193,7 +191,7 @@ class _Tree:
 
     def why(self, row: int, by: _Way | None = None) -> Why:
         """Return the tree below a row; only the row if its reasons belong to another way."""
-        fact = self._view.fact_in(row)
+        fact = self._snapshot.fact_of_row(row)
         if row not in self._ways or self._reached_by[row] != by:
             return Why(fact, (), (), (), (), is_told=False)
         reasons = [(way.joined.link.kind, self._reason(way)) for way in self._ways[row]]
@@ -206,7 +204,7 @@ class _Tree:
         )
 
     def _reason(self, way: _Way) -> Reason:
-        link = shown_link(self._view, way.joined.link)
+        link = shown_link(self._snapshot, way.joined.link)
         assert link is not None
         name = link.kind.replace("_", " ")
         phrase = name if way.joined.fact == way.row else _PASSIVE[name]

@@ -141,7 +141,7 @@ def _readable(store: Store, head: int) -> tuple[int, int]:
     """Return the end of the last readable batch before damage, and the count of events after it."""
     readable = 0
     try:
-        for event in store.view().events(1, head):
+        for event in store.log(1, head):
             if event.seq == event.header.last_seq:
                 readable = event.seq
     except Corrupt:

@@ -15,7 +15,7 @@ from cerata.engine.errors import InvalidInput
 from cerata.projections.columnar.intervals import BEGINNING, ENDLESS
 from cerata.projections.columnar.times import to_microseconds
 
-from ..snapshot.snapshot import View
+from ..snapshot.snapshot import Snapshot
 from ..values.facts import Fact, plain_object
 from .canvas import Canvas, Form, Point, check_form, fitting, width_of
 from .colours import FAINT, GROUND, INK, PAPER, SOFT, colours_of, ink_on, mixed
@@ -64,7 +64,7 @@ class _Panel:
         return self.row * len(self.times) + _OPEN
 
 
-def draw_facts(view: View, facts: Sequence[Fact], *, title: str, form: Form) -> bytes:
+def draw_facts(snapshot: Snapshot, facts: Sequence[Fact], *, title: str, form: Form) -> bytes:
     """Return a picture of facts as a view sees them.
 
     Raises:
@@ -77,19 +77,19 @@ def draw_facts(view: View, facts: Sequence[Fact], *, title: str, form: Form) -> 
             f"A picture shows at most {FACTS_MAX} facts, not {len(facts):,}",
             remedy="Pass the facts of one subject or predicate.",
         )
-    regions = regions_of(view, facts)
+    regions = regions_of(snapshot, facts)
     if not regions:
         raise InvalidInput("There are no facts to draw", remedy="Pass other facts.")
-    return _Picture(view, regions, title).picture(form)
+    return _Picture(snapshot, regions, title).picture(form)
 
 
 class _Picture:
     """A picture during its drawing."""
 
-    def __init__(self, view: View, regions: Sequence[Region], title: str) -> None:
+    def __init__(self, snapshot: Snapshot, regions: Sequence[Region], title: str) -> None:
         self._panels = _panels(regions)
         self._colours = colours_of(_key(region.fact) for region in regions)
-        self._now = to_microseconds(view.now)
+        self._now = to_microseconds(snapshot.now)
         ends = [end for region in regions for piece in region.pieces for end in piece.valid]
         is_open = any(end >= ENDLESS for end in ends)
         self._shown = stretch([*ends, self._now] if is_open else ends)
@@ -97,7 +97,7 @@ class _Picture:
         height = sum(panel.height + _GAP for panel in self._panels) + titles * _TITLE
         self._canvas = Canvas(_WIDTH, _TOP + height + _BOTTOM)
         self._canvas.box(0, 0, _WIDTH, _TOP + height + _BOTTOM, PAPER)
-        self._title(title, view.basis)
+        self._title(title, snapshot.basis)
 
     def picture(self, form: Form) -> bytes:
         top = _TOP

@@ -11,7 +11,7 @@ from typing import Final
 from cerata.engine.errors import InvalidInput
 from cerata.projections.facts.graph import Direction
 
-from ..snapshot.snapshot import View
+from ..snapshot.snapshot import Snapshot
 from .canvas import Canvas, Form, Point, check_form, fitting, width_of
 from .colours import FAINT, GROUND, INK, PAPER, SOFT, colours_of, ink_on, mixed
 from .ring_layout import Join, Rings, Way, border, places_of, rings_of
@@ -32,7 +32,7 @@ _WIDTH_MIN: Final = 7.0
 
 
 def draw_graph(
-    view: View,
+    snapshot: Snapshot,
     entity: str,
     *,
     hops: int,
@@ -56,13 +56,13 @@ def draw_graph(
             remedy=f"Pass entities_max= from 2 to {ENTITIES_MAX}.",
         )
     way = Way(predicate, direction, valid_at)
-    rings = rings_of(view, entity, hops=hops, entities_max=entities_max, way=way)
+    rings = rings_of(snapshot, entity, hops=hops, entities_max=entities_max, way=way)
     if not rings.joins:
         raise InvalidInput(
             f"No fact joins {entity!r} with another entity",
             remedy="Pass another entity, or leave out predicate and valid_at.",
         )
-    return _Picture(rings, view.basis).picture(form)
+    return _Picture(rings, snapshot.basis).picture(form)
 
 
 class _Picture:

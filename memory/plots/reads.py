@@ -3,7 +3,6 @@
 Owns the two calls of a view and of a store. Leaves out the drawing (`pictures`).
 """
 
-from abc import ABC, abstractmethod
 from collections.abc import Iterable
 from datetime import datetime
 from typing import TYPE_CHECKING
@@ -12,20 +11,16 @@ from cerata.engine.errors import InvalidInput
 from cerata.engine.loading import loading
 from cerata.projections.facts.graph import Direction
 
+from ..snapshot.reader import Reader
 from ..values.arguments import listed
-from ..values.facts import Entity, Fact
+from ..values.facts import Entity, Fact, fact_id
 
 if TYPE_CHECKING:
-    from ..snapshot.snapshot import View
     from .canvas import Form
 
 
-class PictureReads(ABC):
-    """The pictures of the state of ``view``."""
-
-    @abstractmethod
-    def view(self) -> "View":
-        """Return the view that the reads use."""
+class PlotReads(Reader):
+    """The pictures."""
 
     def draw_facts(
         self, facts: Iterable[Fact], *, title: str = "Facts", form: "Form" = "svg"
@@ -52,13 +47,15 @@ class PictureReads(ABC):
         with loading("the part that draws"):
             from .bitemporal import draw_facts
 
-        view, items = self.view(), listed("facts", facts)
+        snapshot, items = self._snapshot(), listed("facts", facts)
         if not all(isinstance(item, Fact) for item in items):
             raise InvalidInput(
                 "facts must have only items of the type Fact",
                 remedy="Pass facts that facts() returned.",
             )
-        return draw_facts(view, [view.fact(item) for item in items], title=title, form=form)
+        return draw_facts(
+            snapshot, [snapshot.fact_at(fact_id(item)) for item in items], title=title, form=form
+        )
 
     def draw_graph(
         self,
@@ -94,7 +91,7 @@ class PictureReads(ABC):
             from .graph import draw_graph
 
         return draw_graph(
-            self.view(),
+            self._snapshot(),
             entity.name if isinstance(entity, Entity) else entity,
             hops=hops,
             entities_max=entities_max,

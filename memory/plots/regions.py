@@ -14,7 +14,8 @@ from cerata.projections.columnar.intervals import ENDLESS, Interval
 from cerata.projections.columnar.times import to_microseconds
 from cerata.projections.facts.entity_resolution import Act
 
-from ..snapshot.snapshot import View
+from ..snapshot.fact_conversion import spans_of, to_fact
+from ..snapshot.snapshot import Snapshot
 from ..values.facts import Fact
 
 _RULING: Final = (Act.PREDICATE, Act.MERGE, Act.SPLIT, Act.END)
@@ -37,31 +38,33 @@ class Region:
     pieces: tuple[Piece, ...]
 
 
-def regions_of(view: View, facts: Sequence[Fact]) -> list[Region]:
+def regions_of(snapshot: Snapshot, facts: Sequence[Fact]) -> list[Region]:
     """Return the regions of facts, in their order, without facts that are never true.
 
     Cost: a read of each fact as of each event that has changed its subject and predicate.
     """
-    ruling, renamed = _ruling(view)
+    ruling, renamed = _ruling(snapshot)
     changes: dict[tuple[str | None, str], list[tuple[int, int]]] = {}
     regions = list[Region]()
     for fact in facts:
         # If a merge or split ever renamed entities, facts of all subjects count.
         about = (None if renamed else fact.subject, fact.predicate)
         if about not in changes:
-            changes[about] = _changes(view, *about, ruling)
-        pieces = tuple(_pieces(view, fact, changes[about]))
+            changes[about] = _changes(snapshot, *about, ruling)
+        pieces = tuple(_pieces(snapshot, fact, changes[about]))
         if pieces:
             regions.append(Region(fact, pieces))
     return regions
 
 
 def _changes(
-    view: View, subject: str | None, predicate: str, ruling: Mapping[int, int]
+    snapshot: Snapshot, subject: str | None, predicate: str, ruling: Mapping[int, int]
 ) -> list[tuple[int, int]]:
     """Return the last event of each batch that can change the valid time of such facts, by time."""
     last_seqs = dict(ruling)
-    for fact in view.true_at(None).facts(subject, predicate, include_retracted=True):
+    facts = snapshot.facts_at
+    for span in spans_of(facts, facts.find(subject, predicate, closed=True)):
+        fact = to_fact(facts, span, snapshot.basis)
         for when, seq in ((fact.known.start, fact.id), (fact.known.end, fact.retracted_by)):
             if when is not None and seq is not None and seq > 0:
                 time = to_microseconds(when)
@@ -69,22 +72,24 @@ def _changes(
     return sorted(last_seqs.items())
 
 
-def _ruling(view: View) -> tuple[dict[int, int], bool]:
+def _ruling(snapshot: Snapshot) -> tuple[dict[int, int], bool]:
     """Return the events of `_RULING` acts by time, and whether any is about entities."""
-    acts = [act for act in view.facts_at.acts if act.kind in _RULING and act.seq <= view.basis]
+    acts = [
+        act for act in snapshot.facts_at.acts if act.kind in _RULING and act.seq <= snapshot.basis
+    ]
     seqs: dict[int, int] = {}
     for act in acts:
-        for event in view.log(act.seq, act.seq):
+        for event in snapshot.events(act.seq, act.seq):
             seqs[event.recorded] = act.seq
     return seqs, any(act.kind != Act.PREDICATE for act in acts)
 
 
-def _pieces(view: View, fact: Fact, changes: Iterable[tuple[int, int]]) -> list[Piece]:
+def _pieces(snapshot: Snapshot, fact: Fact, changes: Iterable[tuple[int, int]]) -> list[Piece]:
     """Return the valid time of a fact after each change and before the next."""
     known_time = fact.known.interval
     steps: list[tuple[int, Interval]] = []
     for time, seq in changes:
-        valid = _valid_at(view, fact, seq)
+        valid = _valid_at(snapshot, fact, seq)
         if valid is not None and (not steps or steps[-1][1] != valid):
             steps.append((time, valid))
     if fact.id < 0:
@@ -101,12 +106,12 @@ def _pieces(view: View, fact: Fact, changes: Iterable[tuple[int, int]]) -> list[
     ]
 
 
-def _valid_at(view: View, fact: Fact, seq: int) -> Interval | None:
+def _valid_at(snapshot: Snapshot, fact: Fact, seq: int) -> Interval | None:
     """Return the valid time of a fact as of an event; None if the fact was not known then."""
     if seq < fact.id:
         return None
     try:
-        then = view.earlier(seq).fact(fact.id)
+        then = snapshot.earlier(seq).fact_at(fact.id)
     except NotFound:
         return None
     return then.valid.interval if then.is_known else None

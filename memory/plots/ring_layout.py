@@ -12,7 +12,9 @@ from typing import Final, NamedTuple, TypeAlias
 
 from cerata.projections.facts.graph import Direction
 
-from ..snapshot.snapshot import View
+from ..graph.reads import GraphView
+from ..snapshot.fact_conversion import entity_named
+from ..snapshot.snapshot import Snapshot
 
 RING: Final = 1.7
 """Least inches from one ring to the next, downwards."""
@@ -57,31 +59,32 @@ class Way(NamedTuple):
     valid_at: datetime | str | None
 
 
-def rings_of(view: View, entity: str, *, hops: int, entities_max: int, way: Way) -> Rings:
+def rings_of(snapshot: Snapshot, entity: str, *, hops: int, entities_max: int, way: Way) -> Rings:
     """Return the best entities around an entity by `walk`, at most ``entities_max``, and the joins.
 
     Raises:
         InvalidInput, NotFound: as `neighbours`, `walk` and `entity`.
     """
-    start = view.entity(entity).name
-    reached = view.walk(start, hops=hops, **way._asdict())
+    start = entity_named(snapshot.facts_at, entity).name
+    reached = GraphView(snapshot).walk(start, hops=hops, **way._asdict())
     hops_of = {start: 0}
     for end in reached[: entities_max - 1]:
         # Entities of two tenants with one name are drawn as one entity, at the lower hop.
         hops_of.setdefault(end.entity, end.hop)
     nearest = dict(sorted(hops_of.items(), key=lambda item: item[1]))
-    joins = _joins(view, nearest, way)
+    joins = _joins(snapshot, nearest, way)
     return Rings(
         hops=nearest,
         parent=_parents(nearest, joins),
-        kinds={name: view.entity(name).kind for name in nearest},
+        kinds={name: entity_named(snapshot.facts_at, name).kind for name in nearest},
         joins=joins,
         left_out=len(reached) + 1 - len(nearest),
     )
 
 
-def _joins(view: View, hops_of: Mapping[str, int], way: Way) -> tuple[Join, ...]:
+def _joins(snapshot: Snapshot, hops_of: Mapping[str, int], way: Way) -> tuple[Join, ...]:
     """Return the joins between entities, each pair once, the nearer entity first."""
+    graph = GraphView(snapshot)
     joins = list[Join]()
     visited = set[str]()
     for name in hops_of:
@@ -89,7 +92,7 @@ def _joins(view: View, hops_of: Mapping[str, int], way: Way) -> tuple[Join, ...]
         there, back = (
             {
                 near.entity: tuple(dict.fromkeys(fact.predicate for fact in near.facts))
-                for near in view.neighbours(
+                for near in graph.neighbours(
                     name, predicate=way.predicate, direction=direction, valid_at=way.valid_at
                 )
             }

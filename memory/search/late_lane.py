@@ -6,7 +6,7 @@ comparison (`cerata.projections.vectors.maxsim`).
 
 from collections.abc import Sequence
 from functools import partial
-from typing import TYPE_CHECKING, ClassVar, Final, cast
+from typing import ClassVar, Final, cast
 
 import numpy as np
 
@@ -20,12 +20,10 @@ from cerata.replay.token_vector_store import StoredTokens
 from cerata.retrieval.embedders.embedder import TokenEmbedder, embed_token_texts, token_embedder
 from cerata.retrieval.ranking.profiles import Profile
 
+from ..snapshot.snapshot import Snapshot
 from ..values.token_vectors import token_matrix
 from ..values.vectors import Vectors
 from .space_query import Mode, SpaceQuery, gathered, key_for, key_of_frame, keys_of
-
-if TYPE_CHECKING:
-    from ..snapshot.snapshot import View
 
 LANE: Final = "late"
 RERANKED: Final = "late (rerank)"
@@ -41,7 +39,7 @@ class TokenQuery(SpaceQuery):
 
     name: ClassVar[str] = LANE
 
-    def __init__(self, view: "View", tokens: Vectors, space: str | None) -> None:
+    def __init__(self, snapshot: Snapshot, tokens: Vectors, space: str | None) -> None:
         """``space`` may be None if a single space fits.
 
         Raises:
@@ -49,10 +47,10 @@ class TokenQuery(SpaceQuery):
             NotFound: the space does not exist at the view's basis.
         """
         self.tokens = token_matrix(tokens)
-        super().__init__(view, key_for(view, self.tokens.shape[1], space, tokens=True))
+        super().__init__(snapshot, key_for(snapshot, self.tokens.shape[1], space, tokens=True))
 
     def _stored_space(self, space: Space) -> StoredTokens:
-        return self._view.stored_tokens(space)
+        return self._snapshot.stored_tokens(space)
 
     def _nearest(self, space: Space, allowed: Mask, k: int) -> Nearest:
         return nearest_by_tokens(
@@ -72,12 +70,12 @@ class TokenQuery(SpaceQuery):
         Raises:
             Corrupt: the token vectors of a frame are damaged.
         """
-        tokens = tokens_at(self._view, self.key, frames)
+        tokens = tokens_at(self._snapshot, self.key, frames)
         return dict(zip(tokens, self._scored([*tokens.values()]), strict=True))
 
 
 def token_query(
-    view: "View",
+    snapshot: Snapshot,
     query: object,
     tokens: Vectors | None,
     space: str | None,
@@ -103,12 +101,12 @@ def token_query(
             remedy="Pass True, False or None.",
         )
     if tokens is not None:
-        return TokenQuery(view, tokens, space) if mode != "text" or rerank else None
+        return TokenQuery(snapshot, tokens, space) if mode != "text" or rerank else None
     is_needed = bool(rerank) or space is not None
-    by_token = None if view.embedder is None else token_embedder(view.embedder)
+    by_token = None if snapshot.embedder is None else token_embedder(snapshot.embedder)
     computed: TokenQuery | None = None
     if by_token is not None and (is_needed or (mode != "text" and profile.is_late)):
-        computed = _computed(view, by_token, query, space)
+        computed = _computed(snapshot, by_token, query, space)
     if computed is None and is_needed:
         raise InvalidInput(
             f"There are no token vectors to {'rerank' if rerank else 'search'} by",
@@ -118,37 +116,37 @@ def token_query(
 
 
 def _computed(
-    view: "View", embedder: TokenEmbedder, query: object, space: str | None
+    snapshot: Snapshot, embedder: TokenEmbedder, query: object, space: str | None
 ) -> TokenQuery | None:
     """Return an embedder's token vectors of a question, if the view has its token vectors."""
     if not isinstance(query, str) or not query.strip():
         return None
     name = embedder.token_identity.space
-    if space not in (None, name) or name not in (key[0] for key in keys_of(view, tokens=True)):
+    if space not in (None, name) or name not in (key[0] for key in keys_of(snapshot, tokens=True)):
         return None
-    return TokenQuery(view, embed_token_texts(embedder, [query])[0], name)
+    return TokenQuery(snapshot, embed_token_texts(embedder, [query])[0], name)
 
 
-def tokens_of(view: "View", frame: int, space: str | None) -> Tokens | None:
+def tokens_of(snapshot: Snapshot, frame: int, space: str | None) -> Tokens | None:
     """Return a frame's token vectors in a space, or None; ``space`` names it among several.
 
     Raises:
         InvalidInput: the frame has token vectors in several spaces, and ``space`` names no space.
     """
-    key = key_of_frame(view, frame, space, tokens=True)
-    return None if key is None else tokens_at(view, key, [frame]).get(frame)
+    key = key_of_frame(snapshot, frame, space, tokens=True)
+    return None if key is None else tokens_at(snapshot, key, [frame]).get(frame)
 
 
-def tokens_at(view: "View", key: Key, frames: Sequence[int]) -> dict[int, Tokens]:
+def tokens_at(snapshot: Snapshot, key: Key, frames: Sequence[int]) -> dict[int, Tokens]:
     """Return the token vectors in a space of the frames that have any. Raises `Corrupt`."""
-    over = gathered(view, key)
+    over = gathered(snapshot, key)
     drafts = {frame: _tokens_in(over[frame], key) for frame in frames if frame in over}
-    space = view.vectors.find(key, view.basis)
+    space = snapshot.vectors.find(key, snapshot.basis)
     if space is None:
         return drafts
-    rows = {frame: space.row_of(frame, view.basis) for frame in frames if frame not in drafts}
+    rows = {frame: space.row_of(frame, snapshot.basis) for frame in frames if frame not in drafts}
     embedded = {frame: row for frame, row in rows.items() if row is not None}
-    stored = view.stored_tokens(space).rows(space, np.array([*embedded.values()], np.int64))
+    stored = snapshot.stored_tokens(space).rows(space, np.array([*embedded.values()], np.int64))
     return {**drafts, **dict(zip(embedded, stored, strict=True))}
 
 

@@ -4,8 +4,7 @@ Owns search and recall, for a view and for a store at its newest event. Leaves o
 question (`frames.reads`), and ranking and the filling of a context (`cerata.retrieval`).
 """
 
-from abc import ABC, abstractmethod
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -17,38 +16,25 @@ from cerata.projections.fulltext.query import Query, check_size
 from cerata.projections.vectors.columns import Matrix
 from cerata.projections.vectors.maxsim import Tokens
 from cerata.retrieval.context.entries import Form
-from cerata.retrieval.context.imitation import on_one_line
 from cerata.retrieval.context.packing import ENTRY_TOKENS_MAX, ContextOptions, Order
 from cerata.retrieval.context.policies import ContextPolicy, policy_of
 from cerata.retrieval.ranking.profiles import Profile, profile_of
 
-from ..frames.access import recall_of
+from ..snapshot.reader import Reader
 from ..values.arguments import is_unicode
 from ..values.explanation import Explanation
 from ..values.frames import Context, Frame, FrameId, Hit
+from ..values.source_line import source_line
 from ..values.vectors import Vector, Vectors
 from .late_lane import token_query, tokens_of
-from .recall import CONTEXT_HITS, recalled
+from .recall import CONTEXT_HITS, recall_of, recalled
 from .search import Search
 from .space_query import Mode
 from .vector_lane import vector_of, vector_query
 
-if TYPE_CHECKING:
-    from ..snapshot.snapshot import View
 
-_NAME_SIZE = 120
-"""Most characters of a title or a place in a source."""
-
-_PARTS_SHOWN = 2
-"""Parts of a file's path that a source shows: the names of its folder and of the file."""
-
-
-class Questions(ABC):
-    """The reads that answer a question from the state that ``view`` returns."""
-
-    @abstractmethod
-    def view(self) -> "View":
-        """Return the state that is searched."""
+class SearchReads(Reader):
+    """The reads that answer a question."""
 
     def search(
         self,
@@ -104,17 +90,19 @@ class Questions(ABC):
             raise InvalidInput(
                 f"k must be a positive whole number, not {k!r}", remedy="Pass k=1 or more."
             )
-        view = self.view()
+        snapshot = self._snapshot()
         chosen_profile = profile_of(profile)
         has_tokens = token_embedding is not None
         vector = vector_query(
-            *(view, query, embedding, space, mode), approximate=approximate, has_tokens=has_tokens
+            *(snapshot, query, embedding, space, mode),
+            approximate=approximate,
+            has_tokens=has_tokens,
         )
         tokens = token_query(
-            *(view, query, token_embedding, tokens_space, mode, chosen_profile), rerank=rerank
+            *(snapshot, query, token_embedding, tokens_space, mode, chosen_profile), rerank=rerank
         )
         return Search(
-            view,
+            snapshot,
             query,
             k,
             chosen_profile,
@@ -139,8 +127,8 @@ class Questions(ABC):
             InvalidInput: the frame has vectors in several spaces, and none was named.
             Corrupt: the vector is damaged.
         """
-        view = self.view()
-        return vector_of(view, view.existing(frame), space)
+        snapshot = self._snapshot()
+        return vector_of(snapshot, snapshot.id_of(frame), space)
 
     def token_embedding(self, frame: FrameId, space: str | None = None) -> Tokens | None:
         """Return a frame's token vectors, (tokens, dimension) int8; None without any.
@@ -154,8 +142,8 @@ class Questions(ABC):
             InvalidInput: the frame has token vectors in several spaces, and none was named.
             Corrupt: the token vectors are damaged.
         """
-        view = self.view()
-        return tokens_of(view, view.existing(frame), space)
+        snapshot = self._snapshot()
+        return tokens_of(snapshot, snapshot.id_of(frame), space)
 
     def explain(self, hit: Hit) -> Explanation:
         """Return how a hit's score came about, as of the view that found it; made to be printed.
@@ -170,7 +158,7 @@ class Questions(ABC):
             raise InvalidInput(
                 f"hit must be a Hit, not {type(hit).__name__}", remedy="Pass a hit of search()."
             )
-        if hit.made_by.view.log_id != self.view().log_id:
+        if hit.made_by.log_id != self._snapshot().log_id:
             raise InvalidInput(
                 "hit comes from another log", remedy="Call explain() of the store that found it."
             )
@@ -192,8 +180,7 @@ class Questions(ABC):
                 f"text must be a string, not {type(text).__name__}",
                 remedy="Pass a str, such as frame.text.",
             )
-        marks = self.view().layers.ranking.highlights(text, query)
-        return [(mark.start, mark.end) for mark in marks]
+        return self._snapshot().layers.highlights(text, query)
 
     def recall(
         self,
@@ -252,18 +239,20 @@ class Questions(ABC):
             ReadOnly: ``record`` is set, and this is a view.
         """
         options = ContextOptions(max_tokens, entry_tokens, form, order, policy_of(policy))
-        view = self.view()
+        snapshot = self._snapshot()
         _check_query(query)
         chosen_profile = profile_of(profile)
         has_tokens = token_embedding is not None
         vector = vector_query(
-            *(view, query, embedding, space, mode), approximate=approximate, has_tokens=has_tokens
+            *(snapshot, query, embedding, space, mode),
+            approximate=approximate,
+            has_tokens=has_tokens,
         )
         tokens = token_query(
-            *(view, query, token_embedding, tokens_space, mode, chosen_profile), rerank=rerank
+            *(snapshot, query, token_embedding, tokens_space, mode, chosen_profile), rerank=rerank
         )
         search = Search(
-            view,
+            snapshot,
             query,
             CONTEXT_HITS,
             chosen_profile,
@@ -293,17 +282,7 @@ class Questions(ABC):
         Args:
             frame: The frame to cite.
         """
-        parts = [f"#{frame.id}"]
-        title = on_one_line(frame.title or "")
-        place = on_one_line(frame.uri or "")
-        if place.startswith("/") and place.count("/") > _PARTS_SHOWN:
-            place = "…/" + "/".join(place.split("/")[-_PARTS_SHOWN:])
-        if title:
-            parts.append(_clipped(title, title[: _NAME_SIZE - 1].rstrip() + "…"))
-        if place and place != title:
-            parts.append(_clipped(place, "…" + place[1 - _NAME_SIZE :].lstrip()))
-        parts.append(frame.created.date().isoformat())
-        return " · ".join(parts)
+        return source_line(frame)
 
 
 def _vector_alone(
@@ -316,10 +295,6 @@ def _vector_alone(
             remedy="Pass the question as the query and its vector as embedding=.",
         )
     return "", query, "vector" if mode == "hybrid" else mode
-
-
-def _clipped(name: str, short: str) -> str:
-    return name if len(name) <= _NAME_SIZE else short
 
 
 def _check_query(query: object) -> None:

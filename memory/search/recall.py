@@ -1,17 +1,21 @@
 """Recalling: from the results of a search to a context for a model.
 
 Owns the candidates of a context, each an entry with its tier: the facts of the entities that the
-question names, and the frames of the search, or the newest frames without a result. Leaves out the
-search (`lanes`), filling the budget (`cerata.retrieval.context.packing`), and the event that
-records the context (`access`).
+question names, and the frames of the search, or the newest frames without a result. Owns the event
+that records a context, too. Leaves out the
+search (`search`) and filling the budget (`cerata.retrieval.context.packing`).
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from functools import partial
 from itertools import islice
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
+import msgspec
+
+from cerata.engine.events import RecallContext
+from cerata.engine.salted_hashes import context_hash
 from cerata.projections.columnar.times import to_microseconds
 from cerata.projections.fulltext.query import Query
 from cerata.retrieval.context import framing
@@ -22,12 +26,11 @@ from cerata.retrieval.context.policies import ContextPolicy, Tier, specificity
 from ..facts.search import FactHit, source_of_fact, told_fact
 from ..frames.access import use_of
 from ..snapshot.layers import both
+from ..snapshot.snapshot import Snapshot
 from ..values.arguments import SPAN
 from ..values.frames import Context, Frame
+from ..values.source_line import source_line
 from .search import Search
-
-if TYPE_CHECKING:
-    from ..snapshot.snapshot import View
 
 CONTEXT_HITS: Final = 100
 """Hits that a context chooses from."""
@@ -49,7 +52,7 @@ class Recalled:
 
 def recalled(search: Search, options: ContextOptions, *, is_framed: bool) -> Recalled:
     """Return the context of a search: a pure function of its view, the question and the policy."""
-    view, query = search.view, search.query
+    snapshot, query = search.snapshot, search.query
     most = options.max_tokens // _TOKENS_A_FACT
     fact_hits = search.named[:most] if search.where is None else []
     frames = [hit.id for hit in search.hits]
@@ -59,12 +62,14 @@ def recalled(search: Search, options: ContextOptions, *, is_framed: bool) -> Rec
     tier_of = _tiers(search, options.policy)
     candidates: list[Candidate] = [
         *((hit.fact.id, partial(_entry_of_fact, hit)) for hit in fact_hits),
-        *((frame, partial(_entry_of, view, frame, tier_of)) for frame in frames),
+        *((frame, partial(_entry_of, snapshot, frame, tier_of)) for frame in frames),
     ]
     lead = ""
     if is_framed:
         lead = framing.FOUND if not is_fallback else framing.FALLBACK if frames else framing.EMPTY
-    filled = pack(candidates, options, lambda text: view.highlights(text, query), lead=lead)
+    filled = pack(
+        candidates, options, lambda text: snapshot.layers.highlights(text, query), lead=lead
+    )
     context = _context(search, options, filled, is_fallback=is_fallback)
     return Recalled(search, options, is_framed, context, tuple(hit.fact.id for hit in fact_hits))
 
@@ -72,7 +77,7 @@ def recalled(search: Search, options: ContextOptions, *, is_framed: bool) -> Rec
 def _context(
     search: Search, options: ContextOptions, filled: PackedContext, *, is_fallback: bool
 ) -> Context:
-    view = search.view
+    snapshot = search.snapshot
     return Context(
         text=filled.text,
         tokens=filled.tokens,
@@ -80,9 +85,9 @@ def _context(
         tokenizer=filled.tokenizer,
         items=filled.items,
         omissions=filled.omissions,
-        basis=view.basis,
-        now=view.now,
-        log_id=view.log_id,
+        basis=snapshot.basis,
+        now=snapshot.now,
+        log_id=snapshot.log_id,
         fallback=is_fallback,
         lanes=search.ran,
         profile=search.profile.label,
@@ -93,20 +98,20 @@ def _context(
 
 def _newest(search: Search) -> list[int]:
     """Return the newest frames that the filter and the query's filters and NOTs admit."""
-    view = search.view
-    masks = both(view.layers.admitted(search.where), view.layers.searched)
+    snapshot = search.snapshot
+    masks = both(snapshot.layers.admitted(search.where), snapshot.layers.searched)
     if isinstance(search.query, Query):
-        masks = both(masks, view.layers.let_in(search.query))
-    return list(islice(view.layers.newest(masks), CONTEXT_HITS))
+        masks = both(masks, snapshot.layers.let_in(search.query))
+    return list(islice(snapshot.layers.newest(masks), CONTEXT_HITS))
 
 
 def _tiers(search: Search, policy: ContextPolicy) -> Callable[[int], Tier]:
     """Return the function from a frame to its tier, by its age, its uses and the question."""
     if policy.tier_days is None:
         return lambda _: "full"
-    view, exactly = search.view, specificity(search.query)
-    now = view.head.recorded
-    return lambda frame: policy.tier(use_of(view, frame, now).effective_age, exactly)
+    snapshot, exactly = search.snapshot, specificity(search.query)
+    now = snapshot.head.recorded
+    return lambda frame: policy.tier(use_of(snapshot, frame, now).effective_age, exactly)
 
 
 def _entry_of_fact(hit: FactHit) -> Entry:
@@ -116,13 +121,13 @@ def _entry_of_fact(hit: FactHit) -> Entry:
     return Entry(fact.id, source_of_fact(fact), told_fact(fact), time=time)
 
 
-def _entry_of(view: "View", number: int, tier_of: Callable[[int], Tier]) -> Entry:
-    frame = view.shown(number)
+def _entry_of(snapshot: Snapshot, number: int, tier_of: Callable[[int], Tier]) -> Entry:
+    frame = snapshot.frame_at(number)
     document, start = _place_of(frame)
     text = frame.text if frame.text.strip() else frame.search_text or ""
     return Entry(
         number,
-        view.source_of(frame),
+        source_line(frame),
         # Every result is shown or omitted; an entry without text shows the size of its bytes.
         text if text.strip() else _size_of(frame),
         document,
@@ -144,3 +149,53 @@ def _place_of(frame: Frame) -> tuple[int | None, int]:
 
 def _size_of(frame: Frame) -> str:
     return f"({frame.size:,} {'byte' if frame.size == 1 else 'bytes'})"
+
+
+def recall_of(recalled: Recalled) -> RecallContext:
+    """Return the event that records a shown context.
+
+    The event has the ids of the context's frames and facts, joined chunks included.
+    """
+    search = recalled.search
+    options = recalled.options
+    context = recalled.context
+    is_fact = set(recalled.facts)
+    numbers = [number for item in context.items for number in (item.id, *item.joined)]
+    frames = tuple(number for number in numbers if number not in is_fact)
+    facts = tuple(number for number in numbers if number in is_fact)
+    query = search.query
+    where = search.where
+    vector = search.vector
+    tokens = search.tokens
+    return RecallContext(
+        query=repr(query) if isinstance(query, Query) else query,
+        basis=context.basis,
+        tokenizer=context.tokenizer,
+        profile=search.profile.name,
+        profile_version=search.profile.version,
+        max_tokens=context.max_tokens,
+        entry_tokens=options.entry_tokens,
+        form=options.form,
+        context=context_hash(_salts_of(search.snapshot, (*frames, *facts)), context.text),
+        policy=options.policy.name,
+        policy_version=options.policy.version,
+        order=options.order,
+        framing=recalled.is_framed,
+        where=None if where is None else msgspec.json.encode(where.to_dict()).decode(),
+        mode=search.mode,
+        space=None if vector is None else vector.key[0],
+        vector=None if vector is None else vector.query.astype("<f4").tobytes(),
+        tokens_space=None if tokens is None else tokens.key[0],
+        tokens=None if tokens is None else tokens.tokens.tobytes(),
+        rerank=search.is_reranked,
+        approximate=vector is not None and vector.approximate,
+        frames=frames,
+        facts=facts,
+        omitted=tuple(number for number in context.omitted if number not in is_fact),
+        omitted_facts=tuple(number for number in context.omitted if number in is_fact),
+    )
+
+
+def _salts_of(snapshot: Snapshot, numbers: Iterable[int]) -> list[bytes | None]:
+    """Return the salts of events that a view shows, in the order of their numbers."""
+    return [snapshot.layers.salt(number) for number in numbers]

@@ -8,7 +8,7 @@ Leaves out ranking (`cerata.projections.fulltext.bm25`, `facts.search`), and the
 from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 import numpy as np
 
@@ -26,16 +26,14 @@ from cerata.retrieval.ranking.reranking import RERANK_HITS, reranked
 from ..facts.search import FactHit, scored_frames, search_named
 from ..frames.access import access_of, uses_among
 from ..snapshot.layers import both, end_to_end
+from ..snapshot.snapshot import Snapshot
 from ..values.explanation import Boost, Explanation, LaneShare, Reranked
-from ..values.frames import Hit
+from ..values.frames import Frame, Hit
 from .late_lane import LANE as LATE
 from .late_lane import RERANKED, TokenQuery
 from .space_query import Mode, SpaceQuery
 from .vector_lane import APPROXIMATE, VectorQuery
 from .vector_lane import LANE as VECTORS
-
-if TYPE_CHECKING:
-    from ..snapshot.snapshot import View
 
 LANE_HITS: Final = 128
 """Hits of each lane that are fused, so that the first hits do not depend on how many are requested.
@@ -48,7 +46,7 @@ A context requests a hundred. Deeper hits hardly matter: by rank the last adds a
 class Search:
     """One question to one view. Immutable; each lane runs once, on first use."""
 
-    view: "View"
+    snapshot: Snapshot
     query: str | Query
     k: int
     profile: Profile
@@ -105,14 +103,14 @@ class Search:
         query = self.query
         if "facts" not in self.weights or not isinstance(query, str):
             return []
-        return search_named(self.view, query)
+        return search_named(self.snapshot, query)
 
     @cached_property
     def among(self) -> Mask | None:
         """The rows that may be returned; None without a filter: all current rows."""
         if self.where is None and not (self.include_superseded or self.include_deleted):
             return None
-        layers = self.view.layers
+        layers = self.snapshot.layers
         admitted = layers.admitted(
             self.where,
             include_superseded=self.include_superseded,
@@ -157,7 +155,7 @@ class Search:
         """The uses by which scores are boosted, if the profile has an importance."""
         if not self.profile.importance:
             return {}
-        return uses_among(self.view, [fused.id for fused in self._summed])
+        return uses_among(self.snapshot, [fused.id for fused in self._summed])
 
     @cached_property
     def _fused(self) -> list[Fused]:
@@ -197,6 +195,19 @@ class Search:
         is_approximate = self.vector is not None and self.vector.approximate
         return tuple(APPROXIMATE if name == VECTORS and is_approximate else name for name in names)
 
+    @property
+    def log_id(self) -> bytes:
+        """The id of the searched log."""
+        return self.snapshot.log_id
+
+    def frame_at(self, number: int) -> Frame:
+        """Return a frame as the search sees it."""
+        return self.snapshot.frame_at(number)
+
+    def highlights(self, text: str) -> list[tuple[int, int]]:
+        """Return the characters [start, end) of a text that match the question, ascending."""
+        return self.snapshot.layers.highlights(text, self.query)
+
     def explain(self, hit: Hit) -> Explanation:
         """Return why a hit of this search has its score.
 
@@ -208,7 +219,7 @@ class Search:
             self._share(by_name.get(name) or Lane(name, (), ()), weight, hit.id, method)
             for name, weight in self.weights.items()
         ]
-        layers = self.view.layers
+        layers = self.snapshot.layers
         row = layers.rank_row(hit.id) if "text" in hit.lanes else None
         return Explanation(
             id=hit.id,
@@ -226,7 +237,7 @@ class Search:
     def _boost(self, frame: int) -> Boost | None:
         """Return the factor of a frame's score; None if the frame was never used."""
         use = self._uses.get(frame)
-        counts = access_of(self.view, frame)
+        counts = access_of(self.snapshot, frame)
         if use is None or counts.last_used is None:
             return None
         return Boost(use.boost(self.profile.importance), counts.used, counts.last_used)
@@ -253,7 +264,7 @@ class Search:
             score=score,
             added=float(added),
             found=len(lane.ids),
-            left_out=self.view.layers.left_out(
+            left_out=self.snapshot.layers.left_out(
                 self._candidates(lane.name),
                 self.where,
                 include_superseded=self.include_superseded,
@@ -263,7 +274,7 @@ class Search:
 
     def _candidates(self, lane: str) -> Mask:
         """Return the rows that a lane chooses from, also of closed frames, without the filter."""
-        layers = self.view.layers
+        layers = self.snapshot.layers
         if lane == VECTORS and self.vector is not None:
             return self.vector.candidates
         if lane == LATE and self.tokens is not None:
@@ -274,7 +285,7 @@ class Search:
 
     def _text(self, k: int) -> Lane:
         """Return the best frames by their words."""
-        layers = self.view.layers
+        layers = self.snapshot.layers
         ranked = layers.ranking.search(self.query, k=k, among=self.among, filters=layers.mask_of)
         return Lane("text", layers.ids_at(ranked.rows), ranked.scores)
 
@@ -293,7 +304,7 @@ class Search:
         A query of the full language admits rows by its filters and NOTs; a plain question with
         quotes, the rows that have the quoted words.
         """
-        layers, among, query = self.view.layers, self.among, self.query
+        layers, among, query = self.snapshot.layers, self.among, self.query
         if isinstance(query, Query):
             passing = end_to_end(layers.let_in(query))
         else:
@@ -308,7 +319,7 @@ class Search:
 
     def _facts(self) -> Lane:
         """Return the frames that are evidence of facts of the named entities."""
-        layers, scores, among = self.view.layers, scored_frames(self.named), self.among
+        layers, scores, among = self.snapshot.layers, scored_frames(self.named), self.among
         if scores and among is None:
             among = layers.sought
         ids = [] if among is None else layers.among(list(scores), among)

@@ -6,7 +6,7 @@ the comparison of vectors (`vector_lane`, `late_lane`).
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING, ClassVar, Literal, NamedTuple, TypeAlias, get_args
+from typing import ClassVar, Literal, NamedTuple, TypeAlias, get_args
 
 import numpy as np
 
@@ -20,9 +20,7 @@ from cerata.projections.vectors.reader import Space
 from cerata.replay.vector_store import StoredSpace
 from cerata.retrieval.ranking.fusion import Lane
 
-if TYPE_CHECKING:
-    from ..snapshot.snapshot import View
-
+from ..snapshot.snapshot import Snapshot
 
 Mode: TypeAlias = Literal["hybrid", "text", "vector"]
 """The lanes that a search uses: all, those of words, or those of vectors."""
@@ -43,8 +41,8 @@ class SpaceQuery(ABC):
     name: ClassVar[str]
     """The name of the lane."""
 
-    def __init__(self, view: "View", key: Key) -> None:
-        self._view = view
+    def __init__(self, snapshot: Snapshot, key: Key) -> None:
+        self._snapshot = snapshot
         self.key = key
 
     @abstractmethod
@@ -67,10 +65,10 @@ class SpaceQuery(ABC):
         Raises:
             Corrupt: a vector is damaged.
         """
-        layers = self._view.layers
+        layers = self._snapshot.layers
         if among is None:
             among = layers.sought
-        over = gathered(self._view, self.key)
+        over = gathered(self._snapshot, self.key)
         logged = among if len(layers.all) == 1 else among[: layers.base.rows]
         best = self._stored(k, logged, [*over])
         if not over:
@@ -84,28 +82,28 @@ class SpaceQuery(ABC):
     @property
     def candidates(self) -> Mask:
         """The rows of the view's layers that have a vector in the space, also of closed frames."""
-        layers, base = self._view.layers, self._view.layers.base
-        mask = layers.rank_mask(gathered(self._view, self.key))
-        mask[: base.rows] |= _rows_with(self._view, self.key)
+        layers, base = self._snapshot.layers, self._snapshot.layers.base
+        mask = layers.rank_mask(gathered(self._snapshot, self.key))
+        mask[: base.rows] |= _rows_with(self._snapshot, self.key)
         return mask
 
     def _stored(self, k: int, mask: Mask, replaced: Sequence[int]) -> Lane:
         """Return the best of the log, without frames whose vectors are ``replaced`` by drafts."""
-        view = self._view
-        space = view.vectors.find(self.key, view.basis)
+        snapshot = self._snapshot
+        space = snapshot.vectors.find(self.key, snapshot.basis)
         if space is None:
             return Lane(self.name, np.empty(0, np.int64), np.empty(0))
-        base = view.layers.base
+        base = snapshot.layers.base
         rows = [row for frame in replaced if frame > 0 and (row := base.row_of(frame)) is not None]
         if rows:
             mask = mask.copy()
             mask[rows] = False
-        allowed = self._stored_space(space).of_frames(space, base.frames, mask, view.basis)
+        allowed = self._stored_space(space).of_frames(space, base.frames, mask, snapshot.basis)
         best = self._nearest(space, allowed, k)
         return Lane(self.name, space.frames[best.rows].astype(np.int64), best.scores)
 
 
-def key_for(view: "View", dimension: int, space: str | None, *, tokens: bool) -> Key:
+def key_for(snapshot: Snapshot, dimension: int, space: str | None, *, tokens: bool) -> Key:
     """Return the space of a question's vectors; its name may be None if a single space fits.
 
     Raises:
@@ -113,13 +111,15 @@ def key_for(view: "View", dimension: int, space: str | None, *, tokens: bool) ->
         NotFound: the space does not exist.
     """
     noun = "token vectors" if tokens else "vectors"
-    keys = keys_of(view, tokens=tokens)
+    keys = keys_of(snapshot, tokens=tokens)
     named = [key for key in keys if space is None or key[0] == space]
     if not named:
         spaces = ", ".join(repr(key[0]) for key in keys) or "none"
         missing = f"There are no {noun}" if space is None else f"There is no space {space!r}"
         raise NotFound(
-            missing, where=f"basis {view.basis:,}", remedy=f"The spaces of {noun} are: {spaces}."
+            missing,
+            where=f"basis {snapshot.basis:,}",
+            remedy=f"The spaces of {noun} are: {spaces}.",
         )
     fitting = [key for key in named if key[2] == dimension]
     if not fitting:
@@ -138,7 +138,7 @@ def key_for(view: "View", dimension: int, space: str | None, *, tokens: bool) ->
     return fitting[0]
 
 
-def key_of_frame(view: "View", frame: int, space: str | None, *, tokens: bool) -> Key | None:
+def key_of_frame(snapshot: Snapshot, frame: int, space: str | None, *, tokens: bool) -> Key | None:
     """Return the space in which a frame has vectors, or None; ``space`` names it among several.
 
     Raises:
@@ -146,8 +146,8 @@ def key_of_frame(view: "View", frame: int, space: str | None, *, tokens: bool) -
     """
     keys = [
         key
-        for key in keys_of(view, tokens=tokens)
-        if space in (None, key[0]) and _has_vector(view, key, frame)
+        for key in keys_of(snapshot, tokens=tokens)
+        if space in (None, key[0]) and _has_vector(snapshot, key, frame)
     ]
     several = dict.fromkeys(key[0] for key in keys)
     if len(several) > 1:
@@ -159,8 +159,8 @@ def key_of_frame(view: "View", frame: int, space: str | None, *, tokens: bool) -
     return next(iter(keys), None)
 
 
-def _has_vector(view: "View", key: Key, frame: int) -> bool:
-    return frame in gathered(view, key) or stored_row(view, key, frame) is not None
+def _has_vector(snapshot: Snapshot, key: Key, frame: int) -> bool:
+    return frame in gathered(snapshot, key) or stored_row(snapshot, key, frame) is not None
 
 
 class StoredRow(NamedTuple):
@@ -170,56 +170,58 @@ class StoredRow(NamedTuple):
     row: int
 
 
-def stored_row(view: "View", key: Key, frame: int) -> StoredRow | None:
+def stored_row(snapshot: Snapshot, key: Key, frame: int) -> StoredRow | None:
     """Return the place of a frame's vector in a space of the log, or None."""
-    space = view.vectors.find(key, view.basis)
-    row = None if space is None else space.row_of(frame, view.basis)
+    space = snapshot.vectors.find(key, snapshot.basis)
+    row = None if space is None else space.row_of(frame, snapshot.basis)
     return None if space is None or row is None else StoredRow(space, row)
 
 
-def keys_of(view: "View", *, tokens: bool) -> list[Key]:
+def keys_of(snapshot: Snapshot, *, tokens: bool) -> list[Key]:
     """Return the spaces of vectors, or of token vectors, in a view: the log's, then the gathered.
 
     Spaces of two tenants may have the same name and different shapes.
     """
-    stored = [space.key for space in view.vectors.spaces(view.basis)]
-    keys = [key for key in stored if is_token_space(key[0]) is tokens and _is_within(view, key)]
-    keys += [key_of(embedding) for _, embedding, _ in _gathered_vectors(view)]
+    stored = [space.key for space in snapshot.vectors.spaces(snapshot.basis)]
+    keys = [key for key in stored if is_token_space(key[0]) is tokens and _is_within(snapshot, key)]
+    keys += [key_of(embedding) for _, embedding, _ in _gathered_vectors(snapshot)]
     return [key for key in dict.fromkeys(keys) if is_token_space(key[0]) is tokens]
 
 
-def _is_within(view: "View", key: Key) -> bool:
+def _is_within(snapshot: Snapshot, key: Key) -> bool:
     """Return whether a frame within the view's scope has a vector in a space."""
-    return view.scope is None or bool((_rows_with(view, key) & view.layers.base.visible).any())
+    return snapshot.scope is None or bool(
+        (_rows_with(snapshot, key) & snapshot.layers.base.visible).any()
+    )
 
 
-def _rows_with(view: "View", key: Key) -> Mask:
+def _rows_with(snapshot: Snapshot, key: Key) -> Mask:
     """Return the rows of the log's layer that have a vector in a space."""
-    base = view.layers.base
+    base = snapshot.layers.base
     embedded = base.frames.embedded(base.n, key[0])
-    space = view.vectors.find(key, view.basis)
+    space = snapshot.vectors.find(key, snapshot.basis)
     if space is None:
         return np.zeros_like(embedded)
-    if sum(named.key[0] == key[0] for named in view.vectors.spaces(view.basis)) > 1:
+    if sum(named.key[0] == key[0] for named in snapshot.vectors.spaces(snapshot.basis)) > 1:
         # Frames have the name alone, which two tenants may use for vectors of two shapes.
         embedded &= np.isin(base.frames.ids[: base.rows], space.frames.astype(np.int64))
     return embedded
 
 
-def gathered(view: "View", key: Key) -> dict[int, bytes]:
+def gathered(snapshot: Snapshot, key: Key) -> dict[int, bytes]:
     """Return the last vector in a space that a transaction has gathered, by frame."""
     return {
         frame: data
-        for frame, embedding, data in _gathered_vectors(view)
+        for frame, embedding, data in _gathered_vectors(snapshot)
         if key_of(embedding) == key
     }
 
 
-def _gathered_vectors(view: "View") -> Iterator[tuple[int, Embedding, bytes]]:
-    for place, draft in enumerate(view.layers.drafts, start=1):
+def _gathered_vectors(snapshot: Snapshot) -> Iterator[tuple[int, Embedding, bytes]]:
+    for place, draft in enumerate(snapshot.layers.drafts, start=1):
         body = draft.body
         for embedding in body.embeddings if isinstance(body, PutFrame | PutEmbedding) else ():
             frame = body.frame if isinstance(body, PutEmbedding) else -place
-            if view.scope is not None and not view.layers.has(frame):
+            if snapshot.scope is not None and not snapshot.layers.has(frame):
                 continue
             yield frame, embedding, chosen(draft.attachments, embedding.data, -place)

@@ -6,7 +6,7 @@ the nearest vectors (`cerata.projections.vectors.nearest`).
 
 from collections.abc import Sequence
 from functools import partial
-from typing import TYPE_CHECKING, ClassVar, Final
+from typing import ClassVar, Final
 
 import numpy as np
 
@@ -20,6 +20,7 @@ from cerata.replay.vector_store import StoredVectors
 from cerata.retrieval.embedders.embedder import embed_texts
 from cerata.retrieval.embedders.identity import metric_of
 
+from ..snapshot.snapshot import Snapshot
 from ..values.vectors import Vector, numbers_of
 from .space_query import (
     Mode,
@@ -31,10 +32,6 @@ from .space_query import (
     keys_of,
     stored_row,
 )
-
-if TYPE_CHECKING:
-    from ..snapshot.snapshot import View
-
 
 LANE: Final = "vectors"
 APPROXIMATE: Final = "vectors (hnsw)"
@@ -51,7 +48,7 @@ class VectorQuery(SpaceQuery):
     name: ClassVar[str] = LANE
 
     def __init__(
-        self, view: "View", vector: Vector, space: str | None, *, approximate: bool = False
+        self, snapshot: Snapshot, vector: Vector, space: str | None, *, approximate: bool = False
     ) -> None:
         """``vector`` has numbers of any dtype; ``space`` may be None if a single space fits.
 
@@ -62,12 +59,12 @@ class VectorQuery(SpaceQuery):
             NotFound: the space does not exist at the view's basis.
         """
         self.query = _checked(vector)
-        super().__init__(view, key_for(view, len(self.query), space, tokens=False))
+        super().__init__(snapshot, key_for(snapshot, len(self.query), space, tokens=False))
         self.approximate = approximate
         self._metric: Metric = metric_of(self.key[0])
 
     def _stored_space(self, space: Space) -> StoredVectors:
-        return self._view.stored_vectors(space)
+        return self._snapshot.stored_vectors(space)
 
     def _nearest(self, space: Space, allowed: Mask, k: int) -> Nearest:
         stored, metric = self._stored_space(space), self._metric
@@ -85,7 +82,7 @@ class VectorQuery(SpaceQuery):
 
 
 def vector_query(
-    view: "View",
+    snapshot: Snapshot,
     query: object,
     embedding: Vector | None,
     space: str | None,
@@ -107,8 +104,8 @@ def vector_query(
     check_mode(mode)
     if embedding is not None:
         used = None if mode == "text" else embedding
-        return used if used is None else VectorQuery(view, used, space, approximate=approximate)
-    embedder = view.embedder
+        return used if used is None else VectorQuery(snapshot, used, space, approximate=approximate)
+    embedder = snapshot.embedder
     is_text = isinstance(query, str) and bool(query.strip())
     if embedder is None or not is_text or space not in (None, embedder.identity.space):
         if (mode == "vector" and not has_tokens) or space is not None:
@@ -119,28 +116,28 @@ def vector_query(
         return None
     own_space = embedder.identity.space
     is_needed = mode == "vector" and not has_tokens
-    is_there = own_space in (key[0] for key in keys_of(view, tokens=False))
+    is_there = own_space in (key[0] for key in keys_of(snapshot, tokens=False))
     if mode == "text" or not (is_needed or is_there):
         return None
     vector = embed_texts(embedder, [str(query)])[0]
-    return VectorQuery(view, vector, own_space, approximate=approximate)
+    return VectorQuery(snapshot, vector, own_space, approximate=approximate)
 
 
-def vector_of(view: "View", frame: int, space: str | None) -> Matrix | None:
+def vector_of(snapshot: Snapshot, frame: int, space: str | None) -> Matrix | None:
     """Return a frame's vector in a space, or None; ``space`` names the space among several.
 
     Raises:
         InvalidInput: the frame has vectors in several spaces, and ``space`` names no space.
     """
-    key = key_of_frame(view, frame, space, tokens=False)
+    key = key_of_frame(snapshot, frame, space, tokens=False)
     if key is None:
         return None
-    data = gathered(view, key).get(frame)
+    data = gathered(snapshot, key).get(frame)
     if data is not None:
         vector: Matrix = matrix_of(data, key)[0]
         return vector
-    stored = stored_row(view, key, frame)
-    return None if stored is None else view.stored_vectors(stored.space).vector(*stored)
+    stored = stored_row(snapshot, key, frame)
+    return None if stored is None else snapshot.stored_vectors(stored.space).vector(*stored)
 
 
 def _checked(vector: Vector) -> Asked:

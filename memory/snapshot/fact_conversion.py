@@ -1,16 +1,20 @@
-"""Showing: the values that a caller gets, from the stored rows of facts.
+"""Fact conversion: the values that a caller gets, from the stored rows of facts.
 
-Owns `shown`. Leaves out the choice of rows (`facts.reads`, `facts.search`).
+Owns `to_fact`. Leaves out the choice of rows (`facts.reads`, `facts.search`).
 """
 
+from collections.abc import Sequence
+
+from cerata.engine.errors import NotFound
 from cerata.projections.columnar.times import to_datetime
+from cerata.projections.facts.entities import Entities, EntityRow
 from cerata.projections.facts.reader import FactsAt
 from cerata.projections.facts.validity import FactSpan
 
-from ..values.facts import Fact, FactEvidence, Period, period_of, shown_object
+from ..values.facts import Fact, FactEvidence, Period, checked_name, period_of, shown_object
 
 
-def shown(facts: FactsAt, span: FactSpan, basis: int) -> Fact:
+def to_fact(facts: FactsAt, span: FactSpan, basis: int) -> Fact:
     """Return the fact of a row with its valid period, in a view of the log at ``basis``."""
     row = span.row
     recorded, retracted, by = facts.known_period_of(row)
@@ -44,3 +48,37 @@ def shown(facts: FactsAt, span: FactSpan, basis: int) -> Fact:
 def shown_seq(seq: int, basis: int) -> int:
     """Return the id of a seq: gathered events, after the log's end, are −1, −2, …."""
     return seq if seq <= basis else basis - seq
+
+
+def shown_row(facts: FactsAt, row: int, basis: int) -> Fact:
+    """Return the fact of a row, known or not, in a view of the log at ``basis``."""
+    return to_fact(facts, spans_of(facts, [row])[0], basis)
+
+
+def spans_of(facts: FactsAt, rows: Sequence[int]) -> list[FactSpan]:
+    """Return the periods in which rows are true; of retracted facts, the periods as stated."""
+    known_rows = [row for row in rows if facts.is_known(row)]
+    if len(known_rows) == len(rows):
+        return facts.spans(rows)
+    spans = {span.row: span for span in facts.spans(known_rows)}
+    return [spans[row] if row in spans else facts.stated(row) for row in rows]
+
+
+def entity_named(facts: FactsAt, name: str) -> EntityRow:
+    """Return an entity by its exact name, or by that of an entity merged into it.
+
+    Raises:
+        NotFound: no event names the entity.
+    """
+    entities = Entities(facts)
+    row = entities.find(checked_name("An entity's name", name))
+    if row is None:
+        raise no_entity(entities, name)
+    return row
+
+
+def no_entity(entities: Entities, name: str) -> NotFound:
+    """Return the error for a name that no entity has."""
+    near = entities.resolve(name)
+    remedy = f"Did you mean {near[0]!r}?" if near else "Create the entity with put_entity()."
+    return NotFound(f"There is no entity {name!r}", remedy=remedy)

@@ -22,6 +22,7 @@ from cerata.projections.frames.reader import Closing, FrameRow
 from cerata.projections.fulltext.bm25 import FulltextView
 from cerata.projections.fulltext.query import Query, loosened
 
+from ..values.arguments import is_unicode
 from ..values.explanation import LeftOut
 from ..values.frames import Stored
 from .layer import Layer
@@ -148,6 +149,25 @@ class Layers:
         frames = (seq * layer.sign for layer in self.all for seq in find(layer))
         return [frame for frame in frames if self.has(frame) and self.closing_of(frame) is None]
 
+    def find_content(self, content_hash: bytes) -> list[int]:
+        """Return the current frames with a content hash."""
+        return self.current(lambda layer: layer.frames.find_content(content_hash, layer.n))
+
+    def find_uri(self, uri: str) -> list[int]:
+        """Return the current frames with a URI, chunks included."""
+        if not is_unicode(uri):
+            return []
+        return self.current(lambda layer: layer.frames.find_uri(uri, layer.n))
+
+    def counts(self) -> tuple[int, int]:
+        """Return how many frames are current and how many were closed, without chunks."""
+        current = total = 0
+        for layer, active in zip(self.all, self.active, strict=True):
+            counted = layer.visible & ~layer.is_chunk
+            current += int((counted & active).sum())
+            total += int(counted.sum())
+        return current, total - current
+
     def find_stored(
         self, content_hash: bytes, chunk_count: int | None, space: str | None
     ) -> list[Stored]:
@@ -156,7 +176,7 @@ class Layers:
         if space is not None:
             embedded = {layer.sign: layer.frames.embedded(layer.n, space) for layer in self.all}
         stored: list[Stored] = []
-        for frame in self.current(lambda layer: layer.frames.find_content(content_hash, layer.n)):
+        for frame in self.find_content(content_hash):
             row = self._row(frame)
             if row is None or row.chunk_count != chunk_count:
                 continue
@@ -320,6 +340,10 @@ class Layers:
             return self.base.ranking
         over = self.gathered.folds.fulltext_over(self.base.fulltext, self.base.rows)
         return over.view(self.sought)
+
+    def highlights(self, text: str, query: str | Query) -> list[tuple[int, int]]:
+        """Return the characters [start, end) of a text that match a query, ascending."""
+        return [(mark.start, mark.end) for mark in self.ranking.highlights(text, query)]
 
     def rank_row(self, frame: int) -> int | None:
         """Return the row of the ranking of a frame within the scope, or None."""

@@ -1,7 +1,7 @@
-"""Views: the memory as it was at one event, read-only.
+"""Snapshots: the immutable state of the memory at one event.
 
-Owns `View`: its state, and the values of frames as the view sees them. Leaves out the reads
-(`frames.reads`, `search.reads`).
+Owns `Snapshot`: the folds at a basis within a scope, and the values of frames and facts in them.
+Leaves out the reads (`frames.reads`, `search.reads`, …) and the public face (`cerata.memory.view`).
 """
 
 from collections.abc import Iterable, Iterator, Mapping
@@ -9,13 +9,11 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 from functools import cached_property
 from itertools import chain
-from typing import ClassVar
 
 import msgspec
 
 from cerata.engine.errors import NotFound, Unsupported
 from cerata.engine.events import Draft, Event, PutFrame, Scope, ScopeValue, UnknownBody, once
-from cerata.engine.handle import Handle
 from cerata.engine.head import Head
 from cerata.engine.log import Log
 from cerata.projections.columnar.scopes import is_within, read_scope
@@ -34,37 +32,31 @@ from cerata.replay.token_vector_store import StoredTokens
 from cerata.replay.vector_store import StoredVectors
 from cerata.retrieval.embedders.embedder import Embedder
 
-from ..facts.reads import shown_row
-from ..frames.reads import Reads
 from ..values.arguments import copied, joined_text, narrowed
 from ..values.facts import Fact
-from ..values.frames import Context, Frame, FrameId, Receipt, frame_id
-from .fact_conversion import shown_seq
+from ..values.frames import Frame, FrameId, frame_id
+from .fact_conversion import shown_row, shown_seq
 from .layer import Layer
 from .layers import Layers
 from .pending import Gathered, Gathering, lifted_after
 
 
 @dataclass(frozen=True)
-class View(Reads, Handle):
+class Snapshot:
     """The memory at seq ``basis``: the first ``basis`` events and nothing after.
 
-    - A view never changes, also while writers append; any thread may use a view.
-    - ``scope`` limits its reads to events written within these names and values.
-    - A view copies nothing: the store's state, which it shares, only grows.
-    - Inside a transaction a view also has the block's drafts, with the ids −1, −2, ….
+    - A snapshot never changes, also while writers append; any thread may use one.
+    - ``scope`` limits its events to those written within these names and values.
+    - A snapshot copies nothing: the store's state, which it shares, only grows.
+    - Inside a transaction a snapshot also has the block's drafts, with the ids −1, −2, ….
     """
-
-    _instead: ClassVar[str] = (
-        "Pass the file's path and the basis, and call open(path).at(basis) there."
-    )
 
     _log: Log
     _fold: Fold
     basis: int
     scope: Scope | None = None
     now_us: int | None = None
-    """The clock's time if the view is at the head, in microseconds since 1970 UTC."""
+    """The clock's time if the snapshot is at the head, in microseconds since 1970 UTC."""
     valid_at_us: int | None = None
     """The instant at which facts must be true, in microseconds since 1970 UTC; None is any."""
     embedder: Embedder | None = None
@@ -76,71 +68,69 @@ class View(Reads, Handle):
 
     @property
     def head(self) -> Head:
-        """The view's point of the log, with its chain hash and Merkle root."""
+        """The snapshot's point of the log, with its chain hash and Merkle root."""
         recorded = self._log.event(self.basis).recorded if self.basis else 0
         return Head(self.basis, recorded, self._log)
 
     @property
     def log_id(self) -> bytes:
-        """The id of the view's log."""
+        """The id of the snapshot's log."""
         return self._log.log_id
 
     @property
     def now(self) -> datetime:
-        """The meaning of "now" in this view: the recorded time of its last event.
+        """The meaning of "now" in this snapshot: the recorded time of its last event.
 
-        At the head: the clock's time when the view was created, or the recorded time of the last
+        At the head: the clock's time when the snapshot was taken, or the recorded time of the last
         event if the clock went back before that.
         """
         recorded = self.head.recorded
         return to_datetime(recorded if self.now_us is None else max(self.now_us, recorded))
 
-    def view(self) -> "View":
-        """Return this view, the state that its reads use."""
-        return self
-
-    def over(self, gathered: Gathered) -> "View":
-        """Return this view with the drafts of a transaction over the log."""
-        # All views of one transaction share the masks that the log's layer has computed.
+    def with_pending(self, gathered: Gathered) -> "Snapshot":
+        """Return this snapshot with the drafts of a transaction over the log."""
+        # All snapshots of one transaction share the masks that the log's layer has computed.
         return replace(self, _gathered=gathered, _base=self.base)
 
-    def within(self, scope: Scope | Mapping[str, ScopeValue] | None) -> "View":
-        """Return this view narrowed to a scope; the view's scope stays in force.
+    def within(self, scope: Scope | Mapping[str, ScopeValue] | None) -> "Snapshot":
+        """Return this snapshot narrowed to a scope; its scope stays in force.
 
         Args:
-            scope: Names and values to add to the view's scope; None or a wider scope adds none.
+            scope: Names and values to add to the scope; None or a wider scope adds none.
 
         Raises:
-            InvalidInput: the scope gives a name of the view's scope another value, or is invalid.
+            InvalidInput: the scope gives a name of this scope another value, or is invalid.
         """
         if scope is None or scope is self.scope or scope in ((), {}):
             return self
         narrow = narrowed(self.scope, scope)
         return self if narrow == self.scope else replace(self, scope=narrow, _base=None)
 
-    def earlier(self, seq: int) -> "View":
-        """Return the view at ``seq``, or at this basis if that is lower, in this view's scope."""
-        return View(self._log, self._fold, min(seq, self.basis), self.scope, embedder=self.embedder)
+    def earlier(self, seq: int) -> "Snapshot":
+        """Return the snapshot at ``seq``, or at this basis if that is lower, in this scope."""
+        return Snapshot(
+            self._log, self._fold, min(seq, self.basis), self.scope, embedder=self.embedder
+        )
 
-    def on(self, log: Log, fold: Fold) -> "View":
-        """Return this view on another handle or fold of its log; drafts are folded again."""
+    def on_log(self, log: Log, fold: Fold) -> "Snapshot":
+        """Return this snapshot on another handle or fold of its log; drafts are folded again."""
         if log is self._log and fold is self._fold:
             return self
-        view = replace(self, _log=log, _fold=fold, _gathered=None, _base=None)
+        snapshot = replace(self, _log=log, _fold=fold, _gathered=None, _base=None)
         gathered = self._gathered
         if gathered is None:
-            return view
-        gathering = Gathering(view.base, gathered.recorded)
-        return view.over(gathering.through(gathered.drafts[: gathered.count]))
+            return snapshot
+        gathering = Gathering(snapshot.base, gathered.recorded)
+        return snapshot.with_pending(gathering.through(gathered.drafts[: gathered.count]))
 
     @property
-    def logged(self) -> "View":
-        """This view of the log alone, without the drafts of a transaction."""
+    def log_only(self) -> "Snapshot":
+        """This snapshot of the log alone, without the drafts of a transaction."""
         return self if self._gathered is None else replace(self, _gathered=None)
 
     @property
-    def gathered(self) -> tuple[Draft, ...]:
-        """The drafts of an open transaction that the view has, in order, with ids −1, −2, ….
+    def pending(self) -> tuple[Draft, ...]:
+        """The drafts of an open transaction that the snapshot has, in order, with ids −1, −2, ….
 
         Their salts are removed, because salts differ each time that the block runs.
         """
@@ -160,13 +150,13 @@ class View(Reads, Handle):
 
     # --- facts -----------------------------------------------------------------------------------
 
-    def true_at(self, valid_at: datetime | str | None) -> "View":
-        """Return this view limited to the facts that are true at an instant.
+    def true_at(self, valid_at: datetime | str | None) -> "Snapshot":
+        """Return this snapshot limited to the facts that are true at an instant.
 
         Args:
             valid_at: An aware datetime, an ISO string or "now"; None admits facts of any time.
         """
-        return View(
+        return Snapshot(
             self._log,
             self._fold,
             self.basis,
@@ -232,17 +222,17 @@ class View(Reads, Handle):
         return self._fold.vectors(self.basis)
 
     def stored_vectors(self, space: Space) -> StoredVectors:
-        """Return the numbers of a space's vectors; all views share this cache."""
+        """Return the numbers of a space's vectors; all snapshots share this cache."""
         return self._fold.stored_vectors(space)
 
     def stored_tokens(self, space: Space) -> StoredTokens:
-        """Return the token vectors of a space; all views share this cache."""
+        """Return the token vectors of a space; all snapshots share this cache."""
         return self._fold.stored_tokens(space)
 
     def _lifted(self, gathered: Gathered) -> list[FoldedEvent]:
         return [lifted_after(self.basis, event) for event in gathered.all_events()]
 
-    def fact_in(self, row: int) -> Fact:
+    def fact_of_row(self, row: int) -> Fact:
         """Return the fact of a row of `facts_at`, known or not.
 
         Raises:
@@ -256,7 +246,22 @@ class View(Reads, Handle):
             )
         return shown_row(self.facts_at, row, self.basis)
 
-    def fact_seq(self, fact: int) -> int:
+    def fact_at(self, number: int) -> Fact:
+        """Return a fact, retracted or not, by its id or the id of a repeated assertion.
+
+        Raises:
+            NotFound: no fact with this id exists at the basis, or the fact is out of scope.
+        """
+        row = self.facts_at.row_of(self.seq_of(number))
+        if row is None:
+            raise NotFound(
+                f"There is no fact {number:,}",
+                where=f"basis {self.basis:,}",
+                remedy="Look the id up with facts() or log().",
+            )
+        return self.fact_of_row(row)
+
+    def seq_of(self, fact: int) -> int:
         """Return the seq in `facts_at` of an id, which is −place for a draft.
 
         An id above the basis gives 0, which no event has.
@@ -265,15 +270,15 @@ class View(Reads, Handle):
             return 0
         return fact if fact >= 0 else self.basis - fact
 
-    # --- building blocks of the reads ------------------------------------------------------------
+    # --- frames ----------------------------------------------------------------------------------
 
-    def existing(self, frame: FrameId) -> int:
+    def id_of(self, frame: FrameId) -> int:
         """Return the id of a frame that exists within the scope, else raise `NotFound`."""
         number = frame_id(frame)
         self.layers.check_has(number)
         return number
 
-    def seen(self, frames: Iterable[int]) -> list[int]:
+    def visible(self, frames: Iterable[int]) -> list[int]:
         """Return the frames that exist within the scope."""
         return [frame for frame in frames if self.layers.has(frame)]
 
@@ -290,7 +295,18 @@ class View(Reads, Handle):
             return self._gathered.drafts[-number - 1].attachments[0]
         return self._log.attachment(number, body.blob)
 
-    def shown(self, number: int) -> Frame:
+    def content_of(self, number: int) -> bytes:
+        """Return a frame's content: the bytes of a blob, or its text as UTF-8."""
+        blob = self.blob(number)
+        return self.frame_at(number).text.encode() if blob is None else blob
+
+    def chunks_of(self, document: int) -> dict[int, int]:
+        """Return the chunks of a document within the scope: index to frame id."""
+        chunks = self.layers.chunks(document)
+        visible = set(self.visible(chunks.values()))
+        return {index: chunk for index, chunk in chunks.items() if chunk in visible}
+
+    def frame_at(self, number: int) -> Frame:
         """Return a frame by its id.
 
         Raises:
@@ -334,7 +350,7 @@ class View(Reads, Handle):
         )
 
     def _joined(self, document: int) -> str:
-        chunks = self.seen(self.layers.chunks(document).values())
+        chunks = self.visible(self.layers.chunks(document).values())
         bodies = (self.layers.event(chunk).body for chunk in chunks)
         return joined_text(body for body in bodies if isinstance(body, PutFrame))
 
@@ -346,42 +362,42 @@ class View(Reads, Handle):
             if self._sees(event.scope):
                 yield event
 
-    def own(self, name: str) -> OwnProjection:
+    def user_projection(self, name: str) -> OwnProjection:
         """Return a projection of rows by its name, as of the basis and the gathered drafts.
 
         Raises:
-            Unsupported: the view has a scope, and a projection's rows are of all scopes.
+            Unsupported: the snapshot has a scope, and a projection's rows are of all scopes.
         """
         if self.scope is not None:
             raise Unsupported(
                 "A projection's rows are not narrowed to a scope",
                 remedy="Read it from a store without a scope; put the scope into the rows' keys.",
             )
-        return self._own(name)
+        return self._rows(name)
 
-    def _own(self, name: str) -> OwnProjection:
+    def _rows(self, name: str) -> OwnProjection:
         if self._gathered is None or not self._gathered.count:
             return self._fold.own(name, self.basis)
         return self._fold.own_over(name, self.basis, list(self._gathered.events()))
 
-    def counted(self) -> list[int]:
+    def accessed_frames(self) -> list[int]:
         """Return the frames within the scope that any recall showed or any call used."""
-        return self.seen(self._accesses.by_frame)
+        return self.visible(self._accesses.by_frame)
 
     def counts_of(self, frame: int) -> list[Counts]:
-        """Return how often a frame was shown and used, for each scope within the view's scope."""
+        """Return how often a frame was shown and used, for each scope within this scope."""
         rows = self._accesses.by_frame.get(frame, ())
         return [counts for scope, counts in rows if self._sees(scope)]
 
     @cached_property
     def _accesses(self) -> Accesses:
-        accesses = self._own(Accesses.name)
+        accesses = self._rows(Accesses.name)
         assert isinstance(accesses, Accesses)
         return accesses
 
-    def tagged(self) -> Iterator[tuple[Scope, str, int, int]]:
+    def tag_rows(self) -> Iterator[tuple[Scope, str, int, int]]:
         """Yield the tags within the scope: scope, name, the seq named, and the tag event's seq."""
-        tags = self._own(Tags.name)
+        tags = self._rows(Tags.name)
         assert isinstance(tags, Tags)
         for (text, name), (at, seq) in tags.rows.items():
             scope = read_scope(text)
@@ -389,9 +405,5 @@ class View(Reads, Handle):
                 yield scope, name, at, seq
 
     def _sees(self, scope: Scope | None) -> bool:
-        """Return whether the view's scope admits an event; an erased event has no scope."""
+        """Return whether the snapshot's scope admits an event; an erased event has no scope."""
         return self.scope is None or is_within(scope, self.scope)
-
-
-Basis = int | str | datetime | Receipt | Head | Context | View
-"""The forms in which a caller names a point of the log; see `Store.at`."""

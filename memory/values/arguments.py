@@ -5,7 +5,6 @@ the calls (`frames.commands`, `ingest`) and appending (`batch.session`).
 """
 
 from collections.abc import Iterable, Mapping, Sequence
-from datetime import datetime
 from typing import Final, TypeVar
 
 import msgspec
@@ -14,9 +13,7 @@ from cerata.engine.draft_validation import check_pairs, check_scope, check_strin
 from cerata.engine.errors import InvalidInput, value_text
 from cerata.engine.events import (
     DEFAULT_SCOPE,
-    Attachment,
     Draft,
-    Embedding,
     JsonValue,
     PutFrame,
     Scope,
@@ -25,7 +22,6 @@ from cerata.engine.events import (
 from cerata.engine.integrity import hash_bytes
 from cerata.engine.limits import NAME_SIZE_MAX, NESTING_MAX, STRING_SIZE_MAX
 from cerata.projections.columnar.scopes import is_within, tenant_in
-from cerata.projections.columnar.times import to_microseconds
 
 ItemType = TypeVar("ItemType")
 
@@ -37,66 +33,6 @@ SPAN: Final = "span"
 
 SOURCE_HASH: Final = "source_hash"
 """A document's metadata: the hash of the file from which its text was extracted."""
-
-
-def frame_fields(
-    *,
-    kind: str,
-    role: str | None = None,
-    uri: str | None = None,
-    title: str | None = None,
-    tags: Sequence[str] = (),
-    labels: Sequence[str] = (),
-    metadata: Mapping[str, JsonValue] | None = None,
-    track: str | None = None,
-    parent: int | None = None,
-    content_dates: Sequence[datetime | str] = (),
-    created: datetime | str | None = None,
-    search_text: str | None = None,
-) -> PutFrame:
-    """Return a frame without content from checked fields; ``metadata`` is copied.
-
-    Raises:
-        InvalidInput: a field has the wrong type; the message names the field.
-    """
-    for name, value in (
-        ("role", role),
-        ("uri", uri),
-        ("title", title),
-        ("track", track),
-        ("search_text", search_text),
-    ):
-        if value is not None and not isinstance(value, str):
-            raise InvalidInput(
-                f"{name} must be a string, not {type(value).__name__}", remedy="Pass a str."
-            )
-        if value is not None and not is_unicode(value):
-            raise InvalidInput(
-                f"{name} is not valid Unicode: {value!r}", remedy="Decode it with errors='replace'."
-            )
-    if not isinstance(kind, str) or not kind:
-        raise InvalidInput(
-            "kind must be a non-empty string", remedy="Pass a name, such as kind='note'."
-        )
-    if metadata is not None and not isinstance(metadata, Mapping):
-        raise InvalidInput(
-            f"metadata must be a mapping, not {type(metadata).__name__}",
-            remedy="Pass a dict from names to JSON values.",
-        )
-    return PutFrame(
-        kind=kind,
-        role=role,
-        uri=uri,
-        title=title,
-        tags=_strings("tags", tags),
-        labels=_strings("labels", labels),
-        metadata={} if metadata is None else copied(metadata),
-        track=track,
-        parent=parent,
-        content_dates=tuple(map(to_microseconds, listed("content_dates", content_dates))),
-        created=None if created is None else to_microseconds(created),
-        search_text=search_text,
-    )
 
 
 def copied(metadata: Mapping[str, JsonValue]) -> dict[str, JsonValue]:
@@ -148,17 +84,6 @@ def listed(name: str, values: Iterable[ItemType]) -> list[ItemType]:
     return list(values)
 
 
-def _strings(name: str, values: Sequence[str]) -> tuple[str, ...]:
-    items = tuple(listed(name, values))
-    for value in items:
-        if not isinstance(value, str):
-            raise InvalidInput(
-                f"{name} must hold strings only, and has {value_text(value)}",
-                remedy="Pass strings.",
-            )
-    return items
-
-
 def content_hash(content: str | bytes) -> bytes:
     """Return the hash of a content: 16 bytes of BLAKE3, of a text over its UTF-8.
 
@@ -195,57 +120,6 @@ def check_content_hash(value: object) -> None:
             f"A content hash must be {CONTENT_HASH_SIZE} bytes, not {value!r:.60}",
             remedy="Compute the hash with cerata.content_hash(text).",
         )
-
-
-def frame_draft(
-    content: str | bytes,
-    fields: PutFrame,
-    scope: Scope,
-    *,
-    hashed: bytes | None = None,
-    chunk_index: int | None = None,
-    chunk_count: int | None = None,
-    embedding: tuple[Embedding, bytes] | None = None,
-    tokens: tuple[Embedding, bytes] | None = None,
-) -> Draft:
-    """Return the event that puts a frame with these fields.
-
-    ``hashed`` is the content hash if the caller has it, or if it covers more than ``content``. A
-    chunk has no hash: the hash of its document finds it.
-
-    Raises:
-        InvalidInput: the content is neither str nor bytes, or has a lone surrogate.
-    """
-    attachments: tuple[bytes, ...] = ()
-    text: str | None = None
-    blob: Attachment | None = None
-    if isinstance(content, str):
-        text = content
-        if hashed is None and chunk_index is None:
-            hashed = content_hash(content)
-    elif isinstance(content, bytes | bytearray | memoryview):
-        data = bytes(content)
-        attachments = (data,)
-        blob = Attachment(hash_bytes(data), len(data))
-        hashed = blob.hash[:CONTENT_HASH_SIZE]
-    else:
-        raise InvalidInput(
-            f"content must be str or bytes, not {type(content).__name__}",
-            remedy="Pass a pathlib.Path to remember() to store a file.",
-        )
-    vectors = (embedding, tokens)
-    attachments = (*attachments, *(vector[1] for vector in vectors if vector is not None))
-    body = msgspec.structs.replace(
-        fields,
-        text=text,
-        blob=blob,
-        chunk_index=chunk_index,
-        chunk_count=chunk_count,
-        content_hash=hashed,
-        embedding=None if embedding is None else embedding[0],
-        token_embedding=None if tokens is None else tokens[0],
-    )
-    return Draft(body, scope, attachments=attachments)
 
 
 def chunk_span(body: PutFrame, after: int) -> tuple[int, int]:

@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
 from functools import cached_property
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TYPE_CHECKING, Protocol, TypeAlias
 
 from cerata.engine.errors import InvalidInput
 from cerata.engine.events import JsonValue, ScopeValue
@@ -18,8 +18,7 @@ from cerata.retrieval.context.best_span import best_span
 from cerata.retrieval.context.packing import ContextItem, Omission
 
 if TYPE_CHECKING:
-    from ..search.search import Search
-    from ..snapshot.snapshot import View
+    from .explanation import Explanation
 
 
 @dataclass(frozen=True, slots=True)
@@ -136,6 +135,23 @@ class Stored:
         return not (self.missing or self.unembedded)
 
 
+class FrameSource(Protocol):
+    """A state of the memory, which reads frames."""
+
+    def frame_at(self, number: int) -> Frame: ...
+
+
+class HitSource(FrameSource, Protocol):
+    """The search that found a hit."""
+
+    @property
+    def log_id(self) -> bytes: ...
+
+    def highlights(self, text: str) -> list[tuple[int, int]]: ...
+
+    def explain(self, hit: "Hit") -> "Explanation": ...
+
+
 @dataclass(frozen=True)
 class Hit:
     """A frame that a search found, by the lanes ``lanes``; text and frame are read on first use.
@@ -146,7 +162,7 @@ class Hit:
     id: int
     score: float
     lanes: tuple[str, ...]
-    search: "Search | None" = field(repr=False, compare=False)
+    search: HitSource | None = field(repr=False, compare=False)
     """The question, its view and the results of each lane; None in a copy."""
 
     def __getstate__(self) -> dict[str, object]:
@@ -155,7 +171,7 @@ class Hit:
         return {**vars(self), **state, "search": None}
 
     @property
-    def made_by(self) -> "Search":
+    def made_by(self) -> HitSource:
         """The search that found the frame.
 
         Raises:
@@ -171,7 +187,7 @@ class Hit:
     @cached_property
     def frame(self) -> Frame:
         """The frame as the view sees it."""
-        return self.made_by.view.frame(self.id)
+        return self.made_by.frame_at(self.id)
 
     @property
     def text(self) -> str:
@@ -181,7 +197,7 @@ class Hit:
     @cached_property
     def highlights(self) -> list[tuple[int, int]]:
         """The parts of the text that match the query: characters [start, end), ascending, apart."""
-        return self.made_by.view.highlights(self.text, self.made_by.query)
+        return self.made_by.highlights(self.text)
 
     @cached_property
     def span(self) -> tuple[int, int]:
@@ -206,7 +222,7 @@ class TimelineEntry:
 
     id: int
     time: datetime
-    _view: "View" = field(repr=False, compare=False)
+    _source: FrameSource = field(repr=False, compare=False)
 
     def __getstate__(self) -> dict[str, object]:
         # The view cannot leave its process, so a copy carries the frame.
@@ -215,7 +231,7 @@ class TimelineEntry:
     @cached_property
     def frame(self) -> Frame:
         """The frame as the view sees it."""
-        return self._view.frame(self.id)
+        return self._source.frame_at(self.id)
 
     def to_dict(self) -> dict[str, JsonValue]:
         return {"id": self.id, "time": self.time.isoformat(), "frame": self.frame.to_dict()}

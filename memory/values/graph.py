@@ -2,14 +2,17 @@
 
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import TYPE_CHECKING
+from typing import Protocol
 
 from cerata.engine.events import JsonValue
 
 from .facts import Fact
 
-if TYPE_CHECKING:
-    from ..snapshot.snapshot import View
+
+class FactSource(Protocol):
+    """A state of the memory, which reads facts."""
+
+    def fact_at(self, number: int) -> Fact: ...
 
 
 @dataclass(frozen=True)
@@ -18,17 +21,17 @@ class Neighbour:
 
     entity: str
     fact_ids: tuple[int, ...]
-    _view: "View" = field(repr=False, compare=False)
+    _source: FactSource = field(repr=False, compare=False)
 
     def __getstate__(self) -> dict[str, object]:
         # The view belongs to its process, so a copy carries the facts.
-        state = {name: value for name, value in vars(self).items() if name != "_view"}
+        state = {name: value for name, value in vars(self).items() if name != "_source"}
         return {**state, "facts": self.facts}
 
     @cached_property
     def facts(self) -> tuple[Fact, ...]:
         """The facts, oldest first; read at the first access."""
-        return tuple(self._view.fact(number) for number in self.fact_ids)
+        return tuple(self._source.fact_at(number) for number in self.fact_ids)
 
     def to_dict(self) -> dict[str, JsonValue]:
         return {"entity": self.entity, "facts": [fact.to_dict() for fact in self.facts]}

@@ -7,8 +7,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Final, Literal, TypeAlias
 
+from cerata.engine.errors import InvalidInput
 from cerata.engine.events import JsonValue, ScopeValue
-from cerata.projections.links.columns import LINK_KINDS
+from cerata.projections.links.columns import LINK_KINDS, LinkKind
 
 from .facts import FactId, Period
 from .frames import Frame, Receipt
@@ -67,3 +68,13 @@ class Link:
 
 LinkId: TypeAlias = int | Receipt | Link
 """The forms in which a caller names a link: its id, or a value that has the id."""
+
+
+def kind_of(kind: str) -> LinkKind:
+    """Return a kind of link by its name. Raises `InvalidInput`."""
+    link_kind = LINK_KINDS.get(kind) if isinstance(kind, str) else None
+    if link_kind is None:
+        raise InvalidInput(
+            f"The link kind {kind!r:.60} is unknown", remedy=f"Pass one of {', '.join(KINDS)}."
+        )
+    return link_kind

@@ -1,12 +1,10 @@
-"""Embeddings of a batch: vectors as events store them, and spaces that do not mix.
+"""Vectors of a caller, as events store them.
 
-A space has the vectors of one embedder: a single dtype and dimension. Owns the checks of a batch:
-before the lock against the folded events, and under the lock against the events that other writers
-appended since. Leaves out searching by vectors (`search.vector_lane`).
+Leaves out the check that a space has vectors of one shape (`batch.space_rules`), and searching by
+vectors (`search.vector_lane`).
 """
 
-from collections.abc import MutableMapping, Sequence
-from functools import partial
+from collections.abc import Sequence
 from typing import Any, Final, TypeAlias
 
 import numpy as np
@@ -15,31 +13,15 @@ import numpy.typing as npt
 from cerata.engine.errors import InvalidInput
 from cerata.engine.events import (
     Attachment,
-    Draft,
     Embedding,
-    Erased,
-    Event,
-    EventBody,
-    PutEmbedding,
-    PutFrame,
-    Scope,
     is_token_space,
 )
 from cerata.engine.integrity import hash_bytes
 from cerata.engine.limits import EMBEDDING_DIMENSION_MAX
-from cerata.engine.log import Log
-from cerata.projections.frames.reader import Frames
 from cerata.retrieval.embedders.identity import parse_space
-
-from .arguments import realm
 
 Vector: TypeAlias = Sequence[float] | npt.NDArray[Any]
 Vectors: TypeAlias = Sequence[Vector] | npt.NDArray[Any]
-Shape: TypeAlias = tuple[str, int]
-"""The dtype and dimension of all vectors of a space."""
-SpaceName: TypeAlias = tuple[str, str]
-"""A space: the realm of its frames, and its name; two tenants may use the same name."""
-
 _REMEDY: Final = "Give each text one vector of finite numbers, as its embedder returns them."
 
 
@@ -117,62 +99,3 @@ def numbers_of(values: Vectors | Vector) -> npt.NDArray[Any]:
     # A number too large for float32 becomes infinite, which the callers refuse.
     with np.errstate(over="ignore"):
         return matrix.astype("<f4")
-
-
-class Spaces:
-    """The embeddings of a batch, put through a store of the scope ``within``.
-
-    ``shapes`` has the spaces of earlier drafts; those of the batch are added.
-    """
-
-    def __init__(
-        self,
-        drafts: Sequence[Draft],
-        within: Scope | None,
-        shapes: MutableMapping[SpaceName, Shape] | None = None,
-    ) -> None:
-        self._within = within
-        self.shapes: MutableMapping[SpaceName, Shape] = {} if shapes is None else shapes
-        for draft in drafts:
-            self._check(draft.body, realm(draft.scope, within))
-
-    def __bool__(self) -> bool:
-        return bool(self.shapes)
-
-    def check(self, log: Log, frames: Frames, n: int) -> None:
-        """Refuse vectors of another shape than the first vector of their space by event ``n``.
-
-        Raises:
-            InvalidInput: with the space and both shapes.
-        """
-        for place, space in list(self.shapes):
-            seq = frames.first_embedding(space, partial(self._is_in, place))
-            if seq is not None and seq <= n:
-                self._check(log.event(seq).body, place)
-
-    def check_delta(self, delta: Sequence[Event]) -> None:
-        """Refuse vectors of another shape than those of events after the folded events."""
-        for event in delta:
-            if event.scope is not None:
-                self._check(event.body, realm(event.scope, self._within))
-
-    def _is_in(self, place: str, scope: Scope) -> bool:
-        return realm(scope, self._within) == place
-
-    def _check(self, body: EventBody | Erased, place: str | None) -> None:
-        if place is None:
-            return
-        for embedding in body.embeddings if isinstance(body, PutFrame | PutEmbedding) else ():
-            self._check_shape(embedding, place)
-
-    def _check_shape(self, embedding: object, place: str) -> None:
-        if not isinstance(embedding, Embedding):
-            return
-        shape = embedding.dtype, embedding.dimension
-        of_space = self.shapes.setdefault((place, embedding.space), shape)
-        if of_space != shape:
-            raise InvalidInput(
-                f"The space {embedding.space!r} has vectors of {shape[1]:,} dimensions "
-                f"({shape[0]}) and of {of_space[1]:,} ({of_space[0]})",
-                remedy="Pass another name in space= for vectors of another embedder.",
-            )

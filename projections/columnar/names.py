@@ -33,7 +33,7 @@ class Names:
     """
 
     def __init__(self, prefix: str) -> None:
-        """Create a dictionary; ``prefix`` of the names of its columns is on disk."""
+        """Create a dictionary; its columns on disk start with ``prefix``."""
         self._prefix = prefix
         self._texts: list[str] = []
         self._codes: dict[str, int] = {}

@@ -23,23 +23,14 @@ WRITES = _names("""
     append assert_fact assert_facts correct_fact declare_predicate delete embed_missing extract
     import_facts link merge_entities put_entity put_frame put_frames record_access remember
     remember_files retract_fact retract_facts split_entity supersede tag unlink unmerge
-    unsplit write
+    unsplit
 """)
 """Public names that append: the other sweep strikes the engine below them."""
 
 HANDLE = _names("""
-    close commit embedder in_transaction log_id next_place now now_us
-    path report scope text_vectors valid_at_us with_vectors
+    close commit embedder log_id now path report scope
 """)
 """Properties of the handle or view itself."""
-
-PARTS = _names("""
-    base blob counted counts_of earlier events existing fact_in fact_seq fact_text
-    facts_at first_use gathered is_current labelling layers logged on
-    over own seen shown stored_tokens stored_vectors valid_instant
-    tagged vectors
-""")
-"""Parts of reads: the reads go through them."""
 
 DRAWS = frozenset(("draw_facts", "draw_graph"))
 """They draw the results of `facts` and `walk`, take a second each, and keep nothing."""
@@ -49,8 +40,8 @@ def test_every_public_name_is_read_or_named_above() -> None:
     """A read that is added joins the sweeps, or this list with a reason."""
     read = {name.partition(",")[0] for kind in KINDS.values() for name in reads_of(kind)}
     public = {name for face in (cerata.Store, cerata.View) for name in dir(face) if name[0] != "_"}
-    assert public - read - WRITES - HANDLE - PARTS - DRAWS == set()
-    assert not (WRITES | HANDLE | PARTS | DRAWS) & read
+    assert public - read - WRITES - HANDLE - DRAWS == set()
+    assert not (WRITES | HANDLE | DRAWS) & read
 
 
 @pytest.mark.parametrize("name", KINDS)

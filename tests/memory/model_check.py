@@ -13,6 +13,7 @@ from hypothesis import HealthCheck, settings
 from cerata import Store, View
 from cerata.engine.events import Scope
 from cerata.fault_injection.testing import Workload, operation
+from cerata.memory.snapshot.reader import snapshot_of
 
 from .facts.acts import Act, perform
 from .facts.histories import random_act, run
@@ -40,14 +41,16 @@ class ModelCheck:
 
     def view(self, view: View, scopes: Collection[Scope | None] = (None,)) -> None:
         """Ask in each scope."""
-        size = view.basis + len(view.gathered)
+        size = view.basis + len(snapshot_of(view).pending)
         for number, scope in enumerate(scopes):
             self.ask(view.within(scope), 10 * size + number)
 
     def transaction(self, store: Store) -> None:
         """Ask while a transaction is open."""
         view = store.view()
-        self.view(view, VIEWS if self.is_long else [VIEWS[len(view.gathered) % len(VIEWS)]])
+        self.view(
+            view, VIEWS if self.is_long else [VIEWS[len(snapshot_of(view).pending) % len(VIEWS)]]
+        )
 
     def everywhere(self, batches: Sequence[Sequence[Act]]) -> None:
         """Ask at each event: natively, after a checkpoint, and by a replay; in every scope."""

@@ -88,7 +88,6 @@ STORE: dict[str, Call] = {
     "digests": lambda store: store.digests(replay=True),
     "embed_missing": lambda store: store.embed_missing(),
     "extract": lambda store: store.extract(),
-    "first_use": lambda store: store.first_use("key", "default"),
     "import_facts": lambda store: store.import_facts(store.export_facts()),
     "info": lambda store: store.info(),
     "link": lambda store: store.unlink(store.link(3, "supports", 4)),
@@ -116,8 +115,8 @@ STORE: dict[str, Call] = {
 """The other calls of a store; those that take something back are called with their opposite."""
 
 NO_READS = {
-    *("close", "scope", "path", "report", "head", "in_transaction", "embedder", "next_place"),
-    *("text_vectors", "with_vectors", "write", "unlink", "unmerge", "unsplit"),
+    *("close", "scope", "path", "report", "head", "embedder"),
+    *("unlink", "unmerge", "unsplit"),
 }
 """Names of a store that need no file, are called above with their opposite, or are no user's."""
 

@@ -8,6 +8,7 @@ import pytest
 
 import cerata
 from cerata.engine.events import DeleteFrame, PutFrame, RetractFact, SupersedeFrame
+from cerata.memory.batch.writer import session_of
 from cerata.memory.ingest import document as ingest
 from cerata.retrieval.chunking import split_passages
 
@@ -194,7 +195,8 @@ class TestRemember:
         monkeypatch.setattr(ingest, "_BATCH_EVENTS", 4)
         text = "\n\n".join(f"## Part {n}\n" + "w " * 400 for n in range(10))
         whole = split_passages(text)
-        write = store.write
+        session = session_of(store)
+        write = session.write
         calls = 0
 
         def failing(drafts: object, **options: object) -> cerata.Receipt:
@@ -204,10 +206,10 @@ class TestRemember:
                 raise KeyboardInterrupt
             return write(drafts, **options)  # type: ignore[arg-type]
 
-        monkeypatch.setattr(store, "write", failing)
+        monkeypatch.setattr(session, "write", failing)
         with pytest.raises(KeyboardInterrupt):
             store.remember(text, uri="u")
-        monkeypatch.setattr(store, "write", write)
+        monkeypatch.setattr(session, "write", write)
         before = store.head.seq
         receipt = store.remember(text, uri="u")
         assert store.frame(receipt).text == text

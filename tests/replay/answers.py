@@ -11,9 +11,10 @@ import numpy as np
 from cerata.engine.errors import NotFound, ProjectionFailed
 from cerata.engine.log import Log
 from cerata.memory.search.space_query import Mode
-from cerata.memory.snapshot.snapshot import View
+from cerata.memory.snapshot.snapshot import Snapshot
 from cerata.memory.values.facts import Entity
 from cerata.memory.values.frames import Frame, TimelinePage
+from cerata.memory.view import View
 from cerata.projections.frames.filters import Filter
 from cerata.projections.frames.timeline import Position
 from cerata.projections.rows.row_fold import RowFold
@@ -52,7 +53,7 @@ FILTERS = (
 
 def answers(log: Log, fold: Fold, n: int, step: int = 1) -> str:
     """Return everything that a view at n says, as text; of a single frame at each ``step``-th."""
-    views = [View(log, fold, n), View(log, fold, n, OTHER_SCOPE)]
+    views = [View(Snapshot(log, fold, n, scope)) for scope in (None, OTHER_SCOPE)]
     said = [_said(view, step) for view in views]
     return json.dumps([*said, _tabled(fold, n), _own(fold, n)], default=str)
 

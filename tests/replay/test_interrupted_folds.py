@@ -16,6 +16,7 @@ from cerata.engine.errors import Conflict, Corrupt
 from cerata.engine.events import Event
 from cerata.memory.batch.transaction import Transaction
 from cerata.memory.batch.validation import Checks
+from cerata.memory.batch.writer import session_of
 from cerata.memory.store import Store
 from cerata.projections.columnar.names import Names
 from cerata.projections.core.projection import Projection
@@ -52,7 +53,7 @@ def fill(path: Path, frames: int = 60) -> None:
         store.put_entity("alice smith")
         store.merge_entities("alice", "alice smith")
         store.tag("named")
-        store.write([cerata.Draft(Spent(tag="a", cents=5))])
+        session_of(store).write([cerata.Draft(Spent(tag="a", cents=5))])
 
 
 def answers(store: Store) -> list[object]:
@@ -329,7 +330,7 @@ def test_a_block_whose_call_was_interrupted_while_it_was_kept_writes_nothing(
         with pytest.raises(Conflict, match="was interrupted"):
             block()
         assert list(store.frames()) == []
-        assert not store.in_transaction
+        assert not session_of(store).in_transaction
 
 
 def test_an_interrupt_right_after_a_transaction_begins_ends_it(
@@ -340,7 +341,7 @@ def test_an_interrupt_right_after_a_transaction_begins_ends_it(
         monkeypatch.setattr(Transaction, "check_whole", interrupted(Transaction.check_whole, 1))
         with pytest.raises(KeyboardInterrupt), store.transaction():
             pass
-        assert not store.in_transaction
+        assert not session_of(store).in_transaction
         store.put_frame("it goes on")
         assert len(list(store.frames())) == 1
 

@@ -8,6 +8,7 @@ import pytest
 import cerata
 from cerata import EventBody
 from cerata.engine.errors import InvalidInput, NotFound, ProjectionFailed, ReadOnly, Unsupported
+from cerata.memory.batch.writer import session_of
 from cerata.memory.store import Store
 from cerata.projections.core.projection import FoldedEvent, Projection
 from cerata.projections.rows.row_fold import RowFold
@@ -25,7 +26,7 @@ def spend(store: Store, count: int, start: int = 0) -> None:
         for n in range(start, start + count)
     ]
     for at in range(0, count, 100):
-        store.write(drafts[at : at + 100])
+        session_of(store).write(drafts[at : at + 100])
 
 
 def expected(store: Store, n: int) -> dict[str, int]:
@@ -52,7 +53,7 @@ def test_it_comes_back_from_its_checkpoint(tmp_path: Path) -> None:
     path = tmp_path / "a.cera"
     with cerata.open(path, projections=[Spending]) as store:
         spend(store, 1_300)
-        store.write(
+        session_of(store).write(
             [cerata.Draft(Spent(tag="tea0", cents=-store.projection(Spending).rows["tea0"]))]
         )
         store.checkpoint()
@@ -92,7 +93,7 @@ def test_code_that_raises_is_named_and_harms_nothing_else(tmp_path: Path) -> Non
     path = tmp_path / "a.cera"
     with cerata.open(path, projections=[Spending]) as store:
         spend(store, 30)
-        store.write(
+        session_of(store).write(
             [cerata.Draft(Spent(tag="tea", cents=5)), cerata.Draft(Spent(tag="bad", cents=1))]
         )
         store.put_frame("still here")
@@ -229,7 +230,7 @@ def test_verify_names_the_event_from_which_rows_in_memory_differ(tmp_path: Path)
     """Only the range was named: rows have no digest at every event."""
     with cerata.open(tmp_path / "a.cera", projections=[Spending]) as store:
         spend(store, 700)
-        store.write([cerata.Draft(Spent(tag="rare", cents=5))])
+        session_of(store).write([cerata.Draft(Spent(tag="rare", cents=5))])
         spend(store, 300)
 
         def damage(fold: Projection) -> None:

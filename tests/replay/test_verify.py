@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 import cerata
+from cerata.memory.batch.writer import session_of
 from cerata.projections.core.projection import FoldedEvent, Projection
 from cerata.projections.fulltext.projection import FulltextProjection
 from cerata.projections.registry import Registry
@@ -67,7 +68,7 @@ def test_verify_names_the_event_of_a_user_s_row(tmp_path: Path) -> None:
 
     with cerata.open(path, projections=[Forgetful]) as store:
         fill(store, 900)
-        rare = store.write([cerata.Draft(Spent(tag="rare", cents=3))]).id
+        rare = session_of(store).write([cerata.Draft(Spent(tag="rare", cents=3))]).id
         fill(store, 300)
         store.checkpoint()
     with opened(path, "r") as store:

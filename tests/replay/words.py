@@ -6,6 +6,7 @@ from random import Random
 import cerata
 from cerata.engine.events import PutFrame
 from cerata.engine.format.toc import Ref
+from cerata.memory.batch.writer import session_of
 from cerata.memory.store import Store
 from cerata.projections.registry import projection_key
 
@@ -24,7 +25,7 @@ def fill(store: Store, count: int, seed: int = 1, batch: int = 250) -> None:
     first = store.head.seq + 1
     for start in range(0, count, batch):
         drafts = [draft(source, first + start + n) for n in range(min(batch, count - start))]
-        store.write(drafts)
+        session_of(store).write(drafts)
 
 
 def draft(source: Random, seq: int) -> cerata.Draft:

@@ -11,6 +11,7 @@ from blake3 import blake3
 import cerata
 from cerata.engine.events import Draft, PutFrame
 from cerata.memory.batch import session as appending
+from cerata.memory.snapshot.reader import snapshot_of
 
 LONG = "\n\n".join(f"## Part {number}\n" + "w " * 400 for number in range(6))
 
@@ -91,7 +92,7 @@ def test_a_block_that_is_run_again_knows_nothing_of_later() -> None:
             store.at("later")
         with pytest.raises(cerata.NotFound):
             store.at(4)
-        drafts = store.view().gathered
+        drafts = snapshot_of(store).pending
         seen.append((store.head.seq, store.at("HEAD").basis, refused, drafts, store.tags()))
 
     with cerata.open(":memory:") as store:

@@ -13,6 +13,8 @@ from cerata.engine.events import Draft, JsonValue, PutEmbedding, PutFrame, Scope
 from cerata.engine.log import Log
 from cerata.memory.batch.references import References
 from cerata.memory.batch.validation import Checks
+from cerata.memory.batch.writer import session_of
+from cerata.memory.snapshot.reader import snapshot_of
 from cerata.memory.values.vectors import vectors
 from cerata.projections.core.projection import FoldedEvent
 from cerata.projections.facts.history import Facts
@@ -200,12 +202,12 @@ def test_the_state_of_the_log_is_shared_and_not_copied() -> None:
     """A copy would make the first read of every transaction as slow as opening the file."""
     with cerata.open(":memory:") as store:
         store.put_frames([f"harbour {number}" for number in range(1_000)])
-        below = store.view()
-        assert below.search("harbour")
+        below = snapshot_of(store)
+        assert store.search("harbour")
         with store.transaction():
             store.put_frame("harbour bridge")
-            over = store.view()
-            assert over.search("bridge")
+            over = snapshot_of(store)
+            assert store.search("bridge")
             assert over.base.frames.ids.base is below.base.frames.ids.base
             assert over._gathered is not None
             under = over.base.fulltext
@@ -434,7 +436,7 @@ def test_what_is_gathered_is_encoded_once(monkeypatch: pytest.MonkeyPatch) -> No
             store.put_frames(["d", "e"])
         assert len(encoded) == 6
         assert sorted(frame.text for frame in store.frames()) == ["a", "b", "c", "d", "e"]
-        assert store.first_use("k", "default") is not None
+        assert session_of(store).first_use("k", "default") is not None
 
 
 def test_what_was_interrupted_while_it_was_checked_is_not_gathered(

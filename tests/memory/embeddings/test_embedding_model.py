@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 
 import cerata
 from cerata.engine.events import PutEmbedding, PutFrame
+from cerata.memory.batch.writer import session_of
 from cerata.memory.embeddings.cache import embedded_text
 
 from ...embedders import Hashing, words_hashed
@@ -38,10 +39,10 @@ def test_each_frame_has_the_vector_of_its_text(
     embedder = Hashing()
     space = embedder.identity.space
     with cerata.open(":memory:", embedder=embedder) as store:
-        store._embedder = None
+        session_of(store).embedder = None
         for act in before:
             perform(store, act)
-        store._embedder = embedder
+        session_of(store).embedder = embedder
         start = store.head.seq
         for act in single:
             perform(store, act)

@@ -10,6 +10,7 @@ import cerata
 from cerata.engine.environment import Environment
 from cerata.engine.events import Attachment, Embedding, PutEmbedding, PutFrame
 from cerata.engine.integrity import hash_bytes
+from cerata.memory.snapshot.reader import snapshot_of
 from cerata.memory.values.vectors import vectors
 
 
@@ -54,7 +55,7 @@ def test_a_frame_carries_its_vector() -> None:
             ("small", [2.0, 3.0]),
         ]
         assert store.content(2) == b"wax"
-        frames = store.view().base.frames
+        frames = snapshot_of(store).base.frames
         assert frames.embedded(6, "small").tolist() == [True, False, True, True, False, True]
         assert [frames.first_embedding(name) for name in ("small", "tiny", "no")] == [1, 2, None]
         assert store.verify().ok

@@ -11,6 +11,7 @@ import cerata
 from cerata.engine.environment import Environment
 from cerata.engine.events import Attachment, Embedding, PutEmbedding, PutFrame
 from cerata.engine.integrity import hash_bytes
+from cerata.memory.snapshot.reader import snapshot_of
 from cerata.memory.values.token_vectors import stored_matrices, stored_tokens
 
 SPACE = "m@1/4/maxsim/i1"
@@ -55,7 +56,7 @@ def test_a_frame_carries_its_token_vectors() -> None:
         assert vector is not None
         assert vector.tolist() == [0.5, 1]
         assert store.embedding(1) is None
-        frames = store.view().base.frames
+        frames = snapshot_of(store).base.frames
         assert frames.embedded(8, SPACE).tolist() == [True] * 6
         assert frames.embedded(6, SPACE).tolist() == [True] * 5 + [False]
         assert store.verify().ok

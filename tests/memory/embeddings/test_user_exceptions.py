@@ -11,6 +11,7 @@ import pytest
 import cerata
 from cerata import Store
 from cerata.engine.events import Draft, PutFrame
+from cerata.memory.batch.writer import session_of
 
 from ...embedders import HashingTokens
 from ..facts.extractors import Model
@@ -124,7 +125,7 @@ def test_what_a_users_code_raises_to_stop_reaches_the_caller(
     user.fail(None)
     with cerata.open(":memory:", projections=[Seen]) as store:
         store.put_frame("Ann likes tea.")
-        store._embedder = user.embedder
+        session_of(store).embedder = user.embedder
         store.put_frame("black coffee")
         user.fail(error)
         with pytest.raises(type(error)) as caught:

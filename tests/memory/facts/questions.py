@@ -8,6 +8,7 @@ from typing import Any, TypeAlias
 from cerata import Allen, View
 from cerata.engine.errors import NotFound
 from cerata.engine.events import AssertFact
+from cerata.memory.snapshot.reader import snapshot_of
 
 from ...projections.facts.fact_model import EVER, ModelEvent, Range
 from ...projections.links.link_model import LinkedModel
@@ -114,7 +115,7 @@ def answer_of(view: View, question: Question) -> object:
         told["overlapping"] = _as_period(told["overlapping"])
     if "allen" in told:
         told["allen"] = (told["allen"][0], _as_period(told["allen"][1]))
-    end = view.basis + len(view.gathered)
+    end = view.basis + len(snapshot_of(view).pending)
     if name in ("fact", "links") and given[0] is not None and view.basis < given[0] <= end:
         given = (view.basis - given[0], *given[1:])
     try:

@@ -8,7 +8,7 @@ import pytest
 import cerata
 from cerata import Entity, FactChange, Store, View
 from cerata.engine.events import JsonValue
-from cerata.memory.snapshot.snapshot import Basis
+from cerata.memory.view import Basis
 
 from ...timing import seconds
 from .acts import KINDS, Act

@@ -10,6 +10,7 @@ from hypothesis import HealthCheck, Phase, assume, given, settings
 import cerata
 from cerata import Allen, Fact, Store, View
 from cerata.engine.events import AssertFact, PutFrame
+from cerata.memory.snapshot.reader import snapshot_of
 from cerata.projections.columnar.scopes import by_name
 
 from .acts import Act
@@ -53,7 +54,7 @@ class Said:
         )
 
     def _content(self, frame: int) -> bytes:
-        return replace(self.view, scope=None, _base=None).content(frame)
+        return View(replace(snapshot_of(self.view), scope=None, _base=None)).content(frame)
 
     def everything(self) -> dict[str, object]:
         """Return the facts, at instants and in periods too, contradictions and entities."""

@@ -11,7 +11,7 @@ import cerata
 from cerata import Entity, InvalidInput, Store
 from cerata.engine.events import Event, ImportBatch
 from cerata.fault_injection.testing import Workload, assert_crash_safe, operation
-from cerata.memory.batch.session import Appends
+from cerata.memory.batch.session import WriteSession
 from cerata.memory.facts import importing as fact_import
 from cerata.memory.facts.importing import BATCH_LINES
 
@@ -87,17 +87,17 @@ def test_two_who_import_at_once_say_each_line_once(
     """One finds nothing there, and then the other was quicker and had cut the batch in two."""
     each = [line(id=number, subject=f"n{number}") for number in range(6)]
     each.append(line(id=9, subject="last", because=5))
-    whole = Appends.transaction
+    whole = WriteSession.transaction
 
     @contextmanager
     def late(*given: Any, **how: Any) -> Generator[Any]:
-        monkeypatch.setattr(Appends, "transaction", whole)
+        monkeypatch.setattr(WriteSession, "transaction", whole)
         copy.import_facts(each[:4])
         copy.import_facts(each)
         with whole(*given, **how) as transaction:
             yield transaction
 
-    monkeypatch.setattr(Appends, "transaction", late)
+    monkeypatch.setattr(WriteSession, "transaction", late)
     done = copy.import_facts(each)
     assert (done.added, done.known, len(said(copy))) == (0, 7, 7)
 

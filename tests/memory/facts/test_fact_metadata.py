@@ -14,6 +14,7 @@ import cerata
 from cerata import Store
 from cerata.engine.errors import InvalidInput
 from cerata.engine.events import AssertFact, Draft, Evidence
+from cerata.memory.batch.writer import session_of
 
 from .edges import T, edge_store
 
@@ -109,7 +110,7 @@ class TestSayings:
         body = AssertFact(
             subject="ann", predicate="p", object_kind="integer", object=1, evidence=(wrong,)
         )
-        fact = store.write([Draft(body)]).id
+        fact = session_of(store).write([Draft(body)]).id
         [said] = store.evidence(fact)
         assert (said.text, said.is_intact) == ("Paris", False)
 

@@ -5,6 +5,7 @@ import pytest
 import cerata
 from cerata import Entity, Filter, Store
 from cerata.engine.errors import InvalidInput
+from cerata.memory.snapshot.reader import snapshot_of
 from cerata.projections.facts.entities import Entities
 
 
@@ -52,8 +53,8 @@ def test_a_question_that_names_nobody_finds_facts_by_their_words(store: Store) -
 def test_a_longer_name_is_taken_before_a_part_of_it(store: Store) -> None:
     store.assert_fact("Smith", "is", "somebody else")
     folded = ["ally", "smith"]
-    assert Entities(store.view().facts_at).entities_in(folded) == [(1, "alice")]
-    assert Entities(store.view().facts_at).entities_in(folded[1:]) == [(1, "Smith")]
+    assert Entities(snapshot_of(store).facts_at).entities_in(folded) == [(1, "alice")]
+    assert Entities(snapshot_of(store).facts_at).entities_in(folded[1:]) == [(1, "Smith")]
 
 
 def test_facts_are_found_as_they_were_known_and_true(store: Store) -> None:
@@ -146,8 +147,8 @@ def test_a_past_view_ranks_its_own_facts_though_the_fold_of_words_stands_elsewhe
     assert [hit.fact.object for hit in then.search_facts("zebra")] == ["a zebra"]
     store.assert_fact("eve", "reads", "a book")
     store.facts()
-    assert len(then.fact_text.seqs) == 6
-    assert store.view().facts_at.row_count == 6
+    assert len(snapshot_of(then).fact_text.seqs) == 6
+    assert snapshot_of(store).facts_at.row_count == 6
     again = store.at(then)
     assert [hit.fact.subject for hit in again.search_facts("grog")] == ["dan"]
     assert [hit.fact.subject for hit in again.search_facts("zebra")] == ["bob"]

@@ -7,6 +7,7 @@ from cerata import Entity, View
 from cerata.engine.environment import Environment
 from cerata.engine.events import Erased, Scope, ScopeValue, lifted_by
 from cerata.engine.memory_storage import MemoryStorage
+from cerata.memory.snapshot.reader import snapshot_of
 from cerata.memory.values.facts import FactObject
 from cerata.memory.values.links import LinkKindName
 
@@ -66,7 +67,7 @@ def events_of(view: View) -> list[ModelEvent]:
     """Return a view's events; those of an open transaction as the next ones of the log."""
     found = list[ModelEvent]()
     # Of every scope: an end that was written in another one ends for this view, too.
-    for event in replace(view, scope=None, _base=None).log():
+    for event in View(replace(snapshot_of(view), scope=None, _base=None)).log():
         seq, cause, body = event.seq, event.causation, event.body
         assert not isinstance(body, Erased)
         assert event.scope is not None

@@ -7,7 +7,8 @@ import pytest
 import cerata
 from cerata.cli import main
 from cerata.engine.events import PutTag
-from cerata.memory.snapshot.snapshot import View
+from cerata.memory.snapshot.snapshot import Snapshot
+from cerata.memory.view import View
 from cerata.replay.fold import replay
 
 
@@ -30,7 +31,7 @@ def test_a_tag_names_the_end_of_a_batch_for_good(tmp_path: Path) -> None:
         assert store.at(4).tags() == {"v1": 2}
         assert store.at(2).tags() == {}
         for n in range(store.head.seq + 1):
-            assert store.at(n).tags() == View(store._log, replay(store._log, n), n).tags()
+            assert store.at(n).tags() == View(Snapshot(store._log, replay(store._log, n), n)).tags()
         assert store.verify().ok
 
 

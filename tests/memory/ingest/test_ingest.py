@@ -7,6 +7,7 @@ from typing import cast
 import pytest
 
 import cerata
+from cerata.memory.batch.session import WriteSession
 from cerata.memory.ingest import document as ingest
 from cerata.memory.values.arguments import SPAN
 from cerata.retrieval import chunking as passages
@@ -71,7 +72,7 @@ def test_a_document_that_was_cut_otherwise_and_never_finished_is_put_anew(
     text = "".join(SENTENCES * 60)
     with cerata.open(":memory:") as store:
         writes = iter(range(2))
-        write = type(store).write
+        write = WriteSession.write
 
         def stop_after_two(*args: object, **kwargs: object) -> object:
             if next(writes, None) is None:
@@ -79,7 +80,7 @@ def test_a_document_that_was_cut_otherwise_and_never_finished_is_put_anew(
             return write(*args, **kwargs)  # type: ignore[arg-type]
 
         with monkeypatch.context() as broken:
-            broken.setattr(type(store), "write", stop_after_two)
+            broken.setattr(WriteSession, "write", stop_after_two)
             broken.setattr(passages, "PASSAGE_TOKENS_MAX", 300)
             with pytest.raises(KeyboardInterrupt):
                 store.remember(text, uri="a")

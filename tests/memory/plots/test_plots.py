@@ -24,6 +24,7 @@ from cerata.memory.plots.canvas import Form, fitting, width_of
 from cerata.memory.plots.regions import Region, is_endless, regions_of
 from cerata.memory.plots.ring_layout import Way, places_of, rings_of
 from cerata.memory.plots.time_axis import lines_in, said, stretch
+from cerata.memory.snapshot.reader import snapshot_of
 from cerata.projections.columnar.intervals import BEGINNING, ENDLESS, Interval
 from cerata.projections.columnar.times import to_datetime, to_microseconds
 
@@ -54,7 +55,7 @@ def test_a_region_is_where_a_fact_was_held_true(batches: Sequence[Sequence[Act]]
     with run(batches, lambda _: None).open() as store:
         view = store.at("HEAD")
         every = view.facts(include_retracted=True)
-        regions = {one.fact.id: one for one in regions_of(view, every)}
+        regions = {one.fact.id: one for one in regions_of(snapshot_of(view), every)}
         events = events_of(view)
         last = {event.recorded: event.seq for event in events}
         instants = times_in(events)
@@ -74,7 +75,7 @@ def test_a_region_is_where_a_fact_was_held_true(batches: Sequence[Sequence[Act]]
 
 def regions(store: Store, **how: Any) -> list[Region]:
     view = store.at("HEAD")
-    return regions_of(view, view.facts(include_retracted=True, **how))
+    return regions_of(snapshot_of(view), view.facts(include_retracted=True, **how))
 
 
 def test_a_value_ends_only_from_when_the_next_was_known(store: Store) -> None:
@@ -100,7 +101,7 @@ def test_what_a_transaction_gathered_is_drawn_too(store: Store) -> None:
     with store.transaction():
         store.assert_fact("alice", "likes", "tea", valid_from="2020-01-01")
         view = store.view()
-        [region] = regions_of(view, view.facts())
+        [region] = regions_of(snapshot_of(view), view.facts())
         assert region.fact.id == -1
         assert faults_in(view.draw_facts(view.facts()), "svg") == []
 
@@ -247,7 +248,7 @@ def test_the_same_state_gives_the_same_picture(checkout: Path, tmp_path: Path) -
 
 def test_no_region_covers_another_in_its_panel(store: Store) -> None:
     view = life(store)
-    panels = facts._panels(regions_of(view, view.facts(include_retracted=True)))
+    panels = facts._panels(regions_of(snapshot_of(view), view.facts(include_retracted=True)))
     assert sum(len(panel.regions) for panel in panels) == 11
     assert [panel.title for panel in panels].count("alice · likes") == 1
     for panel in panels:
@@ -340,7 +341,7 @@ WAY = Way(None, "both", None)
 @pytest.mark.parametrize("count", [1, 2, 3, 8, 30, 70])
 def test_no_entity_covers_another(store: Store, count: int) -> None:
     connect(store, count)
-    rings = rings_of(store.at("HEAD"), "hub", hops=2, entities_max=150, way=WAY)
+    rings = rings_of(snapshot_of(store), "hub", hops=2, entities_max=150, way=WAY)
     size = (1.9, 0.3)
     places = places_of(rings, lambda _: size)
     assert len(places) == 1 + count + -(-count // 3)
@@ -359,7 +360,7 @@ def test_rings_are_of_hops_and_every_fact_between_is_drawn(store: Store) -> None
             ("alice", "is", "no entity"),
         ]
     )
-    rings = rings_of(store.at("HEAD"), "alice", hops=2, entities_max=30, way=WAY)
+    rings = rings_of(snapshot_of(store), "alice", hops=2, entities_max=30, way=WAY)
     assert rings.hops == {"alice": 0, "bob": 1, "carl": 1, "dog": 2}
     assert rings.parent == {"bob": "alice", "carl": "alice", "dog": "carl"}
     assert [(one.first, one.second, one.there, one.back) for one in rings.joins] == [
@@ -375,14 +376,14 @@ def test_entities_of_one_name_in_two_tenants_are_one_here(store: Store) -> None:
     for tenant, names in (("t1", "abcd"), ("t2", "acb")):
         for one, other in pairwise(names):
             store.assert_fact(one, "to", Entity(other), scope={"tenant": tenant})
-    rings = rings_of(store.at("HEAD"), "a", hops=3, entities_max=30, way=WAY)
+    rings = rings_of(snapshot_of(store), "a", hops=3, entities_max=30, way=WAY)
     assert rings.hops == {"a": 0, "b": 1, "c": 1, "d": 3}
     assert faults_in(store.draw_graph("a", hops=3), "svg") == []
 
 
 def test_what_is_left_out_is_counted(store: Store) -> None:
     connect(store, 12)
-    rings = rings_of(store.at("HEAD"), "hub", hops=1, entities_max=5, way=WAY)
+    rings = rings_of(snapshot_of(store), "hub", hops=1, entities_max=5, way=WAY)
     assert (len(rings.hops), rings.left_out) == (5, 8)
 
 
@@ -403,7 +404,7 @@ def test_a_graph_is_narrowed_as_a_walk_is(store: Store) -> None:
         ({"direction": "out"}, {"a", "b"}),
     ):
         way = WAY._replace(**cast("dict[str, Any]", how))
-        rings = rings_of(store.at("HEAD"), "a", hops=3, entities_max=9, way=way)
+        rings = rings_of(snapshot_of(store), "a", hops=3, entities_max=9, way=way)
         assert set(rings.hops) == names
 
 

@@ -17,7 +17,7 @@ import cerata
 from cerata import ContextPolicy, Entity, Omission, Store
 from cerata.engine.events import RecallContext
 from cerata.engine.salted_hashes import context_hash
-from cerata.memory.snapshot.snapshot import View
+from cerata.memory.snapshot.snapshot import Snapshot
 from cerata.retrieval.context import framing
 from cerata.retrieval.context.packing import Order
 from cerata.retrieval.tokenizer import tokenizer
@@ -238,13 +238,13 @@ def test_children_of_one_frame_with_spans_of_their_own_do_not_join() -> None:
 
 def test_accesses_in_a_transaction_are_folded_once(monkeypatch: pytest.MonkeyPatch) -> None:
     """They were for each frame: a second for 2,000."""
-    folded, own = list[str](), View.own
+    folded, own = list[str](), Snapshot.user_projection
 
-    def count(view: View, name: str) -> Any:
+    def count(view: Snapshot, name: str) -> Any:
         folded.append(name)
         return own(view, name)
 
-    monkeypatch.setattr(View, "own", count)
+    monkeypatch.setattr(Snapshot, "user_projection", count)
     with cerata.open(":memory:") as store:
         store.put_frames([f"tea {number}" for number in range(30)])
         store.record_access(*range(1, 31))

@@ -4,6 +4,7 @@ import pytest
 
 import cerata
 from cerata import Entity, Filter, InvalidInput, Profile, Store, Unsupported
+from cerata.memory.snapshot.reader import snapshot_of
 
 
 @pytest.fixture
@@ -27,7 +28,7 @@ def test_a_profile_without_facts_ranks_by_words_alone(store: Store) -> None:
         (1, ("text",)),
         (3, ("text",)),
     ]
-    ranked = store.view().layers.ranking.search("alice")
+    ranked = snapshot_of(store).layers.ranking.search("alice")
     assert [score for _, score, _ in found(store, "alice", profile="words")] == list(ranked.scores)
 
 

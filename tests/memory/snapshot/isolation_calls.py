@@ -13,8 +13,9 @@ import msgspec
 import numpy as np
 
 import cerata
+from cerata import View
 from cerata.engine.events import Draft, PutEmbedding, PutFrame, PutTag
-from cerata.memory.search.space_query import keys_of
+from cerata.memory.snapshot.reader import snapshot_of
 from cerata.memory.values.vectors import vectors
 
 from .tenants import DIMENSIONS, SCOPES, Own, is_seen, mark
@@ -125,7 +126,6 @@ READS: Final[Mapping[str, Calls | str]] = {
     "count": once(lambda asked: (asked.count(), len(asked))),
     "draw_facts": once(lambda asked: asked.draw_facts(asked.facts("Ada", "lives in"))),
     "draw_graph": once(lambda asked: asked.draw_graph("Ada", hops=3)),
-    "embedder": "the embedder that the caller gave at open",
     "embedding": by_id(
         lambda asked, one: (asked.embedding(one), asked.embedding(one, "shared-space"))
     ),
@@ -203,7 +203,7 @@ class Mine(cerata.RowProjection[int, str]):
             self.rows[event.seq] = event.body.text or ""
 
 
-UNCOMPARED: Final = frozenset(("fact_in", "verify"))
+UNCOMPARED: Final = frozenset(("verify",))
 """Names whose answers depend on the whole file: rows of an index, and counts of its parts."""
 
 
@@ -218,47 +218,14 @@ def _all_within(view: Any, scope: object) -> object:
     return _all_of(view.within(scope))
 
 
-_STATE = "an index of the file that reads are made of; not in docs/api.md, and no answer of its own"
-_HERE = "the names of View are called on it"
-
 VIEW: Final[Mapping[str, Calls | str]] = {
     **READS,
-    "base": _STATE,
     "basis": "a number that the caller gave",
-    "blob": by_id(lambda view, one: view.blob(one)),
-    "counted": once(lambda view: view.counted()),
-    "counts_of": by_id(lambda view, one: view.counts_of(one)),
-    "earlier": by_point(lambda view, one: list(view.earlier(max(one, 0)).frames())),
-    "events": every(
-        once(lambda view: view.events(1, None)), by_id(lambda view, one: view.events(one, one))
-    ),
-    "existing": by_id(lambda view, one: view.existing(one)),
-    "fact_in": by_id(lambda view, one: view.fact_in(one)),
-    "fact_seq": by_id(lambda view, one: view.fact_seq(one)),
-    "fact_text": _STATE,
-    "facts_at": _STATE,
-    "gathered": "the drafts of the caller's own transaction, which its store stamped",
     "head": once(lambda view: repr(view.head)),
-    "is_current": by_id(lambda view, one: view.is_current(one)),
-    "labelling": _STATE,
-    "layers": by_id(lambda view, one: (repr(view.layers.has(one)), view.layers.event(one))),
     "log_id": "16 random bytes of the file",
-    "logged": once(lambda view: list(view.logged.frames())),
     "now": once(lambda view: view.now),
-    "now_us": once(lambda view: view.now_us),
-    "on": "takes a log and a fold, which only the engine has, and keeps the scope",
-    "over": "takes what a transaction gathered, and keeps the scope",
-    "own": once(lambda view: view.own("tags")),
     "scope": once(lambda view: view.scope),
-    "seen": by_id(lambda view, one: view.seen([one])),
-    "shown": by_id(lambda view, one: view.shown(one)),
-    "stored_tokens": _STATE,
-    "stored_vectors": _STATE,
-    "tagged": once(lambda view: view.tagged()),
     "true_at": once(lambda view: view.true_at("2022-01-01").facts()),
-    "valid_at_us": "an instant that the caller gave",
-    "valid_instant": once(lambda view: view.valid_instant("2022-01-01")),
-    "vectors": once(lambda view: [keys_of(view, tokens=one) for one in (False, True)]),
     "within": _narrowed,
 }
 
@@ -278,13 +245,6 @@ def _basis(case: Case) -> Iterator[Call]:
         yield partial(_all_at, case.asked, name), (name,)
 
 
-def _keys(case: Case) -> Iterator[Call]:
-    for key in ("shared-key", "shared-transaction"):
-        for scope in SCOPES.values():
-            tenant = scope["tenant"]
-            yield partial(case.asked.first_use, key, tenant), (key, str(tenant))
-
-
 STORE: Final[Mapping[str, Calls | str]] = {
     **READS,
     "at": _basis,
@@ -296,12 +256,10 @@ STORE: Final[Mapping[str, Calls | str]] = {
         once(lambda store: (str(store.diff(0)), store.diff(0))),
         by_point(lambda store, one: store.diff(max(one, 0))),
     ),
+    "embedder": "the embedder that the caller gave at open",
     "digests": "hashes of whole indexes, which are those of the file",
-    "first_use": _keys,
     "head": once(lambda store: repr(store.head)),
-    "in_transaction": once(lambda store: store.in_transaction),
     "info": once(lambda store: store.info()["frames"]),
-    "next_place": once(lambda store: store.next_place()),
     "path": "the path that the caller gave",
     "rebuild": by_name(lambda store, name: store.rebuild(name)),
     "refresh": once(lambda store: repr(store.refresh())),
@@ -309,7 +267,6 @@ STORE: Final[Mapping[str, Calls | str]] = {
     "report": once(lambda store: repr(store.report)),
     "salvaged": once(lambda store: store.salvaged()),
     "scope": once(lambda store: store.scope),
-    "text_vectors": once(lambda store: store.text_vectors()),
     "verify": once(lambda store: repr(store.verify())),
 }
 
@@ -402,8 +359,6 @@ WRITES: Final[Mapping[str, Calls | str]] = {
     "unlink": by_id(lambda store, one: store.unlink(one)),
     "unmerge": by_id(lambda store, one: store.unmerge(one)),
     "unsplit": by_id(lambda store, one: store.unsplit(one)),
-    "with_vectors": once(lambda store: store.with_vectors([], ())),
-    "write": by_case(lambda case: [case.asked.write([_forged("beta")])], "tn-beta"),
 }
 
 
@@ -444,6 +399,7 @@ TRANSACTION: Final[Mapping[str, Calls | str]] = {
     "look_up_again": once(lambda tx: (tx.look_up_again(), _use_of(tx))),
     "payloads": once(lambda tx: tx.payloads),
     "receipt": once(lambda tx: tx.receipt),
-    "vectors": "vectors of the caller's own texts",
-    "view": by_case(lambda case: _all_of(case.asked.view(case.store.view))),
+    "snapshot": by_case(
+        lambda case: _all_of(View(case.asked.snapshot(lambda: snapshot_of(case.store))))
+    ),
 }

@@ -14,8 +14,10 @@ import pytest
 import cerata
 from cerata.engine.events import DeleteFrame, Draft, PutFrame, SupersedeFrame
 from cerata.engine.salvage import salvaged_events
+from cerata.memory.batch.writer import session_of
 from cerata.memory.snapshot.layer import Layer
 from cerata.memory.snapshot.layers import Layers
+from cerata.memory.snapshot.snapshot import Snapshot
 from cerata.projections.columnar.scopes import ScopeNames
 
 from .isolation import TABLES, public_names, shown_by, sweep
@@ -61,7 +63,7 @@ QUICK = [one for table in TABLES.values() for one in table if not one.startswith
 """``python -m tests.memory.snapshot.isolation`` draws pictures too; it calls all as each reader."""
 
 
-@pytest.mark.parametrize(("reader", "only"), [("ux", QUICK), ("bool", ["log", "at", "first_use"])])
+@pytest.mark.parametrize(("reader", "only"), [("ux", QUICK), ("bool", ["log", "at"])])
 def test_no_public_name_shows_what_lies_outside_the_scope(reader: str, only: list[str]) -> None:
     """Salvage, wider views and helpers did, and keys and spaces met across tenants."""
     found = sweep([reader], only)
@@ -75,7 +77,7 @@ def _off(kind: type, name: str, instead: Any) -> Generator[None]:
         yield
 
 
-def _widened(view: cerata.View, scope: Any) -> cerata.View:
+def _widened(view: Snapshot, scope: Any) -> Snapshot:
     return replace(view, scope=tuple(cast("dict[str, Any]", dict(scope or ())).items()), _base=None)
 
 
@@ -97,13 +99,12 @@ def _salvaged(store: cerata.Store) -> object:
 @pytest.mark.parametrize(
     ("kind", "name", "instead", "only"),
     [
-        (cerata.View, "_sees", _says(answer=True), ["log", "tags", "events"]),
-        (cerata.View, "within", _widened, ["within"]),
+        (Snapshot, "_sees", _says(answer=True), ["log", "tags"]),
+        (Snapshot, "within", _widened, ["within"]),
         (Layer, "visible", property(_all_rows), ["frames"]),
-        (Layers, "check_has", _says(None), ["shown", "blob"]),
+        (Layers, "check_has", _says(None), ["frame", "content"]),
         (ScopeNames, "within", _says(None), ["facts", "entities", "links"]),
         (cerata.Store, "salvaged", _salvaged, ["salvaged"]),
-        (cerata.Store, "_sees", None, ["first_use"]),
     ],
 )
 def test_a_filter_that_is_switched_off_is_a_leak(
@@ -177,10 +178,12 @@ def test_a_key_belongs_to_a_tenant_of_its_type(path: Path, sealed: bool) -> None
                     pass
                 assert block.receipt is not None
                 assert block.receipt.id == receipts[repr(tenant)].id
-                used = own.first_use("k", tenant)
+                used = session_of(own).first_use("k", tenant)
                 assert used is not None
                 assert used.id == receipts[repr(tenant)].id
-                assert [own.first_use("k", one) for one in (1, "1", True)].count(None) == 2
+                assert [session_of(own).first_use("k", one) for one in (1, "1", True)].count(
+                    None
+                ) == 2
         assert store.verify().ok
 
 
@@ -194,7 +197,9 @@ def test_a_key_of_another_user_is_not_this_users(path: Path) -> None:
         assert block.receipt.added
     with cerata.open(path, scope=ALICE) as store:
         assert len(store) == 2
-        assert store.first_use("k", "alice") == store.first_use("k", "alice")
+        assert session_of(store).first_use("k", "alice") == session_of(store).first_use(
+            "k", "alice"
+        )
 
 
 def test_a_space_is_each_tenants_own(path: Path) -> None:

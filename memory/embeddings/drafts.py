@@ -1,0 +1,82 @@
+"""Drafts with vectors: the embedding of texts before a write.
+
+The embedder runs before any lock is taken. Leaves out stored frames without a vector (`commands`)
+and the look-up of vectors (`cache`).
+"""
+
+from collections.abc import Sequence
+from weakref import WeakKeyDictionary
+
+from cerata.engine.codec import tenant_of
+from cerata.engine.events import Draft
+from cerata.engine.limits import BATCH_EVENTS_MAX
+
+from ..batch.session import WriteSession, asked
+from ..batch.transaction import Transaction
+from ..snapshot.snapshot import Snapshot
+from ..values.arguments import arguments_hash
+from ..values.frames import Receipt
+from .cache import TextVectors, makers_of
+
+_OF_TRANSACTIONS = WeakKeyDictionary[Transaction, Sequence[TextVectors]]()
+"""The vectors of the texts of each open transaction, for its later calls."""
+
+
+def put_embedded(session: WriteSession, drafts: Sequence[Draft], key: str | None = None) -> Receipt:
+    """Append drafts with the vectors of their texts.
+
+    The hash stored with a key leaves out the vectors, which are no argument of the caller.
+    """
+    arguments = None if key is None else arguments_hash(asked(drafts))
+    drafts = with_vectors(session, drafts, text_vectors(session), key)
+    return session.write(drafts, key=key, arguments=arguments)
+
+
+def text_vectors(session: WriteSession) -> Sequence[TextVectors]:
+    """Return the vector caches of a call or of the open transaction; empty without embedder."""
+    if session.embedder is None:
+        return ()
+    transaction = session.open_transaction
+    stored = None if transaction is None else _OF_TRANSACTIONS.get(transaction)
+    if stored is not None:
+        return stored
+    vectors = [TextVectors(maker) for maker in makers_of(session.embedder)]
+    if transaction is not None:
+        _OF_TRANSACTIONS[transaction] = vectors
+    return vectors
+
+
+def with_vectors(
+    session: WriteSession,
+    drafts: Sequence[Draft],
+    vectors: Sequence[TextVectors],
+    key: str | None = None,
+) -> Sequence[Draft]:
+    """Return drafts with the vectors of their texts; ``vectors`` are the call's caches.
+
+    The embedder does not run for a call repeated under its key, which writes nothing, or for a
+    batch that is too large, which the append refuses.
+
+    Raises:
+        EmbedderFailed: the embedder failed; nothing is written.
+        ReadOnly: the store was opened for reading; the embedder did not run.
+    """
+    if not any(cache.lacks(draft.body) for cache in vectors for draft in drafts):
+        return drafts
+    if session.next_place() - 1 + len(drafts) > BATCH_EVENTS_MAX:
+        return drafts
+    session.check_writable()
+    transaction = session.open_transaction
+    if transaction is not None:
+        is_repeated = transaction.first is not None
+    else:
+        tenant = tenant_of(drafts[0].scope)
+        is_repeated = (
+            key is not None and session.log.find_key(key, tenant, sees=session.sees) is not None
+        )
+    if is_repeated:
+        return drafts
+    newest = Snapshot(session.log, session.fold, session.log.refresh().seq, session.scope)
+    for cache in vectors:
+        drafts = cache.of_drafts(drafts, newest)
+    return drafts

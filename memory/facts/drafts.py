@@ -1,0 +1,138 @@
+"""Drafts of facts: the events that assert facts, from checked arguments."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import cast
+
+from cerata.engine.errors import InvalidInput
+from cerata.engine.events import AssertFact, Draft, Evidence, Scope
+from cerata.projections.columnar.intervals import BEGINNING
+from cerata.projections.columnar.times import to_datetime, to_microseconds
+
+from ..values.arguments import listed
+from ..values.facts import (
+    OPEN,
+    SOURCES,
+    FactEvidence,
+    FactId,
+    FactObject,
+    checked_name,
+    fact_id,
+    stored_object,
+)
+from ..values.frames import FrameId, frame_id
+
+EvidenceLike = FactEvidence | FrameId | tuple[FrameId, int, int]
+"""A frame, or a frame and the UTF-8 bytes [start, end) of its text."""
+
+
+@dataclass(frozen=True, slots=True)
+class Assertion:
+    """A fact to assert, for `Store.assert_facts`; fields as in `assert_fact`."""
+
+    subject: str
+    predicate: str
+    object: FactObject
+    valid_from: datetime | str | None = None
+    valid_to: datetime | str | None = None
+    confidence: float = 1.0
+    source: str = "observed"
+    evidence: Sequence[EvidenceLike] = ()
+    assumptions: Sequence[str] = ()
+    because: FactId | None = None
+
+
+def triple(value: object) -> tuple[str, str, FactObject]:
+    """Return a caller's (subject, predicate, object). Raises `InvalidInput`."""
+    if not isinstance(value, tuple) or len(cast("tuple[object, ...]", value)) != 3:
+        raise InvalidInput(
+            f"A fact must be (subject, predicate, object), not {value!r:.60}",
+            remedy="Pass (subject, predicate, object), or a cerata.Assertion.",
+        )
+    return cast("tuple[str, str, FactObject]", value)
+
+
+def assertion_draft(assertion: Assertion, scope: Scope, now_us: int) -> Draft:
+    """Return the event that asserts a fact. Raises `InvalidInput`."""
+    kind, value = stored_object(assertion.object)
+    start = _time("valid_from", assertion.valid_from, BEGINNING)
+    end = _time("valid_to", assertion.valid_to, None)
+    if end is not None and end <= (now_us if start is None else start):
+        begins = "when it is recorded" if start is None else to_datetime(start).isoformat()
+        raise InvalidInput(
+            f"The fact would end at {to_datetime(end).isoformat()}, and begin at {begins}",
+            where="valid_to",
+            remedy="Pass a valid_from before valid_to, or valid_from='open' for no beginning.",
+        )
+    if assertion.source not in SOURCES:
+        raise InvalidInput(
+            f"source must be one of {', '.join(SOURCES)}, not {assertion.source!r}",
+            remedy="Pass source='observed', or leave it out.",
+        )
+    confidence: object = assertion.confidence
+    if isinstance(confidence, bool) or not isinstance(confidence, int | float):
+        raise InvalidInput(
+            f"confidence must be a number, not {type(confidence).__name__}",
+            remedy="Pass a number from 0 to 1.",
+        )
+    if not 0 <= confidence <= 1:
+        raise InvalidInput(
+            f"confidence must be from 0 to 1, not {confidence}",
+            remedy="Pass a number from 0 to 1.",
+        )
+    body = AssertFact(
+        subject=checked_name("The subject", assertion.subject),
+        predicate=checked_name("The predicate", assertion.predicate),
+        object_kind=kind.name.lower(),
+        object=value,
+        valid_from=start,
+        valid_to=end,
+        confidence=float(confidence),
+        source=assertion.source,
+        evidence=tuple([_evidence(place) for place in listed("evidence", assertion.evidence)]),
+        assumptions=tuple(
+            [
+                checked_name("An assumption", text)
+                for text in listed("assumptions", assertion.assumptions)
+            ]
+        ),
+    )
+    return Draft(
+        body, scope, causation=None if assertion.because is None else fact_id(assertion.because)
+    )
+
+
+def _time(name: str, time: datetime | str | None, if_open: int | None) -> int | None:
+    if time is None:
+        return None
+    if time == OPEN:
+        return if_open
+    try:
+        return to_microseconds(time)
+    except InvalidInput as error:
+        raise InvalidInput(error.what, where=name, remedy=error.remedy) from error
+
+
+def _evidence(place: EvidenceLike) -> Evidence:
+    """Return a place in which a fact was read, as stored. Raises `InvalidInput`."""
+    if isinstance(place, FactEvidence):
+        start, end = place.start, place.end
+        frame = place.frame
+    elif isinstance(place, tuple):
+        if len(place) != 3:
+            raise InvalidInput(
+                f"Evidence must be a frame or (frame, start, end), not {place!r:.60}",
+                remedy="Pass a frame, or (frame, start, end) in bytes of its UTF-8.",
+            )
+        frame, start, end = frame_id(place[0]), place[1], place[2]
+    else:
+        frame, start, end = frame_id(place), None, None
+    if start is None and end is None:
+        return Evidence(frame)
+    if not isinstance(start, int) or not isinstance(end, int) or not 0 <= start < end:
+        raise InvalidInput(
+            f"The evidence [{start}, {end}) of frame {frame} is not a range of bytes",
+            remedy="Pass 0 <= start < end, in bytes of the frame's UTF-8.",
+        )
+    return Evidence(frame, start, end)

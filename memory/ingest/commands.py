@@ -1,0 +1,141 @@
+"""Remembering: the calls that split and store texts and files, each content once.
+
+Leaves out their work (`document`, `folder`).
+"""
+
+from collections.abc import Mapping, Sequence
+from datetime import datetime
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from cerata.engine.errors import InvalidInput
+from cerata.engine.events import JsonValue, ScopeValue
+from cerata.engine.loading import loading
+
+from ..batch.writer import Writer
+from ..frames.drafts import frame_fields
+from ..values.arguments import full_scope, listed
+from ..values.frames import FrameId, Receipt, frame_id
+
+if TYPE_CHECKING:
+    from .folder import Remembered, Report
+    from .formats.document import Document
+
+
+class IngestCommands(Writer):
+    """The calls that remember; each appends durable batches, or joins the open transaction."""
+
+    def remember(
+        self,
+        text: "str | Path | Document",
+        *,
+        kind: str = "text",
+        role: str | None = None,
+        uri: str | None = None,
+        title: str | None = None,
+        tags: Sequence[str] = (),
+        labels: Sequence[str] = (),
+        metadata: Mapping[str, JsonValue] | None = None,
+        track: str | None = None,
+        parent: FrameId | None = None,
+        content_dates: Sequence[datetime | str] = (),
+        created: datetime | str | None = None,
+        scope: Mapping[str, ScopeValue] | None = None,
+    ) -> Receipt:
+        """Remember a text, or the file at a path: split into passages, stored once.
+
+        Content that is stored under the same URI is not stored again (``added`` is False); other
+        content under a URI supersedes the old. A long document takes several batches, its document
+        frame first; after a crash the same call continues with the missing chunks.
+
+        Args:
+            text: A str is text, plain or Markdown; a file at a `Path` is read by its format.
+            kind: The structure of the frame or chunks; default "text".
+            role: The speaker; default none.
+            uri: The address of the source; default for a file its absolute path.
+            title: The title, which is searched too; default for a file its title or name.
+            tags: Tags, which are searched and filtered by; default none.
+            labels: Labels, which are filtered by; default none.
+            metadata: Further names and JSON values, which are filtered by; default none.
+            track: A named line of frames that the frames belong to; default none.
+            parent: The frame above this document; default none.
+            content_dates: Dates that the content names, as datetimes or ISO strings; default none.
+            created: When the content was created; default the time of recording.
+            scope: Names and values to add to the store's scope; default the store's scope.
+
+        Raises:
+            InvalidInput: ``text`` is no text or path, or the file's content is no text.
+            NotFound: the file does not exist.
+            StorageFailed: the file cannot be read.
+        """
+        with loading("the part that reads files"):
+            from .document import remember
+
+        fields = frame_fields(
+            kind=kind,
+            role=role,
+            uri=uri,
+            title=title,
+            tags=tags,
+            labels=labels,
+            metadata=metadata,
+            track=track,
+            parent=None if parent is None else frame_id(parent),
+            content_dates=content_dates,
+            created=created,
+        )
+        stamped = full_scope(scope, self._session.scope)
+        source = str(text) if isinstance(text, Path) else text
+        self._session.called(stamped, "remember", source, fields, stamped)
+        return remember(self._session, text, fields, stamped)
+
+    def remember_files(
+        self,
+        paths: "Sequence[str | Path]",
+        *,
+        include: Sequence[str] = (),
+        exclude: Sequence[str] = (),
+        default_excludes: bool = True,
+        tags: Sequence[str] = (),
+        labels: Sequence[str] = (),
+        metadata: Mapping[str, JsonValue] | None = None,
+        scope: Mapping[str, ScopeValue] | None = None,
+        dry_run: bool = False,
+        report: "Report | None" = None,
+    ) -> "Remembered":
+        """Remember files and folders, each file once, and return the outcome of each.
+
+        Each file is durable before the next: after a crash the same call continues. A file that
+        cannot be read is skipped.
+
+        Args:
+            paths: Files, and folders to search with all folders below them.
+            include: Patterns of files below folders; default the known suffixes (docs/ingest.md).
+            exclude: Patterns of files and folders to skip; default none.
+            default_excludes: Also skip hidden, installed and packed files; default True.
+            tags: The tags of all frames; default none.
+            labels: The labels of all frames; default none.
+            metadata: Names and JSON values for all frames; default none.
+            scope: Names and values to add to the store's scope; default the store's scope.
+            dry_run: Write nothing, and return the outcomes of a real call; default False.
+            report: Called after each file with its outcome, its number from 1, and the count.
+
+        Raises:
+            InvalidInput: a pattern cannot be used, or a transaction is open.
+        """
+        with loading("the part that reads files"):
+            from .discovery import find_files
+            from .folder import remember_files
+
+        if self._session.in_transaction:
+            raise InvalidInput(
+                "remember_files writes a batch for each file and cannot join a transaction",
+                remedy="Call remember_files outside the transaction, or remember() for each file.",
+            )
+        named = listed("paths", paths)
+        files = find_files(
+            named, include=include, exclude=exclude, default_excludes=default_excludes
+        )
+        fields = frame_fields(kind="text", tags=tags, labels=labels, metadata=metadata)
+        stamped = full_scope(scope, self._session.scope)
+        return remember_files(self._session, files, fields, stamped, dry_run=dry_run, report=report)

@@ -1,0 +1,32 @@
+"""Readers: the base of every group of reads.
+
+A group (`frames.reads`, `search.reads`, …) reads the snapshot that its reader gives: a view its
+snapshot, a store the newest. So the same methods serve both.
+"""
+
+from abc import ABC, abstractmethod
+
+from .snapshot import Snapshot
+
+
+class Reader(ABC):
+    """A handle that reads."""
+
+    @abstractmethod
+    def _snapshot(self) -> Snapshot:
+        """Return the state to read."""
+
+
+class SnapshotReader(Reader):
+    """A reader of one snapshot."""
+
+    def __init__(self, snapshot: Snapshot) -> None:
+        self._state = snapshot
+
+    def _snapshot(self) -> Snapshot:
+        return self._state
+
+
+def snapshot_of(reader: Reader) -> Snapshot:
+    """Return the state that a reader reads now."""
+    return reader._snapshot()

@@ -1,0 +1,101 @@
+"""Views: the memory as it was at one event, read-only.
+
+Owns `View`, the public face of a snapshot: its point of the log, and every group of reads. Leaves
+out the state (`snapshot.snapshot`) and the reads.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import datetime
+from typing import ClassVar
+
+from cerata.engine.events import Scope, ScopeValue
+from cerata.engine.handle import Handle
+from cerata.engine.head import Head
+
+from .facts.reads import FactReads
+from .frames.reads import FrameReads
+from .graph.reads import GraphReads
+from .links.reads import LinkReads
+from .links.why import WhyReads
+from .plots.reads import PlotReads
+from .search.reads import SearchReads
+from .snapshot.snapshot import Snapshot
+from .values.frames import Context, Receipt
+
+
+@dataclass(frozen=True)
+class View(FrameReads, SearchReads, FactReads, LinkReads, WhyReads, GraphReads, PlotReads, Handle):
+    """The memory at seq ``basis``: the first ``basis`` events and nothing after.
+
+    - A view never changes, also while writers append; any thread may use a view.
+    - ``scope`` limits its reads to events written within these names and values.
+    - A view copies nothing: the store's state, which it shares, only grows.
+    - Inside a transaction a view also has the block's drafts, with the ids −1, −2, ….
+    """
+
+    _instead: ClassVar[str] = (
+        "Pass the file's path and the basis, and call open(path).at(basis) there."
+    )
+
+    _state: Snapshot
+
+    def _snapshot(self) -> Snapshot:
+        return self._state
+
+    @property
+    def basis(self) -> int:
+        """The seq of the view's last event."""
+        return self._state.basis
+
+    @property
+    def scope(self) -> Scope | None:
+        """The scope that limits every read; None admits all."""
+        return self._state.scope
+
+    @property
+    def head(self) -> Head:
+        """The view's point of the log, with its chain hash and Merkle root."""
+        return self._state.head
+
+    @property
+    def log_id(self) -> bytes:
+        """The id of the view's log."""
+        return self._state.log_id
+
+    @property
+    def now(self) -> datetime:
+        """The meaning of "now" in this view: the recorded time of its last event.
+
+        At the head: the clock's time when the view was created, or the recorded time of the last
+        event if the clock went back before that.
+        """
+        return self._state.now
+
+    def view(self) -> "View":
+        """Return this view, the state that its reads use."""
+        return self
+
+    def within(self, scope: Scope | Mapping[str, ScopeValue] | None) -> "View":
+        """Return this view narrowed to a scope; the view's scope stays in force.
+
+        Args:
+            scope: Names and values to add to the view's scope; None or a wider scope adds none.
+
+        Raises:
+            InvalidInput: the scope gives a name of the view's scope another value, or is invalid.
+        """
+        state = self._state.within(scope)
+        return self if state is self._state else View(state)
+
+    def true_at(self, valid_at: datetime | str | None) -> "View":
+        """Return this view limited to the facts that are true at an instant.
+
+        Args:
+            valid_at: An aware datetime, an ISO string or "now"; None admits facts of any time.
+        """
+        return View(self._state.true_at(valid_at))
+
+
+Basis = int | str | datetime | Receipt | Head | Context | View
+"""The forms in which a caller names a point of the log; see `Store.at`."""
