@@ -12,7 +12,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path, PurePath
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, cast
 
 from cerata.engine.errors import InvalidInput
 from cerata.engine.loading import loading
@@ -82,7 +82,10 @@ def find_files(
 
 def _path_of(name: object) -> str:
     # Neither bytes nor a number, which `os` would take for an open descriptor.
-    path = os.fspath(name) if isinstance(name, str | os.PathLike) else None
+    try:
+        path: object = os.fspath(cast("str", name))
+    except TypeError:
+        path = None
     if isinstance(path, str):
         return path
     raise InvalidInput(
