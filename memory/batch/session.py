@@ -5,9 +5,11 @@ Owns transactions, the checks before an append, and receipts. Leaves out the cal
 """
 
 from collections.abc import Generator, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from contextvars import ContextVar
 from functools import partial
+from types import GeneratorType
+from weakref import ref
 
 import msgspec
 
@@ -64,21 +66,29 @@ class WriteSession:
         self.scope = scope
         """The store's scope: stamped on every write, and a filter of every read."""
         self.embedder = embedder
-        self._transaction: ContextVar[Transaction | None] = ContextVar("transaction", default=None)
+        self._block: ContextVar[_Block | None] = ContextVar("block", default=None)
         # The layer of the newest view, reused until an append.
         self._latest: tuple[int, Layer] | None = None
         # The shapes of spaces with vectors in the log, and `Fold.replaced` when they were read.
         self._shapes: dict[SpaceName, Shape] = {}
         self._shapes_of = 0
 
-    @contextmanager
     def transaction(
         self, *, expect: int | None = None, key: str | None = None
-    ) -> Generator[Transaction]:
+    ) -> AbstractContextManager[Transaction]:
         """Gather the writes of this thread or task; see `Store.transaction`."""
+        block = _Block()
+        steps = self._steps(block, expect, key)
+        assert isinstance(steps, GeneratorType)
+        block.steps = ref(steps)
+        return contextmanager(lambda: steps)()
+
+    def _steps(
+        self, block: "_Block", expect: int | None, key: str | None
+    ) -> Generator[Transaction]:
         if expect is not None:
             check_number("expect", expect)
-        if self._transaction.get() is not None:
+        if self.in_transaction:
             raise Conflict("A transaction is open already", remedy="Use the open transaction.")
         checks = Checks(self.log, self.fold, self.scope)
         find = None if key is None else partial(self.log.find_key, key, sees=self.sees)
@@ -86,7 +96,8 @@ class WriteSession:
         transaction.look_up(tenant_of(full_scope(None, self.scope)))
         try:
             # Inside the `try` that resets it, because an interrupt may follow at once.
-            self._transaction.set(transaction)
+            block.transaction = transaction
+            self._block.set(block)
             yield transaction
         except (Conflict, InvalidInput, NotFound) as error:
             if transaction.first is None:
@@ -99,7 +110,7 @@ class WriteSession:
                 remedy="Use a new key for a new request; the first request is written.",
             ) from error
         finally:
-            self._transaction.set(None)
+            self._block.set(None)
         transaction.check_whole()
         if not transaction.drafts:
             transaction.look_up_again()
@@ -122,18 +133,19 @@ class WriteSession:
     @property
     def open_transaction(self) -> Transaction | None:
         """The open transaction of this thread or task."""
-        return self._transaction.get()
+        block = self._block.get()
+        return block.transaction if block is not None and block.is_open else None
 
     @property
     def in_transaction(self) -> bool:
         """True if this thread or task has a transaction open."""
-        return self._transaction.get() is not None
+        return self.open_transaction is not None
 
     def called(
         self, scope: Scope, *arguments: object, drafts: Sequence[Draft] | None = None
     ) -> None:
         """Record a call of a keyed transaction by the caller's arguments."""
-        transaction = self._transaction.get()
+        transaction = self.open_transaction
         if transaction is not None and transaction.is_keyed:
             transaction.look_up(tenant_of(scope))
             transaction.called(*arguments, *(() if drafts is None else (asked(drafts),)))
@@ -160,14 +172,14 @@ class WriteSession:
 
     def next_place(self) -> int:
         """Return the place, from 1, that the next event will have in its batch."""
-        transaction = self._transaction.get()
+        transaction = self.open_transaction
         return 1 if transaction is None else len(transaction.drafts) + 1
 
     # --- the state that reads see ----------------------------------------------------------------
 
     def snapshot(self) -> Snapshot:
         """Return the newest state or, in a transaction, that of its first read and its drafts."""
-        transaction = self._transaction.get()
+        transaction = self.open_transaction
         if transaction is None:
             return self._newest()
         end = transaction.end
@@ -188,7 +200,7 @@ class WriteSession:
     @property
     def end_of_run(self) -> int | None:
         """Return the last seq before the first run of a repeated keyed transaction, else None."""
-        transaction = self._transaction.get()
+        transaction = self.open_transaction
         return None if transaction is None else transaction.end
 
     def _newest(self) -> Snapshot:
@@ -223,7 +235,7 @@ class WriteSession:
                 "A draft must have no salt, since a shared salt survives the erasure of one event",
                 remedy="Leave salt=None; the store draws one for each event.",
             )
-        transaction = self._transaction.get()
+        transaction = self.open_transaction
         if transaction is None:
             return self._append(
                 within_scope(drafts, self.scope), expect=expect, key=key, arguments=arguments
@@ -326,6 +338,25 @@ class WriteSession:
             # A negative id is a frame's place in the same batch.
             replaced=tuple(old if old > 0 else appended.first_seq - old - 1 for old in olds),
         )
+
+
+class _Block:
+    """A ``with store.transaction()`` block of one thread or task.
+
+    The block is open while its generator waits at the ``yield``. A ``finally`` alone cannot close
+    it: a recursion that is too deep ends a generator before any statement of it runs.
+    """
+
+    __slots__ = ("steps", "transaction")
+
+    transaction: Transaction
+    steps: "ref[GeneratorType[Transaction, None, None]]"
+
+    @property
+    def is_open(self) -> bool:
+        """True if the block has begun and not ended."""
+        steps = self.steps()
+        return steps is not None and steps.gi_suspended
 
 
 def asked(drafts: Sequence[Draft]) -> list[tuple[str, Scope, EventBody]]:

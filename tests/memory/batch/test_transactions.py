@@ -1,7 +1,9 @@
 """Inside a transaction: reads see what it has gathered, as it will be once it is appended."""
 
+import sys
 from collections.abc import Callable, Sequence
 from pathlib import Path
+from types import FrameType
 
 import pytest
 from hypothesis import given, settings
@@ -456,3 +458,29 @@ def test_what_was_interrupted_while_it_was_checked_is_not_gathered(
                     store.put_frame("b")
             store.put_frame("c")
         assert sorted(frame.text for frame in store.frames()) == ["a", "c"]
+
+
+def test_a_block_whose_generator_dies_is_closed() -> None:
+    """A recursion that is too deep ends a generator into which an error is thrown at once."""
+
+    def strike(frame: FrameType, event: str, _: object) -> None:
+        if event == "call" and frame.f_code.co_name == "_steps":
+            raise KeyboardInterrupt
+
+    with cerata.open(":memory:") as store:
+        block = store.transaction()
+        block.__enter__()
+        store.put_frame("lost with the block")
+        before = sys.gettrace()
+        sys.settrace(strike)
+        try:
+            with pytest.raises(KeyboardInterrupt) as caught:
+                block.__exit__(ValueError, ValueError("of the block"), None)
+        finally:
+            sys.settrace(before)
+        assert caught.traceback
+        assert store.put_frame("written at once").id == 1
+        with store.transaction() as transaction:
+            store.put_frame("written by a block")
+        assert transaction.receipt is not None
+        assert [frame.id for frame in store.frames()] == [2, 1]
