@@ -7,7 +7,7 @@ import pytest
 from cerata.engine.errors import Corrupt
 from cerata.engine.memory_storage import MemoryFile
 
-from .test_moved import compact
+from .test_relocation import compact
 from .words import LATER, Disk, counted, put, texts
 
 

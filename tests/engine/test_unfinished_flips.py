@@ -7,7 +7,7 @@ import pytest
 from cerata.engine.errors import Corrupt
 from cerata.engine.log import Log
 
-from .test_hold import nothing_to_save
+from .test_handle_lock import nothing_to_save
 from .test_recovery import FIRST, disk_with, recovered
 from .words import LATER, Disk, counted, put, texts
 

@@ -54,9 +54,17 @@ def in_transaction(store: cerata.Store) -> None:
 
 
 REFUSED: list[tuple[str, Callable[[cerata.Store], object], str]] = [
-    ("a filter and a number", lambda _: cerata.Filter() & ODD, "combined with a int"),
-    ("a filter or a word", lambda _: cerata.Filter() | WORD, "combined with a str"),
-    ("a filter in 4,000 levels", lambda _: nested(2_000), "more than 100 levels"),
+    (
+        "a filter and a number",
+        lambda _: cerata.Filter() & ODD,
+        "only with a Filter, not int",
+    ),
+    (
+        "a filter or a word",
+        lambda _: cerata.Filter() | WORD,
+        "only with a Filter, not str",
+    ),
+    ("a filter in 4,000 levels", lambda _: nested(2_000), "more than 100 nested levels"),
     ("a query in 4,000 levels", lambda store: store.search(built(4_000)), "the limit is 100"),
     ("levels in a filter", lambda _: built(50, FilterLeaf(nested(30))), "the limit is 100"),
     ("a scope of lists", lambda store: store.put_frame("a", scope={"x": lists()}), "many levels"),

@@ -20,15 +20,15 @@ KILLED = """
 import os, sys
 sys.path.insert(0, sys.argv.pop(1))
 left = int(sys.argv.pop(1))
-from cerata.memory.store import Store
-write = Store.write
+from cerata.memory.batch.session import WriteSession
+write = WriteSession.write
 def write_or_die(self, *arguments, **options):
     global left
     left -= 1
     if left < 0:
         os.kill(os.getpid(), 9)
     return write(self, *arguments, **options)
-Store.write = write_or_die
+WriteSession.write = write_or_die
 from cerata.__main__ import main
 sys.exit(main())
 """

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from cerata.engine.errors import InvalidInput
-from cerata.memory.ingest.formats import sandbox as isolated
+from cerata.memory.ingest.formats import sandbox
 
 STUCK = "__import__('re').match('(a+)+$', 'a' * 40 + 'b')"
 """It never ends, and no other thread of its process runs meanwhile."""
@@ -19,9 +19,9 @@ ASLEEP = "__import__('time').sleep(300)"
 
 ENDS = """
 import os, sys
-from cerata.memory.ingest.formats import isolated
-isolated._START = {start!r}
-isolated.parse_isolated(b"x", "a", module="html", package="msgspec", media_type="")
+from cerata.memory.ingest.formats import sandbox
+sandbox._START = {start!r}
+sandbox.parse_isolated(b"x", "a", module="html", package="msgspec", media_type="")
 """
 
 
@@ -29,7 +29,7 @@ def start(work: str, before: str = "") -> str:
     """The child's program, its parser replaced by a Python expression."""
     return (
         "import os, sys; sys.path[:] = {path!r}; "
-        "from cerata.memory.ingest.formats import isolated; "
+        "from cerata.memory.ingest.formats import sandbox; "
         "from cerata.memory.ingest.formats.sandbox import Limits, Parsed, run_child; "
         f"{before}run_child(lambda data: {work}, {{limits!r}})"
     )
@@ -37,26 +37,26 @@ def start(work: str, before: str = "") -> str:
 
 def parse(monkeypatch: pytest.MonkeyPatch, work: str, data: bytes = b"x") -> str:
     """What the child gives back for some work: the text of its parts."""
-    monkeypatch.setattr(isolated, "_START", start(work))
-    found = isolated.parse_isolated(data, "a", module="html", package="msgspec", media_type="")
+    monkeypatch.setattr(sandbox, "_START", start(work))
+    found = sandbox.parse_isolated(data, "a", module="html", package="msgspec", media_type="")
     return found.text
 
 
 def test_a_parser_has_a_deadline_on_the_clock(monkeypatch: pytest.MonkeyPatch) -> None:
     """Processor time alone does not pass in a parser that waits."""
-    monkeypatch.setattr(isolated, "WALL_SECONDS_MAX", 1)
+    monkeypatch.setattr(sandbox, "WALL_SECONDS_MAX", 1)
     with pytest.raises(InvalidInput, match="too much time on the clock"):
         parse(monkeypatch, ASLEEP)
 
 
 def test_the_deadline_holds_where_no_other_thread_runs(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(isolated, "WALL_SECONDS_MAX", 1)
+    monkeypatch.setattr(sandbox, "WALL_SECONDS_MAX", 1)
     with pytest.raises(InvalidInput, match="too much time on the clock"):
         parse(monkeypatch, STUCK)
 
 
 def test_a_parser_has_a_limit_of_processor_time(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(isolated, "SECONDS_MAX", 1)
+    monkeypatch.setattr(sandbox, "SECONDS_MAX", 1)
     with pytest.raises(InvalidInput, match="too much time"):
         parse(monkeypatch, STUCK)
 
@@ -88,7 +88,7 @@ def test_a_child_ends_with_a_parent_that_is_killed(tmp_path: Path, how: str) -> 
     if how == "system" and sys.platform != "linux":
         pytest.skip("only Linux ends a child with its parent")
     note = tmp_path / "child"
-    before = "isolated._end_with_parent = lambda parent: None; " if how == "input" else ""
+    before = "sandbox._end_with_parent = lambda parent: None; " if how == "input" else ""
     work = f"(open({str(note)!r}, 'w').write(f'{{{{os.getpid()}}}} '), {ASLEEP})"
     parent = subprocess.Popen([sys.executable, "-c", ENDS.format(start=start(work, before))])
     try:

@@ -17,7 +17,7 @@ from cerata.engine.memory_storage import MemoryFile
 from cerata.engine.open import open_log
 from cerata.engine.storage import LockName
 
-from .test_moved import compact, set_moved
+from .test_relocation import compact, set_moved
 from .words import RING, Disk, counted, put, texts
 
 
