@@ -16,8 +16,9 @@ from pathlib import Path
 
 ROOMS = (
     *("engine", "projections", "replay", "retrieval", "memory", "fault_injection", "cli"),
-    *("cerata", "benchmarks", "docs"),
+    *("cerata", "benchmarks", "docs", "README.md", "CHANGELOG.md", "CONTRIBUTING.md"),
 )
+"""The folders and pages whose prose is measured."""
 
 PATTERNS = {
     "clause as subject": (

@@ -37,7 +37,7 @@ def test_the_prose_of_a_room_is_under_the_ceilings(checkout: Path, room: str) ->
     assert {name: rate for name, rate in found.items() if rate > PATTERNS[name][1]} == {}
 
 
-@pytest.mark.parametrize("room", [room for room in ROOMS if room != "docs"])
+@pytest.mark.parametrize("room", [room for room in ROOMS if room != "docs" and "." not in room])
 def test_names_hint_at_their_values(checkout: Path, room: str) -> None:
     """A loop over facts, frames and lanes that all are "one" reads three times."""
     assert vague_share(files_of([checkout / room])) <= VAGUE_SHARE_MAX
