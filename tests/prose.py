@@ -13,6 +13,7 @@ import tokenize
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
+from typing import cast
 
 ROOMS = (
     *("engine", "projections", "replay", "retrieval", "memory", "fault_injection", "cli"),
@@ -88,9 +89,9 @@ def of_python(source: str, *, messages: bool = True) -> Iterator[Passage]:
     tree = ast.parse(source)
     docstrings: set[int] = set()
     for node in ast.walk(tree):
-        body = getattr(node, "body", None)
+        body: object = getattr(node, "body", None)
         if isinstance(body, list):
-            for statement in body:
+            for statement in cast("list[object]", body):
                 if isinstance(statement, ast.Expr) and isinstance(statement.value, ast.Constant):
                     docstrings.add(id(statement.value))
                     if isinstance(statement.value.value, str):

@@ -25,4 +25,4 @@ class Writer(Reader, Handle):
 
 def session_of(writer: Writer) -> WriteSession:
     """Return the session through which a handle writes."""
-    return writer._session
+    return writer._session  # pyright: ignore[reportPrivateUsage]

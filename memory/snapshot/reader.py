@@ -29,4 +29,4 @@ class SnapshotReader(Reader):
 
 def snapshot_of(reader: Reader) -> Snapshot:
     """Return the state that a reader reads now."""
-    return reader._snapshot()
+    return reader._snapshot()  # pyright: ignore[reportPrivateUsage]
