@@ -18,7 +18,7 @@ from pathlib import Path
 from ..judging.campaign import Tally
 from ..mutation.canary import Blind, canary
 from ..mutation.mutants import PLANTS
-from ..mutation.self_test import detect
+from ..mutation.self_test import Baselines, detect
 from ..stories.interleavings import ScheduleTally
 from ..stories.parallel import run_shards
 from .budgets import FULL_PLAN, GATE, SCALES, Scale, meetings, tasks
@@ -243,8 +243,9 @@ def _print_progress(report: Report) -> None:
 def _plants() -> int:
     missed = 0
     started = time.process_time()
+    baselines: Baselines = {}
     for plant in PLANTS:
-        noticed = detect(plant)
+        noticed = detect(plant, baselines)
         missed += noticed is None
         sys.stdout.write(f"{plant.name}: {noticed or 'NOT NOTICED'}\n")
     seconds = time.process_time() - started

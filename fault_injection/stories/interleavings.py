@@ -71,13 +71,15 @@ OPERATIONS: Final = {
 LIVES: Final = {
     "two writers": Meeting((_SMALL, _SMALL)),
     "a writer and a reader": Meeting((_SMALL, _READER)),
-    "two writers and a reader": Meeting((_SMALL, _SMALL, _READER)),
-    "a sealer and a reader": Meeting((_SEALER, _READER)),
+    "two creators of which one may die": Meeting((_SMALL, _SMALL), "empty", kill=0),
     "a large writer and a sealer": Meeting((_LARGE, _SEALER)),
+    "a sealer and a reader": Meeting((_SEALER, _READER)),
     "a writer that may die and a sealer": Meeting((_SMALL, _SEALER), kill=0),
     "a large writer that may die and a writer": Meeting((_LARGE, _SMALL), kill=0),
-    "two creators of which one may die": Meeting((_SMALL, _SMALL), "empty", kill=0),
+    "two writers and a reader": Meeting((_SMALL, _SMALL, _READER)),
 }
+
+"""The first notice most planted bugs (`mutation.self_test`)."""
 
 MEETINGS: Final = OPERATIONS | LIVES
 
