@@ -1,12 +1,12 @@
 """Runs every crash state of a trace through recovery and the oracle, and counts the results.
 
-Owns deduplication, the tally and the failures. Leaves out recording traces (`workloads`) and
-opening a log: an `Opener` does that, so a toy can replace the engine.
+Owns stories, deduplication, the tally and the failures. Leaves out recording traces (`workloads`)
+and opening a log: an `Opener` does that, so a toy can replace the engine.
 """
 
 import time
 from collections import Counter
-from collections.abc import Callable, Hashable, Sequence
+from collections.abc import Callable, Hashable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import TypeAlias
 
@@ -21,6 +21,7 @@ from ..simulation.disk import SimulatedDisk, SimulatedProcess
 from ..simulation.simulated_world import World
 from .model import Model
 from .oracle import LEGAL, Finding, Judgement, LogLike, Oracle
+from .tally import Counts
 
 Opener: TypeAlias = Callable[[World, SimulatedProcess, str], LogLike]
 """Opens the file at a path, in a process that starts after the crash."""
@@ -60,7 +61,7 @@ class Memory:
 
 
 @dataclass(slots=True)
-class Tally:
+class Tally(Counts):
     """Counts of a campaign. ``states`` counts all enumerated states, ``distinct`` their images."""
 
     traces: int = 0
@@ -81,36 +82,19 @@ class Tally:
     deep_states: int = 0
     operations_max: int = 0
     """The most disk operations of one recovery, the reading of every event included."""
-    slowest_ms: float = 0.0
+    recovery_ms_max: float = 0.0
     """The longest recovery, in processor time."""
+    refused: int = 0
+    """Distinct images that were refused with a place, or with the unreadable sector."""
+    faults: int = 0
+    """Faults on top of a crash that a read met."""
     seconds: float = 0.0
     """Processor time, which other programs do not inflate."""
     failures: "list[Failure]" = field(default_factory=list["Failure"])
 
-    def add(self, other: "Tally") -> None:
-        self.traces += other.traces
-        self.epochs += other.epochs
-        self.repeated += other.repeated
-        self.states += other.states
-        self.distinct += other.distinct
-        self.opened += other.opened
-        self.recovered += other.recovered
-        self.audited += other.audited
-        self.lives += other.lives
-        self.deep += other.deep
-        self.deep_states += other.deep_states
-        self.operations_max = max(self.operations_max, other.operations_max)
-        self.slowest_ms = max(self.slowest_ms, other.slowest_ms)
-        self.seconds += other.seconds
-        self.failures.extend(other.failures)
-
     @property
     def states_per_second(self) -> float:
         return self.states / self.seconds if self.seconds else 0.0
-
-    @property
-    def images_per_second(self) -> float:
-        return self.distinct / self.seconds if self.seconds else 0.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -133,6 +117,17 @@ class Story:
     """The same run as a story of each file that received a copy of the log."""
     kept: Kept | None = None
     """Which sectors a failed sync persisted; None if no sync failed."""
+
+    def epochs(self, trace: Sequence[AnyOperation] | None = None) -> Iterator[Epoch]:
+        """Return the epochs of the file, in this trace or in a changed one."""
+        return epochs(
+            self.trace if trace is None else trace,
+            self.node,
+            base=self.base,
+            acked=self.acked,
+            names={self.path: self.node} if self.existing else {},
+            kept=self.kept,
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -157,8 +152,38 @@ Life: TypeAlias = Callable[[CrashState, Story, int], Tally]
 """Continues on a file that was recovered up to a seq, and counts the states that it tried."""
 
 
-class Campaign:
-    """Checks stories, and skips images that it has checked in a story; with ``memory``, in all.
+class Trials:
+    """Tries states of stories, and counts: the base of every kind of campaign.
+
+    ``failures_max`` ends a story early: one bug breaks thousands of states.
+    """
+
+    def __init__(self, opener: Opener, plan: Plan | None, failures_max: int) -> None:
+        self.opener = opener
+        self.plan = plan or Plan()
+        self.failures_max = failures_max
+        self.tally = Tally()
+
+    def check(self, story: Story) -> Tally:
+        """Try the states of a story, and return the counts."""
+        tally = Tally(traces=1)
+        started = time.process_time()
+        self._try_story(story, tally)
+        tally.seconds = time.process_time() - started
+        self.tally.add(tally)
+        return tally
+
+    def _is_over(self, tally: Tally) -> bool:
+        return len(tally.failures) >= self.failures_max
+
+    def _try_story(self, story: Story, tally: Tally) -> None:
+        raise NotImplementedError
+
+
+class Campaign(Trials):
+    """Tries every crash state of stories, and those of their copies.
+
+    Images that were checked in a story are skipped; with ``memory``, in all stories.
 
     ``readings`` alone shares only the reads of recovery with other campaigns of the same opener:
     every state of every story is still enumerated and judged, and every image of each story
@@ -166,8 +191,7 @@ class Campaign:
     the result must be the same. A share of the recoveries that write, 1 in ``deep_every``, is
     crashed in turn (0: none), and the recovered file is opened once more: that opening must change
     nothing. ``life`` is called on every ``life_every``-th distinct image after its recovery, at
-    most ``lives_max`` times a story. ``failures_max`` ends a story early: one bug breaks thousands
-    of states.
+    most ``lives_max`` times a story.
     """
 
     def __init__(
@@ -184,44 +208,27 @@ class Campaign:
         audit_every: int = AUDIT_EVERY,
         deep_every: int = 0,
     ) -> None:
-        self.opener = opener
-        self.plan = plan or Plan()
+        super().__init__(opener, plan, failures_max)
         self.life = life
         self.life_every = life_every
         self.lives_max = lives_max
-        self.failures_max = failures_max
         self.memory = memory
         self.readings = readings
         self.audit_every = audit_every
         self.deep_every = deep_every
-        self.tally = Tally()
 
-    def check(self, story: Story) -> Tally:
-        """Try every crash state of a story, then those of its copies, and return the counts."""
-        tally = Tally(traces=1)
-        started = time.process_time()
+    def _try_story(self, story: Story, tally: Tally) -> None:
         for file_story in (story, *story.copies):
-            if len(tally.failures) < self.failures_max:
+            if not self._is_over(tally):
                 memory = self.memory or Memory(readings=self.readings or Readings())
                 self._check_file(file_story, memory, tally, 1)
-        tally.seconds = time.process_time() - started
-        self.tally.add(tally)
-        return tally
 
     def _check_file(self, story: Story, memory: Memory, tally: Tally, depth: int) -> None:
         oracle = Oracle(story.model)
-        names = {story.path: story.node} if story.existing else {}
-        for epoch in epochs(
-            story.trace,
-            story.node,
-            base=story.base,
-            acked=story.acked,
-            names=names,
-            kept=story.kept,
-        ):
+        for epoch in story.epochs():
             tally.epochs += 1
             self._check_epoch(epoch, story, oracle, memory, tally, depth)
-            if len(tally.failures) >= self.failures_max:
+            if self._is_over(tally):
                 break
 
     def _check_epoch(
@@ -272,7 +279,7 @@ class Campaign:
                 outcomes[outcome] = max(state.acked, outcomes.get(outcome, 0))
             except Finding as finding:
                 tally.failures.append(Failure(state, finding, story))
-                if len(tally.failures) >= self.failures_max:
+                if self._is_over(tally):
                     return
         if likeness is not None and not tally.failures:
             memory.epochs[likeness] = outcomes
@@ -299,12 +306,7 @@ class Campaign:
             tally.audited += 1
         reading = Reading()
         outcome = self._recover(state, story, oracle, memory, tally, depth, reading)
-        try:
-            memory.readings.remember(state, answers, reading, outcome)
-        except NotAFunction as error:
-            raise Finding(
-                "O7", f"recovery is not a function of the bytes that it reads: {error}"
-            ) from error
+        remember(memory.readings, state, answers, reading, outcome)
         return outcome
 
     def _recover(
@@ -335,7 +337,8 @@ class Campaign:
         finally:
             # Open files keep the disk alive: without this each image waits for the collector.
             process.kill()
-        tally.slowest_ms = max(tally.slowest_ms, 1e3 * (time.process_time() - started))
+        milliseconds = 1e3 * (time.process_time() - started)
+        tally.recovery_ms_max = max(tally.recovery_ms_max, milliseconds)
         tally.operations_max = max(tally.operations_max, disk.operations)
         if disk.operations > OPERATIONS_MAX:
             raise Finding(
@@ -390,6 +393,22 @@ class Campaign:
         tally.audited += lived.audited
         tally.epochs += lived.epochs
         tally.failures.extend(lived.failures)
+
+
+def remember(
+    readings: Readings,
+    state: CrashState,
+    answers: EpochAnswers,
+    reading: Reading,
+    outcome: Outcome,
+) -> None:
+    """Store the outcome of a state. Raises `Finding` if equal readings had another outcome."""
+    try:
+        readings.remember(state, answers, reading, outcome)
+    except NotAFunction as error:
+        raise Finding(
+            "O7", f"recovery is not a function of the bytes that it reads: {error}"
+        ) from error
 
 
 def check_unpublished(opener: Opener, world: World, path: str, acked: int) -> None:

@@ -19,7 +19,6 @@ from blake3 import blake3
 
 from cerata.memory.store import open_store
 
-from ..crash_states.epochs import epochs
 from ..crash_states.states import Plan, crash_states
 from ..judging.campaign import Campaign, Memory, Story
 from ..simulation.disk import SimulatedDisk
@@ -68,8 +67,7 @@ def _log(seed: int, source: Random) -> Iterator[bytes]:
         start=start_named(source.choice(list(STARTS))),
     )
     yield _encode(story.trace)
-    names = {story.path: story.node}
-    for epoch in epochs(story.trace, story.node, base=story.base, acked=story.acked, names=names):
+    for epoch in story.epochs():
         for state in crash_states(epoch, _PLAN):
             yield f"{state.digest} {state.describe()}".encode()
     memory = Memory()

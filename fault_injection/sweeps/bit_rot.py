@@ -6,18 +6,16 @@ proven: it may be cut if that is reported. Each fault is accounted for: if no re
 damage, the outcome must equal that without the fault, and no error may be raised (O17).
 """
 
-import time
 from dataclasses import dataclass
 from random import Random
 from typing import Final
 
 from cerata.engine.format.page import RING_OFFSET
 
-from ..crash_states.epochs import epochs
 from ..crash_states.operations import SECTOR
 from ..crash_states.readings import Reading
 from ..crash_states.states import CrashState, Models, Plan, crash_states
-from ..judging.campaign import Failure, Opener, Story, Tally, crashed_world
+from ..judging.campaign import Failure, Opener, Story, Tally, Trials, crashed_world
 from ..judging.oracle import Finding, Judgement, Oracle
 from ..simulation.simulated_world import World
 from ..stories.engine_workloads import RING_SIZE
@@ -98,34 +96,23 @@ def _put(image: bytearray, kind: str, contents: dict[int, bytes]) -> Fault | Non
     return Fault(kind, tuple(changed)) if changed else None
 
 
-class RotCampaign:
+class RotCampaign(Trials):
     """Puts one fault on every ``every``-th crash state of stories, and judges the outcome.
 
-    ``met`` counts by kind the faults that were read, ``unmet`` the rest.
+    The stories run under the sync policy "commit". ``met`` counts the faults that were read.
     """
 
     def __init__(
         self, opener: Opener, plan: Plan = ROT_PLAN, *, every: int = 8, failures_max: int = 2
     ) -> None:
-        self.opener = opener
-        self.plan = plan
+        super().__init__(opener, plan, failures_max)
         self.every = every
-        self.failures_max = failures_max
-        self.tally = Tally()
         self.met = dict.fromkeys(KINDS, 0)
-        self.unmet = 0
-        self.refused = 0
 
-    def check(self, story: Story) -> Tally:
-        """Try the faults of a story, which runs under the sync policy "commit"."""
-        tally = Tally(traces=1)
-        started = time.process_time()
+    def _try_story(self, story: Story, tally: Tally) -> None:
         oracle = Oracle(story.model)
-        names = {story.path: story.node} if story.existing else {}
         bases: list[bytes] = []
-        for epoch in epochs(
-            story.trace, story.node, base=story.base, acked=story.acked, names=names
-        ):
+        for epoch in story.epochs():
             tally.epochs += 1
             if story.path not in epoch.naming.own:
                 continue
@@ -136,11 +123,8 @@ class RotCampaign:
                 source = Random(f"{self.plan.seed}/{state.digest}/{number}")
                 tally.states += 1
                 self._try(state, source.choice(bases), story, oracle, source, tally)
-                if len(tally.failures) >= self.failures_max:
-                    break
-        tally.seconds = time.process_time() - started
-        self.tally.add(tally)
-        return tally
+                if self._is_over(tally):
+                    return
 
     def _try(
         self,
@@ -186,11 +170,9 @@ class RotCampaign:
             return
         finally:
             process.kill()
-        self.refused += refused
-        if met:
-            self.met[kind] += 1
-        else:
-            self.unmet += 1
+        tally.refused += refused
+        tally.faults += met
+        self.met[kind] += met
 
     @staticmethod
     def _judgement(state: CrashState, oracle: Oracle, fault: Fault) -> Judgement:

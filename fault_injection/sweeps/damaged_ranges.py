@@ -8,7 +8,6 @@ killed writer, and its last two if an older image is in a range that holds the n
 Leaves out faults of single sectors on top of a crash (`rot`).
 """
 
-import time
 from collections import Counter
 from dataclasses import dataclass, field
 from random import Random
@@ -22,6 +21,7 @@ from cerata.engine.limits import PAGE_SIZE
 from ..crash_states.operations import SECTOR
 from ..judging.model import Model
 from ..judging.oracle import Finding, Oracle
+from ..judging.tally import SweepTally
 from ..simulation.disk import SimulatedDisk
 from ..simulation.simulated_world import World
 from ..stories.engine_workloads import (
@@ -79,29 +79,22 @@ class Range:
 
 
 @dataclass(slots=True)
-class DamageTally:
-    """Counts of damages and outcomes. ``problems`` are sentences; empty if every promise held."""
+class DamageTally(SweepTally):
+    """Counts of damages and outcomes."""
 
     files: int = 0
     closed: int = 0
     damages: int = 0
     outcomes: Counter[str] = field(default_factory=Counter[str])
     by_kind: Counter[str] = field(default_factory=Counter[str])
-    seconds: float = 0.0
-    problems: list[str] = field(default_factory=list[str])
 
-    def __str__(self) -> str:
+    def summary(self) -> str:
         kinds = ", ".join(f"{count:,} {kind}" for kind, count in sorted(self.by_kind.items()))
-        first = (
+        outcomes = [f"\n  {count:6,} {name}" for name, count in sorted(self.outcomes.items())]
+        return (
             f"{self.damages:,} ranges damaged ({kinds}) in {self.files:,} files,"
-            f" {self.closed:,} of them closed; {len(self.problems)} problems"
+            f" {self.closed:,} of them closed; {len(self.problems)} problems{''.join(outcomes)}"
         )
-        lines = [
-            first,
-            *(f"  {count:6,} {outcome}" for outcome, count in sorted(self.outcomes.items())),
-            *self.problems,
-        ]
-        return "\n".join(lines)
 
 
 def damage(count: int, *, seed: int = 0) -> DamageTally:
@@ -110,7 +103,6 @@ def damage(count: int, *, seed: int = 0) -> DamageTally:
     A damage that changes nothing is not counted.
     """
     tally = DamageTally()
-    started = time.perf_counter()
     number = 0
     while tally.damages < count and len(tally.problems) < _PROBLEMS_MAX:
         source = Random(f"{seed}/{number}")
@@ -130,7 +122,6 @@ def damage(count: int, *, seed: int = 0) -> DamageTally:
             except Finding as finding:
                 tally.problems.append(f"{finding.rule}: {finding.what} ({damaged}, file {number})")
         number += 1
-    tally.seconds = time.perf_counter() - started
     return tally
 
 
