@@ -342,7 +342,6 @@ class _Folder:
         return tuple(namings)
 
     def _partial(self) -> Iterator[dict[str, int]]:
-        """Yield the possible names after the loss of some pending changes."""
         count = len(self._changes)
         if count <= NAME_CHANGES_MAX:
             for mask in range((1 << count) - 1):

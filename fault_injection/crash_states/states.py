@@ -176,7 +176,6 @@ class CrashState:
 
 @cache
 def _garbage(size: int, place: int) -> bytes:
-    """Return random bytes, the same for the same place."""
     return random.Random(f"garbage/{place}").randbytes(size)
 
 

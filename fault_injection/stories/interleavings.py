@@ -136,7 +136,6 @@ class ScheduleTally(Counts):
     """
 
     runs: int = 0
-    points: int = 0
     traces: int = 0
     seconds: float = 0.0
     """Processor time."""
@@ -166,7 +165,6 @@ def explore_meeting(
         limit=limit,
     ):
         tally.runs += 1
-        tally.points += len(run.points)
         for violation in judge.violations(run):
             tally.problems.setdefault(str(violation), violation)
         if len(tally.problems) >= problems_max:

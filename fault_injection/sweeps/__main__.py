@@ -19,7 +19,7 @@ class Sweep(NamedTuple):
     module: str
     function: str
     options: tuple[str, ...]
-    count: int = 0
+    default: int = 0
 
 
 SWEEPS: dict[str, Sweep] = {
@@ -89,7 +89,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         started = time.perf_counter()
         used = time.process_time()
         sweep = SWEEPS[name]
-        values = {**options, "count": options["ctrl_c"] or options["count"] or sweep.count}
+        values = {**options, "count": options["ctrl_c"] or options["count"] or sweep.default}
         # Imported late: a smaller process forks sooner.
         function = getattr(import_module(f".{sweep.module}", __package__), sweep.function)
         tally = function(**{option: values[option] for option in sweep.options})

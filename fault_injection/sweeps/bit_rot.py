@@ -15,9 +15,17 @@ from cerata.engine.format.page import RING_OFFSET
 from ..crash_states.operations import SECTOR
 from ..crash_states.readings import Reading
 from ..crash_states.states import CrashState, Models, Plan, crash_states
-from ..judging.campaign import Failure, Opener, Story, Tally, Trials, crashed_world
+from ..judging.campaign import (
+    Course,
+    Failure,
+    Opener,
+    Story,
+    Tally,
+    Trials,
+    crashed_world,
+    opening,
+)
 from ..judging.oracle import Finding, Judgement, Oracle
-from ..simulation.simulated_world import World
 from ..stories.engine_workloads import RING_SIZE
 
 ROT_PLAN: Final = Plan(
@@ -110,7 +118,7 @@ class RotCampaign(Trials):
         self.met = dict.fromkeys(KINDS, 0)
 
     def _try_story(self, story: Story, tally: Tally) -> None:
-        oracle = Oracle(story.model)
+        course = Course(story, tally)
         bases: list[bytes] = []
         for epoch in story.epochs():
             tally.epochs += 1
@@ -122,19 +130,13 @@ class RotCampaign(Trials):
                     continue
                 source = Random(f"{self.plan.seed}/{state.digest}/{number}")
                 tally.states += 1
-                self._try(state, source.choice(bases), story, oracle, source, tally)
+                self._try(state, source.choice(bases), course, source)
                 if self._is_over(tally):
                     return
 
-    def _try(
-        self,
-        state: CrashState,
-        older: bytes,
-        story: Story,
-        oracle: Oracle,
-        source: Random,
-        tally: Tally,
-    ) -> None:
+    def _try(self, state: CrashState, older: bytes, course: Course, source: Random) -> None:
+        story = course.story
+        tally = course.tally
         kind = source.choice(KINDS)
         image = state.image()
         fault = inflict(image, older, kind, source)
@@ -142,7 +144,7 @@ class RotCampaign(Trials):
             return
         tally.distinct += 1
         tally.recovered += 1
-        judgement = self._judgement(state, oracle, fault)
+        judgement = self._judgement(state, course.oracle, fault)
         unreadable: tuple[tuple[int, int], ...] = ()
         if judgement.kind == "unreadable":
             times: int = 1 if kind == "unreadable once" else -1
@@ -152,24 +154,22 @@ class RotCampaign(Trials):
         node.data = bytearray(image)
         node.bad.update(unreadable)
         reading = world.disk.reading = Reading()
-        process = world.disk.process("after")
         try:
-            refused = judgement.check(
-                oracle, lambda: self.opener(world, process, story.path), state.acked
-            )
-            met = node.met > 0 or reading.covers(fault.sectors)
-            if refused and not met:
-                raise Finding("O17", "the image was refused, but no read met the injected fault")
-            if node.bad.get(fault.sectors[0]) == 0:
-                self._read_again(state, story, oracle, world)
+            with opening(self.opener, world, story.path) as opened:
+                refused = judgement.check(course.oracle, opened, state.acked)
+                met = node.met > 0 or reading.covers(fault.sectors)
+                if refused and not met:
+                    raise Finding("O17", "the image was refused, but no read met the fault")
+                if node.bad.get(fault.sectors[0]) == 0:
+                    # A sector that failed once is readable the next time.
+                    with opening(self.opener, world, story.path, "again") as opened:
+                        course.oracle.check_legal(opened, acked=state.acked)
         except Finding as finding:
             with_fault = Finding(finding.rule, f"{finding.what} ({fault})")
             tally.failures.append(
                 Failure(state, with_fault, story, bytes(image), judgement, unreadable)
             )
             return
-        finally:
-            process.kill()
         tally.refused += refused
         tally.faults += met
         self.met[kind] += met
@@ -183,11 +183,3 @@ class RotCampaign(Trials):
         in_ring = sum(number in _RING for number in fault.sectors)
         proven = ends[max(0, ends.index(state.acked) - in_ring)] if state.acked else 0
         return Judgement("damaged", proven, erased="bit" not in fault.kind)
-
-    def _read_again(self, state: CrashState, story: Story, oracle: Oracle, world: World) -> None:
-        """Check that a sector that failed once is readable the next time."""
-        again = world.disk.process("again")
-        try:
-            oracle.check_legal(lambda: self.opener(world, again, story.path), acked=state.acked)
-        finally:
-            again.kill()

@@ -13,16 +13,17 @@ from dataclasses import dataclass, field
 from random import Random
 from typing import Final
 
-from cerata.engine.errors import Corrupt, StorageFailed, Unsupported
 from cerata.engine.file import LogFile, choose_page
 from cerata.engine.format.page import RING_OFFSET
 from cerata.engine.limits import PAGE_SIZE
+from cerata.engine.log import Log
 
 from ..crash_states.operations import SECTOR
+from ..judging.campaign import opening
 from ..judging.model import Model
 from ..judging.oracle import Finding, Oracle
 from ..judging.tally import SweepTally
-from ..simulation.disk import SimulatedDisk
+from ..simulation.disk import SimulatedProcess
 from ..simulation.simulated_world import World
 from ..stories.engine_workloads import (
     ALPHABET,
@@ -33,6 +34,7 @@ from ..stories.engine_workloads import (
     fresh_image,
     model_of,
     open_in_world,
+    world_of,
 )
 
 KINDS: Final = ("zero", "noise", "older image", "another page")
@@ -126,9 +128,7 @@ def damage(count: int, *, seed: int = 0) -> DamageTally:
 
 
 def _recorded(source: Random, *, closed: bool) -> Damaged:
-    """Record the life of a writer, with an image after each operation."""
-    world = World(source.randrange(1 << 30), disk=SimulatedDisk(record=False))
-    world.disk.put(PATH, fresh_image())
+    world = world_of(fresh_image(), seed=source.randrange(1 << 30), record=False)
     session = Session(world, sync=source.choice(SYNCS))
     images: list[bytes] = []
     for _ in range(source.randint(2, _ACTS_MAX)):
@@ -184,23 +184,18 @@ def _inflicted(file: Damaged, damaged: Range, source: Random) -> bytes:
 
 def _outcome(file: Damaged, damaged: Range, image: bytes, oracle: Oracle) -> str:
     """Open the file and name the outcome. Raises `Finding` if a loss was not reported."""
-    world = World(disk=SimulatedDisk(record=False))
-    world.disk.put(PATH, image)
-    process = world.disk.process()
-    try:
-        log = open_in_world(world, process, PATH)
-        count = oracle.check(log, acked=0)
-    except (Corrupt, Unsupported) as error:
-        if error.where is None:
-            raise Finding("O4", f"the refusal of damage names no place: {error}") from error
+    world = world_of(image, record=False)
+    logs: list[Log] = []
+
+    def opener(world: World, process: SimulatedProcess, path: str) -> Log:
+        logs.append(open_in_world(world, process, path))
+        return logs[0]
+
+    with opening(opener, world, PATH) as opened:
+        count = oracle.check_refusable(opened).seq
+    if count < 0:
         return "refused"
-    except (Finding, StorageFailed):
-        raise
-    except Exception as error:
-        raise Finding("O4", f"damage raised an unexpected error: {error!r}") from error
-    finally:
-        process.kill()
-    report = log.report
+    report = logs[0].report
     if count >= file.acked:
         return "all there"
     if report.ambiguous_tail or report.bad_witnesses:

@@ -24,10 +24,10 @@ from cerata.memory.store import Store, open_store
 
 from ..judging.tally import SweepTally
 from ..simulation.injected_exceptions import Site, Strikes, visits
-from ..stories.engine_workloads import RING_SIZE
+from ..stories.engine_workloads import RING_SIZE, publish
 from .bench import Hanging, descriptors, scratch, within
 from .handle_under_test import Subject, draft
-from .sweep_workloads import Story, by_other, killed, prepare, publish, torn
+from .sweep_workloads import Story, by_other, killed, prepare, torn
 
 ERRORS: tuple[type[BaseException], ...] = (KeyboardInterrupt, MemoryError)
 
@@ -86,7 +86,6 @@ def _filled(subject: Subject) -> None:
 
 
 def _followed(subject: Subject) -> None:
-    """Open the file; then another process appends."""
     subject.open()
     by_other(subject, "b").close()
 
@@ -178,8 +177,6 @@ def sweep_exceptions(
 
 
 class _Bench:
-    """Runs one operation on files in one folder, struck or not."""
-
     def __init__(self, folder: Path, name: str) -> None:
         self._folder = folder
         self._name = name

@@ -29,6 +29,8 @@ from ..stories.engine_workloads import (
     Start,
     append_small,
     model_from,
+    story_in,
+    world_of,
 )
 
 FAILING_PLAN: Final = Plan(
@@ -43,8 +45,6 @@ KEPT_RANDOM: Final = 3
 
 @dataclass(frozen=True, slots=True)
 class _Kept:
-    """The sectors that a failed sync persisted."""
-
     sectors: frozenset[int]
 
     def __call__(self, sector: int) -> bool:
@@ -111,24 +111,15 @@ def failing_stories(
     trace = tuple(world.disk.trace)
     model = model_from(session.log.log_id, [ModelEvent.of(event) for event in session.log.read()])
     session.process.kill()
-    story = Story(
-        trace=trace,
-        node=world.disk.names[PATH].number,
-        path=PATH,
-        model=model,
-        name=f"{' '.join(acts)}, sync {number} fails, {'closed' if closes else 'killed'}",
-        existing=True,
-        base=base,
-        acked=start.acked,
-    )
+    name = f"{' '.join(acts)}, sync {number} fails, {'closed' if closes else 'killed'}"
+    story = story_in(world, model, name, base=base, acked=start.acked, trace=trace)
     for part in _parts(story, kept_max, Random(f"0/{story.name}")):
         named = f"{story.name}, keeping sectors {sorted(part.sectors)}"
         yield replace(story, kept=part, name=named)
 
 
 def _opened(start: Start) -> tuple[World, Session]:
-    world = World()
-    world.disk.put(PATH, start.image)
+    world = world_of(start.image)
     session = Session(world, written=[*start.written])
     world.disk.trace.clear()
     return world, session

@@ -31,9 +31,8 @@ from cerata.engine.verify import verify_log
 
 from ..judging.tally import SweepTally
 from ..simulation.simulated_world import SeededBytes, VirtualClock
-from ..stories.engine_workloads import PATH, RING_SIZE
+from ..stories.engine_workloads import PATH, RING_SIZE, publish
 from .handle_under_test import draft
-from .sweep_workloads import publish
 
 SECONDS_MAX = 2.0
 MEMORY_MAX = 64 << 20
@@ -172,7 +171,6 @@ _guard = cache(_Guard)
 
 @contextmanager
 def _no_code() -> Generator[None, None, None]:
-    """Raise if the interpreter turns bytes into code."""
     guard = _guard()
     guard.on = True
     try:

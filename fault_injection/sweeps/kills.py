@@ -25,10 +25,9 @@ from cerata.engine.open import open_log
 from cerata.engine.verify import verify_log
 
 from ..judging.tally import SweepTally, listed
-from ..stories.engine_workloads import RING_SIZE
+from ..stories.engine_workloads import RING_SIZE, publish
 from .bench import forked, scratch, share_of, summed
 from .handle_under_test import batches_of, draft
-from .sweep_workloads import publish
 
 LIVES = 100
 """Kills of one file before the next file begins: its ring is wrapped and sealed many times."""

@@ -13,19 +13,20 @@ from typing import Final
 from msgspec import structs
 
 from ..crash_states.epochs import Epoch
-from ..crash_states.outcome import Outcome
-from ..crash_states.readings import EpochAnswers, Reading, Readings
+from ..crash_states.readings import EpochAnswers, Outcome, Reading
 from ..crash_states.states import CrashState, Models, Plan, crash_states, state_of
 from ..judging.campaign import (
+    Course,
     Failure,
+    Memory,
     Opener,
     Story,
     Tally,
     Trials,
     crashed_world,
-    remember,
+    opening,
 )
-from ..judging.oracle import Finding, Judgement, Oracle
+from ..judging.oracle import Finding, Judgement
 
 LYING_PLAN: Final = Plan(models=Models.SECTORS, exhaustive=256, samples=48, tears=0, pair_drops=32)
 
@@ -78,10 +79,10 @@ class LyingCampaign(Trials):
 
     def __init__(self, opener: Opener, *, failures_max: int = 2) -> None:
         super().__init__(opener, LYING_PLAN, failures_max)
-        self._readings = Readings()
+        self._memory = Memory()
 
     def _try_story(self, story: Story, tally: Tally) -> None:
-        oracle = Oracle(story.model)
+        course = Course(story, tally, self._memory)
         tried: set[Hashable] = set()
         for epoch, states in lies(story, self.plan):
             tally.epochs += 1
@@ -93,8 +94,7 @@ class LyingCampaign(Trials):
                 tried.add(state.key)
                 tally.distinct += 1
                 try:
-                    outcome = self._outcome(state, answers, story, oracle, tally)
-                    tally.refused += outcome.seq < 0
+                    tally.refused += self._outcome(state, answers, course).seq < 0
                 except Finding as finding:
                     tally.failures.append(
                         Failure(state, finding, story, judgement=Judgement("lying"))
@@ -102,26 +102,16 @@ class LyingCampaign(Trials):
                     if self._is_over(tally):
                         return
 
-    def _outcome(
-        self,
-        state: CrashState,
-        answers: EpochAnswers,
-        story: Story,
-        oracle: Oracle,
-        tally: Tally,
-    ) -> Outcome:
-        earlier = self._readings.find(state, answers)
+    def _outcome(self, state: CrashState, answers: EpochAnswers, course: Course) -> Outcome:
+        earlier = self._memory.readings.find(state, answers)
         if earlier is not None:
             if earlier.seq >= 0:
-                oracle.check_known(earlier, acked=0)
+                course.oracle.check_known(earlier, acked=0)
             return earlier
-        tally.recovered += 1
+        course.tally.recovered += 1
         world = crashed_world(state)
         reading = world.disk.reading = Reading()
-        process = world.disk.process("after")
-        try:
-            outcome = oracle.check_refusable(lambda: self.opener(world, process, story.path))
-        finally:
-            process.kill()
-        remember(self._readings, state, answers, reading, outcome)
+        with opening(self.opener, world, course.story.path) as opened:
+            outcome = course.oracle.check_refusable(opened)
+        course.remember(state, answers, reading, outcome)
         return outcome

@@ -15,6 +15,7 @@ from random import Random
 
 from cerata.memory.store import Store
 
+from ..simulation.injected_exceptions import causes
 from ..stories.public_reads import answer, plain
 from ..stories.read_stores import KINDS
 from .bench import scratch, share_of, summed
@@ -56,11 +57,7 @@ class _Alarm:
 
     def is_behind(self, error: BaseException | None) -> bool:
         """Return whether the interrupt led to an error."""
-        while error is not None:
-            if error is self.raised:
-                return True
-            error = error.__cause__ or error.__context__
-        return False
+        return self.raised is not None and self.raised in causes(error)
 
     def _ring(self, *_: object) -> None:
         if self.armed:
@@ -110,7 +107,6 @@ def _interrupt(count: int, seed: int, jobs: int, number: int) -> ReadTally:
 
 
 def _duration(bench: Bench, name: str) -> float:
-    """Return how long a cold read takes, in seconds."""
     durations: list[float] = []
     for _ in range(_MEASURED):
         store = bench.opened()

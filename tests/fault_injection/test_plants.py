@@ -5,7 +5,7 @@ import time
 
 import pytest
 
-from cerata.fault_injection.crash_states.outcome import Outcome
+from cerata.fault_injection.crash_states.readings import Outcome
 from cerata.fault_injection.judging.oracle import Finding, Oracle
 from cerata.fault_injection.mutation import self_test as detectors
 from cerata.fault_injection.mutation.canary import CANARY, Blind, canary

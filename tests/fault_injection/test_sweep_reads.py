@@ -28,7 +28,7 @@ WRITES = _names("""
 """Public names that append: the other sweep strikes the engine below them."""
 
 HANDLE = _names("""
-    close commit embedder log_id now path report scope
+    basis close commit embedder log_id now path report scope
 """)
 """Properties of the handle or view itself."""
 
@@ -94,7 +94,7 @@ def planted(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.mark.usefixtures("planted")
 def test_the_sweep_finds_a_fold_in_place(seed: int) -> None:
     """The function is entered after the fold of the store itself has ended."""
-    struck = ["View.shown"]
+    struck = ["Snapshot.frame_at"]
     found = {
         name: sweep_reads(
             kinds=["words"],

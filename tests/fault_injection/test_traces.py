@@ -32,11 +32,11 @@ def test_the_order_of_hashes_would_be_seen(
 ) -> None:
     """The same with a workload whose texts depend on how strings are hashed."""
     (tmp_path / "sitecustomize.py").write_text(
-        "from cerata.fault_injection import workloads\n"
+        "from cerata.fault_injection.stories import engine_workloads as workloads\n"
         "text = workloads._text\n"
         "workloads._text = lambda size, seed: str(hash('x')) + text(size, seed)\n"
     )
-    monkeypatch.setenv("PYTHONPATH", f"{tmp_path}:{Path(traces.__file__).parents[1]}")
+    monkeypatch.setenv("PYTHONPATH", f"{tmp_path}:{Path(traces.__file__).parents[3]}")
     assert traces.main(["--seeds", "3"]) == 1
     assert "differs" in capsys.readouterr().out
 
