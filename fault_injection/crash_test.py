@@ -18,8 +18,7 @@ from typing import Final
 from cerata.engine.events import JsonValue
 
 from .cases import Case, case_of, encode_case, replay_case
-from .crash_states.description import tell
-from .crash_states.states import Plan
+from .crash_states.states import CrashState, Models, Plan, after
 from .judging.campaign import Campaign, Memory, Story
 from .judging.oracle import Finding
 from .judging.tally import Counts
@@ -277,7 +276,7 @@ def _violation(setting: _Setting, bench: _Bench, shrunk: Shrunk, number: int) ->
         failure.finding.what,
         shrunk.operations,
         failure.state.describe(),
-        tell(failure.state),
+        _crash_sentence(failure.state),
         path,
     )
 
@@ -296,3 +295,54 @@ def _shortest(setting: _Setting, bench: _Bench, shrunk: Shrunk) -> Shrunk:
         recorded,
         lambda: Campaign(judge.open, replace(PLAN, seed=setting.seed)),
     )
+
+
+# --- a crash in words ----------------------------------------------------------------------------
+
+
+def _crash_sentence(state: CrashState) -> str:
+    """Return the crash, its instant, and the remaining data, as one sentence.
+
+    The last step that wrote before the crash is named by its place in the story: ``2:sell``.
+    """
+    epoch = state.epoch
+    step = epoch.labels[-1] if epoch.labels else ""
+    when = f"in operation {step.replace(':', ' (', 1)})" if step else "while the store was opened"
+    if state.models == Models.KILL:
+        return f"The process was killed {when}{_done(state)}."
+    sentence = f"The power failed {when}{_arrived(state)}"
+    if state.tears:
+        sentence += f", {len(state.tears)} of them torn"
+    if state.size != epoch.sizes[-1]:
+        sentence += f"; the file was left with {state.size:,} of {epoch.sizes[-1]:,} bytes"
+    if state.lost_names is not None:
+        names = ", ".join(state.lost_names.own)
+        sentence += f"; its name was {names}" if names else "; its name was lost"
+    return f"{sentence}."
+
+
+def _done(state: CrashState) -> str:
+    """Return how many writes were issued, if the versions show it."""
+    epoch = state.epoch
+    for writes in range(epoch.write_count, -1, -1):
+        if after(epoch, writes) == state.versions:
+            return f", after {_of(writes, epoch.write_count, 'write')} since the last sync"
+    return ""
+
+
+def _arrived(state: CrashState) -> str:
+    """Return how many sectors hold their last written content; the rest hold older content."""
+    pairs = list(zip(state.versions, state.epoch.sectors, strict=True))
+    new = sum(1 for version, history in pairs if version == len(history.versions) - 1)
+    if not pairs:
+        return ""
+    return f": {_of(new, len(pairs), 'sector')} written since the last sync arrived"
+
+
+def _of(part: int, total: int, noun: str) -> str:
+    """Return ``no sector``, ``all 3 sectors``, ``2 of 3 sectors``, or ``the one sector``."""
+    if part == 0:
+        return f"no {noun}"
+    if part == total:
+        return f"the one {noun}" if total == 1 else f"all {total} {noun}s"
+    return f"{part} of {total} {noun}s"

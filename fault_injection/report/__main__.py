@@ -102,7 +102,7 @@ def run(
     cases: Path | None = None,
     only: str | None = None,
     budget_seconds: float | None = None,
-    progress: Callable[[Report], None] | None = None,
+    progress: Callable[[Report], None] = lambda _: None,
 ) -> Report:
     """Run a scale and return its report.
 
@@ -128,8 +128,7 @@ def run(
     for result in run_shards(work, planned, jobs=jobs, deadline=deadline):
         report.add(result)
         report.seconds = time.perf_counter() - started
-        if progress is not None:
-            progress(report)
+        progress(report)
     return report
 
 
@@ -182,7 +181,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         cases=options.cases,
         only=options.only,
         budget_seconds=options.seconds,
-        progress=None if options.quiet else _print_progress,
+        progress=(lambda _: None) if options.quiet else _print_progress,
     )
     sys.stdout.write(f"{report}\n")
     if report.states < options.states:

@@ -30,7 +30,7 @@ START: Final = "one commit"
 
 
 class Planted(Trials):
-    """A campaign with a bug in the engine, on stories that were recorded without the bug."""
+    """A campaign with a bug in the engine while it recovers, and only then."""
 
     def __init__(self, plant: Plant, inner: Trials) -> None:
         super().__init__(inner.opener, inner.plan, 2)
