@@ -11,12 +11,11 @@ import sys
 import time
 import zlib
 from collections.abc import Sequence
-from dataclasses import astuple
 from pathlib import Path
 
 import msgspec
 
-from .judging.campaign import Failure, Opener, check_unpublished
+from .judging.campaign import Failure, Opener, check_unpublished, opening
 from .judging.model import Model, ModelBatch, ModelEvent
 from .judging.oracle import LEGAL, Finding, Judgement, Oracle
 from .simulation.disk import SimulatedDisk
@@ -30,29 +29,6 @@ from .stories.second_crash import read_only, recover
 from .stories.store_stories import Judge
 
 CASE_VERSION = 1
-
-
-class EventRow(msgspec.Struct, frozen=True, array_like=True):
-    """A `ModelEvent` as an array: plain values that a case file can hold."""
-
-    seq: int
-    recorded: int
-    clock: int | None
-    type: str
-    version: int
-    index: int
-    count: int
-    causation: int | None
-    salt: bytes | None
-    payload: bytes | None
-    commitment: bytes | None
-
-    @classmethod
-    def of(cls, event: ModelEvent) -> "EventRow":
-        return cls(*astuple(event))
-
-    def event(self) -> ModelEvent:
-        return ModelEvent(*msgspec.structs.astuple(self))
 
 
 class Case(msgspec.Struct, frozen=True, kw_only=True):
@@ -81,12 +57,11 @@ class Case(msgspec.Struct, frozen=True, kw_only=True):
     judgement: Judgement = LEGAL
     unreadable: list[tuple[int, int]] = []
     log_id: bytes
-    history: list[list[EventRow]]
+    history: list[tuple[ModelEvent, ...]]
 
     def model(self) -> Model:
         """Rebuild the history that the image is judged against."""
-        batches = [ModelBatch(tuple(row.event() for row in batch)) for batch in self.history]
-        return Model(self.log_id, batches)
+        return Model(self.log_id, [ModelBatch(batch) for batch in self.history])
 
     def world(self) -> World:
         """Return a world whose disk holds the image."""
@@ -123,7 +98,7 @@ def case_of(
         judgement=failure.judgement,
         unreadable=[*failure.unreadable],
         log_id=model.log_id,
-        history=_history(model),
+        history=[batch.events for batch in model.batches],
     )
 
 
@@ -142,12 +117,8 @@ def case_of_damage(damage: Damage, finding: Finding) -> Case:
         acked=damage.acked,
         judgement=damage.judgement,
         log_id=damage.model.log_id,
-        history=_history(damage.model),
+        history=[batch.events for batch in damage.model.batches],
     )
-
-
-def _history(model: Model) -> list[list[EventRow]]:
-    return [[EventRow.of(event) for event in batch.events] for batch in model.batches]
 
 
 def encode_case(case: Case | MeetingCase) -> bytes:
@@ -196,11 +167,10 @@ def replay_case(case: Case, opener: Opener | None = None) -> Finding | None:
     model = case.model()
     opener = opener or _opener(case, model)
     world = case.world()
-    process = world.disk.process("after")
-    oracle = Oracle(model)
     try:
         if case.path in case.names:
-            case.judgement.check(oracle, lambda: opener(world, process, case.path), case.acked)
+            with opening(opener, world, case.path) as opened:
+                case.judgement.check(Oracle(model), opened, case.acked)
         else:
             check_unpublished(opener, world, case.path, case.acked)
     except Finding as finding:

@@ -18,10 +18,10 @@ from typing import Final
 from cerata.engine.events import JsonValue
 
 from .cases import Case, case_of, encode_case, replay_case
-from .crash_states.description import tell
-from .crash_states.states import Plan
-from .judging.campaign import Campaign, Memory, Story, Tally
+from .crash_states.states import CrashState, Models, Plan, after
+from .judging.campaign import Campaign, Memory, Story
 from .judging.oracle import Finding
+from .judging.tally import Counts
 from .stories.parallel import run_shards
 from .stories.shrinking import Shrunk, shrink
 from .stories.store_stories import Judge, prepared_image, record_workload
@@ -60,7 +60,7 @@ class Violation:
 
 
 @dataclass(slots=True)
-class CrashReport:
+class CrashReport(Counts):
     """Counts of a crash test: ``seconds`` of wall time, ``processor_seconds`` of all cores."""
 
     stories: int = 0
@@ -72,11 +72,16 @@ class CrashReport:
     """Images that were recovered; each of the rest reads like an earlier image."""
     questioned: int = 0
     """Distinct states of whole stores that were checked, the workload's check included."""
-    longest: int = 0
+    operations_max: int = 0
     """Operations of the longest story."""
     seconds: float = 0.0
     processor_seconds: float = 0.0
     violations: list[Violation] = field(default_factory=list[Violation])
+
+    @property
+    def longest(self) -> int:
+        """Operations of the longest story."""
+        return self.operations_max
 
     @property
     def states_per_second(self) -> float:
@@ -153,7 +158,7 @@ def crash_test(
         deadline=started + budget_seconds,
     )
     for result in results:
-        _add(report, result)
+        report.add(result)
         report.seconds = time.perf_counter() - started
         if progress is not None:
             progress(report)
@@ -168,19 +173,6 @@ def replay(workload: type[Workload], case: Case) -> Finding | None:
     judge = Judge(workload)
     judge.model = case.model()
     return replay_case(case, judge.open)
-
-
-def _add(report: CrashReport, result: "_Result") -> None:
-    tally = result.tally
-    report.stories += 1
-    report.epochs += tally.epochs
-    report.states += tally.states
-    report.distinct += tally.distinct
-    report.recovered += tally.recovered
-    report.processor_seconds += result.seconds
-    report.questioned += result.questioned
-    report.longest = max(report.longest, len(result.operations))
-    report.violations += result.violations
 
 
 def _stories(
@@ -206,20 +198,7 @@ def _all_stories(alphabet: Sequence[str], seed: int) -> Iterator[tuple[str, ...]
 
 
 @dataclass(frozen=True, slots=True)
-class _Result:
-    """The result of one story, as plain values that a process can send."""
-
-    operations: tuple[str, ...]
-    tally: Tally
-    seconds: float
-    questioned: int
-    violations: tuple[Violation, ...]
-
-
-@dataclass(frozen=True, slots=True)
 class _Setting:
-    """The settings that all stories of a crash test share."""
-
     workload: type[Workload] | str
     seed: int
     cases: str | None
@@ -233,8 +212,6 @@ class _Setting:
 
 @dataclass(frozen=True, slots=True)
 class _Bench:
-    """The state that a process keeps from story to story."""
-
     workload: type[Workload]
     base: bytes
     judge: Judge
@@ -251,54 +228,60 @@ def _bench(setting: _Setting) -> _Bench:
     return _Bench(workload, prepared_image(workload()), judge, campaign)
 
 
-def _crash(setting: _Setting, operations: tuple[str, ...]) -> _Result:
+def _crash(setting: _Setting, operations: tuple[str, ...]) -> CrashReport:
     """Record one story and try its crash states, in the process of the caller."""
     started = time.process_time()
     bench = _bench(setting)
     asked_before = bench.judge.asked
+    report = CrashReport(stories=1, operations_max=len(operations))
     try:
         story = record_workload(bench.workload(), operations, bench.base, seed=setting.seed)
     except Exception as error:  # noqa: BLE001 - any error is a violation
         raised = Violation("story", f"{type(error).__name__}: {error}", operations)
-        return _Result(operations, Tally(), time.process_time() - started, 0, (raised,))
-    bench.judge.model = story.model
-    tally = bench.campaign.check(story)
-    violations: list[Violation] = []
-    for number, failure in enumerate(tally.failures, start=1):
-        case = None
-        shrunk = Shrunk(operations, failure)
-        if number == 1:
-            shrunk = _shortest(setting, bench, shrunk)
-        if setting.cases is not None:
-            case = str(Path(setting.cases) / f"{'-'.join(operations)}.{number}.case")
-            saved = case_of(
-                shrunk.failure, engine=story.name, start="prepared", operations=shrunk.operations
-            )
-            Path(case).write_bytes(encode_case(saved))
-        finding = shrunk.failure.finding
-        state = shrunk.failure.state
-        violations.append(
-            Violation(
-                finding.rule,
-                finding.what,
-                shrunk.operations,
-                state.describe(),
-                tell(state),
-                case,
-            )
+        report.violations.append(raised)
+    else:
+        bench.judge.model = story.model
+        tally = bench.campaign.check(story)
+        report.epochs = tally.epochs
+        report.states = tally.states
+        report.distinct = tally.distinct
+        report.recovered = tally.recovered
+        report.violations += [
+            _violation(setting, bench, Shrunk(operations, failure), number)
+            for number, failure in enumerate(tally.failures, start=1)
+        ]
+        report.questioned = bench.judge.asked - asked_before
+    report.processor_seconds = time.process_time() - started
+    return report
+
+
+def _violation(setting: _Setting, bench: _Bench, shrunk: Shrunk, number: int) -> Violation:
+    """Return a failure of a story; the first is shrunk."""
+    operations = shrunk.operations
+    if number == 1:
+        shrunk = _shortest(setting, bench, shrunk)
+    failure = shrunk.failure
+    path = None
+    if setting.cases is not None:
+        path = str(Path(setting.cases) / f"{'-'.join(operations)}.{number}.case")
+        case = case_of(
+            failure,
+            engine=" ".join(operations),
+            start="prepared",
+            operations=shrunk.operations,
         )
-    tally.failures.clear()
-    return _Result(
-        operations,
-        tally,
-        time.process_time() - started,
-        bench.judge.asked - asked_before,
-        tuple(violations),
+        Path(path).write_bytes(encode_case(case))
+    return Violation(
+        failure.finding.rule,
+        failure.finding.what,
+        shrunk.operations,
+        failure.state.describe(),
+        _crash_sentence(failure.state),
+        path,
     )
 
 
 def _shortest(setting: _Setting, bench: _Bench, shrunk: Shrunk) -> Shrunk:
-    """Return the shortest story that breaks the same rule, tried without any memory."""
     judge = Judge(bench.workload)
 
     def recorded(operations: Sequence[str]) -> Story:
@@ -312,3 +295,54 @@ def _shortest(setting: _Setting, bench: _Bench, shrunk: Shrunk) -> Shrunk:
         recorded,
         lambda: Campaign(judge.open, replace(PLAN, seed=setting.seed)),
     )
+
+
+# --- a crash in words ----------------------------------------------------------------------------
+
+
+def _crash_sentence(state: CrashState) -> str:
+    """Return the crash, its instant, and the remaining data, as one sentence.
+
+    The last step that wrote before the crash is named by its place in the story: ``2:sell``.
+    """
+    epoch = state.epoch
+    step = epoch.labels[-1] if epoch.labels else ""
+    when = f"in operation {step.replace(':', ' (', 1)})" if step else "while the store was opened"
+    if state.models == Models.KILL:
+        return f"The process was killed {when}{_done(state)}."
+    sentence = f"The power failed {when}{_arrived(state)}"
+    if state.tears:
+        sentence += f", {len(state.tears)} of them torn"
+    if state.size != epoch.sizes[-1]:
+        sentence += f"; the file was left with {state.size:,} of {epoch.sizes[-1]:,} bytes"
+    if state.lost_names is not None:
+        names = ", ".join(state.lost_names.own)
+        sentence += f"; its name was {names}" if names else "; its name was lost"
+    return f"{sentence}."
+
+
+def _done(state: CrashState) -> str:
+    """Return how many writes were issued, if the versions show it."""
+    epoch = state.epoch
+    for writes in range(epoch.write_count, -1, -1):
+        if after(epoch, writes) == state.versions:
+            return f", after {_of(writes, epoch.write_count, 'write')} since the last sync"
+    return ""
+
+
+def _arrived(state: CrashState) -> str:
+    """Return how many sectors hold their last written content; the rest hold older content."""
+    pairs = list(zip(state.versions, state.epoch.sectors, strict=True))
+    new = sum(1 for version, history in pairs if version == len(history.versions) - 1)
+    if not pairs:
+        return ""
+    return f": {_of(new, len(pairs), 'sector')} written since the last sync arrived"
+
+
+def _of(part: int, total: int, noun: str) -> str:
+    """Return ``no sector``, ``all 3 sectors``, ``2 of 3 sectors``, or ``the one sector``."""
+    if part == 0:
+        return f"no {noun}"
+    if part == total:
+        return f"the one {noun}" if total == 1 else f"all {total} {noun}s"
+    return f"{part} of {total} {noun}s"

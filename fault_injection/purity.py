@@ -177,8 +177,6 @@ class Rows(msgspec.Struct, frozen=True):
 
 
 class _Task(msgspec.Struct, frozen=True):
-    """The input of an interpreter: the place of the class, and the store."""
-
     paths: list[str]
     module: str
     file: str | None

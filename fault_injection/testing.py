@@ -270,7 +270,6 @@ def _one_operation(
     projections: Sequence[MakeOwn],
     sync: SyncPolicy,
 ) -> type[Workload]:
-    """Return a workload whose only operation is a function."""
     name = getattr(act, "__name__", "act").strip("<>")
 
     def run(_: Workload, store: Store) -> object:

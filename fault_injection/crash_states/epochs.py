@@ -12,6 +12,8 @@ lost independently (`Naming`). Leaves out which combinations are tried (`states`
 
 from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import reduce
+from operator import xor
 from typing import TypeAlias
 
 from blake3 import blake3
@@ -36,20 +38,10 @@ def sector_digest(number: int, content: bytes) -> int:
 
 def sector_digests(image: bytes | bytearray) -> list[int]:
     """Return the digests of all sectors, the last padded with zeros."""
-    return [_digest_of(image, number) for number in range(-(-len(image) // SECTOR))]
-
-
-def image_digest(image: bytes | bytearray) -> int:
-    """Return the XOR of the digests of all sectors."""
-    digest = 0
-    for sector in sector_digests(image):
-        digest ^= sector
-    return digest
-
-
-def _digest_of(image: bytes | bytearray, number: int) -> int:
-    content = bytes(image[number * SECTOR : (number + 1) * SECTOR])
-    return sector_digest(number, content.ljust(SECTOR, b"\0"))
+    return [
+        sector_digest(start // SECTOR, bytes(image[start : start + SECTOR]).ljust(SECTOR, b"\0"))
+        for start in range(0, len(image), SECTOR)
+    ]
 
 
 @dataclass(frozen=True, slots=True)
@@ -253,10 +245,8 @@ def epochs(
         kept: which sectors a failed sync persisted; by default none.
     """
     live = bytearray(base)
-    digests = {
-        start // SECTOR: _digest_of(base, start // SECTOR) for start in range(0, len(base), SECTOR)
-    }
-    digest = image_digest(base)
+    digests = dict(enumerate(sector_digests(base)))
+    digest = reduce(xor, digests.values(), 0)
     folder = _Folder(dict(names or {}))
     lost: dict[int, bytes] = {}
     recorder = _Recorder(live, digests, digest, 0, lost)
@@ -342,7 +332,6 @@ class _Folder:
         return tuple(namings)
 
     def _partial(self) -> Iterator[dict[str, int]]:
-        """Yield the possible names after the loss of some pending changes."""
         count = len(self._changes)
         if count <= NAME_CHANGES_MAX:
             for mask in range((1 << count) - 1):

@@ -7,10 +7,9 @@ have the same outcome; the unread sectors may differ. (The idea is that of Vinte
 which leaves out crash states that differ only in bytes that recovery never reads.)
 
 A read counts as a question about all the sectors that it covers, even if recovery uses a few bytes
-of them: so the test of agreement may be too strict, never
-too lax. Sectors that recovery wrote itself
-are known already. Leaves out locks, names, clock and randomness, which the caller must keep the
-same for every image of an epoch.
+of them: so the test of agreement may be too strict, never too lax. Sectors that recovery wrote
+itself are known already. Leaves out locks, names, clock and randomness, which the caller must keep
+the same for every image of an epoch.
 """
 
 from collections.abc import Collection, Hashable, Sequence
@@ -18,8 +17,18 @@ from typing import Final, NamedTuple, TypeAlias
 
 from .epochs import Epoch, sector_digests
 from .operations import SECTOR
-from .outcome import Outcome
 from .states import CrashState
+
+
+class Outcome(NamedTuple):
+    """The result of a recovery. The model's chain hash at ``seq`` binds every event.
+
+    If the image was refused, ``seq`` is −1, and ``chain`` names the error.
+    """
+
+    seq: int
+    chain: bytes
+
 
 Ranges = tuple[tuple[int, int], ...]
 """Ranges of sectors, each from the first to before the second number."""

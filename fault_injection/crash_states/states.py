@@ -176,7 +176,6 @@ class CrashState:
 
 @cache
 def _garbage(size: int, place: int) -> bytes:
-    """Return random bytes, the same for the same place."""
     return random.Random(f"garbage/{place}").randbytes(size)
 
 
@@ -251,7 +250,7 @@ def state_of(
     )
 
 
-def _after(epoch: Epoch, write_count: int) -> tuple[int, ...]:
+def after(epoch: Epoch, write_count: int) -> tuple[int, ...]:
     """Return the versions of the sectors after the first writes of the epoch."""
     return tuple(
         sum(1 for write in history.writes if write < write_count) for history in epoch.sectors
@@ -264,7 +263,7 @@ def _final(epoch: Epoch) -> tuple[int, ...]:
 
 def _kills(epoch: Epoch) -> Iterator[CrashState]:
     for count in range(epoch.write_count):
-        yield state_of(epoch, _after(epoch, count), Models.KILL, epoch.acked_at[count])
+        yield state_of(epoch, after(epoch, count), Models.KILL, epoch.acked_at[count])
     yield state_of(epoch, _final(epoch), Models.KILL)
 
 
@@ -347,14 +346,14 @@ def _names(epoch: Epoch) -> Iterator[CrashState]:
     for naming in epoch.namings:
         for count in moments:
             state = state_of(
-                epoch, _after(epoch, count), Models.NAMES, min(naming.acked, epoch.acked)
+                epoch, after(epoch, count), Models.NAMES, min(naming.acked, epoch.acked)
             )
             yield replace(state, lost_names=naming)
 
 
 def _sizes(epoch: Epoch) -> Iterator[CrashState]:
     bases = dict.fromkeys(
-        (_final(epoch), (0,) * len(epoch.sectors), _after(epoch, epoch.write_count // 2))
+        (_final(epoch), (0,) * len(epoch.sectors), after(epoch, epoch.write_count // 2))
     )
     for size in dict.fromkeys(epoch.sizes):
         for gap in ("zero", "garbage") if size > len(epoch.base) else ("zero",):
@@ -367,7 +366,7 @@ def _tears(epoch: Epoch, plan: Plan, source: random.Random) -> Iterator[CrashSta
     """Yield torn states of the versions after each write, singly and in pairs."""
     if not epoch.sectors:
         return
-    bases = list(dict.fromkeys(_after(epoch, count) for count in range(1, epoch.write_count + 1)))
+    bases = list(dict.fromkeys(after(epoch, count) for count in range(1, epoch.write_count + 1)))
     candidates = [
         (versions, place) for versions in bases for place, version in enumerate(versions) if version
     ]

@@ -1,12 +1,13 @@
 """Runs every crash state of a trace through recovery and the oracle, and counts the results.
 
-Owns deduplication, the tally and the failures. Leaves out recording traces (`workloads`) and
-opening a log: an `Opener` does that, so a toy can replace the engine.
+Owns stories, deduplication, the tally and the failures. Leaves out recording traces (`workloads`)
+and opening a log: an `Opener` does that, so a toy can replace the engine.
 """
 
 import time
 from collections import Counter
-from collections.abc import Callable, Hashable, Sequence
+from collections.abc import Callable, Generator, Hashable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import TypeAlias
 
@@ -14,13 +15,20 @@ from cerata.engine.errors import NotFound
 
 from ..crash_states.epochs import Epoch, Kept, Naming, epochs
 from ..crash_states.operations import AnyOperation, SetSize, Write
-from ..crash_states.outcome import Outcome
-from ..crash_states.readings import AUDIT_EVERY, EpochAnswers, NotAFunction, Reading, Readings
+from ..crash_states.readings import (
+    AUDIT_EVERY,
+    EpochAnswers,
+    NotAFunction,
+    Outcome,
+    Reading,
+    Readings,
+)
 from ..crash_states.states import CrashState, Plan, crash_states
 from ..simulation.disk import SimulatedDisk, SimulatedProcess
 from ..simulation.simulated_world import World
 from .model import Model
 from .oracle import LEGAL, Finding, Judgement, LogLike, Oracle
+from .tally import Counts
 
 Opener: TypeAlias = Callable[[World, SimulatedProcess, str], LogLike]
 """Opens the file at a path, in a process that starts after the crash."""
@@ -60,7 +68,7 @@ class Memory:
 
 
 @dataclass(slots=True)
-class Tally:
+class Tally(Counts):
     """Counts of a campaign. ``states`` counts all enumerated states, ``distinct`` their images."""
 
     traces: int = 0
@@ -81,36 +89,15 @@ class Tally:
     deep_states: int = 0
     operations_max: int = 0
     """The most disk operations of one recovery, the reading of every event included."""
-    slowest_ms: float = 0.0
+    recovery_ms_max: float = 0.0
     """The longest recovery, in processor time."""
+    refused: int = 0
+    """Distinct images that were refused with a place, or with the unreadable sector."""
+    faults: int = 0
+    """Faults on top of a crash that a read met."""
     seconds: float = 0.0
     """Processor time, which other programs do not inflate."""
     failures: "list[Failure]" = field(default_factory=list["Failure"])
-
-    def add(self, other: "Tally") -> None:
-        self.traces += other.traces
-        self.epochs += other.epochs
-        self.repeated += other.repeated
-        self.states += other.states
-        self.distinct += other.distinct
-        self.opened += other.opened
-        self.recovered += other.recovered
-        self.audited += other.audited
-        self.lives += other.lives
-        self.deep += other.deep
-        self.deep_states += other.deep_states
-        self.operations_max = max(self.operations_max, other.operations_max)
-        self.slowest_ms = max(self.slowest_ms, other.slowest_ms)
-        self.seconds += other.seconds
-        self.failures.extend(other.failures)
-
-    @property
-    def states_per_second(self) -> float:
-        return self.states / self.seconds if self.seconds else 0.0
-
-    @property
-    def images_per_second(self) -> float:
-        return self.distinct / self.seconds if self.seconds else 0.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -133,6 +120,17 @@ class Story:
     """The same run as a story of each file that received a copy of the log."""
     kept: Kept | None = None
     """Which sectors a failed sync persisted; None if no sync failed."""
+
+    def epochs(self, trace: Sequence[AnyOperation] | None = None) -> Iterator[Epoch]:
+        """Return the epochs of the file, in this trace or in a changed one."""
+        return epochs(
+            self.trace if trace is None else trace,
+            self.node,
+            base=self.base,
+            acked=self.acked,
+            names={self.path: self.node} if self.existing else {},
+            kept=self.kept,
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -157,8 +155,74 @@ Life: TypeAlias = Callable[[CrashState, Story, int], Tally]
 """Continues on a file that was recovered up to a seq, and counts the states that it tried."""
 
 
-class Campaign:
-    """Checks stories, and skips images that it has checked in a story; with ``memory``, in all.
+@dataclass(slots=True)
+class Course:
+    """One file of a story while its states are tried.
+
+    ``depth`` is 1, and more in a recovery that was crashed.
+    """
+
+    story: Story
+    tally: Tally
+    memory: Memory = field(default_factory=Memory)
+    depth: int = 1
+    oracle: Oracle = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.oracle = Oracle(self.story.model)
+
+    def fail(self, state: CrashState, finding: Finding) -> None:
+        """Add a failure."""
+        self.tally.failures.append(Failure(state, finding, self.story))
+
+    def remember(
+        self, state: CrashState, answers: EpochAnswers, reading: Reading, outcome: Outcome
+    ) -> None:
+        """Store the outcome of a state.
+
+        Raises:
+            Finding: an earlier state had the same readings, and another outcome.
+        """
+        try:
+            self.memory.readings.remember(state, answers, reading, outcome)
+        except NotAFunction as error:
+            raise Finding(
+                "O7", f"recovery is not a function of the bytes that it reads: {error}"
+            ) from error
+
+
+class Trials:
+    """Tries states of stories, and counts: the base of every kind of campaign.
+
+    ``failures_max`` ends a story early: one bug breaks thousands of states.
+    """
+
+    def __init__(self, opener: Opener, plan: Plan | None, failures_max: int) -> None:
+        self.opener = opener
+        self.plan = plan or Plan()
+        self.failures_max = failures_max
+        self.tally = Tally()
+
+    def check(self, story: Story) -> Tally:
+        """Try the states of a story, and return the counts."""
+        tally = Tally(traces=1)
+        started = time.process_time()
+        self._try_story(story, tally)
+        tally.seconds = time.process_time() - started
+        self.tally.add(tally)
+        return tally
+
+    def _is_over(self, tally: Tally) -> bool:
+        return len(tally.failures) >= self.failures_max
+
+    def _try_story(self, story: Story, tally: Tally) -> None:
+        raise NotImplementedError
+
+
+class Campaign(Trials):
+    """Tries every crash state of stories, and those of their copies.
+
+    Images that were checked in a story are skipped; with ``memory``, in all stories.
 
     ``readings`` alone shares only the reads of recovery with other campaigns of the same opener:
     every state of every story is still enumerated and judged, and every image of each story
@@ -166,8 +230,7 @@ class Campaign:
     the result must be the same. A share of the recoveries that write, 1 in ``deep_every``, is
     crashed in turn (0: none), and the recovered file is opened once more: that opening must change
     nothing. ``life`` is called on every ``life_every``-th distinct image after its recovery, at
-    most ``lives_max`` times a story. ``failures_max`` ends a story early: one bug breaks thousands
-    of states.
+    most ``lives_max`` times a story.
     """
 
     def __init__(
@@ -184,58 +247,37 @@ class Campaign:
         audit_every: int = AUDIT_EVERY,
         deep_every: int = 0,
     ) -> None:
-        self.opener = opener
-        self.plan = plan or Plan()
+        super().__init__(opener, plan, failures_max)
         self.life = life
         self.life_every = life_every
         self.lives_max = lives_max
-        self.failures_max = failures_max
         self.memory = memory
         self.readings = readings
         self.audit_every = audit_every
         self.deep_every = deep_every
-        self.tally = Tally()
 
-    def check(self, story: Story) -> Tally:
-        """Try every crash state of a story, then those of its copies, and return the counts."""
-        tally = Tally(traces=1)
-        started = time.process_time()
+    def _try_story(self, story: Story, tally: Tally) -> None:
         for file_story in (story, *story.copies):
-            if len(tally.failures) < self.failures_max:
+            if not self._is_over(tally):
                 memory = self.memory or Memory(readings=self.readings or Readings())
-                self._check_file(file_story, memory, tally, 1)
-        tally.seconds = time.process_time() - started
-        self.tally.add(tally)
-        return tally
+                self._check_file(Course(file_story, tally, memory))
 
-    def _check_file(self, story: Story, memory: Memory, tally: Tally, depth: int) -> None:
-        oracle = Oracle(story.model)
-        names = {story.path: story.node} if story.existing else {}
-        for epoch in epochs(
-            story.trace,
-            story.node,
-            base=story.base,
-            acked=story.acked,
-            names=names,
-            kept=story.kept,
-        ):
-            tally.epochs += 1
-            self._check_epoch(epoch, story, oracle, memory, tally, depth)
-            if len(tally.failures) >= self.failures_max:
+    def _check_file(self, course: Course) -> None:
+        for epoch in course.story.epochs():
+            course.tally.epochs += 1
+            self._check_epoch(epoch, course)
+            if self._is_over(course.tally):
                 break
 
-    def _check_epoch(
-        self,
-        epoch: Epoch,
-        story: Story,
-        oracle: Oracle,
-        memory: Memory,
-        tally: Tally,
-        depth: int,
-    ) -> None:
+    def _check_epoch(self, epoch: Epoch, course: Course) -> None:
+        story = course.story
+        oracle = course.oracle
+        tally = course.tally
+        memory = course.memory
+        is_first = course.depth == 1
         # Without a memory of other stories no epoch can repeat.
         published = story.path in epoch.naming.own
-        shared = published and self.memory is not None and depth == 1
+        shared = published and self.memory is not None and is_first
         likeness = epoch.likeness if shared else None
         earlier = None if likeness is None else memory.epochs.get(likeness)
         if earlier is not None and all(map(oracle.allows, earlier, earlier.values())):
@@ -244,79 +286,61 @@ class Campaign:
         outcomes: dict[Outcome, int] = {}
         answers = EpochAnswers(epoch)
         unpublished: Counter[Naming] = Counter()
-        for state in crash_states(epoch, self.plan if depth == 1 else DEEP_PLAN):
+        for state in crash_states(epoch, self.plan if is_first else DEEP_PLAN):
             published = story.path in state.naming.own
             if not published:
                 unpublished[state.naming] += 1
                 if unpublished[state.naming] > UNPUBLISHED_STATES:
                     continue
             tally.states += 1
-            tally.deep_states += depth > 1
+            tally.deep_states += not is_first
             try:
                 if not published:
                     tally.distinct += 1
-                    tally.opened += depth == 1
+                    tally.opened += is_first
                     tally.recovered += 1
                     check_unpublished(self.opener, crashed_world(state), story.path, state.acked)
                     continue
                 outcome = memory.images.get(state.key)
                 if outcome is None:
                     tally.distinct += 1
-                    tally.opened += depth == 1
-                    outcome = self._outcome(state, answers, story, oracle, memory, tally, depth)
+                    tally.opened += is_first
+                    outcome = self._outcome(state, answers, course)
                     memory.images[state.key] = outcome
-                    if depth == 1:
+                    if is_first:
                         self._live_on(state, story, outcome.seq, tally)
                 else:
                     oracle.check_known(outcome, acked=state.acked)
                 outcomes[outcome] = max(state.acked, outcomes.get(outcome, 0))
             except Finding as finding:
-                tally.failures.append(Failure(state, finding, story))
-                if len(tally.failures) >= self.failures_max:
+                course.fail(state, finding)
+                if self._is_over(tally):
                     return
         if likeness is not None and not tally.failures:
             memory.epochs[likeness] = outcomes
 
-    def _outcome(
-        self,
-        state: CrashState,
-        answers: EpochAnswers,
-        story: Story,
-        oracle: Oracle,
-        memory: Memory,
-        tally: Tally,
-        depth: int,
-    ) -> Outcome:
+    def _outcome(self, state: CrashState, answers: EpochAnswers, course: Course) -> Outcome:
         """Return the outcome of an image, from an earlier equal reading if there is one."""
         # The digests by which readings are compared do not cover garbage past the old end.
         if state.gap != "zero":
-            return self._recover(state, story, oracle, memory, tally, depth)
-        earlier = memory.readings.find(state, answers)
+            return self._recover(state, course)
+        earlier = course.memory.readings.find(state, answers)
         if earlier is not None:
-            oracle.check_known(earlier, acked=state.acked)
+            course.oracle.check_known(earlier, acked=state.acked)
             if (state.digest + self.plan.seed) % self.audit_every:
                 return earlier
-            tally.audited += 1
+            course.tally.audited += 1
         reading = Reading()
-        outcome = self._recover(state, story, oracle, memory, tally, depth, reading)
-        try:
-            memory.readings.remember(state, answers, reading, outcome)
-        except NotAFunction as error:
-            raise Finding(
-                "O7", f"recovery is not a function of the bytes that it reads: {error}"
-            ) from error
+        outcome = self._recover(state, course, reading)
+        course.remember(state, answers, reading, outcome)
         return outcome
 
     def _recover(
-        self,
-        state: CrashState,
-        story: Story,
-        oracle: Oracle,
-        memory: Memory,
-        tally: Tally,
-        depth: int,
-        reading: Reading | None = None,
+        self, state: CrashState, course: Course, reading: Reading | None = None
     ) -> Outcome:
+        story = course.story
+        tally = course.tally
+        depth = course.depth
         tally.recovered += 1
         interval = self.deep_every * (1 if depth == 1 else THIRD_EVERY)
         deeper = (
@@ -326,16 +350,11 @@ class Campaign:
         disk = world.disk
         base = bytes(disk.names[story.path].data) if deeper else b""
         disk.reading = reading
-        process = disk.process("after")
         started = time.process_time()
-        try:
-            outcome = oracle.check_legal(
-                lambda: self.opener(world, process, story.path), acked=state.acked
-            )
-        finally:
-            # Open files keep the disk alive: without this each image waits for the collector.
-            process.kill()
-        tally.slowest_ms = max(tally.slowest_ms, 1e3 * (time.process_time() - started))
+        with opening(self.opener, world, story.path) as opened:
+            outcome = course.oracle.check_legal(opened, acked=state.acked)
+        milliseconds = 1e3 * (time.process_time() - started)
+        tally.recovery_ms_max = max(tally.recovery_ms_max, milliseconds)
         tally.operations_max = max(tally.operations_max, disk.operations)
         if disk.operations > OPERATIONS_MAX:
             raise Finding(
@@ -344,7 +363,7 @@ class Campaign:
         disk.reading = None
         if deeper and any(isinstance(operation, Write | SetSize) for operation in disk.trace):
             tally.deep += 1
-            self._check_stable(world, story, oracle, outcome)
+            self._check_stable(world, course, outcome)
             # The recovered events are on the disk, so every later crash must leave them.
             inner = Story(
                 trace=tuple(disk.trace),
@@ -356,20 +375,16 @@ class Campaign:
                 base=base,
                 acked=outcome.seq,
             )
-            self._check_file(inner, memory, tally, depth + 1)
+            self._check_file(Course(inner, tally, course.memory, depth + 1))
         return outcome
 
-    def _check_stable(self, world: World, story: Story, oracle: Oracle, outcome: Outcome) -> None:
+    def _check_stable(self, world: World, course: Course, outcome: Outcome) -> None:
         """Open a recovered file once more: nothing may be written, and no event may differ."""
+        path = course.story.path
         aside = World(seed=2, disk=SimulatedDisk())
-        aside.disk.put(story.path, bytes(world.disk.names[story.path].data))
-        process = aside.disk.process("again")
-        try:
-            again = oracle.check_legal(
-                lambda: self.opener(aside, process, story.path), acked=outcome.seq
-            )
-        finally:
-            process.kill()
+        aside.disk.put(path, bytes(world.disk.names[path].data))
+        with opening(self.opener, aside, path) as opened:
+            again = course.oracle.check_legal(opened, acked=outcome.seq)
         wrote = [
             operation for operation in aside.disk.trace if isinstance(operation, Write | SetSize)
         ]
@@ -392,19 +407,30 @@ class Campaign:
         tally.failures.extend(lived.failures)
 
 
+@contextmanager
+def opening(
+    opener: Opener, world: World, path: str, name: str = "after"
+) -> Generator[Callable[[], LogLike], None, None]:
+    """Yield a call that opens a file in a new process, and kill the process after the block."""
+    process = world.disk.process(name)
+    try:
+        yield lambda: opener(world, process, path)
+    finally:
+        # Open files keep the disk alive: without this each image waits for the collector.
+        process.kill()
+
+
 def check_unpublished(opener: Opener, world: World, path: str, acked: int) -> None:
     """Check a file that has no name: nothing is recovered, and nothing was acknowledged.
 
     Raises:
         Finding: a seq was acknowledged, or an event is there.
     """
-    process = world.disk.process("after")
-    try:
-        head = opener(world, process, path).head.seq
-    except NotFound:
-        head = 0  # An opener for reading creates no file.
-    finally:
-        process.kill()
+    with opening(opener, world, path) as opened:
+        try:
+            head = opened().head.seq
+        except NotFound:
+            head = 0  # An opener for reading creates no file.
     if head or acked:
         raise Finding(
             "O1", f"seq {acked} was acknowledged in a file without a name; {head} recovered"

@@ -17,6 +17,7 @@ from dataclasses import dataclass
 from hashlib import sha256
 from typing import Protocol, TypeAlias
 
+import msgspec
 from blake3 import blake3
 
 
@@ -56,9 +57,11 @@ class EventLike(Protocol):
         ...
 
 
-@dataclass(frozen=True, slots=True)
-class ModelEvent:
-    """An event as plain values; after an erasure, the commitment replaces salt and payload."""
+class ModelEvent(msgspec.Struct, frozen=True, array_like=True):
+    """An event as plain values; after an erasure, the commitment replaces salt and payload.
+
+    In a case file, an array of its fields in this order.
+    """
 
     seq: int
     recorded: int

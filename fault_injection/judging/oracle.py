@@ -33,7 +33,7 @@ import msgspec
 
 from cerata.engine.errors import Corrupt, StorageFailed, Unsupported
 
-from ..crash_states.outcome import Outcome
+from ..crash_states.readings import Outcome
 from .model import EventLike, Model
 
 
@@ -93,10 +93,10 @@ class Judgement(msgspec.Struct, frozen=True):
             case "lying":
                 return oracle.check_refusable(opener).seq < 0
             case "damaged":
-                result = oracle.check_damaged(
+                outcome = oracle.check_damaged(
                     opener, acked=acked, proven=self.proven, erased=self.erased
                 )
-                return not isinstance(result, int)
+                return outcome.seq < 0
             case "uncut":
                 oracle.check_uncut(opener, acked=acked)
                 return False
@@ -120,7 +120,7 @@ class Oracle:
         self._expected = [(_FIELDS(event), event.salt, event.payload) for event in model.events]
         self._ends = frozenset(model.ends)
 
-    def check(self, log: LogLike, *, acked: int, roots: bool = True) -> int:
+    def check(self, log: LogLike, *, acked: int) -> int:
         """Check O1 to O3 and O6, and return the seq that was recovered.
 
         Raises:
@@ -136,7 +136,7 @@ class Oracle:
             raise Finding("O1", f"seq {acked} was acknowledged; {count} events were recovered")
         if head.chain != self.model.chains[count]:
             raise Finding("O6", f"the chain hash at seq {count} is not that of the events read")
-        if roots and head.root != self.model.root(count):
+        if head.root != self.model.root(count):
             raise Finding("O6", f"the Merkle root at seq {count} is not that of the events read")
         return count
 
@@ -178,14 +178,9 @@ class Oracle:
 
     def check_uncut(self, opener: Callable[[], LogLike], *, acked: int) -> None:
         """Open a legal crash state in which recovery may cut no byte, and check it (O5)."""
-        opened: list[LogLike] = []
-
-        def noted() -> LogLike:
-            opened.append(opener())
-            return opened[-1]
-
-        self.check_legal(noted, acked=acked)
-        report: ReportLike | None = getattr(opened[0], "report", None)
+        opening = _Opening(opener)
+        self.check_legal(opening, acked=acked)
+        report = opening.report
         if report is not None and report.cut_bytes:
             raise Finding("O5", f"{report.cut_bytes} bytes were cut")
 
@@ -233,36 +228,38 @@ class Oracle:
 
     def check_damaged(
         self, opener: Callable[[], LogLike], *, acked: int, proven: int, erased: bool = False
-    ) -> int | Corrupt | Unsupported:
+    ) -> Outcome:
         """Open a damaged image (O4): all events, or a refusal with a place.
 
         The exception: the last group above ``proven`` may be cut if that is reported as an
-        ambiguous tail; if its place reads as zeros (``erased``) no report is possible. Returns the
-        recovered seq, or the refusal.
+        ambiguous tail; if its place reads as zeros (``erased``) no report is possible.
         """
-        try:
-            log = opener()
-            count = self.check(log, acked=0)
-        except (Corrupt, Unsupported) as error:
-            # If both header pages are damaged, the file may look like another format or none.
-            if error.where is None:
-                raise Finding("O4", f"the refusal of damage names no place: {error}") from error
-            return error
-        except Finding:
-            raise
-        except Exception as error:
-            raise Finding("O4", f"damage raised an unexpected error: {error!r}") from error
-        if count >= acked:
-            return count
+        opening = _Opening(opener)
+        # If both header pages are damaged, the file may look like another format or none.
+        outcome = self.check_refusable(opening)
+        count = outcome.seq
+        if count < 0 or count >= acked:
+            return outcome
         if count < proven:
             raise Finding(
                 "O4", f"seq {proven} was proven; {count} events were recovered in silence"
             )
-        if erased:
-            return count
-        report: ReportLike | None = getattr(log, "report", None)
-        if report is None or not report.ambiguous_tail:
+        report = opening.report
+        if not erased and (report is None or not report.ambiguous_tail):
             raise Finding(
                 "O4", f"seq {acked} was lost to damage; the report does not mention the loss"
             )
-        return count
+        return outcome
+
+
+class _Opening:
+    """An opener that keeps the recovery report of its log."""
+
+    def __init__(self, opener: Callable[[], LogLike]) -> None:
+        self._opener = opener
+        self.report: ReportLike | None = None
+
+    def __call__(self) -> LogLike:
+        log = self._opener()
+        self.report = getattr(log, "report", None)
+        return log

@@ -10,7 +10,7 @@ import os
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from random import Random
 from typing import Final
 
@@ -19,17 +19,14 @@ from blake3 import blake3
 
 from cerata.memory.store import open_store
 
-from ..crash_states.epochs import epochs
 from ..crash_states.states import Plan, crash_states
 from ..judging.campaign import Campaign, Memory, Story
-from ..simulation.disk import SimulatedDisk
 from ..simulation.file_layout import FileGeometry
 from ..simulation.schedule import explore
-from ..simulation.simulated_world import World
 from ..simulation.write_order_monitor import OrderingMonitor
 from ..stories.agent import Agent
 from ..stories.damage import final_image
-from ..stories.engine_workloads import ALPHABET, EXTRA, record
+from ..stories.engine_workloads import ALPHABET, EXTRA, record, world_of
 from ..stories.initial_states import STARTS, start_named
 from ..stories.interleavings import MEETINGS
 from ..stories.second_crash import recover
@@ -68,8 +65,7 @@ def _log(seed: int, source: Random) -> Iterator[bytes]:
         start=start_named(source.choice(list(STARTS))),
     )
     yield _encode(story.trace)
-    names = {story.path: story.node}
-    for epoch in epochs(story.trace, story.node, base=story.base, acked=story.acked, names=names):
+    for epoch in story.epochs():
         for state in crash_states(epoch, _PLAN):
             yield f"{state.digest} {state.describe()}".encode()
     memory = Memory()
@@ -88,8 +84,7 @@ def _store(seed: int, source: Random) -> Iterator[bytes]:
 
 
 def _digests(story: Story) -> dict[str, bytes]:
-    world = World(seed=1, disk=SimulatedDisk(record=False))
-    world.disk.put(story.path, final_image(story))
+    world = world_of(final_image(story), seed=1, record=False)
     with open_store(story.path, environment=world.environment(world.disk.process())) as store:
         return store.digests()
 
@@ -107,9 +102,7 @@ def _meeting(_: int, source: Random) -> Iterator[bytes]:
 # --- in other processes --------------------------------------------------------------------------
 
 
-def differing(
-    seeds: Sequence[int], progress: Callable[[str], None] = lambda _: None
-) -> dict[int, list[str]]:
+def differing(seeds: Sequence[int]) -> dict[int, list[str]]:
     """Compute each seed in two processes per hash seed; return the seeds whose runs differ."""
     digests_by_seed: dict[int, list[str]] = {seed: [] for seed in seeds}
     for hash_seed in HASH_SEEDS:
@@ -122,7 +115,8 @@ def differing(
                 raise RuntimeError(f"a process ended with {child.returncode}")
             for seed, digest in zip(order, out.split(), strict=True):
                 digests_by_seed[seed].append(digest)
-        progress(f"{len(seeds)} seeds in {PROCESSES} processes with PYTHONHASHSEED={hash_seed}")
+        progress = f"{len(seeds)} seeds in {PROCESSES} processes with PYTHONHASHSEED={hash_seed}\n"
+        sys.stderr.write(progress)
     return {seed: digests for seed, digests in digests_by_seed.items() if len(set(digests)) > 1}
 
 
@@ -158,7 +152,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
             write(f"{digest_of(seed)}\n")
         return 0
     started = time.monotonic()
-    wrong = differing(range(options.seeds), lambda text: _print_progress(f"{text}\n"))
+    wrong = differing(range(options.seeds))
     for seed, digests in wrong.items():
         write(f"seed {seed} differs: {' '.join(digest[:16] for digest in digests)}\n")
     runs = PROCESSES * len(HASH_SEEDS)
@@ -167,10 +161,6 @@ def main(arguments: Sequence[str] | None = None) -> int:
         f"{len(wrong)} differ; {time.monotonic() - started:.0f} s\n"
     )
     return 1 if wrong else 0
-
-
-def _print_progress(text: str) -> None:
-    sys.stderr.write(text)
 
 
 if __name__ == "__main__":

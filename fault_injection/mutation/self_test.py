@@ -4,13 +4,12 @@ Owns the fresh recording of every story, the damage checks, and `detect`. Leaves
 of bugs (`mutants`) and the full run with its counts (`report`).
 """
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import partial
 from typing import Final, TypeAlias
 
 from ..crash_states.states import Plan
 from ..judging.campaign import Campaign, Memory, Story
-from ..judging.oracle import Finding
 from ..simulation.file_layout import FileGeometry
 from ..simulation.write_order_monitor import OrderingMonitor
 from ..stories.damage import DAMAGE, Damage
@@ -48,32 +47,56 @@ def recordings(length_max: int) -> dict[str, Recording]:
     return by_name
 
 
-def detect(plant: Plant) -> str | None:
+def detect(plant: Plant, baselines: "Baselines | None" = None) -> str | None:
     """Plant a bug and return the first new problem, or None if no check notices the bug.
 
-    Problems that the engine has without the bug do not count.
+    Problems that the engine has without the bug do not count. Calls that pass the same
+    ``baselines`` look for these once for each part.
     """
+    baselines = {} if baselines is None else baselines
     # Build the stores that stories start from before the bug is planted.
     fresh_image()
     fresh_image(7)
     # Outcomes of a recovery with the bug must not serve for one without the bug.
     broken = Memory()
-    for part in PARTS[plant.detector]():
+    for number, part in enumerate(PARTS[plant.detector]()):
         with plant.planted():
-            noticed = part(broken)
-        if noticed:
-            baseline = part(Memory())
-            new = [problem for problem in noticed if problem not in baseline]
-            if new:
-                return new[0]
+            problem = next(_problems(part, broken), None)
+        if problem is None:
+            continue
+        key = plant.detector, number
+        if key not in baselines:
+            baselines[key] = [*_problems(part, Memory())]
+        if problem in baselines[key]:
+            with plant.planted():
+                new = (each for each in _problems(part, Memory()) if each not in baselines[key])
+                problem = next(new, None)
+        if problem is not None:
+            return problem
     return None
 
 
-def _story(recording: Recording, memory: Memory) -> list[str]:
+Part: TypeAlias = Callable[[Memory], Iterator[object]]
+"""Yields the problems that it notices; all parts that run against one engine share the memory."""
+
+Baselines: TypeAlias = dict[tuple[str, int], list[str]]
+"""The problems of the engine without a bug, by detector and number of the part."""
+
+
+def _problems(part: Part, memory: Memory) -> Iterator[str]:
     try:
-        story = recording()
+        yield from map(str, part(memory))
     except Exception as error:  # noqa: BLE001 - any error is a notice
-        return [repr(error)]
+        yield repr(error)
+
+
+def _recorded(recordings: Iterable[Recording], _: Memory) -> Iterator[object]:
+    for recording in recordings:
+        recording()
+    return iter(())
+
+
+def _crashed(recording: Recording, memory: Memory) -> Iterator[object]:
     campaign = Campaign(
         recover,
         _QUICK_PLAN,
@@ -83,37 +106,38 @@ def _story(recording: Recording, memory: Memory) -> list[str]:
         failures_max=1,
         memory=memory,
     )
-    return [str(failure.finding) for failure in campaign.check(story).failures]
+    for failure in campaign.check(recording()).failures:
+        yield failure.finding
 
 
-def _damaged(images: Callable[[], Iterator[Damage]], _: Memory) -> list[str]:
-    return _checked(lambda: (finding for damage in images() if (finding := damage.check())), _)
+def _length(named: tuple[str, Recording]) -> int:
+    return len(named[0])
 
 
-def _checked(check: Callable[[], Iterator[Finding]], _: Memory) -> list[str]:
-    """Run a check and return its problems, an error that it raises included."""
-    try:
-        return [str(finding) for finding in check()]
-    except Exception as error:  # noqa: BLE001 - any error is a notice
-        return [repr(error)]
-
-
-def _schedules(meeting: Meeting, _: Memory) -> list[str]:
-    tally = explore_meeting(meeting, preemptions=1, limit=60, problems_max=1)
-    return list(tally.problems)
-
-
-Part: TypeAlias = Callable[[Memory], list[str]]
-"""Returns the problems that it notices; all parts that run against one engine share the memory."""
-
-PARTS: Final[dict[str, Callable[[], list[Part]]]] = {
+def _stories() -> Iterator[Part]:
     # The shortest first: they notice most bugs, and a longer story has more states.
-    "stories": lambda: [
-        partial(_story, recording)
-        for _, recording in sorted(recordings(1).items(), key=lambda item: len(item[0]))
-    ],
+    by_length = [recording for _, recording in sorted(recordings(1).items(), key=_length)]
+    # The monitor watches every recording, and all of them cost less than one story's states.
+    yield partial(_recorded, by_length)
+    for recording in by_length:
+        yield partial(_crashed, recording)
+
+
+def _explored(meeting: Meeting, _: Memory) -> Iterator[object]:
+    yield from explore_meeting(meeting, preemptions=1, limit=60, problems_max=1).problems
+
+
+def _damaged(images: Callable[[], Iterator[Damage]], _: Memory) -> Iterator[object]:
+    for damage in images():
+        finding = damage.check()
+        if finding is not None:
+            yield finding
+
+
+PARTS: Final[dict[str, Callable[[], Iterable[Part]]]] = {
+    "stories": _stories,
     "damage": lambda: [partial(_damaged, images) for images in DAMAGE],
-    "schedules": lambda: [partial(_schedules, meeting) for meeting in LIVES.values()],
-    "promises": lambda: [partial(_checked, check) for check in PROMISES],
+    "schedules": lambda: [partial(_explored, meeting) for meeting in LIVES.values()],
+    "promises": lambda: [partial(lambda check, _: check(), check) for check in PROMISES],
 }
 """The checks to run, by the name of the detector."""

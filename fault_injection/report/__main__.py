@@ -15,11 +15,9 @@ from functools import partial
 from itertools import count
 from pathlib import Path
 
-from ..judging.campaign import Tally
 from ..mutation.canary import Blind, canary
 from ..mutation.mutants import PLANTS
-from ..mutation.self_test import detect
-from ..stories.interleavings import ScheduleTally
+from ..mutation.self_test import Baselines, detect
 from ..stories.parallel import run_shards
 from .budgets import FULL_PLAN, GATE, SCALES, Scale, meetings, tasks
 from .tasks import PARTS, Result, Task, work
@@ -41,47 +39,10 @@ TITLES = {
 
 
 @dataclass(slots=True)
-class Part:
-    """The sum of all tasks of one part."""
-
-    tally: Tally = field(default_factory=Tally)
-    schedules: ScheduleTally = field(default_factory=ScheduleTally)
-    questioned: int = 0
-    refused: int = 0
-    faults: int = 0
-    seconds: float = 0.0
-
-    def to_dict(self) -> dict[str, int | float]:
-        """Return the counts as plain values."""
-        tally = self.tally
-        counts: dict[str, int | float] = {
-            "stories": tally.traces,
-            "epochs": tally.epochs,
-            "epochs_known": tally.repeated,
-            "states": tally.states,
-            "distinct_images": tally.distinct,
-            "recovered_images": tally.recovered,
-            "audited_images": tally.audited,
-            "recoveries_crashed": tally.deep,
-            "states_of_crashed_recoveries": tally.deep_states,
-            "second_lives": tally.lives,
-            "stores_questioned": self.questioned,
-            "faults_met": self.faults,
-            "images_refused": self.refused,
-            "schedules": self.schedules.runs,
-            "operations_max": tally.operations_max,
-            "slowest_ms": round(tally.slowest_ms, 1),
-            "processor_seconds": round(self.seconds, 1),
-            "states_per_second_per_core": round(tally.states / self.seconds) if self.seconds else 0,
-        }
-        return counts
-
-
-@dataclass(slots=True)
 class Report:
     """The counts and findings of a run. ``problems`` are sentences; empty if every rule held."""
 
-    parts: dict[str, Part] = field(default_factory=dict[str, Part])
+    parts: dict[str, Result] = field(default_factory=dict[str, Result])
     problems: list[str] = field(default_factory=list[str])
     seconds: float = 0.0
     jobs: int = 1
@@ -96,13 +57,7 @@ class Report:
     def add(self, result: Result) -> None:
         """Add the result of one task."""
         self.done += 1
-        part = self.parts.setdefault(result.part, Part())
-        part.tally.add(result.tally)
-        part.schedules.add(result.schedules)
-        part.questioned += result.questioned
-        part.refused += result.refused
-        part.faults += result.faults
-        part.seconds += result.seconds
+        self.parts.setdefault(result.part, Result(result.part)).add(result)
         self.problems += result.problems
 
     def to_dict(self) -> dict[str, object]:
@@ -147,7 +102,7 @@ def run(
     cases: Path | None = None,
     only: str | None = None,
     budget_seconds: float | None = None,
-    progress: Callable[[Report], None] | None = None,
+    progress: Callable[[Report], None] = lambda _: None,
 ) -> Report:
     """Run a scale and return its report.
 
@@ -173,8 +128,7 @@ def run(
     for result in run_shards(work, planned, jobs=jobs, deadline=deadline):
         report.add(result)
         report.seconds = time.perf_counter() - started
-        if progress is not None:
-            progress(report)
+        progress(report)
     return report
 
 
@@ -227,7 +181,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         cases=options.cases,
         only=options.only,
         budget_seconds=options.seconds,
-        progress=None if options.quiet else _print_progress,
+        progress=(lambda _: None) if options.quiet else _print_progress,
     )
     sys.stdout.write(f"{report}\n")
     if report.states < options.states:
@@ -243,8 +197,9 @@ def _print_progress(report: Report) -> None:
 def _plants() -> int:
     missed = 0
     started = time.process_time()
+    baselines: Baselines = {}
     for plant in PLANTS:
-        noticed = detect(plant)
+        noticed = detect(plant, baselines)
         missed += noticed is None
         sys.stdout.write(f"{plant.name}: {noticed or 'NOT NOTICED'}\n")
     seconds = time.process_time() - started

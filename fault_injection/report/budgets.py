@@ -175,7 +175,6 @@ def _sequences(scale: Scale, first: str, source: Random) -> Stories:
 
 
 def _drawn(scale: Scale, source: Random) -> list[tuple[tuple[str, ...], str | int]]:
-    """Draw stories of 4 to 12 operations, under every sync policy."""
     alphabet = [*ALPHABET, *EXTRA]
     return [
         (

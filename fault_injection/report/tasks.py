@@ -10,12 +10,13 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from functools import lru_cache, partial
 from pathlib import Path
-from typing import Final, TypeVar
+from typing import Final, TypeAlias
 
 from ..cases import Case, case_of, case_of_damage, encode_case
 from ..crash_states.readings import Readings
 from ..crash_states.states import Plan
-from ..judging.campaign import Campaign, Memory, Story, Tally
+from ..judging.campaign import Campaign, Failure, Memory, Story, Tally, Trials
+from ..judging.tally import Counts
 from ..simulation.file_layout import FileGeometry
 from ..simulation.write_order_monitor import OrderingMonitor
 from ..stories.agent import Agent
@@ -26,7 +27,7 @@ from ..stories.initial_states import start_named
 from ..stories.interleaving_cases import MeetingCase, shrunk_case
 from ..stories.interleavings import LIVES, MEETINGS, ScheduleTally, explore_meeting
 from ..stories.second_crash import live_on, read_only, recover
-from ..stories.shrinking import Tries, shrink
+from ..stories.shrinking import shrink
 from ..stories.store_stories import Judge, prepared_image, record_workload
 from ..sweeps.bit_rot import ROT_PLAN, RotCampaign
 from ..sweeps.failed_syncs import FAILING_PLAN, failing_stories, sync_count
@@ -57,36 +58,61 @@ class Task:
     run: int = 0
     """Distinguishes runs: a process does not reuse the memory of another run."""
 
+    def save(self, case: Callable[[], Case | MeetingCase], *words: str) -> None:
+        """Write the case of a failure, named by words, if there is a folder for cases."""
+        if self.cases is not None:
+            name = "-".join((self.part, *words)).replace(" ", "_")
+            (Path(self.cases) / f"{name}.case").write_bytes(encode_case(case()))
+
 
 @dataclass(slots=True)
-class Result:
-    """The result of a task. ``problems`` are sentences; ``questioned`` counts checked stores."""
+class Result(Counts):
+    """The result of a task, or of all tasks of a part. ``problems`` are sentences."""
 
     part: str
     tally: Tally = field(default_factory=Tally)
     schedules: ScheduleTally = field(default_factory=ScheduleTally)
     questioned: int = 0
-    refused: int = 0
-    """Damaged images that were refused with a place, or with the unreadable sector."""
-    faults: int = 0
-    """Faults that a read or write met."""
+    """Whole stores that were checked."""
     seconds: float = 0.0
     """Processor time, recording included."""
     problems: list[str] = field(default_factory=list[str])
+
+    def to_dict(self) -> dict[str, int | float]:
+        """Return the counts as plain values."""
+        tally = self.tally
+        return {
+            "stories": tally.traces,
+            "epochs": tally.epochs,
+            "epochs_known": tally.repeated,
+            "states": tally.states,
+            "distinct_images": tally.distinct,
+            "recovered_images": tally.recovered,
+            "audited_images": tally.audited,
+            "recoveries_crashed": tally.deep,
+            "states_of_crashed_recoveries": tally.deep_states,
+            "second_lives": tally.lives,
+            "stores_questioned": self.questioned,
+            "faults_met": tally.faults,
+            "images_refused": tally.refused,
+            "schedules": self.schedules.runs,
+            "operations_max": tally.operations_max,
+            "slowest_ms": round(tally.recovery_ms_max, 1),
+            "processor_seconds": round(self.seconds, 1),
+            "states_per_second_per_core": round(tally.states / self.seconds) if self.seconds else 0,
+        }
 
 
 def work(task: Task) -> Result:
     """Do a task, in the process of the caller."""
     gc.set_threshold(_COLLECT_AFTER, 50, 100)
     started = time.process_time()
-    result = PARTS[task.part](task)
+    result = Result(task.part)
+    PARTS[task.part](task, result)
     # Images and epochs stay in this process: counts and problems travel as text.
     result.tally.failures.clear()
     result.seconds = time.process_time() - started
     return result
-
-
-CampaignType = TypeVar("CampaignType", bound=Tries)
 
 
 @lru_cache(maxsize=1)
@@ -95,37 +121,42 @@ def _memory(_part: str, _start: str, _run: int) -> Memory:
     return Memory()
 
 
-def _log(task: Task) -> Result:
-    """Crash stories of the log: recovered for writing."""
-
-    def make(memory: Memory | None) -> Campaign:
-        return Campaign(
-            recover,
-            task.plan,
-            life=partial(live_on, readings=memory.readings if memory else None),
-            lives_max=task.lives_max,
-            failures_max=2,
-            memory=memory,
-            deep_every=task.deep_every,
-        )
-
-    return _tried(task, make, partial(_recorded, task.start))[0]
+Made: TypeAlias = Callable[[Task, Memory | None], Trials]
+"""Makes the campaign of a part, with the memory of a task, or with none to shrink a story."""
 
 
-def _judged(task: Task) -> Result:
-    """The same stories, opened for reading: checked without writing."""
+def _log(task: Task, memory: Memory | None) -> Trials:
+    return Campaign(
+        recover,
+        task.plan,
+        life=partial(live_on, readings=memory.readings if memory else None),
+        lives_max=task.lives_max,
+        failures_max=2,
+        memory=memory,
+        deep_every=task.deep_every,
+    )
 
-    def make(memory: Memory | None) -> Campaign:
-        return Campaign(read_only, task.plan, failures_max=2, memory=memory)
 
-    return _tried(task, make, partial(_recorded, task.start), engine="read")[0]
+def _judged(task: Task, memory: Memory | None) -> Trials:
+    return Campaign(read_only, task.plan, failures_max=2, memory=memory)
 
 
-def _recorded(start: str, acts: Sequence[str], sync: str | int) -> Story:
-    monitor = OrderingMonitor(FileGeometry())
-    if start == "nothing":
-        return record_creation(monitor=monitor)
-    return record(acts, sync=sync, start=start_named(start), monitor=monitor)
+def _lying(_task: Task, _memory: Memory | None) -> Trials:
+    return LyingCampaign(recover)
+
+
+def _rot(task: Task, _: Memory | None) -> Trials:
+    return RotCampaign(recover, replace(ROT_PLAN, seed=task.plan.seed))
+
+
+def _of_log(make: Made, engine: str, task: Task, result: Result) -> None:
+    def recorded(acts: Sequence[str], sync: str | int) -> Story:
+        monitor = OrderingMonitor(FileGeometry())
+        if task.start == "nothing":
+            return record_creation(monitor=monitor)
+        return record(acts, sync=sync, start=start_named(task.start), monitor=monitor)
+
+    _try(task, result, partial(make, task), recorded, engine)
 
 
 @lru_cache(maxsize=1)
@@ -133,18 +164,13 @@ def _agent(_run: int) -> tuple[bytes, Judge]:
     return prepared_image(Agent()), Judge(Agent)
 
 
-def _store(task: Task) -> Result:
-    """Crash stories of whole stores: recovered, and checked once for each distinct state."""
+def _store(task: Task, result: Result) -> None:
     base, judge = _agent(task.run)
     asked_before = judge.asked
 
-    def make(memory: Memory | None) -> Campaign:
+    def make(memory: Memory | None) -> Trials:
         return Campaign(
-            judge.open,
-            task.plan,
-            failures_max=2,
-            memory=memory,
-            deep_every=task.deep_every,
+            judge.open, task.plan, failures_max=2, memory=memory, deep_every=task.deep_every
         )
 
     def recorded(acts: Sequence[str], _sync: str | int) -> Story:
@@ -152,73 +178,50 @@ def _store(task: Task) -> Result:
         judge.model = story.model
         return story
 
-    result, _ = _tried(task, make, recorded, engine="store")
+    _try(task, result, make, recorded, "store")
     result.questioned = judge.asked - asked_before
-    return result
 
 
-def _tried(
+def _try(
     task: Task,
-    make: Callable[[Memory | None], CampaignType],
+    result: Result,
+    make: Callable[[Memory | None], Trials],
     recorded: Callable[[Sequence[str], str | int], Story],
-    *,
-    engine: str = "log",
-) -> tuple[Result, CampaignType]:
-    """Record each story of a task and try its crash states with a campaign from ``make``."""
-    result = Result(task.part)
+    engine: str,
+) -> None:
+    """Record each story of a task and try its states with a campaign from ``make``."""
     campaign = make(_memory(task.part, task.start, task.run))
     for acts, sync in task.stories:
-        name = f"{task.start}: {' '.join(acts)} (sync={sync})"
         try:
             story = recorded(acts, sync)
         except Exception as error:  # noqa: BLE001 - any error is a problem
-            result.problems.append(f"{name}: {error!r}")
+            result.problems.append(f"{task.start}: {' '.join(acts)} (sync={sync}): {error!r}")
             continue
         failures = campaign.check(story).failures
         result.problems += [f"{task.start}: {failure}" for failure in failures]
-        if failures and task.cases is not None:
-            shrunk = shrink(acts, failures[0], partial(_again, recorded, sync), partial(make, None))
-            case = case_of(
-                shrunk.failure, engine=engine, start=task.start, operations=shrunk.operations
+        if failures:
+            again = partial(lambda sync, acts: recorded(acts, sync), sync)
+            task.save(
+                partial(_shortest, task.start, engine, acts, failures[0], again, make),
+                task.start,
+                *acts,
             )
-            _save(case, task.cases, task.part, task.start, *acts)
     result.tally = campaign.tally
-    return result, campaign
 
 
-def _save(case: Case | MeetingCase, folder: str, *words: str) -> None:
-    """Write a case file, named by its words."""
-    name = "-".join(words).replace(" ", "_")
-    (Path(folder) / f"{name}.case").write_bytes(encode_case(case))
+def _shortest(
+    start: str,
+    engine: str,
+    acts: Sequence[str],
+    failure: Failure,
+    recorded: Callable[[Sequence[str]], Story],
+    make: Callable[[Memory | None], Trials],
+) -> Case:
+    shrunk = shrink(acts, failure, recorded, lambda: make(None))
+    return case_of(shrunk.failure, engine=engine, start=start, operations=shrunk.operations)
 
 
-def _again(
-    recorded: Callable[[Sequence[str], str | int], Story], sync: str | int, acts: Sequence[str]
-) -> Story:
-    return recorded(acts, sync)
-
-
-def _lying(task: Task) -> Result:
-    """The same stories on a disk whose syncs lie: a prefix, or a refusal."""
-    result, campaign = _tried(
-        task, lambda _memory: LyingCampaign(recover), partial(_recorded, task.start)
-    )
-    result.refused = campaign.refused
-    return result
-
-
-def _rot(task: Task) -> Result:
-    """One fault of a living disk on top of their crash states."""
-    plan = replace(ROT_PLAN, seed=task.plan.seed)
-    result, campaign = _tried(
-        task, lambda _memory: RotCampaign(recover, plan), partial(_recorded, task.start)
-    )
-    result.refused = campaign.refused
-    result.faults = sum(campaign.met.values())
-    return result
-
-
-def _failing(task: Task) -> Result:
+def _failing(task: Task, result: Result) -> None:
     """Make each of their syncs fail in turn, and persist some part of the written data."""
     campaign = Campaign(
         recover,
@@ -226,27 +229,24 @@ def _failing(task: Task) -> Result:
         failures_max=2,
         memory=_memory(task.part, task.start, task.run),
     )
-    result = Result(task.part)
     start = start_named(task.start)
     for acts, _ in task.stories:
         for number in range(1, sync_count(acts, start) + 1):
-            closes = number % 2 == 0
             name = f"{task.start}: {' '.join(acts)}, sync {number} fails"
             try:
-                for story in failing_stories(acts, start, number, closes=closes):
+                for story in failing_stories(acts, start, number, closes=number % 2 == 0):
                     failures = campaign.check(story).failures
                     result.problems += [f"{name}: {failure}" for failure in failures]
-                    if failures and task.cases is not None:
-                        case = case_of(failures[0], start=task.start, operations=acts)
-                        _save(case, task.cases, task.part, name)
-                    result.faults += 1
+                    if failures:
+                        case = partial(case_of, failures[0], start=task.start, operations=acts)
+                        task.save(case, name)
+                    campaign.tally.faults += 1
             except Exception as error:  # noqa: BLE001 - any error is a problem
                 result.problems.append(f"{name}: {error!r}")
     result.tally = campaign.tally
-    return result
 
 
-def _documents(task: Task) -> Result:
+def _documents(task: Task, result: Result) -> None:
     """Crash the remembering of two documents of two full batches each, one after the other."""
     texts = [sectioned(title, 300) for title in ("old", "new")]
     campaign = Campaign(
@@ -258,39 +258,37 @@ def _documents(task: Task) -> Result:
         failures_max=2,
         readings=Readings(),
     )
-    story = record_documents(texts, OrderingMonitor(FileGeometry()))
-    failures = campaign.check(story).failures
-    if failures and task.cases is not None:
-        _save(case_of(failures[0], start="documents"), task.cases, task.part)
-    problems = [str(failure) for failure in failures]
-    return Result(task.part, campaign.tally, problems=problems)
+    failures = campaign.check(record_documents(texts, OrderingMonitor(FileGeometry()))).failures
+    if failures:
+        task.save(partial(case_of, failures[0], start="documents"))
+    result.tally = campaign.tally
+    result.problems = [str(failure) for failure in failures]
 
 
-def _meeting(task: Task) -> Result:
+def _meeting(task: Task, result: Result) -> None:
     """Run the schedules of one meeting of processes, and crash the traces that differ."""
+    meeting = MEETINGS[task.start]
     tally = explore_meeting(
-        MEETINGS[task.start],
-        preemptions=task.preemptions,
-        limit=task.schedules,
-        plan=task.plan,
+        meeting, preemptions=task.preemptions, limit=task.schedules, plan=task.plan
     )
-    problems = [
+    result.problems = [
         f"{task.start}: {problem} [schedule {[*violation.schedule]}]"
         for problem, violation in tally.problems.items()
     ]
-    if tally.problems and task.cases is not None:
-        first = next(iter(tally.problems.values()))
-        case = shrunk_case(MEETINGS[task.start], first, task.plan, preemptions=task.preemptions)
-        _save(case, task.cases, task.part, task.start)
+    for violation in [*tally.problems.values()][:1]:
+        task.save(
+            partial(shrunk_case, meeting, violation, task.plan, preemptions=task.preemptions),
+            task.start,
+        )
     tally.crash.failures.clear()
-    part = "lives" if task.start in LIVES else "operations"
-    return Result(part, tally.crash, tally, problems=problems)
+    result.part = "lives" if task.start in LIVES else "operations"
+    result.tally = tally.crash
+    result.schedules = tally
 
 
-def _damage(task: Task) -> Result:
+def _damage(task: Task, result: Result) -> None:
     """Zero, flip and swap bytes of the files that a few stories left."""
     fresh_image()
-    result = Result(task.part)
     for images in DAMAGE:
         try:
             findings = [(item, finding) for item in images() if (finding := item.check())]
@@ -298,17 +296,16 @@ def _damage(task: Task) -> Result:
             result.problems.append(f"damage: {error!r}")
             continue
         result.problems += [f"damage: {finding}" for _, finding in findings]
-        if findings and task.cases is not None:
-            _save(case_of_damage(*findings[0]), task.cases, task.part, images.__name__)
-    return result
+        if findings:
+            task.save(partial(case_of_damage, *findings[0]), images.__name__)
 
 
-PARTS: Final[dict[str, Callable[[Task], Result]]] = {
-    "log": _log,
-    "judged": _judged,
+PARTS: Final[dict[str, Callable[[Task, Result], None]]] = {
+    "log": partial(_of_log, _log, "log"),
+    "judged": partial(_of_log, _judged, "read"),
     "store": _store,
-    "lying": _lying,
-    "rot": _rot,
+    "lying": partial(_of_log, _lying, "log"),
+    "rot": partial(_of_log, _rot, "log"),
     "failing": _failing,
     "documents": _documents,
     "meeting": _meeting,

@@ -12,7 +12,7 @@ Invariants:
 
 import errno
 from collections.abc import Callable
-from typing import Literal
+from typing import Any, Literal
 
 from cerata.engine.errors import Closed, NotFound, StorageFailed
 from cerata.engine.storage import Buffer, Identity, LockName, refused, search_sectors
@@ -111,8 +111,12 @@ class SimulatedDisk:
 
         ``node`` is the inode of the acknowledged file, or 0 if there is only one file.
         """
+        self.record(Mark, process, node, label=ACK, seq=seq)
+
+    def record(self, kind: type[AnyOperation], process: str, node: int = 0, **fields: Any) -> None:
+        """Append an operation to the trace, if there is one."""
         if self.recording:
-            self.trace.append(Mark(process=process, step=self.step, node=node, label=ACK, seq=seq))
+            self.trace.append(kind(process=process, step=self.step, node=node, **fields))
 
 
 class SimulatedFile:
@@ -180,14 +184,8 @@ class SimulatedFile:
         if disk.reading is not None:
             disk.reading.wrote(offset, len(data))
         if disk.recording:
-            disk.trace.append(
-                Write(
-                    process=self._process.name,
-                    step=disk.step,
-                    node=self._node.number,
-                    offset=offset,
-                    data=bytes(data),
-                )
+            disk.record(
+                Write, self._process.name, self._node.number, offset=offset, data=bytes(data)
             )
 
     def sync(self) -> None:
@@ -202,15 +200,7 @@ class SimulatedFile:
             # A sync of another open file failed since; this file reports that once.
             self._sync_errors = node.sync_errors
             raise self._sync_refused()
-        if disk.recording:
-            disk.trace.append(
-                Sync(
-                    process=self._process.name,
-                    step=disk.step,
-                    node=node.number,
-                    failed=failing,
-                )
-            )
+        disk.record(Sync, self._process.name, node.number, failed=failing)
         if failing:
             self._sync_errors = node.sync_errors
             raise self._sync_refused()
@@ -232,15 +222,7 @@ class SimulatedFile:
             del content[size:]
         else:
             content.extend(bytes(size - len(content)))
-        if disk.recording:
-            disk.trace.append(
-                SetSize(
-                    process=self._process.name,
-                    step=disk.step,
-                    node=self._node.number,
-                    size=size,
-                )
-            )
+        disk.record(SetSize, self._process.name, self._node.number, size=size)
 
     def try_lock(self, name: LockName, *, exclusive: bool) -> bool:
         self._begin("lock")
@@ -264,18 +246,9 @@ class SimulatedFile:
         self._record_lock(name, "free", got=True)
 
     def _record_lock(self, name: LockName, mode: str, *, got: bool) -> None:
-        disk = self._disk
-        if disk.recording:
-            disk.trace.append(
-                Lock(
-                    process=self._process.name,
-                    step=disk.step,
-                    node=self._node.number,
-                    lock=int(name),
-                    mode=mode,
-                    got=got,
-                )
-            )
+        self._disk.record(
+            Lock, self._process.name, self._node.number, lock=int(name), mode=mode, got=got
+        )
 
     def release(self, name: LockName) -> None:
         """Drop a lock without the scheduler, as the kernel does for a dead process."""
@@ -317,8 +290,7 @@ class SimulatedProcess:
         self.killed = True
         for file in list(self.files):
             file.abandon()
-        if self.disk.recording:
-            self.disk.trace.append(Kill(process=self.name, step=self.disk.step))
+        self.disk.record(Kill, self.name)
 
     def after_lock(self, node: Node, name: LockName, *, got: bool) -> None:
         """Remember which locks the process waits for, so that a scheduler can skip the process."""
@@ -335,18 +307,7 @@ class SimulatedProcess:
             self.disk.turn(self, doing)
 
     def _record_name(self, verb: str, node: Node, path: str, source: str | None = None) -> None:
-        disk = self.disk
-        if disk.recording:
-            disk.trace.append(
-                Name(
-                    process=self.name,
-                    step=disk.step,
-                    node=node.number,
-                    verb=verb,
-                    path=path,
-                    source=source,
-                )
-            )
+        self.disk.record(Name, self.name, node.number, verb=verb, path=path, source=source)
 
     def _opened(self, node: Node, *, writable: bool) -> SimulatedFile:
         file = SimulatedFile(self, node, writable=writable)
@@ -396,8 +357,7 @@ class SimulatedProcess:
 
     def sync_dir(self, path: str) -> None:
         self._begin("sync names")
-        if self.disk.recording:
-            self.disk.trace.append(SyncNames(process=self.name, step=self.disk.step, path=path))
+        self.disk.record(SyncNames, self.name, path=path)
 
     def identity(self, path: str) -> Identity | None:
         self._begin("identity")

@@ -10,7 +10,7 @@ and no handler is left.
 import contextlib
 import dis
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import cache
 from random import Random
@@ -60,6 +60,13 @@ def _leaving(code: CodeType) -> frozenset[int]:
     return frozenset(offsets)
 
 
+def causes(error: BaseException | None) -> Iterator[BaseException]:
+    """Yield an error and the errors that led to it."""
+    while error is not None:
+        yield error
+        error = error.__cause__ or error.__context__
+
+
 class Strikes:
     """Lists the bytecodes of some source folders that a run passes, and raises at a chosen one.
 
@@ -73,7 +80,6 @@ class Strikes:
         self._traced: dict[CodeType, bool] = {}
         self.sites: list[Site] = []
         self.struck: BaseException | None = None
-        self.struck_at: Site | None = None
 
     def run(
         self,
@@ -82,7 +88,7 @@ class Strikes:
         error: type[BaseException] = KeyboardInterrupt,
     ) -> Any:
         """Call ``act``, and raise at its ``at``-th bytecode; -1 only lists the bytecodes."""
-        self.struck = self.struck_at = None
+        self.struck = None
         if at < 0:
             self.sites = []
         before = sys.gettrace()
@@ -98,11 +104,7 @@ class Strikes:
 
     def is_behind(self, error: BaseException | None) -> bool:
         """Return whether the exception that was raised here led to ``error``."""
-        while error is not None:
-            if error is self.struck:
-                return True
-            error = error.__cause__ or error.__context__
-        return False
+        return self.struck is not None and self.struck in causes(error)
 
     def _is_traced(self, code: CodeType) -> bool:
         traced = self._traced.get(code)
@@ -120,43 +122,37 @@ class Strikes:
                 sites.append(Site(frame.f_code, frame.f_lasti))
             return note
 
-        def enter(frame: FrameType, _: str, __: Any) -> Any:
-            if not self._is_traced(frame.f_code):
-                return None
-            if self._entries:
-                sites.append(Site(frame.f_code, ENTRY))
-                return None
-            frame.f_trace_opcodes = True
-            frame.f_trace_lines = False
-            return note
-
-        return enter
+        return self._entering(note, lambda frame: sites.append(Site(frame.f_code, ENTRY)))
 
     def _striking(self, at: int, error: type[BaseException]) -> Trace:
         left = at
 
-        def step(frame: FrameType, offset: int) -> None:
+        def step(_: FrameType) -> None:
             nonlocal left
             left -= 1
             if left == -1:
                 self.struck = error("struck")
-                self.struck_at = Site(frame.f_code, offset)
                 raise self.struck
 
         def count(frame: FrameType, event: str, _: Any) -> Any:
             if event == "opcode":
-                step(frame, frame.f_lasti)
+                step(frame)
             return count
 
+        return self._entering(count, step)
+
+    def _entering(self, trace: Trace, enter_function: Callable[[FrameType], None]) -> Trace:
+        """Return the trace function of new frames; after it raised, CPython calls it no more."""
+
         def enter(frame: FrameType, _: str, __: Any) -> Any:
-            if left < 0 or not self._is_traced(frame.f_code):
+            if not self._is_traced(frame.f_code):
                 return None
             if self._entries:
-                step(frame, ENTRY)
+                enter_function(frame)
                 return None
             frame.f_trace_opcodes = True
             frame.f_trace_lines = False
-            return count
+            return trace
 
         return enter
 

@@ -101,8 +101,6 @@ class Run:
 
 @dataclass(slots=True)
 class _Strand:
-    """The state of a running program."""
-
     actor: Actor
     program: Program
     baton: threading.Lock
@@ -308,7 +306,6 @@ def explore(
     preemptions: int = 2,
     kill: int | None = None,
     limit: int | None = None,
-    steps_max: int = STEPS_MAX,
 ) -> Iterator[Run]:
     """Yield a run for every schedule with at most ``preemptions`` preemptions.
 
@@ -323,9 +320,7 @@ def explore(
         buckets: list[list[tuple[int, ...]]] = [[()], *([] for _ in range(preemptions))]
         while any(buckets):
             prefix = next(bucket for bucket in buckets if bucket).pop()
-            run = Scheduler(
-                setup(), programs, prefix, threads=threads, kill=kill, steps_max=steps_max
-            ).run()
+            run = Scheduler(setup(), programs, prefix, threads=threads, kill=kill).run()
             yield run
             run_count += 1
             if limit is not None and run_count >= limit:

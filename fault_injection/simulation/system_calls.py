@@ -20,6 +20,8 @@ from unittest import mock
 from cerata.engine import storage as storage_module
 from cerata.engine.limits import SECTOR_SIZE
 
+from .injected_exceptions import causes
+
 SHORT = "short"
 """Half of the bytes, and no error: the caller must ask for the rest."""
 
@@ -129,10 +131,8 @@ class FaultySystem:
 
     def is_behind(self, error: BaseException | None) -> bool:
         """Return whether an injected fault led to ``error``."""
-        while error is not None:
-            if any(error is injected for injected in self.injected):
-                return True
-            error = error.__cause__ or error.__context__
+        if any(cause in self.injected for cause in causes(error)):
+            return True
         return self.met > 0 and self._fault is not None and self._fault.kind == NOTHING
 
     def strike(self, name: str) -> str | None:

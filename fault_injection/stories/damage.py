@@ -13,12 +13,19 @@ from cerata.engine.format.page import RING_OFFSET
 from cerata.engine.format.witness import WITNESS_SPACE
 
 from ..crash_states.operations import SECTOR, SetSize, Write
-from ..judging.campaign import Story
+from ..judging.campaign import Story, opening
 from ..judging.model import Model, ModelBatch, ModelEvent
 from ..judging.oracle import LEGAL, Finding, Judgement, Oracle
-from ..simulation.disk import SimulatedDisk
-from ..simulation.simulated_world import World
-from .engine_workloads import PATH, RING_SIZE, Session, Start, append_small, fresh_image, record
+from .engine_workloads import (
+    PATH,
+    RING_SIZE,
+    Session,
+    Start,
+    append_small,
+    fresh_image,
+    record,
+    world_of,
+)
 from .second_crash import recover
 
 
@@ -33,13 +40,10 @@ class Damage(NamedTuple):
 
     def check(self) -> Finding | None:
         """Open the image and return the rule that its recovery breaks."""
-        world = World(disk=SimulatedDisk(record=False))
-        world.disk.put(PATH, bytearray(self.image))
-        process = world.disk.process()
+        world = world_of(self.image, record=False)
         try:
-            self.judgement.check(
-                Oracle(self.model), lambda: recover(world, process, PATH), self.acked
-            )
+            with opening(recover, world, PATH) as opened:
+                self.judgement.check(Oracle(self.model), opened, self.acked)
         except Finding as finding:
             return Finding(finding.rule, f"{finding.what} ({self.what})")
         return None
@@ -155,8 +159,7 @@ def leavings() -> Iterator[Damage]:
     image = bytearray(final_image(story))
     torn = RING_OFFSET + 2 * SECTOR
     image[torn : torn + SECTOR] = bytes(SECTOR)
-    world = World(seed=1, disk=SimulatedDisk(record=False))
-    world.disk.put(PATH, image)
+    world = world_of(image, seed=1, record=False)
     session = Session(world)
     if not session.log.report.cut_bytes:
         raise Finding("O5", "the rest of a torn group was not cut")

@@ -20,7 +20,7 @@ from ..judging.oracle import Finding
 from ..simulation.disk import SimulatedProcess
 from ..simulation.simulated_world import World
 from ..simulation.write_order_monitor import OrderingMonitor
-from .engine_workloads import PATH, RING_SIZE, fresh_image, model_from
+from .engine_workloads import PATH, RING_SIZE, fresh_image, fresh_world, model_from, story_in
 
 URI: Final = "notes/plan.md"
 
@@ -32,8 +32,7 @@ def sectioned(title: str, count: int) -> str:
 
 def record_documents(texts: Sequence[str], monitor: OrderingMonitor) -> Story:
     """Remember one text after the other under one URI, in a new store."""
-    world = World()
-    world.disk.put(PATH, fresh_image())
+    world = fresh_world()
     process = world.disk.process()
     node = world.disk.names[PATH].number
     with _open(world, process, monitor) as store:
@@ -42,10 +41,9 @@ def record_documents(texts: Sequence[str], monitor: OrderingMonitor) -> Story:
             seq = max(store.remember(text, uri=URI).seqs)
             world.disk.acknowledge(seq, process.name)
             monitor.acknowledge((1, node), seq)
-        trace = list(world.disk.trace)
         events = [ModelEvent.of(event) for event in store.log()]
         model = model_from(store.head.log_id, events)
-    return Story(trace, node, PATH, model, "documents", existing=True, base=fresh_image())
+        return story_in(world, model, "documents", base=fresh_image())
 
 
 def remember_again(state: CrashState, story: Story, text: str) -> Tally:

@@ -20,8 +20,9 @@ from cerata.engine.format.toc import LedgerEntry, SavedProjection, Toc, encode_l
 from cerata.engine.head import Appended
 from cerata.engine.log import Log
 from cerata.engine.open import open_log
-from cerata.engine.storage import Storage
+from cerata.engine.storage import Buffer, Storage
 
+from ..crash_states.operations import AnyOperation
 from ..judging.campaign import Story
 from ..judging.model import Model, ModelBatch, ModelEvent
 from ..judging.wire_check import Written, check_written
@@ -200,7 +201,12 @@ def seal(session: Session) -> None:
 
 def checkpoint(session: Session) -> None:
     """Seal, and publish a projection's chunk with its entry, as a store's checkpoint does."""
-    head = session.log.head.seq
+    session.settle(partial(publish, session.log))
+
+
+def publish(log: Log) -> None:
+    """Seal, and save one chunk of a projection."""
+    head = log.head.seq
 
     def build(flip: Flip, _toc: Toc) -> dict[str, dict[str, Any]]:
         chunk = flip.add(ExtentKind.CHUNK, b"state" * 100, 1, head)
@@ -209,7 +215,7 @@ def checkpoint(session: Session) -> None:
         saved = SavedProjection(seq=head, digest=bytes(32), chunks=(page,), ledger=ledger)
         return {"model/1": saved.to_entry()}
 
-    session.settle(partial(session.log.publish_projections, build))
+    log.publish_projections(build)
 
 
 def backup(session: Session) -> None:
@@ -287,11 +293,41 @@ def fresh_image(seed: int = 1) -> bytes:
     return bytes(world.disk.names[PATH].data)
 
 
-def fresh_world(seed: int = 0) -> World:
-    """Return a world with an empty store in it."""
-    world = World(seed)
-    world.disk.put(PATH, fresh_image())
+def world_of(image: Buffer, *, seed: int = 0, record: bool = True) -> World:
+    """Return a world in which a file has these bytes."""
+    world = World(seed, disk=SimulatedDisk(record=record))
+    world.disk.put(PATH, image)
     return world
+
+
+def story_in(
+    world: World,
+    model: Model,
+    name: str,
+    *,
+    base: bytes = b"",
+    acked: int = 0,
+    trace: Sequence[AnyOperation] = (),
+) -> Story:
+    """Return the story of a world's only store: its trace so far, or ``trace``.
+
+    The store existed before if it has a ``base``.
+    """
+    return Story(
+        trace=tuple(trace or world.disk.trace),
+        node=world.disk.names[PATH].number,
+        path=PATH,
+        model=model,
+        name=name,
+        existing=bool(base),
+        base=base,
+        acked=acked,
+    )
+
+
+def fresh_world() -> World:
+    """Return a world with an empty store in it."""
+    return world_of(fresh_image())
 
 
 def record(
@@ -308,26 +344,17 @@ def record(
         Finding: the undisturbed run already differs from the appended batches.
     """
     start = start or Start(fresh_image())
-    world = World(seed)
-    world.disk.put(PATH, start.image)
+    world = world_of(start.image, seed=seed)
     session = Session(world, monitor, sync, [*start.written])
     for number, name in enumerate(acts, start=1):
         world.disk.step = f"{number}:{name}"
         (ALPHABET | EXTRA)[name](session)
-    trace = list(world.disk.trace)
+    name = " ".join(acts) + ("" if sync == "commit" else f" (sync={sync})")
+    model = model_of(world, session.written)
+    story = story_in(world, model, name, base=start.image, acked=start.acked)
     session.process.kill()
-    story = Story(
-        trace=trace,
-        node=world.disk.names[PATH].number,
-        path=PATH,
-        model=model_of(world, session.written),
-        name=" ".join(acts) + ("" if sync == "commit" else f" (sync={sync})"),
-        existing=True,
-        base=start.image,
-        acked=start.acked,
-    )
     copies = tuple(
-        Story(trace, node, path, story.model, f"{story.name}: {path}")
+        Story(story.trace, node, path, model, f"{name}: {path}")
         for path, node in session.copies.items()
     )
     return replace(story, copies=copies)
@@ -338,10 +365,9 @@ def record_creation(*, monitor: OrderingMonitor | None = None) -> Story:
     world = World(seed=2)
     session = Session(world, monitor)
     append_small(session)
-    trace = list(world.disk.trace)
+    story = story_in(world, model_of(world, session.written), "creation")
     session.process.kill()
-    node = world.disk.names[PATH].number
-    return Story(trace, node, PATH, model_of(world, session.written), "creation")
+    return story
 
 
 STORIES: tuple[tuple[tuple[str, ...], str | int], ...] = (
@@ -362,8 +388,7 @@ def model_of(world: World, written: Sequence[Written]) -> Model:
         Finding: the log differs from the appended batches.
     """
     # On a copy: reading must not change a world that other processes continue to use.
-    aside = World(disk=SimulatedDisk(record=False))
-    aside.disk.put(PATH, bytes(world.disk.names[PATH].data))
+    aside = world_of(bytes(world.disk.names[PATH].data), record=False)
     log = open_in_world(aside, aside.disk.process(), PATH)
     events = [ModelEvent.of(event) for event in log.read()]
     check_written(events, written)

@@ -3,7 +3,7 @@
 Owns the set-ups by name. Leaves out the stories themselves (`workloads`).
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from functools import cache
 from typing import Final
 
@@ -24,7 +24,6 @@ from .engine_workloads import (
 
 
 def _after(*acts: str) -> Start:
-    """Return the store after some operations and the death of their process."""
     session = Session(fresh_world())
     for act in acts:
         (ALPHABET | EXTRA)[act](session)
@@ -91,8 +90,3 @@ STARTS: Final[Mapping[str, Callable[[], Start]]] = {
 def start_named(name: str) -> Start:
     """Return a set-up by its name, built once in each process."""
     return STARTS[name]()
-
-
-def names() -> Sequence[str]:
-    """Return the names of all set-ups."""
-    return tuple(STARTS)

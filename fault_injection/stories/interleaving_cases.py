@@ -83,7 +83,6 @@ def _near(switches: Sequence[tuple[int, int]]) -> Iterator[list[tuple[int, int]]
 
 
 def _schedule(switches: Sequence[tuple[int, int]]) -> list[int]:
-    """Return the choice at each point up to the last switch."""
     chosen = dict(switches)
     return [chosen.get(point, 0) for point in range(max(chosen, default=-1) + 1)]
 
@@ -146,7 +145,6 @@ def _with_role(meeting: Meeting, place: int, role: Role) -> Meeting:
 
 
 def _first(meeting: Meeting, rule: str, plan: Plan, preemptions: int) -> Violation | None:
-    """Return the first violation of a rule among a meeting's schedules."""
     judge = Judge(plan)
     runs = explore(
         meeting.begin,

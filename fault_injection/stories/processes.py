@@ -17,7 +17,7 @@ from ..judging.campaign import Story
 from ..judging.model import Model, ModelEvent
 from ..judging.oracle import Finding
 from ..judging.wire_check import expected_payload
-from ..simulation.disk import ProcessKilled, SimulatedDisk, SimulatedProcess
+from ..simulation.disk import ProcessKilled, SimulatedProcess
 from ..simulation.file_layout import FileGeometry
 from ..simulation.schedule import Actor, Program, Run
 from ..simulation.simulated_world import World
@@ -30,6 +30,8 @@ from .engine_workloads import (
     append_small,
     fresh_image,
     model_from,
+    story_in,
+    world_of,
 )
 from .second_crash import recover
 
@@ -222,21 +224,13 @@ def story_of(run: Run) -> Story:
         Finding: recovery cut bytes, though no process died.
     """
     world = shared_world(run.world)
-    aside = World(disk=SimulatedDisk(record=False))
-    aside.disk.put(PATH, bytes(world.disk.names[PATH].data))
+    aside = world_of(bytes(world.disk.names[PATH].data), record=False)
     log = recover(aside, aside.disk.process(), PATH)
     if log.report.cut_bytes and not _died(run):
         raise Finding("O5", f"no process died, but {log.report.cut_bytes} bytes were cut")
-    return Story(
-        trace=list(world.disk.trace),
-        node=world.disk.names[PATH].number,
-        path=PATH,
-        model=model_from(log.log_id, [ModelEvent.of(event) for event in log.read()]),
-        name=f"schedule {run.schedule}",
-        existing=world.existing,
-        base=world.base,
-        acked=world.acked,
-    )
+    model = model_from(log.log_id, [ModelEvent.of(event) for event in log.read()])
+    name = f"schedule {run.schedule}"
+    return story_in(world, model, name, base=world.base, acked=world.acked)
 
 
 def check_told(run: Run, model: Model) -> None:

@@ -138,7 +138,6 @@ class _Dropped(Exception):
 
 
 def _in_transaction(store: Store) -> object:
-    """Read over the pending writes of a transaction, and write nothing."""
     answers: list[object] = []
     try:
         with store.transaction():

@@ -19,7 +19,15 @@ from ..judging.model import Model, ModelEvent
 from ..judging.oracle import Finding
 from ..simulation.disk import SimulatedProcess
 from ..simulation.simulated_world import World
-from .engine_workloads import PATH, Session, append_long, append_small, model_from, open_in_world
+from .engine_workloads import (
+    PATH,
+    Session,
+    append_long,
+    append_small,
+    model_from,
+    open_in_world,
+    story_in,
+)
 
 SECOND_PLAN = Plan(exhaustive=64, samples=8, tears=8, pair_drops=4)
 """The states of a second crash are sampled: each first crash has a separate set of them."""
@@ -67,7 +75,7 @@ def live_on(
         session = Session(world)
         for act in (append_long, append_small):
             act(session)
-        trace = list(world.disk.trace)
+        trace = tuple(world.disk.trace)
         session.process.kill()
         model = _continued(story.model, seq, world)
     except Exception as error:  # noqa: BLE001 - any error here means a store that does not work
@@ -75,21 +83,12 @@ def live_on(
         named = replace(story, name=f"{story.name}, then life")
         tally.failures.append(Failure(state, finding, named))
         return tally
-    second = Story(
-        trace=trace,
-        node=world.disk.names[PATH].number,
-        path=PATH,
-        model=model,
-        name=f"{story.name} [{state.describe()}], then life",
-        existing=True,
-        base=base,
-        acked=seq,
-    )
+    name = f"{story.name} [{state.describe()}], then life"
+    second = story_in(world, model, name, base=base, acked=seq, trace=trace)
     return Campaign(recover, SECOND_PLAN, failures_max=1, readings=readings).check(second)
 
 
 def _continued(model: Model, seq: int, world: World) -> Model:
-    """Return the model of the recovered prefix and of the two batches appended to it."""
     log = recover(world, world.disk.process(), PATH)
     if log.report.cut_bytes:
         raise Finding(

@@ -6,23 +6,11 @@ rule is broken (the idea is delta debugging, Zeller 2002). Leaves out saving the
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Protocol
 
-from ..judging.campaign import Failure, Story, Tally
+from ..judging.campaign import Failure, Story, Trials
 
 TRIES_MAX = 60
 """Shorter stories that are tried: each is recorded and crashed again."""
-
-
-class Tries(Protocol):
-    """A campaign of any kind."""
-
-    tally: Tally
-    failures_max: int
-
-    def check(self, story: Story) -> Tally:
-        """Try a story and return its counts."""
-        ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,7 +25,7 @@ def shrink(
     operations: Sequence[str],
     failure: Failure,
     recorded: Callable[[Sequence[str]], Story],
-    make: Callable[[], Tries],
+    make: Callable[[], Trials],
 ) -> Shrunk:
     """Return the shortest story that fails as ``failure`` does.
 

@@ -22,11 +22,11 @@ from ..judging.campaign import Story
 from ..judging.model import Model, ModelEvent
 from ..judging.oracle import Finding
 from ..judging.past_states import check_past
-from ..simulation.disk import SimulatedDisk, SimulatedProcess
+from ..simulation.disk import SimulatedProcess
 from ..simulation.file_layout import FileGeometry
 from ..simulation.simulated_world import World
 from ..simulation.write_order_monitor import OrderingMonitor
-from .engine_workloads import PATH, model_from
+from .engine_workloads import PATH, model_from, story_in, world_of
 from .second_crash import recover
 from .workload import COMMON, RING_BYTES, Workload
 
@@ -104,23 +104,12 @@ def record_workload(
     for number, name in enumerate(operations, start=1):
         world.disk.step = f"{number}:{name}"
         session.run(name)
-    trace = list(world.disk.trace)
+    trace = tuple(world.disk.trace)
     session.process.kill()
-    node = world.disk.names[PATH]
-    aside = World(disk=SimulatedDisk(record=False))
-    aside.disk.put(PATH, bytes(node.data))
+    aside = world_of(bytes(world.disk.names[PATH].data), record=False)
     log = recover(aside, aside.disk.process(), PATH)
     model = model_from(log.log_id, [ModelEvent.of(event) for event in log.read()])
-    return Story(
-        trace=trace,
-        node=node.number,
-        path=PATH,
-        model=model,
-        name=" ".join(operations),
-        existing=True,
-        base=base,
-        acked=acked,
-    )
+    return story_in(world, model, " ".join(operations), base=base, acked=acked, trace=trace)
 
 
 class Judge:

@@ -7,113 +7,65 @@ Each prints its counts and problems, and the exit code is 1 if there is a proble
 import argparse
 import sys
 import time
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
-from typing import Protocol
+from collections.abc import Sequence
+from importlib import import_module
+from typing import NamedTuple
 
 
-class Tally(Protocol):
-    """The result of a sweep, printed by ``str``; ``problems`` are sentences."""
+class Sweep(NamedTuple):
+    """A sweep: its function, the options that it takes, and the default of ``--count``."""
 
-    @property
-    def problems(self) -> Sequence[str]: ...
-
-
-@dataclass(frozen=True, slots=True)
-class Options:
-    """The options: ``share``, try one place in this many; ``count``, 0 for the default."""
-
-    share: int
-    count: int
-    jobs: int
-    seed: int
-    opcodes: bool = False
-    everywhere: bool = False
+    text: str
+    module: str
+    function: str
+    options: tuple[str, ...]
+    default: int = 0
 
 
-# Each imports only the modules of one sweep: a smaller process forks sooner.
-
-
-def _io(options: Options) -> Tally:
-    from .system_call_sweep import sweep_io
-
-    return sweep_io(share=options.share, seed=options.seed)
-
-
-def _exceptions(options: Options) -> Tally:
-    from .exception_sweep import sweep_exceptions
-
-    return sweep_exceptions(share=options.share, seed=options.seed)
-
-
-def _reads(options: Options) -> Tally:
-    from .interrupted_reads import sweep_reads
-
-    return sweep_reads(
-        share=options.share,
-        seed=options.seed,
-        jobs=options.jobs,
-        opcodes=options.opcodes,
-        everywhere=options.everywhere,
-    )
-
-
-def _ctrl_c(options: Options) -> Tally:
-    from .timer_signals import interrupt
-
-    return interrupt(options.count, seed=options.seed, jobs=options.jobs)
-
-
-def _kills(options: Options) -> Tally:
-    from .kills import kill
-
-    return kill(options.count or 25_000, seed=options.seed, jobs=options.jobs)
-
-
-def _rounds(options: Options) -> Tally:
-    from .two_writers import meet
-
-    return meet(options.count or 1_000)
-
-
-def _fuzz(options: Options) -> Tally:
-    from .hostile_files import fuzz
-
-    return fuzz(options.count or 20_000, seed=options.seed)
-
-
-def _damage(options: Options) -> Tally:
-    from .damaged_ranges import damage
-
-    return damage(options.count or 3_000, seed=options.seed)
-
-
-SWEEPS: dict[str, tuple[str, Callable[[Options], Tally]]] = {
-    "io": ("every system call of every story fails, with each error, once or from then on", _io),
-    "exceptions": (
+SWEEPS: dict[str, Sweep] = {
+    "io": Sweep(
+        "every system call of every story fails, with each error, once or from then on",
+        *("system_call_sweep", "sweep_io", ("share", "seed")),
+    ),
+    "exceptions": Sweep(
         "KeyboardInterrupt and MemoryError at every bytecode of the engine, and in every read",
-        _exceptions,
+        *("exception_sweep", "sweep_exceptions", ("share", "seed")),
     ),
-    "reads": (
+    "reads": Sweep(
         "both in every public read alone, at every function entry (--opcodes, --everywhere)",
-        _reads,
+        *("interrupted_reads", "sweep_reads", ("share", "seed", "jobs", "opcodes", "everywhere")),
     ),
-    "ctrl-c": ("a timer's KeyboardInterrupt in N cold reads", _ctrl_c),
-    "kills": ("real processes killed at random instants (--count 25000)", _kills),
-    "fuzz": ("hostile files whose checks all hold (--count 20000)", _fuzz),
-    "damage": ("one range of closed and killed files: zeros, noise, older, other bytes", _damage),
-    "rounds": ("two writers and a child of each on one file (--count 1000)", _rounds),
+    "ctrl-c": Sweep(
+        "a timer's KeyboardInterrupt in N cold reads",
+        *("timer_signals", "interrupt", ("count", "seed", "jobs")),
+    ),
+    "kills": Sweep(
+        "real processes killed at random instants (--count 25000)",
+        *("kills", "kill", ("count", "seed", "jobs"), 25_000),
+    ),
+    "fuzz": Sweep(
+        "hostile files whose checks all hold (--count 20000)",
+        *("hostile_files", "fuzz", ("count", "seed"), 20_000),
+    ),
+    "damage": Sweep(
+        "one range of closed and killed files: zeros, noise, older, other bytes",
+        *("damaged_ranges", "damage", ("count", "seed"), 3_000),
+    ),
+    "rounds": Sweep(
+        "two writers and a child of each on one file (--count 1000)",
+        *("two_writers", "meet", ("count",), 1_000),
+    ),
 }
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run sweeps from the command line; the exit code is 1 if a sweep has a problem."""
     parser = argparse.ArgumentParser(description="Inject faults at every place.")
-    for name, (text, _) in SWEEPS.items():
+    for name, sweep in SWEEPS.items():
         if name == "ctrl-c":
-            parser.add_argument(f"--{name}", type=int, metavar="N", help=text)
+            parser.add_argument(f"--{name}", type=int, metavar="N", help=sweep.text)
         else:
-            parser.add_argument(f"--{name}", action="store_true", help=text)
+            parser.add_argument(f"--{name}", action="store_true", help=sweep.text)
     parser.add_argument(
         "--share", type=int, default=1, help="try one place in this many (default all)"
     )
@@ -126,17 +78,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument(
         "--everywhere", action="store_true", help="strike a function in each read that enters it"
     )
-    parsed = parser.parse_args(arguments)
-    options = Options(
-        share=parsed.share,
-        count=parsed.ctrl_c or parsed.count,
-        jobs=parsed.jobs,
-        seed=parsed.seed,
-        opcodes=parsed.opcodes,
-        everywhere=parsed.everywhere,
-    )
-    chosen = [name for name in SWEEPS if getattr(parsed, name.replace("-", "_"))]
-    if parsed.exceptions and not parsed.reads:
+    options = vars(parser.parse_args(arguments))
+    chosen = [name for name in SWEEPS if options[name.replace("-", "_")]]
+    if options["exceptions"] and not options["reads"]:
         chosen.append("reads")
     if not chosen:
         parser.error("name a sweep: " + ", ".join(f"--{name}" for name in SWEEPS))
@@ -144,7 +88,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
     for name in chosen:
         started = time.perf_counter()
         used = time.process_time()
-        tally = SWEEPS[name][1](options)
+        sweep = SWEEPS[name]
+        values = {**options, "count": options["ctrl_c"] or options["count"] or sweep.default}
+        # Imported late: a smaller process forks sooner.
+        function = getattr(import_module(f".{sweep.module}", __package__), sweep.function)
+        tally = function(**{option: values[option] for option in sweep.options})
         failed |= bool(tally.problems)
         seconds = time.perf_counter() - started
         used = time.process_time() - used

@@ -6,20 +6,26 @@ proven: it may be cut if that is reported. Each fault is accounted for: if no re
 damage, the outcome must equal that without the fault, and no error may be raised (O17).
 """
 
-import time
 from dataclasses import dataclass
 from random import Random
 from typing import Final
 
 from cerata.engine.format.page import RING_OFFSET
 
-from ..crash_states.epochs import epochs
 from ..crash_states.operations import SECTOR
 from ..crash_states.readings import Reading
 from ..crash_states.states import CrashState, Models, Plan, crash_states
-from ..judging.campaign import Failure, Opener, Story, Tally, crashed_world
+from ..judging.campaign import (
+    Course,
+    Failure,
+    Opener,
+    Story,
+    Tally,
+    Trials,
+    crashed_world,
+    opening,
+)
 from ..judging.oracle import Finding, Judgement, Oracle
-from ..simulation.simulated_world import World
 from ..stories.engine_workloads import RING_SIZE
 
 ROT_PLAN: Final = Plan(
@@ -98,34 +104,23 @@ def _put(image: bytearray, kind: str, contents: dict[int, bytes]) -> Fault | Non
     return Fault(kind, tuple(changed)) if changed else None
 
 
-class RotCampaign:
+class RotCampaign(Trials):
     """Puts one fault on every ``every``-th crash state of stories, and judges the outcome.
 
-    ``met`` counts by kind the faults that were read, ``unmet`` the rest.
+    The stories run under the sync policy "commit". ``met`` counts the faults that were read.
     """
 
     def __init__(
         self, opener: Opener, plan: Plan = ROT_PLAN, *, every: int = 8, failures_max: int = 2
     ) -> None:
-        self.opener = opener
-        self.plan = plan
+        super().__init__(opener, plan, failures_max)
         self.every = every
-        self.failures_max = failures_max
-        self.tally = Tally()
         self.met = dict.fromkeys(KINDS, 0)
-        self.unmet = 0
-        self.refused = 0
 
-    def check(self, story: Story) -> Tally:
-        """Try the faults of a story, which runs under the sync policy "commit"."""
-        tally = Tally(traces=1)
-        started = time.process_time()
-        oracle = Oracle(story.model)
-        names = {story.path: story.node} if story.existing else {}
+    def _try_story(self, story: Story, tally: Tally) -> None:
+        course = Course(story, tally)
         bases: list[bytes] = []
-        for epoch in epochs(
-            story.trace, story.node, base=story.base, acked=story.acked, names=names
-        ):
+        for epoch in story.epochs():
             tally.epochs += 1
             if story.path not in epoch.naming.own:
                 continue
@@ -135,22 +130,13 @@ class RotCampaign:
                     continue
                 source = Random(f"{self.plan.seed}/{state.digest}/{number}")
                 tally.states += 1
-                self._try(state, source.choice(bases), story, oracle, source, tally)
-                if len(tally.failures) >= self.failures_max:
-                    break
-        tally.seconds = time.process_time() - started
-        self.tally.add(tally)
-        return tally
+                self._try(state, source.choice(bases), course, source)
+                if self._is_over(tally):
+                    return
 
-    def _try(
-        self,
-        state: CrashState,
-        older: bytes,
-        story: Story,
-        oracle: Oracle,
-        source: Random,
-        tally: Tally,
-    ) -> None:
+    def _try(self, state: CrashState, older: bytes, course: Course, source: Random) -> None:
+        story = course.story
+        tally = course.tally
         kind = source.choice(KINDS)
         image = state.image()
         fault = inflict(image, older, kind, source)
@@ -158,7 +144,7 @@ class RotCampaign:
             return
         tally.distinct += 1
         tally.recovered += 1
-        judgement = self._judgement(state, oracle, fault)
+        judgement = self._judgement(state, course.oracle, fault)
         unreadable: tuple[tuple[int, int], ...] = ()
         if judgement.kind == "unreadable":
             times: int = 1 if kind == "unreadable once" else -1
@@ -168,29 +154,25 @@ class RotCampaign:
         node.data = bytearray(image)
         node.bad.update(unreadable)
         reading = world.disk.reading = Reading()
-        process = world.disk.process("after")
         try:
-            refused = judgement.check(
-                oracle, lambda: self.opener(world, process, story.path), state.acked
-            )
-            met = node.met > 0 or reading.covers(fault.sectors)
-            if refused and not met:
-                raise Finding("O17", "the image was refused, but no read met the injected fault")
-            if node.bad.get(fault.sectors[0]) == 0:
-                self._read_again(state, story, oracle, world)
+            with opening(self.opener, world, story.path) as opened:
+                refused = judgement.check(course.oracle, opened, state.acked)
+                met = node.met > 0 or reading.covers(fault.sectors)
+                if refused and not met:
+                    raise Finding("O17", "the image was refused, but no read met the fault")
+                if node.bad.get(fault.sectors[0]) == 0:
+                    # A sector that failed once is readable the next time.
+                    with opening(self.opener, world, story.path, "again") as opened:
+                        course.oracle.check_legal(opened, acked=state.acked)
         except Finding as finding:
             with_fault = Finding(finding.rule, f"{finding.what} ({fault})")
             tally.failures.append(
                 Failure(state, with_fault, story, bytes(image), judgement, unreadable)
             )
             return
-        finally:
-            process.kill()
-        self.refused += refused
-        if met:
-            self.met[kind] += 1
-        else:
-            self.unmet += 1
+        tally.refused += refused
+        tally.faults += met
+        self.met[kind] += met
 
     @staticmethod
     def _judgement(state: CrashState, oracle: Oracle, fault: Fault) -> Judgement:
@@ -201,11 +183,3 @@ class RotCampaign:
         in_ring = sum(number in _RING for number in fault.sectors)
         proven = ends[max(0, ends.index(state.acked) - in_ring)] if state.acked else 0
         return Judgement("damaged", proven, erased="bit" not in fault.kind)
-
-    def _read_again(self, state: CrashState, story: Story, oracle: Oracle, world: World) -> None:
-        """Check that a sector that failed once is readable the next time."""
-        again = world.disk.process("again")
-        try:
-            oracle.check_legal(lambda: self.opener(world, again, story.path), acked=state.acked)
-        finally:
-            again.kill()

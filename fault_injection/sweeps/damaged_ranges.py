@@ -8,21 +8,22 @@ killed writer, and its last two if an older image is in a range that holds the n
 Leaves out faults of single sectors on top of a crash (`rot`).
 """
 
-import time
 from collections import Counter
 from dataclasses import dataclass, field
 from random import Random
 from typing import Final
 
-from cerata.engine.errors import Corrupt, StorageFailed, Unsupported
 from cerata.engine.file import LogFile, choose_page
 from cerata.engine.format.page import RING_OFFSET
 from cerata.engine.limits import PAGE_SIZE
+from cerata.engine.log import Log
 
 from ..crash_states.operations import SECTOR
+from ..judging.campaign import opening
 from ..judging.model import Model
 from ..judging.oracle import Finding, Oracle
-from ..simulation.disk import SimulatedDisk
+from ..judging.tally import SweepTally
+from ..simulation.disk import SimulatedProcess
 from ..simulation.simulated_world import World
 from ..stories.engine_workloads import (
     ALPHABET,
@@ -33,6 +34,7 @@ from ..stories.engine_workloads import (
     fresh_image,
     model_of,
     open_in_world,
+    world_of,
 )
 
 KINDS: Final = ("zero", "noise", "older image", "another page")
@@ -79,29 +81,22 @@ class Range:
 
 
 @dataclass(slots=True)
-class DamageTally:
-    """Counts of damages and outcomes. ``problems`` are sentences; empty if every promise held."""
+class DamageTally(SweepTally):
+    """Counts of damages and outcomes."""
 
     files: int = 0
     closed: int = 0
     damages: int = 0
     outcomes: Counter[str] = field(default_factory=Counter[str])
     by_kind: Counter[str] = field(default_factory=Counter[str])
-    seconds: float = 0.0
-    problems: list[str] = field(default_factory=list[str])
 
-    def __str__(self) -> str:
+    def summary(self) -> str:
         kinds = ", ".join(f"{count:,} {kind}" for kind, count in sorted(self.by_kind.items()))
-        first = (
+        outcomes = [f"\n  {count:6,} {name}" for name, count in sorted(self.outcomes.items())]
+        return (
             f"{self.damages:,} ranges damaged ({kinds}) in {self.files:,} files,"
-            f" {self.closed:,} of them closed; {len(self.problems)} problems"
+            f" {self.closed:,} of them closed; {len(self.problems)} problems{''.join(outcomes)}"
         )
-        lines = [
-            first,
-            *(f"  {count:6,} {outcome}" for outcome, count in sorted(self.outcomes.items())),
-            *self.problems,
-        ]
-        return "\n".join(lines)
 
 
 def damage(count: int, *, seed: int = 0) -> DamageTally:
@@ -110,7 +105,6 @@ def damage(count: int, *, seed: int = 0) -> DamageTally:
     A damage that changes nothing is not counted.
     """
     tally = DamageTally()
-    started = time.perf_counter()
     number = 0
     while tally.damages < count and len(tally.problems) < _PROBLEMS_MAX:
         source = Random(f"{seed}/{number}")
@@ -130,14 +124,11 @@ def damage(count: int, *, seed: int = 0) -> DamageTally:
             except Finding as finding:
                 tally.problems.append(f"{finding.rule}: {finding.what} ({damaged}, file {number})")
         number += 1
-    tally.seconds = time.perf_counter() - started
     return tally
 
 
 def _recorded(source: Random, *, closed: bool) -> Damaged:
-    """Record the life of a writer, with an image after each operation."""
-    world = World(source.randrange(1 << 30), disk=SimulatedDisk(record=False))
-    world.disk.put(PATH, fresh_image())
+    world = world_of(fresh_image(), seed=source.randrange(1 << 30), record=False)
     session = Session(world, sync=source.choice(SYNCS))
     images: list[bytes] = []
     for _ in range(source.randint(2, _ACTS_MAX)):
@@ -193,23 +184,18 @@ def _inflicted(file: Damaged, damaged: Range, source: Random) -> bytes:
 
 def _outcome(file: Damaged, damaged: Range, image: bytes, oracle: Oracle) -> str:
     """Open the file and name the outcome. Raises `Finding` if a loss was not reported."""
-    world = World(disk=SimulatedDisk(record=False))
-    world.disk.put(PATH, image)
-    process = world.disk.process()
-    try:
-        log = open_in_world(world, process, PATH)
-        count = oracle.check(log, acked=0)
-    except (Corrupt, Unsupported) as error:
-        if error.where is None:
-            raise Finding("O4", f"the refusal of damage names no place: {error}") from error
+    world = world_of(image, record=False)
+    logs: list[Log] = []
+
+    def opener(world: World, process: SimulatedProcess, path: str) -> Log:
+        logs.append(open_in_world(world, process, path))
+        return logs[0]
+
+    with opening(opener, world, PATH) as opened:
+        count = oracle.check_refusable(opened).seq
+    if count < 0:
         return "refused"
-    except (Finding, StorageFailed):
-        raise
-    except Exception as error:
-        raise Finding("O4", f"damage raised an unexpected error: {error!r}") from error
-    finally:
-        process.kill()
-    report = log.report
+    report = logs[0].report
     if count >= file.acked:
         return "all there"
     if report.ambiguous_tail or report.bad_witnesses:

@@ -9,10 +9,8 @@ reopens without repair.
 
 import gc
 import os
-import signal
-from collections.abc import Callable, Generator, Sequence
-from contextlib import contextmanager
-from dataclasses import dataclass, field
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from itertools import chain, product
 from pathlib import Path
 from random import Random
@@ -24,11 +22,12 @@ from cerata.engine.log import Log
 from cerata.engine.storage import OsFile, OsStorage
 from cerata.memory.store import Store, open_store
 
+from ..judging.tally import SweepTally
 from ..simulation.injected_exceptions import Site, Strikes, visits
-from ..stories.engine_workloads import RING_SIZE
+from ..stories.engine_workloads import RING_SIZE, publish
+from .bench import Hanging, descriptors, scratch, within
 from .handle_under_test import Subject, draft
-from .sweep_workloads import Story, by_other, killed, prepare, publish, torn
-from .system_call_sweep import descriptors, scratch
+from .sweep_workloads import Story, by_other, killed, prepare, torn
 
 ERRORS: tuple[type[BaseException], ...] = (KeyboardInterrupt, MemoryError)
 
@@ -44,8 +43,8 @@ class Operation:
 
 
 @dataclass(slots=True)
-class ExceptionTally:
-    """Counts of the strikes. ``problems`` are sentences; empty if every check held."""
+class ExceptionTally(SweepTally):
+    """Counts of the strikes."""
 
     operations: int = 0
     sites: int = 0
@@ -55,16 +54,14 @@ class ExceptionTally:
     """Strikes after which the operation finished all the same."""
     unowned: int = 0
     """Strikes between the open call and the object that owns its descriptor, which is lost."""
-    problems: list[str] = field(default_factory=list[str])
 
-    def __str__(self) -> str:
-        first = (
+    def summary(self) -> str:
+        return (
             f"{self.raised:,} exceptions at {self.sites:,} distinct bytecodes of {self.operations}"
             f" operations: {self.poisoned:,} handles poisoned, {self.finished:,} operations"
             f" finished all the same, {self.unowned} descriptors were lost before an object owned"
             f" them, {len(self.problems)} problems"
         )
-        return "\n".join([first, *self.problems])
 
 
 def _opened(**options: Any) -> Callable[[Subject], None]:
@@ -89,7 +86,6 @@ def _filled(subject: Subject) -> None:
 
 
 def _followed(subject: Subject) -> None:
-    """Open the file; then another process appends."""
     subject.open()
     by_other(subject, "b").close()
 
@@ -152,7 +148,6 @@ def sweep_exceptions(
     seed: int = 0,
     operations: Sequence[str] = (),
     functions: Sequence[str] = (),
-    problems_max: int = 20,
 ) -> ExceptionTally:
     """Strike every bytecode of the operations, or one in ``share`` of them, drawn by ``seed``.
 
@@ -176,14 +171,12 @@ def sweep_exceptions(
                 is_selected = not functions or sites[at].code.co_qualname in functions
                 if is_selected and random.randrange(share) == 0:
                     bench.run(tally, at, error, sites[at])
-                if len(tally.problems) >= problems_max:
+                if len(tally.problems) >= _PROBLEMS_MAX:
                     return tally
     return tally
 
 
 class _Bench:
-    """Runs one operation on files in one folder, struck or not."""
-
     def __init__(self, folder: Path, name: str) -> None:
         self._folder = folder
         self._name = name
@@ -243,27 +236,8 @@ class _Bench:
         return problems
 
 
-class Hanging(BaseException):
-    """A run exceeded its time limit."""
-
-
-@contextmanager
-def within(seconds: float) -> Generator[None, None, None]:
-    """Raise `Hanging` in the main thread if the block takes longer than ``seconds``."""
-
-    def ring(*_: object) -> None:
-        raise Hanging
-
-    before = signal.signal(signal.SIGALRM, ring)
-    signal.setitimer(signal.ITIMER_REAL, seconds)
-    try:
-        yield
-    finally:
-        signal.setitimer(signal.ITIMER_REAL, 0)
-        signal.signal(signal.SIGALRM, before)
-
-
 _ROOMS = (engine, memory)
 _UNOWNED = (OsStorage._opened.__code__, OsFile.__init__.__code__)  # pyright: ignore[reportPrivateUsage]
 _SECONDS_MAX = 20
 """Limit of one run, which takes milliseconds."""
+_PROBLEMS_MAX = 20

@@ -15,14 +15,12 @@ from typing import Final
 
 from cerata.engine.errors import CerataError, OutcomeUnknown, StorageFailed
 
-from ..crash_states.epochs import epochs
 from ..crash_states.operations import Sync, Write
 from ..crash_states.states import Models, Plan
 from ..judging.campaign import Story
 from ..judging.model import ModelEvent
 from ..judging.oracle import Finding
 from ..simulation.simulated_world import World
-from ..simulation.write_order_monitor import OrderingMonitor
 from ..stories.engine_workloads import (
     ALPHABET,
     EXTRA,
@@ -31,6 +29,8 @@ from ..stories.engine_workloads import (
     Start,
     append_small,
     model_from,
+    story_in,
+    world_of,
 )
 
 FAILING_PLAN: Final = Plan(
@@ -45,8 +45,6 @@ KEPT_RANDOM: Final = 3
 
 @dataclass(frozen=True, slots=True)
 class _Kept:
-    """The sectors that a failed sync persisted."""
-
     sectors: frozenset[int]
 
     def __call__(self, sector: int) -> bool:
@@ -55,7 +53,7 @@ class _Kept:
 
 def sync_count(acts: Sequence[str], start: Start) -> int:
     """Return how many syncs a story makes without faults, those of opening left out."""
-    world, session = _opened(start, None)
+    world, session = _opened(start)
     _run(session, acts)
     return sum(isinstance(operation, Sync) for operation in world.disk.trace)
 
@@ -66,9 +64,7 @@ def failing_stories(
     number: int,
     *,
     closes: bool,
-    monitor: OrderingMonitor | None = None,
     kept_max: int = 12,
-    seed: int = 0,
 ) -> Iterator[Story]:
     """Make the sync ``number`` of a story fail, continue, and yield a story per persisted part.
 
@@ -77,7 +73,7 @@ def failing_stories(
     Raises:
         Finding: the failure was not reported, or the handle accepted a call after it.
     """
-    world, session = _opened(start, monitor)
+    world, session = _opened(start)
     base = bytes(world.disk.names[PATH].data)
     world.disk.fail_sync = number
     failure: BaseException | None = None
@@ -108,7 +104,6 @@ def failing_stories(
     if closes and session.process.files:
         _check_close(session)
     session.process.kill()
-    session.monitor = None
     session.open()
     # The opener may act on the events that it read.
     session.acknowledge(session.log.head.seq)
@@ -116,25 +111,16 @@ def failing_stories(
     trace = tuple(world.disk.trace)
     model = model_from(session.log.log_id, [ModelEvent.of(event) for event in session.log.read()])
     session.process.kill()
-    story = Story(
-        trace=trace,
-        node=world.disk.names[PATH].number,
-        path=PATH,
-        model=model,
-        name=f"{' '.join(acts)}, sync {number} fails, {'closed' if closes else 'killed'}",
-        existing=True,
-        base=base,
-        acked=start.acked,
-    )
-    for part in _parts(story, kept_max, Random(f"{seed}/{story.name}")):
+    name = f"{' '.join(acts)}, sync {number} fails, {'closed' if closes else 'killed'}"
+    story = story_in(world, model, name, base=base, acked=start.acked, trace=trace)
+    for part in _parts(story, kept_max, Random(f"0/{story.name}")):
         named = f"{story.name}, keeping sectors {sorted(part.sectors)}"
         yield replace(story, kept=part, name=named)
 
 
-def _opened(start: Start, monitor: OrderingMonitor | None) -> tuple[World, Session]:
-    world = World()
-    world.disk.put(PATH, start.image)
-    session = Session(world, monitor, "commit", [*start.written])
+def _opened(start: Start) -> tuple[World, Session]:
+    world = world_of(start.image)
+    session = Session(world, written=[*start.written])
     world.disk.trace.clear()
     return world, session
 
@@ -186,10 +172,7 @@ def _parts(story: Story, limit: int, source: Random) -> Iterator[_Kept]:
     )
     # Sectors of this file alone: another file, such as a backup, has a story for its parts.
     sectors = [
-        sector.number
-        for epoch in epochs(story.trace, story.node, base=story.base)
-        if epoch.end == place
-        for sector in epoch.sectors
+        sector.number for epoch in story.epochs() if epoch.end == place for sector in epoch.sectors
     ]
     whole = frozenset(sectors)
     parts = [whole, frozenset[int]()]

@@ -29,10 +29,10 @@ from cerata.engine.open import open_log
 from cerata.engine.salvage import salvaged_events
 from cerata.engine.verify import verify_log
 
+from ..judging.tally import SweepTally
 from ..simulation.simulated_world import SeededBytes, VirtualClock
-from ..stories.engine_workloads import PATH, RING_SIZE
+from ..stories.engine_workloads import PATH, RING_SIZE, publish
 from .handle_under_test import draft
-from .sweep_workloads import publish
 
 SECONDS_MAX = 2.0
 MEMORY_MAX = 64 << 20
@@ -171,7 +171,6 @@ _guard = cache(_Guard)
 
 @contextmanager
 def _no_code() -> Generator[None, None, None]:
-    """Raise if the interpreter turns bytes into code."""
     guard = _guard()
     guard.on = True
     try:
@@ -181,23 +180,21 @@ def _no_code() -> Generator[None, None, None]:
 
 
 @dataclass(slots=True)
-class FuzzTally:
-    """Counts of a run. ``problems`` are sentences; ``finds`` the patches that caused them."""
+class FuzzTally(SweepTally):
+    """Counts of a run; ``finds`` are the patches that caused problems."""
 
     files: int = 0
     refused: int = 0
-    seconds: float = 0.0
-    memory: int = 0
+    seconds_max: float = 0.0
+    memory_max: int = 0
     finds: list[list[Patch]] = field(default_factory=list[list[Patch]])
-    problems: list[str] = field(default_factory=list[str])
 
-    def __str__(self) -> str:
-        first = (
+    def summary(self) -> str:
+        return (
             f"{self.files:,} hostile files, {self.refused:,} refused with a typed error; the"
-            f" slowest took {self.seconds:.2f} s, the largest {self.memory / (1 << 20):.1f} MiB;"
-            f" {len(self.problems)} problems"
+            f" slowest took {self.seconds_max:.2f} s, the largest"
+            f" {self.memory_max / (1 << 20):.1f} MiB; {len(self.problems)} problems"
         )
-        return "\n".join([first, *self.problems])
 
 
 _NUMBERS = (0, 1, 2, 255, 1 << 15, 1 << 16, (1 << 31) - 1, 1 << 32, (1 << 63) - 1, (1 << 64) - 1)
@@ -248,11 +245,11 @@ def fuzz(count: int, *, seed: int = 0, problems_max: int = 20) -> FuzzTally:
                 memory = tracemalloc.get_traced_memory()[1] - before
                 if memory > MEMORY_MAX:
                     raise Unwanted(f"reading took {memory:,} bytes of memory")
-                tally.memory = max(tally.memory, memory)
+                tally.memory_max = max(tally.memory_max, memory)
             except Unwanted as problem:
                 tally.finds.append(patches)
                 tally.problems.append(f"file {tally.files}: {problem}")
-            tally.seconds = max(tally.seconds, time.process_time() - started)
+            tally.seconds_max = max(tally.seconds_max, time.process_time() - started)
     finally:
         tracemalloc.stop()
     return tally

@@ -14,10 +14,8 @@ import signal
 import sys
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass, field
 from itertools import product
-from multiprocessing import get_context
 from pathlib import Path
 from random import Random
 
@@ -27,11 +25,12 @@ from cerata import engine, memory, projections, replay, retrieval
 from cerata.engine.errors import CerataError
 from cerata.memory.store import Store
 
+from ..judging.tally import SweepTally
 from ..simulation.injected_exceptions import Site, Strikes, visits
 from ..stories import read_stores
 from ..stories.public_reads import answer, plain, reads_of
 from ..stories.read_stores import KINDS, Kind
-from .system_call_sweep import scratch
+from .bench import forked, scratch, summed
 
 ERRORS: tuple[type[BaseException], ...] = (KeyboardInterrupt, MemoryError)
 EVENTS = 60
@@ -56,11 +55,12 @@ CLASSES = ("wrong answer", "wrong digest", "raw error", "untyped end", "verify",
 
 
 @dataclass(slots=True)
-class ReadTally:
-    """Counts of strikes. ``problems`` are sentences; empty if every answer was right."""
+class ReadTally(SweepTally):
+    """Counts of strikes."""
 
-    reads: int = 0
-    sites: int = 0
+    reads_max: int = 0
+    """Reads of each job."""
+    sites_max: int = 0
     """Functions or bytecodes, counted in each read in which they are struck."""
     raised: int = 0
     finished: int = 0
@@ -71,17 +71,6 @@ class ReadTally:
     """Strikes that led to a problem, by class of problem; one strike may count in several."""
     functions: Counter[str] = field(default_factory=Counter[str])
     """Strikes that led to a problem, by the place that was struck."""
-    problems: list[str] = field(default_factory=list[str])
-
-    def add(self, other: "ReadTally") -> None:
-        """Add the counts of another process."""
-        self.sites += other.sites
-        self.raised += other.raised
-        self.finished += other.finished
-        self.files += other.files
-        self.classes += other.classes
-        self.functions += other.functions
-        self.problems += other.problems
 
     def found(self, place: str, name: str, problems: Sequence[Problem]) -> None:
         """Count the problems of one strike."""
@@ -91,18 +80,13 @@ class ReadTally:
             kind, text = problems[0]
             self.problems.append(f"{name}, struck at {place}: {kind}: {text}")
 
-    def __str__(self) -> str:
+    def summary(self) -> str:
         classes = ", ".join(f"{self.classes[name]:,} {name}" for name in CLASSES)
-        first = (
-            f"{self.raised:,} exceptions at {self.sites:,} places of {self.reads} reads:"
+        return (
+            f"{self.raised:,} exceptions at {self.sites_max:,} places of {self.reads_max} reads:"
             f" {self.finished:,} reads ended all the same; {self.files:,} distinct files read by a"
             f" new process; {len(self.problems)} strikes led to a problem ({classes})"
         )
-        return "\n".join([first, *self.problems[:_SHOWN]])
-
-
-_SHOWN = 20
-"""Problems that are printed."""
 
 
 def sweep_reads(
@@ -110,7 +94,7 @@ def sweep_reads(
     share: int = 1,
     seed: int = 0,
     jobs: int = 1,
-    kinds: Sequence[str] = (),
+    kinds: Sequence[str] = tuple(KINDS),
     reads: Sequence[str] = (),
     functions: Sequence[str] = (),
     everywhere: bool = False,
@@ -124,50 +108,24 @@ def sweep_reads(
     ``kinds``, ``reads`` and ``functions`` (qualified names) restrict the sweep; ``opcodes`` strikes
     every bytecode instead. ``jobs`` processes share the work.
     """
-    total = ReadTally()
-    tasks = [
-        _Task(
-            kinds=tuple(kinds or KINDS),
-            reads=frozenset(reads),
-            functions=frozenset(functions),
-            everywhere=everywhere,
-            opcodes=opcodes,
-            events=events,
-            share=share,
-            seed=seed,
-            number=number,
-            jobs=jobs,
-        )
-        for number in range(jobs)
-    ]
-    if jobs == 1:
-        tallies = [tasks[0].done()]
-    else:
-        with ProcessPoolExecutor(jobs, mp_context=get_context("fork")) as pool:
-            tallies = list(pool.map(_Task.done, tasks))
-    for tally in tallies:
-        total.add(tally)
-    total.reads = tallies[0].reads
-    total.sites = tallies[0].sites
-    return total
+    sweep = _Sweep(kinds, reads, functions, everywhere, opcodes, events, share, seed, jobs)
+    return summed(jobs, sweep.strike)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Task:
-    """The part of one job in a sweep: every ``jobs``-th strike from the ``number``-th on."""
-
-    kinds: tuple[str, ...]
-    reads: frozenset[str]
-    functions: frozenset[str]
+@dataclass(frozen=True, slots=True)
+class _Sweep:
+    kinds: Sequence[str]
+    reads: Sequence[str]
+    functions: Sequence[str]
     everywhere: bool
     opcodes: bool
     events: int
     share: int
     seed: int
-    number: int
     jobs: int
 
-    def done(self) -> ReadTally:
+    def strike(self, number: int) -> ReadTally:
+        """Do every ``jobs``-th strike from the ``number``-th on."""
         tally = ReadTally()
         random = Random(self.seed)
         count = 0
@@ -177,7 +135,7 @@ class _Task:
                     bench = Bench(KINDS[name], self.events, saved, self.seed, Path(folder))
                     for read, site, at, error in self._strikes(bench, random, tally):
                         count += 1
-                        if count % self.jobs == self.number:
+                        if count % self.jobs == number:
                             bench.strike(tally, read, site, at, error)
         return tally
 
@@ -189,7 +147,7 @@ class _Task:
             for name in bench.reads
             if name in self.reads or not self.reads
         }
-        tally.reads += len(noted)
+        tally.reads_max += len(noted)
         entering: dict[Site, list[str]] = {}
         for name, sites in noted.items():
             for site in sites:
@@ -205,7 +163,7 @@ class _Task:
                     continue
                 if self.functions and site.code.co_qualname not in self.functions:
                     continue
-                tally.sites += 1
+                tally.sites_max += 1
                 for at, error in product(ats, ERRORS):
                     if random.randrange(self.share) == 0:
                         yield name, site, at, error
@@ -268,14 +226,14 @@ class Bench:
     ) -> None:
         """Run a disturbed read in a forked process, and judge that handle and the file."""
         chosen = [name, *self._witnesses, *self._random.sample(list(self.reads), _DRAWN)]
-        problems, notes = forked(lambda: self._disturbed(name, act, is_behind, chosen))
+        problems, notes = _answered(lambda: self._disturbed(name, act, is_behind, chosen))
         tally.raised += 1
         tally.finished += "finished" in notes
         data = Path(self._path).read_bytes()
         digest = blake3(data).digest()
         if digest not in self._reopenings:
             # A new process depends on the file alone: equal files have equal answers.
-            self._reopenings[digest], _ = forked(self._reopened)
+            self._reopenings[digest], _ = _answered(self._reopened)
             tally.files += 1
         tally.found(place, f"{self.name}, {name}", [*problems, *self._reopenings[digest]])
 
@@ -305,7 +263,7 @@ class Bench:
             problems.append(("raw error", f"the struck read raised {error!r}"))
         else:
             notes.append("finished")
-            if not self._is_expected(name, value):
+            if value != self.expected[name]:
                 problems.append(("wrong answer", f"the struck read {name} returned another answer"))
         problems += self._read_all(store, chosen, "the same handle")
         problems += self._call("checkpoint", store.checkpoint)
@@ -331,7 +289,7 @@ class Bench:
             except BaseException as error:  # noqa: BLE001 - the sweep looks for it
                 problems.append(("raw error", f"{reader}: {name} raised {error!r}"))
             else:
-                if not self._is_expected(name, value):
+                if value != self.expected[name]:
                     problems.append((kind, f"{reader}: {name} returned {_short(value)}"))
         try:
             if store.digests() != self.digests:
@@ -339,9 +297,6 @@ class Bench:
         except BaseException as error:  # noqa: BLE001 - the sweep looks for it
             problems.append(("raw error", f"{reader}: digests raised {error!r}"))
         return problems
-
-    def _is_expected(self, name: str, value: object) -> bool:
-        return value == self.expected[name]
 
     def _call(self, name: str, act: Callable[[], object]) -> list[Problem]:
         try:
@@ -362,23 +317,20 @@ def _short(value: object) -> str:
     return text if len(text) < 200 else f"{text[:200]}…"
 
 
-def forked(
+def _answered(
     act: Callable[[], tuple[list[Problem], list[str]]],
 ) -> tuple[list[Problem], list[str]]:
     """Run a function in a forked process and return its result; kill it after a minute."""
     reading, writing = os.pipe()
-    process = os.fork()
-    if process == 0:
-        code = 1
-        try:
-            os.close(reading)
-            # The interpreter swallows an exception that strikes a finaliser.
-            sys.unraisablehook = lambda _: None
-            with os.fdopen(writing, "w") as pipe:
-                json.dump(act(), pipe)
-            code = 0
-        finally:
-            os._exit(code)
+
+    def write() -> None:
+        os.close(reading)
+        # The interpreter swallows an exception that strikes a finaliser.
+        sys.unraisablehook = lambda _: None
+        with os.fdopen(writing, "w") as pipe:
+            json.dump(act(), pipe)
+
+    process = forked(write)
     os.close(writing)
     try:
         data = b"".join(_chunks(reading))

@@ -5,7 +5,6 @@ detectors of planted bugs that no crash state shows. Leaves out sweeps over ever
 these faults can strike: the engine's tests do those.
 """
 
-import errno
 import os
 import sys
 import tempfile
@@ -18,13 +17,12 @@ from cerata.engine.errors import CerataError, Closed, Corrupt, OutcomeUnknown
 from cerata.engine.format.toc import Ref
 from cerata.engine.integrity import HASH_SIZE
 from cerata.engine.log import Log
-from cerata.engine.storage import Buffer, LockName, OsStorage, refused
+from cerata.engine.storage import Buffer, LockName, OsStorage
 from cerata.memory.store import Store, open_store
 from cerata.replay.checkpoint import chunk_refs
 
 from ..crash_states.operations import SECTOR
 from ..judging.oracle import Finding
-from ..simulation.disk import Node, SimulatedDisk, SimulatedFile, SimulatedProcess
 from ..simulation.injected_exceptions import Strikes
 from ..simulation.simulated_world import World
 from ..stories.engine_workloads import (
@@ -34,7 +32,9 @@ from ..stories.engine_workloads import (
     fresh_image,
     fresh_world,
     open_in_world,
+    world_of,
 )
+from .bench import forked
 
 _ENGINE = os.path.dirname(sys.modules[Log.__module__].__file__ or "")
 _INTERRUPT_EVERY = 5
@@ -85,17 +85,14 @@ def check_fork() -> Iterator[Finding]:
         return
     world = fresh_world()
     log = open_in_world(world, world.disk.process(), PATH)
-    child = os.fork()
-    if child == 0:
-        code = 1
-        try:
+
+    def append() -> None:
+        with suppress(Closed):
             log.append([frame("from the child")])
-        except Closed:
-            code = 0
-        finally:
-            os._exit(code)
-    _, status = os.waitpid(child, 0)
-    if os.waitstatus_to_exitcode(status):
+            raise RuntimeError
+
+    _, status = os.waitpid(forked(append), 0)
+    if status:
         yield Finding("F4", "a forked child appended through its parent's handle")
 
 
@@ -116,38 +113,14 @@ def check_changed_files() -> Iterator[Finding]:
         yield Finding("O4", f"an append to a file that was {how} while it was open succeeded")
 
 
-class _FailingFile(SimulatedFile):
-    """A file whose next sync fails, once: the next sync reports success, as on Linux."""
-
-    def sync(self) -> None:
-        process = self._process
-        assert isinstance(process, _FailingProcess)
-        if process.failures:
-            process.failures -= 1
-            raise refused(OSError(errno.EIO, "planned"), "sync", PATH)
-        super().sync()
-
-
-class _FailingProcess(SimulatedProcess):
-    """A process in which the next ``failures`` syncs fail."""
-
-    failures = 0
-
-    def _opened(self, node: Node, *, writable: bool) -> SimulatedFile:
-        file = _FailingFile(self, node, writable=writable)
-        self.files.add(file)
-        return file
-
-
 def check_failed_sync() -> Iterator[Finding]:
     """Make one sync fail: the append is not acknowledged, and the handle refuses all later calls.
 
     The system may have dropped the written data and call the next sync a success.
     """
     world = fresh_world()
-    process = _FailingProcess(world.disk, "P")
-    log = open_in_world(world, process, PATH)
-    process.failures = 1
+    log = open_in_world(world, world.disk.process(), PATH)
+    world.disk.fail_sync = 1
     for number, expected in enumerate(("acknowledged the append", "accepted a later append")):
         try:
             log.append([frame(f"note {number}")])
@@ -163,12 +136,11 @@ def check_interrupts() -> Iterator[Finding]:
     """Interrupt an append at some of its bytecodes: the handle must show the file's events."""
     fresh_image()
     strikes = Strikes(_ENGINE)
-    strikes.run(_appending(World(disk=SimulatedDisk(record=False)))[1])
+    strikes.run(_appending()[2])
     firsts = {site: place for place, site in reversed(list(enumerate(strikes.sites)))}
     places = sorted(place for site, place in firsts.items() if not strikes.leaves(site))
     for place in places[::_INTERRUPT_EVERY]:
-        world = World(disk=SimulatedDisk(record=False))
-        log, append = _appending(world)
+        world, log, append = _appending()
         with suppress(KeyboardInterrupt):
             strikes.run(append, at=place)
         try:
@@ -187,12 +159,12 @@ def check_interrupts() -> Iterator[Finding]:
             return
 
 
-def _appending(world: World) -> tuple[Log, Callable[[], object]]:
-    """Return a log with one event, and a function that appends another."""
-    world.disk.put(PATH, fresh_image())
+def _appending() -> tuple[World, Log, Callable[[], object]]:
+    """Return a world, its log with one event, and a function that appends another."""
+    world = world_of(fresh_image(), record=False)
     log = open_in_world(world, world.disk.process(), PATH)
     log.append([frame("before")])
-    return log, lambda: log.append([frame("meanwhile")])
+    return world, log, lambda: log.append([frame("meanwhile")])
 
 
 def check_folds() -> Iterator[Finding]:
@@ -225,7 +197,6 @@ def check_folds() -> Iterator[Finding]:
 
 
 def _chunks(world: World) -> list[Ref]:
-    """Return the places of the chunks of every projection."""
     log = open_in_world(world, world.disk.process(), PATH)
     toc = log.toc()
     refs = [ref for key in toc.projections for ref, _ in chunk_refs(log.file, toc.saved(key))]

@@ -12,10 +12,10 @@ import os
 import re
 import signal
 import time
+from collections import Counter
 from collections.abc import Callable
-from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass, field
-from multiprocessing import get_context
+from functools import partial
 from pathlib import Path
 from random import Random
 
@@ -24,10 +24,10 @@ from cerata.engine.log import Log
 from cerata.engine.open import open_log
 from cerata.engine.verify import verify_log
 
-from ..stories.engine_workloads import RING_SIZE
+from ..judging.tally import SweepTally, listed
+from ..stories.engine_workloads import RING_SIZE, publish
+from .bench import forked, scratch, share_of, summed
 from .handle_under_test import batches_of, draft
-from .sweep_workloads import publish
-from .system_call_sweep import scratch
 
 LIVES = 100
 """Kills of one file before the next file begins: its ring is wrapped and sealed many times."""
@@ -40,8 +40,8 @@ _OTHERS = ("seal", "checkpoint", "reopen")
 
 
 @dataclass(slots=True)
-class KillTally:
-    """Counts of the kills. ``problems`` are sentences; empty if no batch was lost."""
+class KillTally(SweepTally):
+    """Counts of the kills."""
 
     kills: int = 0
     awaited: int = 0
@@ -49,62 +49,39 @@ class KillTally:
     acknowledged: int = 0
     unacknowledged: int = 0
     """Whole batches in the file that were never acknowledged."""
-    during: dict[str, int] = field(default_factory=dict[str, int])
-    reports: dict[str, int] = field(default_factory=dict[str, int])
+    during: Counter[str] = field(default_factory=Counter[str])
+    reports: Counter[str] = field(default_factory=Counter[str])
     seconds: float = 0.0
-    problems: list[str] = field(default_factory=list[str])
 
-    def add(self, other: "KillTally") -> None:
-        """Add the counts of a process that ran at the same time."""
-        self.kills += other.kills
-        self.awaited += other.awaited
-        self.acknowledged += other.acknowledged
-        self.unacknowledged += other.unacknowledged
-        self.seconds = max(self.seconds, other.seconds)
-        self.problems += other.problems
-        for mine, theirs in ((self.during, other.during), (self.reports, other.reports)):
-            for name, count in theirs.items():
-                mine[name] = mine.get(name, 0) + count
-
-    def __str__(self) -> str:
-        during, reports = (
-            ", ".join(f"{name} {count:,}" for name, count in sorted(counts.items()))
-            for counts in (self.during, self.reports)
+    def summary(self) -> str:
+        return (
+            f"{self.kills:,} kills, {self.kills / self.seconds:.0f} a second"
+            f" (during: {listed(self.during)}); {self.acknowledged:,} batches acknowledged,"
+            f" {self.unacknowledged:,} more whole; reopenings: {listed(self.reports)};"
+            f" {len(self.problems)} problems"
         )
-        first = (
-            f"{self.kills:,} kills, {self.kills / self.seconds:.0f} a second (during: {during});"
-            f" {self.acknowledged:,} batches acknowledged, {self.unacknowledged:,} more whole;"
-            f" reopenings: {reports}; {len(self.problems)} problems"
-        )
-        return "\n".join([first, *self.problems])
 
 
 def kill(count: int, *, seed: int = 0, jobs: int = 1) -> KillTally:
     """Kill writers ``count`` times, in ``jobs`` processes at once."""
     started = time.perf_counter()
-    total = KillTally()
-    shares = [(count // jobs + (number < count % jobs), seed + number) for number in range(jobs)]
-    if jobs == 1:
-        total.add(_kill(*shares[0]))
-    else:
-        with ProcessPoolExecutor(jobs, mp_context=get_context("fork")) as pool:
-            for tally in pool.map(_kill, *zip(*shares, strict=True)):
-                total.add(tally)
-    total.seconds = time.perf_counter() - started
-    return total
+    tally = summed(jobs, partial(_kill, count, seed, jobs))
+    tally.seconds = time.perf_counter() - started
+    return tally
 
 
-def _kill(count: int, seed: int) -> KillTally:
-    random = Random(seed)
+def _kill(count: int, seed: int, jobs: int, number: int) -> KillTally:
+    random = Random(seed + number)
+    share = share_of(count, jobs, number)
     tally = KillTally()
     # The children share this memory; a collector that visits it would copy its pages.
     gc.collect()
     gc.freeze()
     with scratch() as folder:
-        while tally.kills < count and not tally.problems:
+        while tally.kills < share and not tally.problems:
             path = Path(folder) / "a.cera"
             killer = _Killer(str(path), random, tally)
-            for _ in range(min(LIVES, count - tally.kills)):
+            for _ in range(min(LIVES, share - tally.kills)):
                 if not tally.problems:
                     killer.kill_once()
             path.unlink(missing_ok=True)
@@ -122,16 +99,16 @@ class Victim:
     ) -> None:
         self._pipe, writing = os.pipe()
         self._output = b""
-        self.process = os.fork()
-        if self.process == 0:
+
+        def act() -> None:
             gc.disable()
             try:
                 os.close(self._pipe)
                 live(path, writing, name, Random(seed))
             except BaseException as error:  # noqa: BLE001 - the parent reads the error
                 os.write(writing, f"X {error!r}\n".encode())
-            finally:
-                os._exit(1)
+
+        self.process = forked(act)
         os.close(writing)
 
     def wait_for(self, count: int, pattern: bytes = rb"!") -> None:
@@ -241,8 +218,7 @@ class _Killer:
                 if batch:
                     self._acknowledged[batch] = None
                 act = "between"
-        during = self._tally.during
-        during[act] = during.get(act, 0) + 1
+        self._tally.during[act] += 1
 
     def _check(self) -> None:
         if not os.path.exists(self._path):
@@ -264,7 +240,7 @@ class _Killer:
             kind = "a flip finished"
         else:
             kind = "a tail sealed" if report.sealed_events else "nothing to do"
-        self._tally.reports[kind] = self._tally.reports.get(kind, 0) + 1
+        self._tally.reports[kind] += 1
         self._compare(batches, whole=whole)
 
     def _compare(self, batches: list[tuple[str, int, bool]], *, whole: bool) -> None:

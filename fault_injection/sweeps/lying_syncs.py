@@ -6,28 +6,35 @@ wholly, until power fails before the next honest sync; or the data of one lying 
 all, is lost for good while all later data is there.
 """
 
-import time
 from collections.abc import Hashable, Iterator, Sequence
 from dataclasses import replace
 from typing import Final
 
 from msgspec import structs
 
-from ..crash_states.epochs import Epoch, epochs
-from ..crash_states.outcome import Outcome
-from ..crash_states.readings import EpochAnswers, NotAFunction, Reading, Readings
+from ..crash_states.epochs import Epoch
+from ..crash_states.readings import EpochAnswers, Outcome, Reading
 from ..crash_states.states import CrashState, Models, Plan, crash_states, state_of
-from ..judging.campaign import Failure, Opener, Story, Tally, crashed_world
-from ..judging.oracle import Finding, Judgement, Oracle
+from ..judging.campaign import (
+    Course,
+    Failure,
+    Memory,
+    Opener,
+    Story,
+    Tally,
+    Trials,
+    crashed_world,
+    opening,
+)
+from ..judging.oracle import Finding, Judgement
 
 LYING_PLAN: Final = Plan(models=Models.SECTORS, exhaustive=256, samples=48, tears=0, pair_drops=32)
-
 
 _NOWHERE: Final = -1
 """The inode of syncs that had no effect."""
 
 
-def lies(story: Story, plan: Plan = LYING_PLAN) -> Iterator[tuple[Epoch, Iterator[CrashState]]]:
+def lies(story: Story, plan: Plan) -> Iterator[tuple[Epoch, Iterator[CrashState]]]:
     """Yield, for each lie, the epoch that the lie makes of several, and its possible states."""
     honest = list(_epochs(story, ()))
     closing = [epoch.end for epoch in honest[:-1]]
@@ -47,8 +54,7 @@ def _epochs(story: Story, without: Sequence[int]) -> list[Epoch]:
         structs.replace(operation, node=_NOWHERE) if place in without else operation
         for place, operation in enumerate(story.trace)
     ]
-    names = {story.path: story.node} if story.existing else {}
-    return list(epochs(trace, story.node, base=story.base, acked=story.acked, names=names))
+    return list(story.epochs(trace))
 
 
 def _marked(states: Iterator[CrashState]) -> Iterator[CrashState]:
@@ -68,23 +74,15 @@ def _lost(epoch: Epoch, lost_writes: int) -> Iterator[CrashState]:
         yield state_of(epoch, versions, Models.SECTORS)
 
 
-class LyingCampaign:
+class LyingCampaign(Trials):
     """Tries the states that lies leave of stories; equal readings share their outcome."""
 
-    def __init__(self, opener: Opener, plan: Plan = LYING_PLAN, *, failures_max: int = 2) -> None:
-        self.opener = opener
-        self.plan = plan
-        self.failures_max = failures_max
-        self.tally = Tally()
-        self.refused = 0
-        """Distinct images that were refused with a place, instead of opened as a prefix."""
-        self._readings = Readings()
+    def __init__(self, opener: Opener, *, failures_max: int = 2) -> None:
+        super().__init__(opener, LYING_PLAN, failures_max)
+        self._memory = Memory()
 
-    def check(self, story: Story) -> Tally:
-        """Try every lie of a story, and return the counts."""
-        tally = Tally(traces=1)
-        started = time.process_time()
-        oracle = Oracle(story.model)
+    def _try_story(self, story: Story, tally: Tally) -> None:
+        course = Course(story, tally, self._memory)
         tried: set[Hashable] = set()
         for epoch, states in lies(story, self.plan):
             tally.epochs += 1
@@ -96,45 +94,24 @@ class LyingCampaign:
                 tried.add(state.key)
                 tally.distinct += 1
                 try:
-                    outcome = self._outcome(state, answers, story, oracle, tally)
-                    self.refused += outcome.seq < 0
+                    tally.refused += self._outcome(state, answers, course).seq < 0
                 except Finding as finding:
                     tally.failures.append(
                         Failure(state, finding, story, judgement=Judgement("lying"))
                     )
-                    if len(tally.failures) >= self.failures_max:
-                        break
-            if len(tally.failures) >= self.failures_max:
-                break
-        tally.seconds = time.process_time() - started
-        self.tally.add(tally)
-        return tally
+                    if self._is_over(tally):
+                        return
 
-    def _outcome(
-        self,
-        state: CrashState,
-        answers: EpochAnswers,
-        story: Story,
-        oracle: Oracle,
-        tally: Tally,
-    ) -> Outcome:
-        earlier = self._readings.find(state, answers)
+    def _outcome(self, state: CrashState, answers: EpochAnswers, course: Course) -> Outcome:
+        earlier = self._memory.readings.find(state, answers)
         if earlier is not None:
             if earlier.seq >= 0:
-                oracle.check_known(earlier, acked=0)
+                course.oracle.check_known(earlier, acked=0)
             return earlier
-        tally.recovered += 1
+        course.tally.recovered += 1
         world = crashed_world(state)
         reading = world.disk.reading = Reading()
-        process = world.disk.process("after")
-        try:
-            outcome = oracle.check_refusable(lambda: self.opener(world, process, story.path))
-        finally:
-            process.kill()
-        try:
-            self._readings.remember(state, answers, reading, outcome)
-        except NotAFunction as error:
-            raise Finding(
-                "O7", f"recovery is not a function of the bytes that it reads: {error}"
-            ) from error
+        with opening(self.opener, world, course.story.path) as opened:
+            outcome = course.oracle.check_refusable(opened)
+        course.remember(state, answers, reading, outcome)
         return outcome

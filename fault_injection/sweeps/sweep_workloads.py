@@ -16,14 +16,12 @@ from msgspec.structs import replace
 from cerata.engine.backup import back_up
 from cerata.engine.errors import CerataError
 from cerata.engine.events import DeleteFrame, Draft, PutTag, SupersedeFrame
-from cerata.engine.file import PAGES_SIZE, Flip, choose_page, turned
-from cerata.engine.format.extent import ExtentKind
-from cerata.engine.format.toc import LedgerEntry, SavedProjection, Toc, encode_ledger
+from cerata.engine.file import PAGES_SIZE, choose_page, turned
 from cerata.engine.limits import PAGE_SIZE
 from cerata.engine.log import Log
 from cerata.engine.open import open_log
 
-from ..stories.engine_workloads import RING_SIZE
+from ..stories.engine_workloads import RING_SIZE, publish
 from .handle_under_test import ACKNOWLEDGED, ReportedBatch, Subject, draft
 
 Resting = Callable[[Callable[[], None]], None]
@@ -46,10 +44,10 @@ def prepare(story: Story, subject: Subject) -> None:
         story.before(subject)
 
 
-def by_other(subject: Subject, name: str, size: int = 0, **options: Any) -> Log:
+def by_other(subject: Subject, name: str, **options: Any) -> Log:
     """Append a batch in another process, and return its handle."""
     log = subject.another_handle(**options)
-    log.append([draft(name, size)])
+    log.append([draft(name)])
     subject.reported.append(ReportedBatch(name, 1, ACKNOWLEDGED))
     return log
 
@@ -71,7 +69,6 @@ def torn(subject: Subject) -> None:
 
 
 def _tear(subject: Subject, log: Log) -> None:
-    """Write half a record at the end of the log."""
     offset = log.toc().ring_start
     data = Path(subject.path).read_bytes()
     while any(data[offset : offset + 8]):
@@ -118,7 +115,6 @@ def _large(subject: Subject, _: Resting) -> None:
 
 
 def _around(subject: Subject, _: Resting) -> None:
-    """The ring is filled, wraps, and seals itself."""
     subject.open()
     for name in "abcdefg":
         subject.append([draft(name, 14_000)])
@@ -143,20 +139,6 @@ def _checkpoints(subject: Subject, _: Resting) -> None:
     subject.open()
 
 
-def publish(log: Log) -> None:
-    """Seal, and save one chunk of a projection."""
-    head = log.head.seq
-
-    def build(flip: Flip, _toc: Toc) -> dict[str, dict[str, Any]]:
-        chunk = flip.add(ExtentKind.CHUNK, b"state" * 100, 1, head)
-        ledger = flip.add(ExtentKind.LEDGER, encode_ledger([LedgerEntry(head, bytes(32))]), 1, head)
-        page = flip.add_manifest([chunk])
-        saved = SavedProjection(seq=head, digest=bytes(32), chunks=(page,), ledger=ledger)
-        return {"model/1": saved.to_entry()}
-
-    log.publish_projections(build)
-
-
 def _proofs(subject: Subject, _: Resting) -> None:
     subject.open(sync="always")
     subject.append([draft("a")])
@@ -172,13 +154,6 @@ def _groups(subject: Subject, _: Resting) -> None:
     subject.append([draft("b", 2_000)])
     subject.act("commit", Log.commit)
     subject.append([draft("c")])
-    subject.close()
-    subject.open()
-
-
-def _opening(subject: Subject, _: Resting) -> None:
-    subject.open()
-    subject.append([draft("a")])
     subject.close()
     subject.open()
 
@@ -315,8 +290,8 @@ STORIES: dict[str, Story] = {
     "checkpoints": Story(_checkpoints),
     "proofs": Story(_proofs),
     "unsynced groups": Story(_groups),
-    "a killed writer's file": Story(_opening, killed),
-    "a torn tail": Story(_opening, torn),
+    "a killed writer's file": Story(_creation, killed),
+    "a torn tail": Story(_creation, torn),
     "after another": Story(_after_another),
     "after a dead writer": Story(_dead_writer),
     "keys": Story(_keys),

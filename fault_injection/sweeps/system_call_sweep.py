@@ -6,21 +6,22 @@ refused batch is there, the handle continues or is poisoned, other processes con
 reopens without repair. N grows until the story runs to its end untouched: SQLite's loop.
 """
 
-import os
-import tempfile
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from random import Random
 
+from ..judging.tally import SweepTally, listed
 from ..simulation.system_calls import FAULTS, Fault, FaultySystem
+from .bench import descriptors, scratch
 from .handle_under_test import Subject
 from .sweep_workloads import STORIES, Story, prepare
 
 
 @dataclass(slots=True)
-class IoTally:
-    """Counts of the faults. ``problems`` are sentences; empty if every check held."""
+class IoTally(SweepTally):
+    """Counts of the faults."""
 
     stories: int = 0
     calls: int = 0
@@ -29,17 +30,14 @@ class IoTally:
     """Faults that no call met: must be 0, since a run without faults made each call."""
     reported: int = 0
     """Runs in which the fault led to an error for a caller."""
-    by_call: dict[str, int] = field(default_factory=dict[str, int])
-    problems: list[str] = field(default_factory=list[str])
+    by_call: Counter[str] = field(default_factory=Counter[str])
 
-    def __str__(self) -> str:
-        calls = ", ".join(f"{name} {count:,}" for name, count in sorted(self.by_call.items()))
-        first = (
+    def summary(self) -> str:
+        return (
             f"{self.met + self.unused:,} faults in {self.calls:,} system calls of {self.stories}"
-            f" stories ({calls}): {self.unused} unused, {self.reported:,} led to an error for a"
-            f" caller, {len(self.problems)} to a problem"
+            f" stories ({listed(self.by_call)}): {self.unused} unused, {self.reported:,} led to an"
+            f" error for a caller, {len(self.problems)} to a problem"
         )
-        return "\n".join([first, *self.problems])
 
 
 def sweep_io(
@@ -66,21 +64,10 @@ def sweep_io(
                 call = sequence[fault.number - 1]
                 if random.randrange(share) == 0 and (not calls or call in calls):
                     bench.run(name, fault, tally)
-                    tally.by_call[call] = tally.by_call.get(call, 0) + 1
+                    tally.by_call[call] += 1
                 if len(tally.problems) >= problems_max:
                     return tally
     return tally
-
-
-def scratch() -> "tempfile.TemporaryDirectory[str]":
-    """Return a temporary folder, in memory if possible: a sync in memory costs nothing."""
-    shared = "/dev/shm"  # noqa: S108 - only a new folder in it is used
-    return tempfile.TemporaryDirectory(dir=shared if os.access(shared, os.W_OK) else None)
-
-
-def descriptors() -> int:
-    """Return how many descriptors this process has open."""
-    return len(os.listdir("/dev/fd"))
 
 
 def faults_of(calls: Sequence[str]) -> Iterator[Fault]:

@@ -8,18 +8,18 @@ Afterwards the same checks follow as in `interrupted_reads`.
 import signal
 import time
 from collections import Counter
-from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass
-from multiprocessing import get_context
+from functools import partial
 from pathlib import Path
 from random import Random
 
 from cerata.memory.store import Store
 
+from ..simulation.injected_exceptions import causes
 from ..stories.public_reads import answer, plain
 from ..stories.read_stores import KINDS
+from .bench import scratch, share_of, summed
 from .interrupted_reads import Bench, ReadTally
-from .system_call_sweep import scratch
 
 SIZES = {60: 3, 600: 1}
 """Events of the stores, with the parts of the reads that each gets.
@@ -57,11 +57,7 @@ class _Alarm:
 
     def is_behind(self, error: BaseException | None) -> bool:
         """Return whether the interrupt led to an error."""
-        while error is not None:
-            if error is self.raised:
-                return True
-            error = error.__cause__ or error.__context__
-        return False
+        return self.raised is not None and self.raised in causes(error)
 
     def _ring(self, *_: object) -> None:
         if self.armed:
@@ -72,22 +68,13 @@ class _Alarm:
 
 def interrupt(count: int, *, seed: int = 0, jobs: int = 1) -> ReadTally:
     """Interrupt ``count`` cold reads of the four kinds of store, in ``jobs`` processes at once."""
-    total = ReadTally()
-    shares = [(count // jobs + (number < count % jobs), seed + number) for number in range(jobs)]
-    if jobs == 1:
-        tallies = [_interrupt(*shares[0])]
-    else:
-        with ProcessPoolExecutor(jobs, mp_context=get_context("fork")) as pool:
-            tallies = list(pool.map(_interrupt, *zip(*shares, strict=True)))
-    for tally in tallies:
-        total.add(tally)
-        total.reads = max(total.reads, tally.reads)
-    total.sites = total.raised
-    return total
+    tally = summed(jobs, partial(_interrupt, count, seed, jobs))
+    tally.sites_max = tally.raised
+    return tally
 
 
-def _interrupt(count: int, seed: int) -> ReadTally:
-    random = Random(seed)
+def _interrupt(count: int, seed: int, jobs: int, number: int) -> ReadTally:
+    random = Random(seed + number)
     tally = ReadTally()
     seconds: dict[tuple[str, str], float] = {}
     with scratch() as folder:
@@ -98,9 +85,11 @@ def _interrupt(count: int, seed: int) -> ReadTally:
             for saved in (0, events * 2 // 3)
             for _ in range(part)
         ]
-        shares = Counter(places[number % len(places)] for number in range(count))
+        shares = Counter(
+            places[place % len(places)] for place in range(share_of(count, jobs, number))
+        )
         for (name, events, saved), reads in shares.items():
-            bench = Bench(KINDS[name], events, saved, seed, Path(folder))
+            bench = Bench(KINDS[name], events, saved, seed + number, Path(folder))
             for _ in range(reads):
                 read = random.choice(list(bench.reads))
                 if (bench.name, read) not in seconds:
@@ -113,12 +102,11 @@ def _interrupt(count: int, seed: int) -> ReadTally:
                     alarm.is_behind,
                     place=f"{alarm.delay * 1000:.3f} ms",
                 )
-    tally.reads = len(seconds)
+    tally.reads_max = len(seconds)
     return tally
 
 
 def _duration(bench: Bench, name: str) -> float:
-    """Return how long a cold read takes, in seconds."""
     durations: list[float] = []
     for _ in range(_MEASURED):
         store = bench.opened()

@@ -8,8 +8,7 @@ there, in the order of its writer, and after the last exit no process holds a lo
 
 import os
 import time
-from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 
 from cerata.engine.errors import CerataError, Closed
@@ -17,9 +16,10 @@ from cerata.engine.log import Log
 from cerata.engine.open import open_log
 from cerata.engine.verify import verify_log
 
+from ..judging.tally import SweepTally
 from ..stories.engine_workloads import RING_SIZE
+from .bench import forked, scratch
 from .handle_under_test import batches_of, draft
-from .system_call_sweep import scratch
 
 _BATCHES = 3
 """Batches that a writer appends before its child is forked, and again after."""
@@ -29,20 +29,18 @@ LIVES = 50
 
 
 @dataclass(slots=True)
-class RoundTally:
-    """Counts of the rounds. ``problems`` are sentences; empty if every check held."""
+class RoundTally(SweepTally):
+    """Counts of the rounds."""
 
     rounds: int = 0
     batches: int = 0
     seconds: float = 0.0
-    problems: list[str] = field(default_factory=list[str])
 
-    def __str__(self) -> str:
-        first = (
+    def summary(self) -> str:
+        return (
             f"{self.rounds:,} rounds of two writers and a child of each, {self.batches:,} batches,"
             f" {self.rounds / self.seconds:.0f} rounds a second, {len(self.problems)} problems"
         )
-        return "\n".join([first, *self.problems])
 
 
 def meet(count: int) -> RoundTally:
@@ -63,7 +61,7 @@ def meet(count: int) -> RoundTally:
 
 def _round(path: str, head: int, tally: RoundTally) -> int:
     """Run one round on a file of ``head`` events, and return the new number of events."""
-    writers = [_forked(lambda name=name: _write(path, name)) for name in ("a", "b")]  # type: ignore[misc]
+    writers = [forked(lambda name=name: _write(path, name)) for name in ("a", "b")]  # type: ignore[misc]
     codes = [os.waitstatus_to_exitcode(os.waitpid(writer, 0)[1]) for writer in writers]
     tally.rounds += 1
     where = f"round {tally.rounds}"
@@ -93,7 +91,7 @@ def _write(path: str, name: str) -> None:
     with open_log(path, ring_bytes=RING_SIZE) as log:
         for number in range(_BATCHES):
             log.append([draft(f"{name}.{number}", 500)])
-        child = _forked(lambda: _be_a_child(log, path, name))
+        child = forked(lambda: _be_a_child(log, path, name))
         for number in range(_BATCHES, 2 * _BATCHES):
             log.append([draft(f"{name}.{number}", 500)])
         if os.waitpid(child, 0)[1]:
@@ -109,16 +107,3 @@ def _be_a_child(log: Log, path: str, name: str) -> None:
         raise RuntimeError("a child appended through its parent's handle")
     with open_log(path, ring_bytes=RING_SIZE) as child_log:
         child_log.append([draft(f"{name}-child")])
-
-
-def _forked(act: Callable[[], None]) -> int:
-    """Run a function in a forked process, whose exit code is 0 if the function returned."""
-    process = os.fork()
-    if process == 0:
-        code = 1
-        try:
-            act()
-            code = 0
-        finally:
-            os._exit(code)
-    return process

@@ -10,7 +10,7 @@ import pytest
 
 from cerata.cli import main
 from cerata.fault_injection import crash_test as crash_test_module
-from cerata.fault_injection.crash_states.outcome import Outcome
+from cerata.fault_injection.crash_states.readings import Outcome
 from cerata.fault_injection.judging.oracle import Oracle
 
 from ..test_docs import blocks, shell_environment

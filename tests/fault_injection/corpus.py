@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Final
 
 from cerata.fault_injection.cases import Case, case_of, encode_case, replay_saved
-from cerata.fault_injection.judging.campaign import Campaign, Story, Tally
+from cerata.fault_injection.judging.campaign import Campaign, Story, Tally, Trials
 from cerata.fault_injection.mutation.canary import SMOKE_PLAN
 from cerata.fault_injection.mutation.mutants import PLANTS
 from cerata.fault_injection.mutation.mutate import Plant
@@ -20,7 +20,7 @@ from cerata.fault_injection.stories.initial_states import start_named
 from cerata.fault_injection.stories.interleaving_cases import MeetingCase, shrunk_case
 from cerata.fault_injection.stories.interleavings import LIVES, MEETING_PLAN, explore_meeting
 from cerata.fault_injection.stories.second_crash import recover
-from cerata.fault_injection.stories.shrinking import Tries, shrink
+from cerata.fault_injection.stories.shrinking import shrink
 from cerata.fault_injection.sweeps.bit_rot import RotCampaign
 
 FOLDER: Final = Path(__file__).parent / "corpus"
@@ -29,20 +29,18 @@ STORY: Final = ("small", "long", "batch", "kill", "seal", "large", "checkpoint",
 START: Final = "one commit"
 
 
-class Planted:
+class Planted(Trials):
     """A campaign with a bug in the engine while it recovers, and only then."""
 
-    def __init__(self, plant: Plant, inner: Tries) -> None:
+    def __init__(self, plant: Plant, inner: Trials) -> None:
+        super().__init__(inner.opener, inner.plan, 2)
         self._plant = plant
         self._inner = inner
-        self.tally = inner.tally
-        self.failures_max = 2
 
-    def check(self, story: Story) -> Tally:
-        """Try a story that was recorded without the bug."""
+    def _try_story(self, story: Story, tally: Tally) -> None:
         self._inner.failures_max = self.failures_max
         with self._plant.planted():
-            return self._inner.check(story)
+            tally.add(self._inner.check(story))
 
 
 def recorded(acts: Sequence[str]) -> Story:
@@ -50,17 +48,17 @@ def recorded(acts: Sequence[str]) -> Story:
     return record(acts, start=start_named(START))
 
 
-def crash() -> Tries:
+def crash() -> Trials:
     """Return a campaign of plain crash states."""
     return Campaign(recover, SMOKE_PLAN)
 
 
-def rot() -> Tries:
+def rot() -> Trials:
     """Return a campaign of faults on top of them."""
     return RotCampaign(recover, every=3)
 
 
-def shortest_case(plant: Plant, make: Callable[[], Tries]) -> Case | None:
+def shortest_case(plant: Plant, make: Callable[[], Trials]) -> Case | None:
     """Return the case of the shortest story whose recovery shows a bug, if that shows it."""
     failures = Planted(plant, make()).check(recorded(STORY)).failures
     if not failures:

@@ -3,14 +3,16 @@
 import pytest
 
 from cerata.fault_injection.mutation.mutants import BY_NAME
+from cerata.fault_injection.report.tasks import Task, work
 from cerata.fault_injection.simulation.schedule import replay
 from cerata.fault_injection.stories.interleavings import (
     LIVES,
+    MEETING_PLAN,
     OPERATIONS,
     Meeting,
-    explore_all,
     explore_meeting,
 )
+from cerata.fault_injection.stories.parallel import run_shards
 from cerata.fault_injection.stories.processes import OpenWorld, SharedWorld, lives
 
 
@@ -65,10 +67,18 @@ def test_a_schedule_of_the_engine_replays_byte_for_byte() -> None:
 
 def test_workers_find_what_one_process_finds() -> None:
     """Meetings are explored on all cores; what is counted does not depend on how many."""
-    names = ["seal and seal, look", "two writers"]
-    alone = list(explore_all(names, preemptions=0))
-    shared = list(explore_all(names, preemptions=0, jobs=2))
-    for (name, one), (other, two) in zip(alone, shared, strict=True):
-        assert (name, one.runs, one.traces) == (other, two.runs, two.traces)
-        assert (one.crash.states, one.crash.distinct) == (two.crash.states, two.crash.distinct)
-        assert (one.problems, two.problems) == ({}, {})
+    meetings = [
+        Task("meeting", name, plan=MEETING_PLAN, preemptions=0)
+        for name in ("seal and seal, look", "two writers")
+    ]
+
+    def counts(jobs: int) -> list[tuple[int, int, int, int]]:
+        results = run_shards(work, lambda: meetings, jobs=jobs)
+        tallies = [result.schedules for result in results if result.problems == []]
+        return sorted(
+            (tally.runs, tally.traces, tally.crash.states, tally.crash.distinct)
+            for tally in tallies
+        )
+
+    assert len(counts(1)) == len(meetings)
+    assert counts(1) == counts(2)

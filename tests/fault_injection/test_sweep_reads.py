@@ -11,8 +11,8 @@ import cerata
 from cerata import Store
 from cerata.fault_injection.stories.public_reads import READS, answer, reads_of
 from cerata.fault_injection.stories.read_stores import KINDS
+from cerata.fault_injection.sweeps.bench import scratch
 from cerata.fault_injection.sweeps.interrupted_reads import Bench, sweep_reads
-from cerata.fault_injection.sweeps.system_call_sweep import scratch
 
 
 def _names(text: str) -> frozenset[str]:
