@@ -354,3 +354,19 @@ def gather_ranges(starts: I64, counts: I64) -> I64:
 def concatenate(parts: Sequence[npt.NDArray[Item]], dtype: type[Item]) -> npt.NDArray[Item]:
     """Return the concatenated parts; an empty array without parts."""
     return np.concatenate(parts) if parts else np.empty(0, dtype)
+
+
+def offsets(sizes: npt.NDArray[Any]) -> I64:
+    """Return the start of each of the ranges with these sizes, then the end: (n + 1,)."""
+    starts = np.zeros(len(sizes) + 1, np.int64)
+    np.cumsum(sizes, out=starts[1:])
+    return starts
+
+
+def run_starts(*columns: npt.NDArray[Any]) -> Mask:
+    """Return the mask of the items that differ from their predecessor in any column."""
+    mask = np.ones(len(columns[0]), np.bool_)
+    mask[1:] = False
+    for column in columns:
+        mask[1:] |= column[1:] != column[:-1]
+    return mask

@@ -20,7 +20,8 @@ from ..columnar.hash_index import SORT_SIZE_MIN
 from ..columnar.names import LoadedNames, Names
 from ..columnar.sorted_rows import SortedRows
 from ..columnar.string_order import StringOrder
-from ..columnar.strings import LoadedStrings, Strings
+from ..columnar.string_table import StringRows
+from ..columnar.strings import Strings
 from ..columnar.typed_values import KEY_MAX, ValueType, number_key, time_key
 
 URI: Final = "uri"
@@ -205,19 +206,14 @@ class Attributes:
         return columns + sum(part.size_bytes for part in derived)
 
 
-class LoadedAttributes:
+class LoadedAttributes(NamedTuple):
     """Checked attributes of a chunk."""
 
-    __slots__ = ("fields", "group", "key", "row", "strings")
-
-    def __init__(
-        self, fields: LoadedNames, strings: LoadedStrings, row: U32, group: U32, key: U64
-    ) -> None:
-        self.fields = fields
-        self.strings = strings
-        self.row = row
-        self.group = group
-        self.key = key
+    fields: LoadedNames
+    strings: StringRows
+    row: U32
+    group: U32
+    key: U64
 
 
 class Posting(NamedTuple):

@@ -231,7 +231,7 @@ class FrameColumns:
 
     def derived(self, after: int, through: int) -> dict[str, AnyColumn]:
         """Return the hashes of the strings of these events."""
-        return {"strings.hashes": self.attributes.strings.hashes(after, through)}
+        return self.attributes.strings.hashes(after, through)
 
     def load(self, columns: Columns, after: int, through: int) -> None:
         """Append the effects in a chunk. Raises `Corrupt` before any change."""

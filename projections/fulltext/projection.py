@@ -158,9 +158,8 @@ class FulltextProjection:
         words_before = np.searchsorted(words.starts, part_ends)
         row = len(self._seqs)
 
-        def rows_of(places: I64) -> U32:
-            parts_before = np.searchsorted(words_before, places, side="right")
-            return (parts_before // FIELD_COUNT + row).astype(np.uint32)
+        def rows_of(places: I64) -> I64:
+            return words_before.searchsorted(places, side="right") // FIELD_COUNT + row
 
         ids = self._vocabulary.ids(data, words, rows_of)
         is_term = ids >= 0
@@ -318,7 +317,7 @@ class FulltextProjection:
         new = np.arange(term_count, term_count + added)
         place = len(piece.terms) - added
         require(place >= 0 and (piece.terms[place:] == new).all(), "a new term has no posting")
-        first_rows = piece.rows[piece.starts[place:-1]].astype(np.uint32) + np.uint32(row)
+        first_rows = piece.rows[piece.starts[place:-1]].astype(np.int64) + row
         require(
             (first_rows[1:] >= first_rows[:-1]).all(),
             "new terms are not in the order of their first rows",

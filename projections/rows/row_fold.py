@@ -8,7 +8,7 @@ The digest at n is H(salt ‖ n u64 ‖ s), where s is the sum mod 2^512 of BLAK
 rows, little-endian. The digest does not depend on the history of the rows. Cost: O(changed rows).
 """
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar, TypeAlias
 
@@ -20,6 +20,7 @@ from cerata.engine.errors import ProjectionFailed, Unsupported
 from cerata.engine.events import Erased, UnknownBody
 
 from ..columnar.columns import AnyColumn, Columns, damaged, decode_columns, encode_columns, require
+from ..columnar.string_table import joined, split
 from ..core.projection import (
     FoldedEvent,
     Parameters,
@@ -267,9 +268,9 @@ class RowFold:
         columns: dict[str, AnyColumn] = {
             **chunk_head(self._salt, after, through),
             "sum": np.frombuffer(total.to_bytes(_SUM_SIZE, "little"), np.uint8),
-            **dict(_strings("keys", keys)),
-            **dict(_strings("values", [rows[key] for key in keys])),
         }
+        for name, pieces in (("keys", keys), ("values", [rows[key] for key in keys])):
+            columns[f"{name}.sizes"], columns[f"{name}.bytes"] = joined(pieces)
         return encode_columns(columns)
 
     def load(self, *chunks: bytes) -> None:
@@ -358,17 +359,5 @@ def _row_hash(key: bytes, value: bytes) -> int:
     return int.from_bytes(blake3(data).digest(_SUM_SIZE), "little")
 
 
-def _strings(name: str, strings: Sequence[bytes]) -> Iterator[tuple[str, AnyColumn]]:
-    yield f"{name}.sizes", np.array([len(string) for string in strings], np.uint32)
-    yield f"{name}.bytes", np.frombuffer(b"".join(strings), np.uint8)
-
-
 def _read(columns: Columns, name: str) -> list[bytes]:
-    sizes = columns.u32(f"{name}.sizes")
-    data = columns.u8(f"{name}.bytes").tobytes()
-    ends = np.cumsum(sizes, dtype=np.int64)
-    require(
-        (int(ends[-1]) if len(ends) else 0) == len(data),
-        f"the sizes of its {name} do not fill bytes",
-    )
-    return [data[end - size : end] for end, size in zip(ends.tolist(), sizes.tolist(), strict=True)]
+    return split(columns.u32(f"{name}.sizes"), columns.u8(f"{name}.bytes"), name)
