@@ -8,8 +8,7 @@ from typing import Final, NamedTuple
 
 import numpy as np
 
-from .append_only import AppendOnly
-from .columns import I64, AnyColumn, Column, Columns, damaged, require, rows_up_to
+from .columns import I64, AnyColumn, AppendOnly, Column, Columns, damaged, require, rows_up_to
 from .string_table import joined, split
 
 NO_NAME: Final = 0

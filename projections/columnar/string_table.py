@@ -10,8 +10,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from .append_only import AppendOnly
-from .columns import I64, U8, U32, U64, Column, damaged, offsets, require
+from .columns import I64, U8, U32, U64, AppendOnly, Column, damaged, offsets, require
 from .hash_index import HashIndex, hash_bytes64, hashes64
 
 

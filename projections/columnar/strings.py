@@ -10,8 +10,7 @@ from typing import Final, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-from .append_only import AppendOnly
-from .columns import I64, U64, AnyColumn, Columns, require
+from .columns import I64, U64, AnyColumn, AppendOnly, Columns, require
 from .names import check_seqs
 from .string_table import StringRows, StringTable
 

@@ -12,8 +12,16 @@ import numpy as np
 
 from cerata.engine.events import Scope
 
-from ..columnar.append_only import AppendOnly
-from ..columnar.columns import U64, AnyColumn, Column, Columns, place_of, require, rows_up_to
+from ..columnar.columns import (
+    U64,
+    AnyColumn,
+    AppendOnly,
+    Column,
+    Columns,
+    place_of,
+    require,
+    rows_up_to,
+)
 from ..columnar.hash_index import HashIndex
 from ..columnar.names import NO_NAME, Names
 from ..columnar.scopes import ScopeNames

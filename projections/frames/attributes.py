@@ -14,8 +14,17 @@ import numpy as np
 
 from cerata.engine.events import PutFrame
 
-from ..columnar.append_only import AppendOnly
-from ..columnar.columns import I64, U32, U64, AnyColumn, Column, Columns, require
+from ..columnar.columns import (
+    I64,
+    U32,
+    U64,
+    AnyColumn,
+    AppendOnly,
+    Column,
+    Columns,
+    require,
+    run_starts,
+)
 from ..columnar.hash_index import SORT_SIZE_MIN
 from ..columnar.names import LoadedNames, Names
 from ..columnar.sorted_rows import SortedRows
@@ -322,6 +331,5 @@ def _grouped(rows: U32, groups: U32, keys: U64) -> list[tuple[int, U64, U32]]:
     # Sorting 16-bit items takes a tenth of the time.
     narrow = groups.astype(np.uint16) if int(groups.max()) < 1 << 16 else groups
     order: I64 = np.argsort(narrow, kind="stable")
-    in_order = groups[order]
-    starts = np.flatnonzero(np.diff(in_order, prepend=in_order[0] + np.uint32(1)))
+    starts = np.flatnonzero(run_starts(groups[order]))
     return [(int(groups[part[0]]), keys[part], rows[part]) for part in np.split(order, starts)[1:]]

@@ -14,8 +14,15 @@ import numpy.typing as npt
 
 from cerata.engine.events import Scope
 
-from ..columnar.append_only import AppendOnly
-from ..columnar.columns import NO_ROW, AnyColumn, Columns, concatenate, require, rows_up_to
+from ..columnar.columns import (
+    NO_ROW,
+    AnyColumn,
+    AppendOnly,
+    Columns,
+    concatenate,
+    require,
+    rows_up_to,
+)
 from ..columnar.hash_index import HashIndex
 from ..columnar.names import Names
 from ..columnar.scopes import read_scope, scope_text

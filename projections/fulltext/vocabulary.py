@@ -15,8 +15,17 @@ from typing import Final
 
 import numpy as np
 
-from ..columnar.append_only import AppendOnly
-from ..columnar.columns import I32, I64, U32, AnyColumn, Column, Columns, narrow, require
+from ..columnar.columns import (
+    I32,
+    I64,
+    U32,
+    AnyColumn,
+    AppendOnly,
+    Column,
+    Columns,
+    narrow,
+    require,
+)
 from ..columnar.string_table import StringRows, StringTable
 from .english import STEM_SIZE_MAX, WORD_SIZE_MAX, english
 from .word_table import KEY_SIZE, UNKNOWN, Words, WordTable

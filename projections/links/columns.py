@@ -12,8 +12,7 @@ import numpy as np
 
 from cerata.engine.events import Scope
 
-from ..columnar.append_only import AppendOnly
-from ..columnar.columns import U64, AnyColumn, Columns, place_of
+from ..columnar.columns import U64, AnyColumn, AppendOnly, Columns, place_of
 from ..columnar.hash_index import HashIndex
 from ..columnar.names import Names
 from ..columnar.scopes import ScopeNames
