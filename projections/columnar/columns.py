@@ -334,9 +334,9 @@ def rows_up_to(seqs: I64, seq: int) -> int:
     return int(seqs.searchsorted(seq, "right"))
 
 
-def place_of(seqs: Column[np.int64], seq: int) -> int | None:
-    """Return the first index of an event in an ascending column, or None."""
-    place = int(seqs.view().searchsorted(seq))
+def place_of(seqs: I64, seq: int) -> int | None:
+    """Return the first index of an event in ascending ``seqs``, or None."""
+    place = int(seqs.searchsorted(seq))
     return place if place < len(seqs) and seqs.item(place) == seq else None
 
 

@@ -11,6 +11,7 @@ import numpy as np
 
 from ..columnar.columns import Column, require
 from ..columnar.hash_index import HashIndex
+from ..columnar.names import NO_NAME
 from ..columnar.scopes import ScopeNames
 from ..columnar.tables import LoadedRows, Table, check_codes
 from .entity_resolution import Act, ActRow, EntityRoles
@@ -124,9 +125,6 @@ def check_acts(acts: LoadedRows, texts: int, predicates: int, kinds: int, rows: 
     named = (act_kinds >= Act.ENTITY) & (act_kinds <= Act.SPLIT)
     check_codes(sources[named], 1, texts)
     check_codes(targets[named & (act_kinds != Act.ENTITY)], 1, texts)
-    kind = targets[act_kinds == Act.ENTITY]
-    require(not len(kind) or int(kind.max()) <= kinds, "an entity has an unknown kind")
+    check_codes(targets[act_kinds == Act.ENTITY], NO_NAME, kinds)
     check_codes(numbers[act_kinds == Act.ALIAS], 1, texts)
-    facts = numbers[act_kinds == Act.SPLIT]
-    inside = not len(facts) or (int(facts.min()) >= 0 and int(facts.max()) < rows)
-    require(inside, "a split names a fact that does not exist")
+    check_codes(numbers[act_kinds == Act.SPLIT], 0, rows - 1)
