@@ -22,6 +22,7 @@ from .projection import (
     check_range,
     chunk_head,
     salt_of,
+    steps_of,
 )
 from .seal import Seal, StateDamaged
 
@@ -85,11 +86,8 @@ class BlockFold(ABC):
             return
         check_follows(self._seq, events)
         self._seal.check_counts()
-        start = 0
-        while start < len(events):
-            step = events[start : start + BLOCK_SEQS - self._seq % BLOCK_SEQS]
+        for step in steps_of(self._seq, events, BLOCK_SEQS):
             self._fold(step)
-            start += len(step)
             self._seq += len(step)
             self._seal.extend()
             if self._seq % BLOCK_SEQS == 0:

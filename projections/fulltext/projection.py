@@ -11,6 +11,7 @@ from collections.abc import Sequence
 from typing import ClassVar, Final
 
 import numpy as np
+import numpy.typing as npt
 
 from cerata.engine.events import Erased, EventBody, PutFrame
 
@@ -139,21 +140,24 @@ class FulltextProjection(BlockFold):
         ids = self._vocabulary.ids(data, words, rows_of)
         is_term = ids >= 0
         lengths = np.diff(offsets(is_term)[words_before], prepend=0).reshape(-1, FIELD_COUNT)
-        total = lengths.sum(axis=1)
-        base = int(self._token_ends.view()[-1]) if row else 0
+        totals = lengths.sum(axis=1).astype(np.uint32)
+        titles, tags = lengths[:, (Field.TITLE, Field.TAGS)].astype(np.uint32).T
         self._stream.extend(ids[is_term])
-        self._seqs.extend([event.seq for event in events])
-        self._lengths.extend(total)
-        self._title_lengths.extend(lengths[:, Field.TITLE])
-        self._tags_lengths.extend(lengths[:, Field.TAGS])
-        self._token_ends.extend(np.cumsum(total) + base)
+        self._add_rows([event.seq for event in events], FieldLengths(totals, titles, tags))
+
+    def _add_rows(self, seqs: npt.ArrayLike, lengths: FieldLengths) -> None:
+        base = self._tokens_before(len(self._seqs))
+        self._token_ends.extend(np.cumsum(lengths.total, dtype=np.int64) + base)
+        self._seqs.extend(seqs)
+        self._lengths.extend(lengths.total)
+        self._title_lengths.extend(lengths.title)
+        self._tags_lengths.extend(lengths.tags)
 
     def _searched(self, body: EventBody | Erased) -> tuple[str, str, str]:
         """Return the searched texts of an event, in the order of `Field`."""
         return searchable(body) if isinstance(body, PutFrame) else ("", "", "")
 
     def _settled_row(self) -> int:
-        """Return the first row that no piece holds yet."""
         last = self._recent[-1:] or self._blocks[-1:]
         return last[0].end_row if last else 0
 
@@ -279,11 +283,7 @@ class FulltextProjection(BlockFold):
             "new terms are not in the order of their first rows",
         )
         self._vocabulary.load(columns, row, first_rows)
-        self._token_ends.extend(np.cumsum(fields.total, dtype=np.int64) + self._tokens_before(row))
-        self._seqs.extend(seqs)
-        self._lengths.extend(fields.total)
-        self._title_lengths.extend(fields.title)
-        self._tags_lengths.extend(fields.tags)
+        self._add_rows(seqs, fields)
         if len(seqs):
             self._recent = (*self._recent, piece)
         self._digests.load(blocks)

@@ -29,6 +29,7 @@ from ..core.projection import (
     check_range,
     chunk_head,
     salt_of,
+    steps_of,
 )
 from ..core.ranges import RANGE_SEQS, RANGE_SEQS_MAX, Range, is_range
 from ..core.seal import StateDamaged
@@ -115,12 +116,8 @@ class RowFold:
         if not events:
             return
         check_follows(self._seq, events)
-        start = 0
-        while start < len(events):
-            room = RANGE_SEQS - self._seq % RANGE_SEQS
-            step = events[start : start + room]
+        for step in steps_of(self._seq, events, RANGE_SEQS):
             self._fold(step)
-            start += len(step)
             if self._seq % RANGE_SEQS == 0:
                 self._complete()
 
