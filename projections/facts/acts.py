@@ -5,6 +5,7 @@ meaning of acts for names (`entity_resolution`, `role_history`).
 """
 
 from collections.abc import Iterator, Sequence
+from copy import deepcopy
 from typing import Final
 
 import numpy as np
@@ -107,7 +108,7 @@ def roles_after(roles: EntityRoles, acts: LoadedRows, tenants: Sequence[int]) ->
     """Return the roles after the acts of a chunk. Raises `Corrupt` for an invalid act."""
     if not len(acts["seq"]):
         return roles
-    roles = roles.copy()
+    roles = deepcopy(roles)
     for seq, scope, *rest in zip(*(column.tolist() for column in acts.values()), strict=True):
         act = ActRow(seq, tenants[scope], *rest)
         require(roles.is_valid(act), "an act merges in a cycle, or ends an act that does not hold")

@@ -190,13 +190,10 @@ def gather(pieces: Sequence[Piece], first_row: int, end_row: int) -> Piece:
         for piece in pieces
         if piece.first_row < end_row and first_row < piece.end_row
     ]
-    return merge(parts) if parts else _empty(first_row, end_row)
-
-
-def _empty(first_row: int, end_row: int) -> Piece:
+    if parts:
+        return merge(parts)
     empty = np.empty(0, np.uint8)
-    starts = np.zeros(1, np.int64)
-    return Piece(first_row, end_row, np.empty(0, np.uint32), starts, empty, empty, empty, empty)
+    return Piece(first_row, end_row, np.empty(0, np.uint32), offsets([]), *(empty,) * 4)
 
 
 def stream_of(piece: Piece, lengths: U32) -> U32:

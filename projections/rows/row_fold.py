@@ -187,11 +187,14 @@ class RowFold:
 
     def _complete(self) -> None:
         """Close a range of 512 events, and join eight of them if they fill a large range."""
+        self._append(self._unsaved())
+        self._remark()
+
+    def _unsaved(self) -> _Saved:
+        """Return the events since the last complete range as a range."""
         changes = self._own.rows.changes(self._before)
         rows = {key: now for key, _, now in changes}
-        span = (self._seq - RANGE_SEQS, self._seq)
-        self._append(_Saved(span, rows, self._total(changes)))
-        self._remark()
+        return _Saved((self._base, self._seq), rows, self._total(changes))
 
     def _append(self, saved: _Saved) -> None:
         """Store a range; if small ranges fill a large range, replace them by the large range."""
@@ -251,22 +254,20 @@ class RowFold:
         check_range(after, last, self._seq)
         for saved in self._saved:
             if saved.range == (after, last):
-                return self._encode(after, last, saved.rows, saved.total)
+                return self._encode(saved)
         if (after, last) != (self._base, self._seq):
             raise ValueError(
                 f"events {after + 1:,} to {last:,} are no range of a fold at seq {self._seq:,}"
             )
-        changes = self._own.rows.changes(self._before)
-        rows = {key: now for key, _, now in changes}
-        return self._encode(after, last, rows, self._total(changes))
+        return self._encode(self._unsaved())
 
-    def _encode(self, after: int, through: int, rows: Mapping[bytes, bytes], total: int) -> bytes:
-        keys = sorted(rows)
+    def _encode(self, saved: _Saved) -> bytes:
+        keys = sorted(saved.rows)
         columns: dict[str, AnyColumn] = {
-            **chunk_head(self._salt, after, through),
-            "sum": np.frombuffer(total.to_bytes(_SUM_SIZE, "little"), np.uint8),
+            **chunk_head(self._salt, *saved.range),
+            "sum": np.frombuffer(saved.total.to_bytes(_SUM_SIZE, "little"), np.uint8),
         }
-        for name, pieces in (("keys", keys), ("values", [rows[key] for key in keys])):
+        for name, pieces in (("keys", keys), ("values", [saved.rows[key] for key in keys])):
             columns[f"{name}.sizes"], columns[f"{name}.bytes"] = joined(pieces)
         return encode_columns(columns)
 
