@@ -96,7 +96,6 @@ class Registry:
 
 
 def _created(make: MakeOwn) -> OwnProjection:
-    """Return the projection of a user's class or function."""
     try:
         projection = make() if callable(make) else None
     except MemoryError:

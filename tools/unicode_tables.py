@@ -111,6 +111,15 @@ def _code_points() -> Iterator[int]:
             yield code
 
 
+def _items() -> Iterator[str]:
+    """Yield a replacement for each change, with its code point unless that is the next one."""
+    last = -2
+    for code, replacement in folds():
+        parts = ",".join(f"{ord(character):X}" for character in replacement) or "-"
+        yield parts if code == last + 1 else f"{code:X}:{parts}"
+        last = code
+
+
 def _ranges(test: Callable[[str], bool]) -> Iterator[tuple[int, int]]:
     first = last = -2
     for code in _code_points():
@@ -159,11 +168,8 @@ def tables() -> str:
     ]
     for name, (doc, test) in spans.items():
         parts.append(_literal(name, doc, (f"{a:X}-{b:X}" for a, b in _ranges(test))))
-    changed = (
-        f"{code:X}:" + ",".join(f"{ord(character):X}" for character in replacement)
-        for code, replacement in folds()
-    )
-    parts.append(_literal("FOLDS", "Code points and what they count as, in hex.", changed))
+    doc = "Folds in hex, `-` for none: of the code point before a colon, else of the next."
+    parts.append(_literal("FOLDS", doc, _items()))
     return "\n".join(parts)
 
 

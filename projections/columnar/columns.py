@@ -11,7 +11,7 @@ multiple of 8 so that reading copies nothing. The same columns always give the s
 import struct
 from collections.abc import Mapping, Sequence
 from functools import lru_cache
-from typing import Any, Final, Generic, TypeAlias, TypeVar, cast
+from typing import Any, Final, Generic, Protocol, TypeAlias, TypeVar, cast
 
 import numpy as np
 import numpy.typing as npt
@@ -60,6 +60,19 @@ Item = TypeVar("Item", bound=np.generic)
 
 
 Rows: TypeAlias = int | I64 | U32
+
+
+class AppendOnly(Protocol):
+    """A sequence of items to which a fold only appends, as seals count and hash it."""
+
+    def __len__(self) -> int: ...
+
+    def bytes_from(self, start: int) -> bytes:
+        """Return the bytes of the items from index ``start`` on.
+
+        The bytes do not depend on the division of the items into appends.
+        """
+        ...
 
 
 class Column(Generic[Item]):
@@ -321,9 +334,9 @@ def rows_up_to(seqs: I64, seq: int) -> int:
     return int(seqs.searchsorted(seq, "right"))
 
 
-def place_of(seqs: Column[np.int64], seq: int) -> int | None:
-    """Return the first index of an event in an ascending column, or None."""
-    place = int(seqs.view().searchsorted(seq))
+def place_of(seqs: I64, seq: int) -> int | None:
+    """Return the first index of an event in ascending ``seqs``, or None."""
+    place = int(seqs.searchsorted(seq))
     return place if place < len(seqs) and seqs.item(place) == seq else None
 
 
@@ -354,3 +367,19 @@ def gather_ranges(starts: I64, counts: I64) -> I64:
 def concatenate(parts: Sequence[npt.NDArray[Item]], dtype: type[Item]) -> npt.NDArray[Item]:
     """Return the concatenated parts; an empty array without parts."""
     return np.concatenate(parts) if parts else np.empty(0, dtype)
+
+
+def offsets(sizes: npt.NDArray[Any] | Sequence[int]) -> I64:
+    """Return the start of each of the ranges with these sizes, then the end: (n + 1,)."""
+    starts = np.zeros(len(sizes) + 1, np.int64)
+    np.cumsum(sizes, out=starts[1:])
+    return starts
+
+
+def run_starts(*columns: npt.NDArray[Any]) -> Mask:
+    """Return the mask of the items that differ from their predecessor in any column."""
+    mask = np.ones(len(columns[0]), np.bool_)
+    mask[1:] = False
+    for column in columns:
+        mask[1:] |= column[1:] != column[:-1]
+    return mask

@@ -4,24 +4,12 @@ Owns small numbers for strings that many rows share (kinds, roles, scopes). Code
 """
 
 from collections.abc import Sequence
-from itertools import pairwise
-from typing import Final
+from typing import Final, NamedTuple
 
 import numpy as np
 
-from .append_only import AppendOnly
-from .columns import (
-    I64,
-    U8,
-    U32,
-    AnyColumn,
-    Column,
-    Columns,
-    concatenate,
-    damaged,
-    require,
-    rows_up_to,
-)
+from .columns import I64, AnyColumn, AppendOnly, Column, Columns, damaged, require, rows_up_to
+from .string_table import joined, split
 
 NO_NAME: Final = 0
 
@@ -84,12 +72,12 @@ class Names:
         seqs = self._seqs.view()
         start = rows_up_to(seqs, after)
         end = rows_up_to(seqs, through)
-        pieces = [text.encode() for text in self._texts[start:end]]
+        sizes, utf8 = joined([text.encode() for text in self._texts[start:end]])
         prefix = self._prefix
         return {
             f"{prefix}.seqs": seqs[start:end],
-            f"{prefix}.sizes": np.array([len(piece) for piece in pieces], np.uint32),
-            f"{prefix}.utf8": np.frombuffer(b"".join(pieces), np.uint8),
+            f"{prefix}.sizes": sizes,
+            f"{prefix}.utf8": utf8,
         }
 
     def load(self, loaded: "LoadedNames") -> None:
@@ -103,7 +91,11 @@ class Names:
         """Return the names of a chunk, checked, without a change of state. Raises `Corrupt`."""
         prefix = self._prefix
         seqs = columns.i64(f"{prefix}.seqs")
-        texts = split_texts(columns.u32(f"{prefix}.sizes"), columns.u8(f"{prefix}.utf8"))
+        pieces = split(columns.u32(f"{prefix}.sizes"), columns.u8(f"{prefix}.utf8"), prefix)
+        try:
+            texts = [piece.decode() for piece in pieces]
+        except UnicodeDecodeError as error:
+            raise damaged(f"one of its {prefix} is not UTF-8 ({error.reason})") from error
         check_seqs(seqs, after, through, f"{prefix}.seqs", strict=False)
         require(len(seqs) == len(texts), f"{prefix} has {len(seqs)} seqs, {len(texts)} names")
         fresh = {text for text in texts if text not in self._codes}
@@ -111,29 +103,11 @@ class Names:
         return LoadedNames(texts, seqs)
 
 
-class LoadedNames:
+class LoadedNames(NamedTuple):
     """Names of a chunk, checked."""
 
-    __slots__ = ("seqs", "texts")
-
-    def __init__(self, texts: list[str], seqs: I64) -> None:
-        self.texts = texts
-        self.seqs = seqs
-
-
-def split_texts(sizes: U32, utf8: U8) -> list[str]:
-    """Split joined UTF-8 into strings of the given sizes. Raises `Corrupt`."""
-    ends = np.cumsum(sizes, dtype=np.int64)
-    require(
-        (int(ends[-1]) if len(ends) else 0) == len(utf8),
-        "the sizes of its strings do not fill utf8",
-    )
-    data = utf8.tobytes()
-    try:
-        bounds = concatenate([np.zeros(1, np.int64), ends], np.int64).tolist()
-        return [data[a:b].decode() for a, b in pairwise(bounds)]
-    except UnicodeDecodeError as error:
-        raise damaged(f"a string is not UTF-8 ({error.reason})") from error
+    texts: list[str]
+    seqs: I64
 
 
 def check_seqs(seqs: I64, after: int, through: int, what: str, *, strict: bool = True) -> None:

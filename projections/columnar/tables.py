@@ -10,12 +10,12 @@ from typing import TypeAlias, cast
 import numpy as np
 import numpy.typing as npt
 
-from .append_only import AppendOnly
 from .columns import (
     I64,
     NO_ROW,
     AnyColumn,
     AnyGrowing,
+    AppendOnly,
     Column,
     Columns,
     Item,

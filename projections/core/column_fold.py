@@ -1,7 +1,7 @@
 """The base of the built-in folds: events into columns, columns into digests and chunks.
 
-Owns the part of the `projection` contract that `frames` and `facts` share. Leaves out the columns
-themselves and the effects of an event, which each projection defines.
+Owns the part of the `projection` contract that all built-in folds but those of rows share. Leaves
+out the columns themselves and the effects of an event, which each projection defines.
 """
 
 from abc import ABC, abstractmethod
@@ -10,8 +10,7 @@ from typing import ClassVar, Generic, Protocol, TypeVar
 
 from cerata.engine.events import Scope
 
-from ..columnar.append_only import AppendOnly
-from ..columnar.columns import AnyColumn, Columns, decode_columns, encode_columns
+from ..columnar.columns import AnyColumn, AppendOnly, Columns, decode_columns, encode_columns
 from ..columnar.names import NO_NAME
 from .projection import (
     BLOCK_SEQS,
@@ -23,6 +22,7 @@ from .projection import (
     check_range,
     chunk_head,
     salt_of,
+    steps_of,
 )
 from .seal import Seal, StateDamaged
 
@@ -62,17 +62,16 @@ ColumnsType = TypeVar("ColumnsType", bound=FoldedColumns)
 ScopedType = TypeVar("ScopedType", bound=ScopedColumns)
 
 
-class ColumnFold(ABC, Generic[ColumnsType]):
-    """A projection whose state is columns in order of seq. One thread at a time may call it."""
+class BlockFold(ABC):
+    """A projection with effects in columns, hashed in blocks. One thread at a time may call it."""
 
     name: ClassVar[str]
     version: ClassVar[int]
 
-    def __init__(self, columns: ColumnsType) -> None:
+    def __init__(self) -> None:
         self._seq = 0
-        self._columns = columns
         self._digests = BlockDigests(salt_of(self.name, self.version, self.parameters))
-        self._seal = Seal(columns.effect_columns)
+        self._seal = Seal(self._effect_columns)
 
     @property
     def parameters(self) -> Parameters:
@@ -87,21 +86,36 @@ class ColumnFold(ABC, Generic[ColumnsType]):
             return
         check_follows(self._seq, events)
         self._seal.check_counts()
-        start = 0
-        while start < len(events):
-            step = events[start : start + BLOCK_SEQS - self._seq % BLOCK_SEQS]
+        for step in steps_of(self._seq, events, BLOCK_SEQS):
             self._fold(step)
-            start += len(step)
             self._seq += len(step)
             self._seal.extend()
             if self._seq % BLOCK_SEQS == 0:
-                self._seal.check()
-                self._digests.complete(self._seq, self._columns.effects)
-                self._seal.restart()
+                self._end_block()
+
+    def _end_block(self) -> None:
+        self._seal.check()
+        self._digests.complete(self._seq, self._effects)
+        self._seal.restart()
 
     @abstractmethod
     def _fold(self, events: Sequence[FoldedEvent]) -> None:
         """Append the effects of the next events; never fails on a valid log."""
+
+    @abstractmethod
+    def _effects(self, after: int, through: int) -> dict[str, AnyColumn]:
+        """Return the canonical columns of events ``after + 1`` … ``through``."""
+
+    @abstractmethod
+    def _stored(self, after: int, through: int) -> dict[str, AnyColumn]:
+        """Return the columns of these events in a chunk."""
+
+    @abstractmethod
+    def _effect_columns(self) -> Sequence[AppendOnly]:
+        """Return the collections that the fold appends to, in a stable order, none derived."""
+
+    @abstractmethod
+    def load(self, *chunks: bytes) -> None: ...
 
     def check(self) -> None:
         self._seal.check()
@@ -113,25 +127,42 @@ class ColumnFold(ABC, Generic[ColumnsType]):
     # --- digest and chunks -----------------------------------------------------------------------
 
     def digest(self) -> bytes:
-        return self._digests.root(self._seq, self._columns.effects)
+        return self._digests.root(self._seq, self._effects)
 
     def digest_at(self, seq: int) -> bytes:
         """Return the digest at an earlier seq; O(one block of events)."""
         check_range(0, seq, self._seq)
-        return self._digests.root(seq, self._columns.effects)
+        return self._digests.root(seq, self._effects)
 
     def chunk(self, after: int, through: int | None = None) -> bytes:
         end = self._seq if through is None else through
         check_range(after, end, self._seq)
-        self._digests.recheck(after, end, self._columns.effects)
+        self._digests.recheck(after, end, self._effects)
         return encode_columns(
             {
                 **chunk_head(self._digests.salt, after, end),
                 "blocks": self._digests.leaves(after, end),
-                **self._columns.effects(after, end),
-                **self._columns.derived(after, end),
+                **self._stored(after, end),
             }
         )
+
+
+class ColumnFold(BlockFold, Generic[ColumnsType]):
+    """A fold whose state is columns in order of seq."""
+
+    def __init__(self, columns: ColumnsType) -> None:
+        self._columns = columns
+        super().__init__()
+
+    def _effects(self, after: int, through: int) -> dict[str, AnyColumn]:
+        return self._columns.effects(after, through)
+
+    def _stored(self, after: int, through: int) -> dict[str, AnyColumn]:
+        columns = self._columns
+        return {**columns.effects(after, through), **columns.derived(after, through)}
+
+    def _effect_columns(self) -> Sequence[AppendOnly]:
+        return self._columns.effect_columns()
 
     def load(self, *chunks: bytes) -> None:
         self._seal.check_counts()

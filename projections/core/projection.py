@@ -14,7 +14,7 @@ H is BLAKE3-256; the tree is `cerata.engine.integrity.Tree`, whose nodes are SHA
 enters a digest.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import ClassVar, Final, Protocol, TypeAlias
 
 import msgspec
@@ -147,6 +147,16 @@ def check_follows(seq: int, events: Sequence[FoldedEvent]) -> None:
             f"the fold is at seq {seq:,}; {len(events):,} events from {events[0].seq:,} to "
             f"{events[-1].seq:,} do not follow"
         )
+
+
+def steps_of(seq: int, events: Sequence[FoldedEvent], size: int) -> Iterator[Sequence[FoldedEvent]]:
+    """Yield the events after ``seq`` in steps that end at each multiple of ``size``."""
+    start = 0
+    end = size - seq % size
+    while start < len(events):
+        yield events[start:end]
+        start = end
+        end += size
 
 
 class BlockDigests:

@@ -16,7 +16,7 @@ from collections.abc import Callable, Sequence
 
 from blake3 import blake3
 
-from ..columnar.append_only import AppendOnly
+from ..columnar.columns import AppendOnly
 
 
 class StateDamaged(Exception):

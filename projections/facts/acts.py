@@ -5,12 +5,14 @@ meaning of acts for names (`entity_resolution`, `role_history`).
 """
 
 from collections.abc import Iterator, Sequence
+from copy import deepcopy
 from typing import Final
 
 import numpy as np
 
 from ..columnar.columns import Column, require
 from ..columnar.hash_index import HashIndex
+from ..columnar.names import NO_NAME
 from ..columnar.scopes import ScopeNames
 from ..columnar.tables import LoadedRows, Table, check_codes
 from .entity_resolution import Act, ActRow, EntityRoles
@@ -106,7 +108,7 @@ def roles_after(roles: EntityRoles, acts: LoadedRows, tenants: Sequence[int]) ->
     """Return the roles after the acts of a chunk. Raises `Corrupt` for an invalid act."""
     if not len(acts["seq"]):
         return roles
-    roles = roles.copy()
+    roles = deepcopy(roles)
     for seq, scope, *rest in zip(*(column.tolist() for column in acts.values()), strict=True):
         act = ActRow(seq, tenants[scope], *rest)
         require(roles.is_valid(act), "an act merges in a cycle, or ends an act that does not hold")
@@ -124,9 +126,6 @@ def check_acts(acts: LoadedRows, texts: int, predicates: int, kinds: int, rows: 
     named = (act_kinds >= Act.ENTITY) & (act_kinds <= Act.SPLIT)
     check_codes(sources[named], 1, texts)
     check_codes(targets[named & (act_kinds != Act.ENTITY)], 1, texts)
-    kind = targets[act_kinds == Act.ENTITY]
-    require(not len(kind) or int(kind.max()) <= kinds, "an entity has an unknown kind")
+    check_codes(targets[act_kinds == Act.ENTITY], NO_NAME, kinds)
     check_codes(numbers[act_kinds == Act.ALIAS], 1, texts)
-    facts = numbers[act_kinds == Act.SPLIT]
-    inside = not len(facts) or (int(facts.min()) >= 0 and int(facts.max()) < rows)
-    require(inside, "a split names a fact that does not exist")
+    check_codes(numbers[act_kinds == Act.SPLIT], 0, rows - 1)

@@ -12,8 +12,15 @@ import numpy as np
 
 from cerata.engine.events import Scope
 
-from ..columnar.append_only import AppendOnly
-from ..columnar.columns import U64, AnyColumn, Column, Columns, place_of, require, rows_up_to
+from ..columnar.columns import (
+    U64,
+    AnyColumn,
+    AppendOnly,
+    Column,
+    Columns,
+    place_of,
+    rows_up_to,
+)
 from ..columnar.hash_index import HashIndex
 from ..columnar.names import NO_NAME, Names
 from ..columnar.scopes import ScopeNames
@@ -167,10 +174,10 @@ class FactColumns:
 
     def row_of(self, seq: int) -> int | None:
         """Return the row of the fact that event ``seq`` asserted or repeated, or None."""
-        row = place_of(self.seq, seq)
+        row = place_of(self.seq.view(), seq)
         if row is not None:
             return row
-        place = place_of(self.repeats.seq, seq)
+        place = place_of(self.repeats.seq.view(), seq)
         return None if place is None else self.repeat_row.item(place)
 
     def rows_of_subject(self, subject: int) -> list[int]:
@@ -214,7 +221,7 @@ class FactColumns:
 
     def row_closed_by(self, seq: int) -> int | None:
         """Return the row that event ``seq`` retracted, or None."""
-        place = place_of(self.closings.seq, seq)
+        place = place_of(self.closings.seq.view(), seq)
         return None if place is None else self.closing_row.item(place)
 
     # --- effects ---------------------------------------------------------------------------------
@@ -245,7 +252,7 @@ class FactColumns:
 
     def derived(self, after: int, through: int) -> dict[str, AnyColumn]:
         """Return the hashes of the strings of these events."""
-        return {"strings.hashes": self.strings.hashes(after, through)}
+        return self.strings.hashes(after, through)
 
     def load(self, columns: Columns, after: int, through: int) -> None:
         """Append the effects in a chunk. Raises `Corrupt` before any change."""
@@ -276,8 +283,7 @@ class FactColumns:
         # The anomaly of an erased event has no scope.
         check_codes(acts["scope"], NO_NAME, scopes)
         for column in (repeats["row"], evidence["row"], assumptions["row"], closings["row"]):
-            inside = not len(column) or int(column.max()) < rows
-            require(inside, "a row names a fact that does not exist")
+            check_codes(column, 0, rows - 1)
         check_acts(acts, texts, predicates, kinds, rows)
         self.closed_at.check(self.seq.view(), births["seq"], closings["seq"], closings["row"])
         roles = roles_after(self.roles, acts, self.scopes.tenants_after(names[0]))

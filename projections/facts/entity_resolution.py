@@ -8,7 +8,6 @@ are (tenant, code); entities of two tenants are never the same.
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Iterator
-from copy import deepcopy
 from enum import IntEnum
 from typing import NamedTuple
 
@@ -166,10 +165,6 @@ class EntityRoles(Roles):
             is_free = (act.tenant, act.subject) not in self.merged
             return is_free and not self.leads_to(act.tenant, act.target, act.subject)
         return act.kind != Act.END or self.holds(act.number)
-
-    def copy(self) -> "EntityRoles":
-        """Return an independent copy."""
-        return deepcopy(self)
 
     # --- reading ---------------------------------------------------------------------------------
 

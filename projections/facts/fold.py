@@ -123,7 +123,6 @@ class FactFold:
     # --- strings ---------------------------------------------------------------------------------
 
     def _named(self, event: FoldedEvent, scope: int) -> _Pending:
-        """Return an event with the codes of its names."""
         body = event.body
         seq = event.seq
         columns = self._columns
@@ -277,7 +276,6 @@ class FactFold:
                 yield match, birth
 
     def _born(self, row: int) -> FactBirth:
-        """Return a birth of this batch or an earlier one."""
         if row >= self._first_row:
             return self._births[row - self._first_row]
         return self._columns.birth(row)

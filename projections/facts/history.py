@@ -62,23 +62,23 @@ class Facts:
 
     def scope_of_fact(self, fact: int) -> Scope | None:
         """Return the scope of the fact that an id names, or None if no such fact exists."""
-        row = self.columns.row_of(fact)
-        if row is None or row >= len(self.seqs):
-            return None
-        return self.columns.scopes.scope(self.scopes[row])
+        row = self._row_of(fact)
+        return None if row is None else self.columns.scopes.scope(self.scopes[row])
 
     def fact_named(self, fact: int) -> int:
         """Return the id of a fact by an id of the fact, such as the seq of a repeat."""
-        row = self.columns.row_of(fact) if fact > 0 else None
-        # Another thread may have folded further: rows after this reader's state do not count.
-        return fact if row is None or row >= len(self.births) else self.births[row]
+        row = self._row_of(fact)
+        return fact if row is None else self.births[row]
 
     def is_closed(self, fact: int, n: int) -> bool:
         """Return whether an event up to ``n`` retracted a fact."""
+        row = self._row_of(fact)
+        return row is not None and self.closed[row] < rows_up_to(self.closing_seqs, n)
+
+    def _row_of(self, fact: int) -> int | None:
         row = self.columns.row_of(fact) if fact > 0 else None
-        if row is None or row >= len(self.seqs):
-            return False
-        return self.closed[row] < rows_up_to(self.closing_seqs, n)
+        # Another thread may have folded further: rows after this reader's state do not count.
+        return None if row is None or row >= len(self.births) else row
 
     def holds(self, seq: int, n: int) -> bool:
         """Return whether the merge or split of event ``seq`` holds at event ``n``."""

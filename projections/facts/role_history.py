@@ -9,6 +9,7 @@ step.
 import threading
 from bisect import bisect_right
 from collections.abc import Callable, Iterator
+from operator import itemgetter
 from typing import Final, NamedTuple
 
 from .entity_resolution import Act, ActRow, Roles
@@ -119,7 +120,7 @@ class RolesAt(Roles):
         n = self._n
         for scope in self._scopes_in(by_scope):
             counts = by_scope.get(scope, ())
-            place = bisect_right(counts, n, key=_first)
+            place = bisect_right(counts, n, key=itemgetter(0))
             if place and counts[place - 1][1]:
                 return True
         return False
@@ -187,7 +188,7 @@ class RolesAt(Roles):
     def is_functional(self, tenant: int, predicate: int) -> bool:
         """Return whether a predicate is functional: a subject has a single value at a time."""
         declared = self._history.declared.get((tenant, predicate), ())
-        for place in range(bisect_right(declared, self._n, key=_first), 0, -1):
+        for place in range(bisect_right(declared, self._n, key=itemgetter(0)), 0, -1):
             _, scope, functional = declared[place - 1]
             if self._scopes is None or scope in self._scopes:
                 return bool(functional)
@@ -230,7 +231,3 @@ class RolesAt(Roles):
                         group.add(member)
                         left.append(member)
         return frozenset(group)
-
-
-def _first(pair: tuple[int, ...]) -> int:
-    return pair[0]

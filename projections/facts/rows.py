@@ -321,7 +321,6 @@ class FactRows:
         return self._columns.scopes.tenants[self._facts.scopes[row]]
 
     def _read(self, row: int, entity: int) -> int:
-        """Return the entity that a name in a row is read as."""
         return entity if self._is_plain else self.roles.read(self.tenant_of(row), row, entity)
 
     def _reads_as(self, row: int, entity: int, target: int) -> bool:

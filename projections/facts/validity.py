@@ -5,6 +5,7 @@ Owns succession among the values of one subject and predicate that are known at 
 
 from bisect import bisect_right
 from collections.abc import Iterable, Sequence
+from operator import itemgetter
 from typing import NamedTuple
 
 from ..columnar.intervals import ENDLESS, Interval
@@ -38,8 +39,6 @@ class FactSpans(FactRows):
         """
         facts = self._facts
         roles = self.roles
-        starts = facts.starts
-        ends = facts.ends
         if not roles.any_functional:
             return [self.stated(row) for row in rows]
         spans: list[FactSpan] = []
@@ -48,7 +47,7 @@ class FactSpans(FactRows):
             tenant = self.tenant_of(row)
             predicate = facts.predicates[row]
             if not roles.is_functional(tenant, predicate):
-                spans.append(FactSpan(row, Interval(starts[row], ends[row]), None))
+                spans.append(self.stated(row))
                 continue
             key = (tenant, self._read(row, facts.subjects[row]), predicate)
             if key not in groups:
@@ -92,7 +91,7 @@ class FactSpans(FactRows):
             by = None
             value = self.value_key(row)
             # The successor is the first later start of another value.
-            for place in range(bisect_right(real, start, key=_start_of), len(real)):
+            for place in range(bisect_right(real, start, key=itemgetter(0)), len(real)):
                 began, rival, rival_value = real[place]
                 if began >= end:
                     break
@@ -139,7 +138,3 @@ class FactSpans(FactRows):
             beside = columns.by_subject.find(facts.subject_codes, subject)
             related.update(row for row in beside if facts.predicates[row] == predicate)
         return sorted(related)
-
-
-def _start_of(begun: tuple[int, int, tuple[int, int]]) -> int:
-    return begun[0]

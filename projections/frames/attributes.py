@@ -14,13 +14,24 @@ import numpy as np
 
 from cerata.engine.events import PutFrame
 
-from ..columnar.append_only import AppendOnly
-from ..columnar.columns import I64, U32, U64, AnyColumn, Column, Columns, require
+from ..columnar.columns import (
+    I64,
+    U32,
+    U64,
+    AnyColumn,
+    AppendOnly,
+    Column,
+    Columns,
+    require,
+    run_starts,
+)
 from ..columnar.hash_index import SORT_SIZE_MIN
 from ..columnar.names import LoadedNames, Names
 from ..columnar.sorted_rows import SortedRows
 from ..columnar.string_order import StringOrder
-from ..columnar.strings import LoadedStrings, Strings
+from ..columnar.string_table import StringRows
+from ..columnar.strings import Strings
+from ..columnar.tables import check_codes
 from ..columnar.typed_values import KEY_MAX, ValueType, number_key, time_key
 
 URI: Final = "uri"
@@ -63,16 +74,12 @@ class Attributes:
 
     def add(self, row: int, seq: int, body: PutFrame) -> None:
         """Add the attributes of a frame; readable after `settle`. About 1 us a value."""
-        if body.uri is not None:
-            self._add_strings(row, seq, URI, (body.uri,))
-        if body.title is not None:
-            self._add_strings(row, seq, TITLE, (body.title,))
-        if body.track is not None:
-            self._add_strings(row, seq, TRACK, (body.track,))
-        if body.tags:
-            self._add_strings(row, seq, TAG, body.tags)
-        if body.labels:
-            self._add_strings(row, seq, LABEL, body.labels)
+        for field, text in ((URI, body.uri), (TITLE, body.title), (TRACK, body.track)):
+            if text is not None:
+                self._add_strings(row, seq, field, (text,))
+        for field, texts in ((TAG, body.tags), (LABEL, body.labels)):
+            if texts:
+                self._add_strings(row, seq, field, texts)
         if body.content_dates:
             group = self._base(DATE, seq) + ValueType.TIME
             self._new += [(row, group, time_key(date)) for date in body.content_dates]
@@ -84,9 +91,9 @@ class Attributes:
         if isinstance(value, str):
             self._add_strings(row, seq, field, (value,))
             return
+        key = 0
         if value is None:
             kind = ValueType.NULL
-            key = 0
         elif isinstance(value, bool):
             kind = ValueType.BOOL
             key = int(value)
@@ -94,7 +101,6 @@ class Attributes:
             kind, key = number_key(value)
         else:
             kind = ValueType.OTHER
-            key = 0
         self._new.append((row, self._base(field, seq) + kind, key))
 
     def _add_strings(self, row: int, seq: int, field: str, texts: Iterable[str]) -> None:
@@ -157,23 +163,12 @@ class Attributes:
         require(len(row) == len(group) == len(key), "its attributes differ in length")
         if len(row):
             require((row[1:] >= row[:-1]).all(), "its attributes are out of order")
-            require(
-                rows[0] <= int(row[0]) and int(row[-1]) < rows[1],
-                "an attribute belongs to no frame of its events",
-            )
+            check_codes(row, rows[0], rows[1] - 1)
             field_codes = group >> np.uint32(_TYPE_BITS)
             kinds = group & np.uint32(_TYPE_MASK)
-            count = len(self.fields) + len(fields.texts)
-            require(
-                0 < int(field_codes.min()) <= int(field_codes.max()) <= count,
-                "an attribute has an unknown field",
-            )
-            codes = key[kinds == ValueType.STRING]
-            count = len(self.strings) + len(strings.sizes)
-            require(
-                not len(codes) or 0 < codes.min() <= codes.max() <= count,
-                "an attribute has an unknown string",
-            )
+            check_codes(field_codes, 1, len(self.fields) + len(fields.texts))
+            texts = len(self.strings) + len(strings.sizes)
+            check_codes(key[kinds == ValueType.STRING], 1, texts)
             self._check_fields(fields, field_codes, kinds)
         return LoadedAttributes(fields, strings, row, group, key)
 
@@ -205,19 +200,14 @@ class Attributes:
         return columns + sum(part.size_bytes for part in derived)
 
 
-class LoadedAttributes:
+class LoadedAttributes(NamedTuple):
     """Checked attributes of a chunk."""
 
-    __slots__ = ("fields", "group", "key", "row", "strings")
-
-    def __init__(
-        self, fields: LoadedNames, strings: LoadedStrings, row: U32, group: U32, key: U64
-    ) -> None:
-        self.fields = fields
-        self.strings = strings
-        self.row = row
-        self.group = group
-        self.key = key
+    fields: LoadedNames
+    strings: StringRows
+    row: U32
+    group: U32
+    key: U64
 
 
 class Posting(NamedTuple):
@@ -304,7 +294,6 @@ class GroupIndex:
         return postings
 
     def _cover(self, rows: U32, groups: U32, keys: U64) -> None:
-        """Sort the attributes that the index does not cover yet."""
         with self._lock:
             covered, by_group = self._state
             if covered < len(groups):
@@ -326,6 +315,5 @@ def _grouped(rows: U32, groups: U32, keys: U64) -> list[tuple[int, U64, U32]]:
     # Sorting 16-bit items takes a tenth of the time.
     narrow = groups.astype(np.uint16) if int(groups.max()) < 1 << 16 else groups
     order: I64 = np.argsort(narrow, kind="stable")
-    in_order = groups[order]
-    starts = np.flatnonzero(np.diff(in_order, prepend=in_order[0] + np.uint32(1)))
+    starts = np.flatnonzero(run_starts(groups[order]))
     return [(int(groups[part[0]]), keys[part], rows[part]) for part in np.split(order, starts)[1:]]

@@ -8,7 +8,7 @@ from collections.abc import Collection, Iterator
 
 import numpy as np
 
-from ..columnar.columns import I64, NO_ROW, Column, concatenate
+from ..columnar.columns import I64, NO_ROW, Column, run_starts
 
 
 class ChildLinks:
@@ -48,10 +48,9 @@ class ChildLinks:
         order = np.argsort(parents, kind="stable")
         children = children[order]
         parents = parents[order]
-        same = parents[1:] == parents[:-1]
-        self.next_sibling.set_once(children[:-1][same], children[1:][same])
-        heads = concatenate([np.ones(1, np.bool_), ~same], np.bool_)
-        tails = concatenate([~same, np.ones(1, np.bool_)], np.bool_)
+        heads = run_starts(parents)
+        tails = np.append(heads[1:], True)
+        self.next_sibling.set_once(children[:-1][~tails[:-1]], children[1:][~heads[1:]])
         last = self._last_child.view()[parents[heads]]
         fresh = last == NO_ROW
         self.first_child.set_once(parents[heads][fresh], children[heads][fresh])

@@ -14,8 +14,16 @@ import numpy.typing as npt
 
 from cerata.engine.events import Scope
 
-from ..columnar.append_only import AppendOnly
-from ..columnar.columns import NO_ROW, AnyColumn, Columns, concatenate, require, rows_up_to
+from ..columnar.columns import (
+    NO_ROW,
+    AnyColumn,
+    AppendOnly,
+    Columns,
+    concatenate,
+    place_of,
+    require,
+    rows_up_to,
+)
 from ..columnar.hash_index import HashIndex
 from ..columnar.names import Names
 from ..columnar.scopes import read_scope, scope_text
@@ -157,10 +165,8 @@ class FrameColumns:
         if self._embedded:
             self._embedded.sort(key=itemgetter(0))
             # After the sort, because spaces are numbered in order of first use.
-            codes = [self.spaces.code(space, seq) for seq, _, space in self._embedded]
-            self.embeddings.extend(
-                [seq for seq, _, _ in self._embedded], [row for _, row, _ in self._embedded], codes
-            )
+            code = self.spaces.code
+            self.embeddings.append([(s, row, code(space, s)) for s, row, space in self._embedded])
             self._embedded.clear()
 
     def close(self, row: int, seq: int, kind: ClosingKind, by: int) -> None:
@@ -178,11 +184,7 @@ class FrameColumns:
 
     def row_of(self, frame: int, before: int) -> int | None:
         """Return the row of a frame that was put before event ``before``, or None."""
-        if not 0 < frame < before:
-            return None
-        seqs = self.seq.view()
-        row = int(np.searchsorted(seqs, frame))
-        return row if row < len(seqs) and seqs[row] == frame else None
+        return place_of(self.seq.view(), frame) if 0 < frame < before else None
 
     def rows_before(self, seq: int) -> int:
         """Return the count of frames put before event ``seq``."""
@@ -231,7 +233,7 @@ class FrameColumns:
 
     def derived(self, after: int, through: int) -> dict[str, AnyColumn]:
         """Return the hashes of the strings of these events."""
-        return {"strings.hashes": self.attributes.strings.hashes(after, through)}
+        return self.attributes.strings.hashes(after, through)
 
     def load(self, columns: Columns, after: int, through: int) -> None:
         """Append the effects in a chunk. Raises `Corrupt` before any change."""
@@ -268,8 +270,8 @@ class FrameColumns:
         check_codes(embeddings["space"], 1, NO_ROW)
         if len(rows):
             born = concatenate([self.seq.view(), seqs.astype(np.int64)], np.int64)
-            require(int(rows.max()) < len(born), "an embedding names a row that does not exist")
-            is_late = bool((born[rows] <= embeddings["seq"]).all())
+            check_codes(rows, 0, len(born) - 1)
+            is_late = (born[rows] <= embeddings["seq"]).all()
             require(is_late, "an embedding comes before its frame")
 
     @property

@@ -209,12 +209,10 @@ class FramesProjection(ScopedFold[FrameColumns]):
 
 
 def _missing(event: FoldedEvent) -> FrameAnomaly:
-    """Return the anomaly of an event without a readable body."""
     return FrameAnomaly.UNREAD if isinstance(event.body, UnknownBody) else FrameAnomaly.ERASED
 
 
 def _flags(body: PutFrame) -> int:
-    """Return the flags of a frame."""
     if body is _UNREADABLE:
         return FLAG_ERASED
     flags = 0 if body.text is None else FLAG_TEXT

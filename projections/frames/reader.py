@@ -17,12 +17,11 @@ import numpy as np
 
 from cerata.engine.events import Scope
 
-from ..columnar.columns import I64, Mask, rows_up_to
+from ..columnar.columns import I64, Mask, place_of, rows_up_to
 from ..columnar.hash_index import hash_halves
 from ..columnar.scopes import read_scope
 from ..columnar.typed_values import ValueType, key_time
 from . import attributes
-from .attributes import AttributeView
 from .columns import (
     FLAG_BLOB,
     FLAG_CONTENT_HASH,
@@ -107,8 +106,7 @@ class Frames:
 
     def row_of(self, frame: int) -> int | None:
         """Return the row of a frame, or None; a row below `rows_at(n)` exists at n."""
-        row = int(np.searchsorted(self.ids, frame))
-        return row if row < len(self.ids) and self.ids[row] == frame else None
+        return place_of(self.ids, frame)
 
     def alive(
         self, n: int, *, include_superseded: bool = False, include_deleted: bool = False
@@ -150,7 +148,17 @@ class Frames:
         columns = self._columns
         flags = columns.flags.item(row)
         scope = columns.scopes.text(columns.scope.item(row))
-        values = _AttributeValues(self._attributes, row)
+        strings: dict[str, list[str]] = {}
+        dates: list[int] = []
+        for field, kind, key in self._attributes.of_row(row):
+            if field == attributes.DATE:
+                dates.append(key_time(key))
+            elif kind is ValueType.STRING:
+                strings.setdefault(field, []).append(self._attributes.strings.text(key))
+        uri, title, track = (
+            next(iter(strings.get(field, ())), None)
+            for field in (attributes.URI, attributes.TITLE, attributes.TRACK)
+        )
         return FrameRow(
             frame=frame,
             recorded=columns.recorded.item(row),
@@ -161,12 +169,12 @@ class Frames:
             parent=_optional(columns.parent.item(row), 0),
             chunk_index=_optional(columns.chunk_index.item(row), NO_INDEX),
             chunk_count=_optional(columns.chunk_count.item(row), NO_INDEX),
-            uri=values.text(attributes.URI),
-            title=values.text(attributes.TITLE),
-            track=values.text(attributes.TRACK),
-            tags=values.texts(attributes.TAG),
-            labels=values.texts(attributes.LABEL),
-            content_dates=values.dates(),
+            uri=uri,
+            title=title,
+            track=track,
+            tags=tuple(strings.get(attributes.TAG, ())),
+            labels=tuple(strings.get(attributes.LABEL, ())),
+            content_dates=tuple(dates),
             has_text=bool(flags & FLAG_TEXT),
             has_blob=bool(flags & FLAG_BLOB),
             has_search_text=bool(flags & FLAG_SEARCH_TEXT),
@@ -321,25 +329,3 @@ class Frames:
 
 def _optional(value: int, missing: int) -> int | None:
     return None if value == missing else value
-
-
-class _AttributeValues:
-    """The attributes of a frame, by field."""
-
-    def __init__(self, view: AttributeView, row: int) -> None:
-        self._strings: dict[str, list[str]] = {}
-        self._dates: list[int] = []
-        for field, kind, key in view.of_row(row):
-            if field == attributes.DATE:
-                self._dates.append(key_time(key))
-            elif kind is ValueType.STRING:
-                self._strings.setdefault(field, []).append(view.strings.text(key))
-
-    def text(self, field: str) -> str | None:
-        return next(iter(self.texts(field)), None)
-
-    def texts(self, field: str) -> tuple[str, ...]:
-        return tuple(self._strings.get(field, ()))
-
-    def dates(self) -> tuple[int, ...]:
-        return tuple(self._dates)

@@ -22,7 +22,7 @@ import numpy as np
 
 from cerata.engine.errors import InvalidInput
 
-from ..columnar.columns import I64, U32, Mask, concatenate
+from ..columnar.columns import I64, U32, Mask, concatenate, run_starts
 from ..columnar.sorted_rows import SortedRows
 from ..columnar.typed_values import ValueType
 from .attributes import DATE, AttributeView
@@ -108,9 +108,8 @@ def _content_times(first_row: int, defaults: I64, attributes: AttributeView) -> 
     order = np.lexsort((times, rows))
     times = times[order]
     rows = rows[order]
-    repeated = np.zeros(len(rows), np.bool_)
-    repeated[1:] = (rows[1:] == rows[:-1]) & (times[1:] == times[:-1])
-    return times[~repeated], rows[~repeated]
+    is_new = run_starts(rows, times)
+    return times[is_new], rows[is_new]
 
 
 class Timeline:

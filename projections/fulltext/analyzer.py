@@ -126,11 +126,12 @@ class _Folds(dict[int, str]):
     """
 
     def __init__(self) -> None:
-        pairs = (item.split(":") for item in tables.FOLDS.split())
-        super().__init__(
-            (int(code, 16), "".join(chr(int(part, 16)) for part in parts.split(",") if part))
-            for code, parts in pairs
-        )
+        super().__init__()
+        code = 0
+        for item in tables.FOLDS.split():
+            start, _, parts = item.rpartition(":")
+            code = int(start, 16) if start else code + 1
+            self[code] = "".join(chr(int(part, 16)) for part in parts.split(",") if part != "-")
         self._word = _bounds(tables.WORD)
         self._unspaced = _bounds(tables.UNSPACED)
         self.unspaced: set[str] = set()

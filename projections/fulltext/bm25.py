@@ -80,20 +80,14 @@ class WordScore:
         return {"word": self.word, "idf": self.idf, "count": self.count, "added": self.added}
 
 
+@dataclass(frozen=True, slots=True, eq=False)
 class Fulltext:
     """Postings up to ``seq``. Immutable; safe for threads during a fold."""
 
-    def __init__(
-        self,
-        pieces: tuple[Piece, ...],
-        vocabulary: VocabularyView,
-        lengths: FieldLengths,
-        seq: int,
-    ) -> None:
-        self.seq = seq
-        self.pieces = pieces
-        self.vocabulary = vocabulary
-        self.lengths = lengths
+    pieces: tuple[Piece, ...]
+    vocabulary: VocabularyView
+    lengths: FieldLengths
+    seq: int
 
     def view(self, alive: Mask) -> "FulltextView":
         """Return the ranking over the first ``len(alive)`` rows; ``alive`` marks current rows.
@@ -241,7 +235,6 @@ class FulltextView:
 
 
 def _totals(rows: I64, weights: F64, size: int) -> F64:
-    """Add up weights by row, in the order of the weights."""
     return np.bincount(rows, weights, size).astype(np.float64, copy=False)
 
 

@@ -26,8 +26,10 @@ from ..columnar.columns import (
     concatenate,
     gather_ranges,
     narrow,
+    offsets,
     planes,
     require,
+    run_starts,
 )
 from .fields import FieldLengths, weigh
 
@@ -60,10 +62,7 @@ class Piece:
     @cached_property
     def token_starts(self) -> I64:
         """The start of each term's positions, then the end: (m + 1,). Used by phrases."""
-        if not len(self.counts):
-            return np.zeros(1, np.int64)
-        sums = np.add.reduceat(self.counts, self.starts[:-1], dtype=np.int64)
-        return concatenate([np.zeros(1, np.int64), np.cumsum(sums)], np.int64)
+        return offsets(self.counts)[self.starts]
 
     @property
     def size_bytes(self) -> int:
@@ -85,9 +84,7 @@ def invert(stream: U32, fields: FieldLengths, first_row: int) -> Piece:
     ends = np.cumsum(lengths, dtype=np.int64)
     token_rows = np.repeat(np.arange(len(lengths), dtype=np.int64), lengths)[order]
     positions = order - (ends - lengths)[token_rows]
-    is_first = np.ones(size, np.bool_)
-    is_first[1:] = (tokens[1:] != tokens[:-1]) | (token_rows[1:] != token_rows[:-1])
-    postings = np.flatnonzero(is_first)
+    postings = np.flatnonzero(run_starts(tokens, token_rows))
     terms, starts = _groups(tokens[postings])
     return _piece(
         (first_row, first_row + len(lengths)),
@@ -117,11 +114,8 @@ def _piece(
 
 def _groups(sorted_terms: U32) -> tuple[U32, I64]:
     """Return the distinct terms of an ascending column; the start of each, then the end."""
-    size = len(sorted_terms)
-    is_first = np.ones(size, np.bool_)
-    is_first[1:] = sorted_terms[1:] != sorted_terms[:-1]
-    starts = np.flatnonzero(is_first)
-    return sorted_terms[starts], concatenate([starts, np.array([size])], np.int64)
+    starts = np.flatnonzero(run_starts(sorted_terms))
+    return sorted_terms[starts], np.append(starts, len(sorted_terms))
 
 
 def merge(pieces: Sequence[Piece]) -> Piece:
@@ -133,19 +127,20 @@ def merge(pieces: Sequence[Piece]) -> Piece:
     # A stable sort keeps pieces, and so rows, in order within a term.
     order = np.argsort(terms, kind="stable")
     sizes = concatenate([np.diff(piece.starts) for piece in pieces], np.int64)[order]
-    starts = _shifted([piece.starts[:-1] for piece in pieces], [len(p.rows) for p in pieces])
+    bases = offsets([len(piece.rows) for piece in pieces])
+    shifted = [piece.starts[:-1] + base for piece, base in zip(pieces, bases, strict=False)]
+    starts = concatenate(shifted, np.int64)
     postings = gather_ranges(starts[order], sizes)
     rows = concatenate(
         [np.add(p.rows, p.first_row - first_row, dtype=np.uint32) for p in pieces], np.uint32
     )
     counts = concatenate([piece.counts.astype(np.uint32) for piece in pieces], np.uint32)
-    token_ends = concatenate([np.zeros(1, np.int64), np.cumsum(counts, dtype=np.int64)], np.int64)
+    token_ends = offsets(counts)
     token_starts = token_ends[starts[order]]
     token_sizes = token_ends[starts[order] + sizes] - token_starts
     positions = concatenate([piece.positions.astype(np.uint32) for piece in pieces], np.uint32)
     merged_terms, group_starts = _groups(terms[order])
-    posting_starts = concatenate([np.zeros(1, np.int64), np.cumsum(sizes)], np.int64)
-    merged_starts = posting_starts[group_starts]
+    merged_starts = offsets(sizes)[group_starts]
     merged_counts = narrow(counts[postings])
     weights = merged_counts
     if any(piece.weights is not piece.counts for piece in pieces):
@@ -163,29 +158,21 @@ def merge(pieces: Sequence[Piece]) -> Piece:
     )
 
 
-def _shifted(starts: Sequence[I64], sizes: Sequence[int]) -> I64:
-    """Return starts as places in the concatenated columns of the pieces."""
-    bases = np.cumsum([0, *sizes[:-1]])
-    return concatenate([s + b for s, b in zip(starts, bases, strict=True)], np.int64)
-
-
 def cut(piece: Piece, first_row: int, end_row: int) -> Piece:
     """Return the part of a piece in rows [first_row, end_row), which must lie within it."""
     if (first_row, end_row) == (piece.first_row, piece.end_row):
         return piece
     rows = piece.rows.astype(np.int64) + piece.first_row
     keep = (rows >= first_row) & (rows < end_row)
-    kept_before = concatenate([np.zeros(1, np.int64), np.cumsum(keep, dtype=np.int64)], np.int64)
-    starts = kept_before[piece.starts]
+    starts = offsets(keep)[piece.starts]
     present = np.diff(starts) > 0
-    kept_starts = concatenate([starts[:-1][present], starts[-1:]], np.int64)
     counts = narrow(piece.counts[keep])
     plain = piece.weights is piece.counts
     return Piece(
         first_row=first_row,
         end_row=end_row,
         terms=piece.terms[present],
-        starts=kept_starts,
+        starts=np.append(starts[:-1][present], starts[-1]),
         rows=narrow(rows[keep] - first_row),
         counts=counts,
         positions=narrow(piece.positions[np.repeat(keep, piece.counts)]),
@@ -203,13 +190,10 @@ def gather(pieces: Sequence[Piece], first_row: int, end_row: int) -> Piece:
         for piece in pieces
         if piece.first_row < end_row and first_row < piece.end_row
     ]
-    return merge(parts) if parts else _empty(first_row, end_row)
-
-
-def _empty(first_row: int, end_row: int) -> Piece:
+    if parts:
+        return merge(parts)
     empty = np.empty(0, np.uint8)
-    starts = np.zeros(1, np.int64)
-    return Piece(first_row, end_row, np.empty(0, np.uint32), starts, empty, empty, empty, empty)
+    return Piece(first_row, end_row, np.empty(0, np.uint32), offsets([]), *(empty,) * 4)
 
 
 def stream_of(piece: Piece, lengths: U32) -> U32:
@@ -275,7 +259,7 @@ def decode(columns: Columns, fields: FieldLengths, first_row: int, term_count: i
     counts = columns.narrow("postings.counts")
     positions = columns.narrow("postings.positions")
     ends = np.cumsum(gaps, dtype=np.int64)
-    starts = concatenate([np.zeros(1, np.int64), np.cumsum(sizes, dtype=np.int64)], np.int64)
+    starts = offsets(sizes)
     require(len(gaps) == len(sizes), "its terms and their sizes differ in count")
     require(
         int(starts[-1]) == len(rows) == len(counts), "the columns of its postings differ in count"

@@ -7,40 +7,31 @@ title, then its tags, in a single row (`fields`). Rows are those of `frames`: ev
 row, without tokens if erased. Every assertFact has a row, also if it repeats a fact.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import ClassVar, Final
 
 import numpy as np
+import numpy.typing as npt
 
 from cerata.engine.events import Erased, EventBody, PutFrame
 
-from ..columnar.append_only import AppendOnly
 from ..columnar.columns import (
     I64,
     U32,
     AnyColumn,
+    AppendOnly,
     Column,
     Columns,
-    concatenate,
     decode_columns,
-    encode_columns,
     narrow,
+    offsets,
     require,
     rows_up_to,
 )
 from ..columnar.names import check_seqs
-from ..core.projection import (
-    BLOCK_SEQS,
-    BlockDigests,
-    FoldedEvent,
-    Parameters,
-    check_follows,
-    check_head,
-    check_range,
-    chunk_head,
-    salt_of,
-)
-from ..core.seal import Seal, StateDamaged
+from ..core.column_fold import BlockFold
+from ..core.projection import BLOCK_SEQS, FoldedEvent, Parameters, check_head
+from ..core.seal import StateDamaged
 from . import analyzer as text
 from . import postings
 from .bm25 import K1, B, Fulltext
@@ -58,7 +49,7 @@ _PIECE_TOKENS_MIN: Final = 1 << 18
 """Tokens that may wait for a reader before they become a piece; so many still sort in cache."""
 
 
-class FulltextProjection:
+class FulltextProjection(BlockFold):
     """Folds putFrame into postings.
 
     - ``_blocks`` has a piece for each complete block with a frame. Its chunk holds the same piece,
@@ -74,7 +65,7 @@ class FulltextProjection:
     """The type of the events that have a row."""
 
     def __init__(self) -> None:
-        self._seq = 0
+        super().__init__()
         self._seqs = Column(np.int64)
         # Token counts of a row: of all fields, of the title, of the tags.
         self._lengths = Column(np.uint32)
@@ -86,8 +77,6 @@ class FulltextProjection:
         self._recent: tuple[Piece, ...] = ()
         self._stream = Column(np.uint32)
         self._stream_row = 0
-        self._digests = BlockDigests(salt_of(self.name, self.version, self.parameters))
-        self._seal = Seal(self._appended_items)
 
     @property
     def parameters(self) -> Parameters:
@@ -98,10 +87,6 @@ class FulltextProjection:
             "stemmer": STEMMER,
             "unicode": UNICODE_VERSION,
         }
-
-    @property
-    def seq(self) -> int:
-        return self._seq
 
     @property
     def _pieces(self) -> tuple[Piece, ...]:
@@ -115,39 +100,30 @@ class FulltextProjection:
         self._settle()
         return Fulltext(self._pieces, self._vocabulary.view(), self._fields(), self._seq)
 
-    def _appended_items(self) -> list[AppendOnly]:
+    def _effect_columns(self) -> list[AppendOnly]:
         return [self._stream, *self._by_row(), *self._vocabulary.effect_columns()]
 
     def _fields(self) -> FieldLengths:
-        columns = self._lengths, self._title_lengths, self._tags_lengths
-        return FieldLengths(*(column.view() for column in columns))
+        return FieldLengths(
+            self._lengths.view(), self._title_lengths.view(), self._tags_lengths.view()
+        )
 
     # --- folding ---------------------------------------------------------------------------------
 
     def apply(self, events: Sequence[FoldedEvent]) -> None:
-        if not events:
-            return
-        check_follows(self._seq, events)
-        self._seal.check_counts()
         # Raise before any change if the stemmer is missing: no text can be folded without it.
         english()
-        start = 0
-        while start < len(events):
-            step = events[start : start + BLOCK_SEQS - self._seq % BLOCK_SEQS]
-            start += len(step)
-            rows = [event for event in step if event.type == self.row_type]
-            for first in range(0, len(rows), _BATCH_ROWS):
-                self._fold(rows[first : first + _BATCH_ROWS])
-                if self._unsettled() >= _PIECE_TOKENS_MIN:
-                    self._settle()
-            self._seq = step[-1].seq
-            self._seal.extend()
-            if self._seq % BLOCK_SEQS == 0:
-                self._seal.check()
-                self._digests.complete(self._seq, self._effects)
-            self._complete()
+        super().apply(events)
 
     def _fold(self, events: Sequence[FoldedEvent]) -> None:
+        rows = [event for event in events if event.type == self.row_type]
+        for first in range(0, len(rows), _BATCH_ROWS):
+            self._fold_rows(rows[first : first + _BATCH_ROWS])
+            settled = self._tokens_before(self._settled_row())
+            if self._tokens_before(len(self._seqs)) - settled >= _PIECE_TOKENS_MIN:
+                self._settle()
+
+    def _fold_rows(self, events: Sequence[FoldedEvent]) -> None:
         """Append the tokens of rows, a column at a time; about 7 us for 40 words."""
         parts: list[str] = []
         for event in events:
@@ -158,35 +134,32 @@ class FulltextProjection:
         words_before = np.searchsorted(words.starts, part_ends)
         row = len(self._seqs)
 
-        def rows_of(places: I64) -> U32:
-            parts_before = np.searchsorted(words_before, places, side="right")
-            return (parts_before // FIELD_COUNT + row).astype(np.uint32)
+        def rows_of(places: I64) -> I64:
+            return words_before.searchsorted(places, side="right") // FIELD_COUNT + row
 
         ids = self._vocabulary.ids(data, words, rows_of)
         is_term = ids >= 0
-        terms_before = concatenate([np.zeros(1, np.int64), np.cumsum(is_term)], np.int64)
-        lengths = np.diff(terms_before[words_before], prepend=0).reshape(-1, FIELD_COUNT)
-        total = lengths.sum(axis=1)
-        base = int(self._token_ends.view()[-1]) if row else 0
+        lengths = np.diff(offsets(is_term)[words_before], prepend=0).reshape(-1, FIELD_COUNT)
+        totals = lengths.sum(axis=1).astype(np.uint32)
+        titles, tags = lengths[:, (Field.TITLE, Field.TAGS)].astype(np.uint32).T
         self._stream.extend(ids[is_term])
-        self._seqs.extend([event.seq for event in events])
-        self._lengths.extend(total)
-        self._title_lengths.extend(lengths[:, Field.TITLE])
-        self._tags_lengths.extend(lengths[:, Field.TAGS])
-        self._token_ends.extend(np.cumsum(total) + base)
+        self._add_rows([event.seq for event in events], FieldLengths(totals, titles, tags))
+
+    def _add_rows(self, seqs: npt.ArrayLike, lengths: FieldLengths) -> None:
+        base = self._tokens_before(len(self._seqs))
+        self._token_ends.extend(np.cumsum(lengths.total, dtype=np.int64) + base)
+        self._seqs.extend(seqs)
+        self._lengths.extend(lengths.total)
+        self._title_lengths.extend(lengths.title)
+        self._tags_lengths.extend(lengths.tags)
 
     def _searched(self, body: EventBody | Erased) -> tuple[str, str, str]:
         """Return the searched texts of an event, in the order of `Field`."""
         return searchable(body) if isinstance(body, PutFrame) else ("", "", "")
 
     def _settled_row(self) -> int:
-        """Return the first row that no piece holds yet."""
         last = self._recent[-1:] or self._blocks[-1:]
         return last[0].end_row if last else 0
-
-    def _unsettled(self) -> int:
-        """Return the number of tokens that no piece holds yet."""
-        return self._tokens_before(len(self._seqs)) - self._tokens_before(self._settled_row())
 
     def _settle(self) -> None:
         """Turn the rows that no piece holds into a piece."""
@@ -196,16 +169,22 @@ class FulltextProjection:
             piece = postings.invert(self._tokens(row, end), self._fields().part(row, end), row)
             self._recent = postings.tidy((*self._recent, piece))
 
-    def _complete(self) -> None:
-        """At the end of a block, merge its rows into a single piece and drop their tokens."""
-        if self._seq % BLOCK_SEQS == 0:
-            self._settle()
-            if self._recent:
-                self._blocks = (*self._blocks, postings.merge(self._recent))
-                self._recent = ()
-            self._stream = Column(np.uint32)
-            self._stream_row = len(self._seqs)
-            self._seal.restart()
+    def _end_block(self) -> None:
+        super()._end_block()
+        self._merge_block()
+
+    def _merge_block(self) -> None:
+        """Merge the rows of the last block into a single piece, and drop their tokens."""
+        self._settle()
+        if self._recent:
+            self._blocks = (*self._blocks, postings.merge(self._recent))
+            self._recent = ()
+        self._drop_stream()
+
+    def _drop_stream(self) -> None:
+        self._stream = Column(np.uint32)
+        self._stream_row = len(self._seqs)
+        self._seal.restart()
 
     def _tokens_before(self, row: int) -> int:
         return int(self._token_ends.view()[row - 1]) if row else 0
@@ -225,7 +204,7 @@ class FulltextProjection:
         )
 
     def check(self) -> None:
-        self._seal.check()
+        super().check()
         # A digest covers the stream and a chunk holds the pieces: the two must agree.
         first = self._stream_row
         end = self._settled_row()
@@ -236,22 +215,9 @@ class FulltextProjection:
             if not all(np.array_equal(actual[name], expected[name]) for name in expected):
                 raise StateDamaged("a posting in memory differs from its tokens")
 
-    def check_digest(self, seq: int, digest: bytes) -> None:
-        if seq <= self._seq and self.digest_at(seq) != digest:
-            raise StateDamaged("the state in memory differs from the last checkpoint")
-
     # --- digest and chunks -----------------------------------------------------------------------
 
-    def digest(self) -> bytes:
-        return self._digests.root(self._seq, self._effects)
-
-    def digest_at(self, seq: int) -> bytes:
-        """Return the digest at an earlier seq; about 5 ms per 100,000 frames."""
-        check_range(0, seq, self._seq)
-        return self._digests.root(seq, self._effects)
-
-    def _effects(self, after: int, through: int) -> Mapping[str, AnyColumn]:
-        """Return the canonical columns of a range of events."""
+    def _effects(self, after: int, through: int) -> dict[str, AnyColumn]:
         first, end = self._rows(after, through)
         return {
             "rows.seq": self._seqs.view()[first:end],
@@ -272,22 +238,15 @@ class FulltextProjection:
         seqs = self._seqs.view()
         return rows_up_to(seqs, after), rows_up_to(seqs, through)
 
-    def chunk(self, after: int, through: int | None = None) -> bytes:
-        last = self._seq if through is None else through
-        check_range(after, last, self._seq)
+    def _stored(self, after: int, through: int) -> dict[str, AnyColumn]:
         self._settle()
-        self._digests.recheck(after, last, self._effects)
-        first, end = self._rows(after, last)
-        return encode_columns(
-            {
-                **chunk_head(self._digests.salt, after, last),
-                "blocks": self._digests.leaves(after, last),
-                "rows.seq": self._seqs.view()[first:end],
-                **self._lengths_within(first, end),
-                **postings.encode(postings.gather(self._pieces, first, end)),
-                **self._vocabulary.encode(first, end),
-            }
-        )
+        first, end = self._rows(after, through)
+        return {
+            "rows.seq": self._seqs.view()[first:end],
+            **self._lengths_within(first, end),
+            **postings.encode(postings.gather(self._pieces, first, end)),
+            **self._vocabulary.encode(first, end),
+        }
 
     def load(self, *chunks: bytes) -> None:
         self._seal.check_counts()
@@ -318,25 +277,21 @@ class FulltextProjection:
         new = np.arange(term_count, term_count + added)
         place = len(piece.terms) - added
         require(place >= 0 and (piece.terms[place:] == new).all(), "a new term has no posting")
-        first_rows = piece.rows[piece.starts[place:-1]].astype(np.uint32) + np.uint32(row)
+        first_rows = piece.rows[piece.starts[place:-1]].astype(np.int64) + row
         require(
             (first_rows[1:] >= first_rows[:-1]).all(),
             "new terms are not in the order of their first rows",
         )
         self._vocabulary.load(columns, row, first_rows)
-        self._token_ends.extend(np.cumsum(fields.total, dtype=np.int64) + self._tokens_before(row))
-        self._seqs.extend(seqs)
-        self._lengths.extend(fields.total)
-        self._title_lengths.extend(fields.title)
-        self._tags_lengths.extend(fields.tags)
+        self._add_rows(seqs, fields)
         if len(seqs):
             self._recent = (*self._recent, piece)
-        self._stream = Column(np.uint32)
-        self._stream_row = len(self._seqs)
         self._digests.load(blocks)
         self._seq = through
-        self._complete()
-        self._seal.restart()
+        if through % BLOCK_SEQS == 0:
+            self._merge_block()
+        else:
+            self._drop_stream()
 
     @property
     def size_bytes(self) -> int:

@@ -61,47 +61,41 @@ class Wildcard:
 
 
 @dataclass(frozen=True, slots=True)
-class And:
+class _Joined:
+    parts: tuple["Query", ...]
+    depth: int = column(init=False, compare=False, repr=False)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "depth", _depth_above(self.parts))
+
+
+@dataclass(frozen=True, slots=True)
+class _Wrapped:
+    part: "Query"
+    depth: int = column(init=False, compare=False, repr=False)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "depth", _depth_above((self.part,)))
+
+
+@dataclass(frozen=True, slots=True)
+class And(_Joined):
     """Frames that every part matches."""
 
-    parts: tuple["Query", ...]
-    depth: int = column(init=False, compare=False, repr=False)
-
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "depth", _depth_above(self.parts))
-
 
 @dataclass(frozen=True, slots=True)
-class Or:
+class Or(_Joined):
     """Frames that any part matches."""
 
-    parts: tuple["Query", ...]
-    depth: int = column(init=False, compare=False, repr=False)
-
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "depth", _depth_above(self.parts))
-
 
 @dataclass(frozen=True, slots=True)
-class Not:
+class Not(_Wrapped):
     """Frames that the part does not match."""
 
-    part: "Query"
-    depth: int = column(init=False, compare=False, repr=False)
-
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "depth", _depth_above((self.part,)))
-
 
 @dataclass(frozen=True, slots=True)
-class Maybe:
+class Maybe(_Wrapped):
     """Restricts nothing; its words add to the scores of frames that the other parts match."""
-
-    part: "Query"
-    depth: int = column(init=False, compare=False, repr=False)
-
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "depth", _depth_above((self.part,)))
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,10 +15,19 @@ from typing import Final
 
 import numpy as np
 
-from ..columnar.append_only import AppendOnly
-from ..columnar.columns import I32, I64, U32, AnyColumn, Column, Columns, narrow, require
+from ..columnar.columns import (
+    I32,
+    I64,
+    U32,
+    AnyColumn,
+    AppendOnly,
+    Column,
+    Columns,
+    narrow,
+    require,
+)
+from ..columnar.string_table import StringRows, StringTable
 from .english import STEM_SIZE_MAX, WORD_SIZE_MAX, english
-from .lexicon import Lexicon, LexiconView
 from .word_table import KEY_SIZE, UNKNOWN, Words, WordTable
 
 NO_TERM: Final = -1
@@ -27,7 +36,7 @@ NO_TERM: Final = -1
 _WORDS_KEPT_MAX: Final = 1 << 18
 """Words whose terms are cached, about 40 MB; a full cache is cleared."""
 
-RowsOf = Callable[[I64], U32]
+RowsOf = Callable[[I64], I64]
 """Returns the rows of words from their places in a batch."""
 
 
@@ -36,44 +45,41 @@ class VocabularyView:
 
     __slots__ = ("_form_rows", "_form_terms", "_forms", "_term_rows", "_terms")
 
-    def __init__(
-        self,
-        terms: LexiconView,
-        term_rows: U32,
-        forms: LexiconView,
-        form_terms: U32,
-        form_rows: U32,
-    ) -> None:
+    def __init__(self, terms: StringTable, forms: StringTable, form_terms: U32) -> None:
         self._terms = terms
-        self._term_rows = term_rows
+        self._term_rows = terms.firsts.view()[: len(terms)]
         self._forms = forms
         self._form_terms = form_terms
-        self._form_rows = form_rows
+        self._form_rows = forms.firsts.view()[: len(form_terms)]
 
     def __len__(self) -> int:
         """Return the number of terms."""
-        return self._terms.count
+        return len(self._term_rows)
 
     def count_at(self, rows: int) -> int:
         """Return the number of terms in the first ``rows`` rows; they have the first ids."""
-        return int(np.searchsorted(self._term_rows, np.uint32(rows)))
+        return int(self._term_rows.searchsorted(rows))
 
     def find(self, term: str, count: int | None = None) -> int | None:
         """Return the id of a term, or None if not among the first ``count`` terms."""
-        return self._terms.find(term.encode(), count)
+        return self._terms.find(term.encode(), len(self) if count is None else count)
 
     def text(self, term: int) -> str:
         """Return the term with an id."""
-        return self._terms.text(term)
+        return self._terms.utf8(term).decode("utf-8", "replace")
 
     def starting_with(self, start: str, rows: int) -> U32:
         """Return the ids, ascending, of the terms of words with a prefix, in the first rows.
 
         A term with the prefix counts, too. Cost: about 0.3 ms per 100,000 words.
         """
-        prefix = start.encode()
-        return self._together(
-            self._terms.starting_with(prefix), self._forms.starting_with(prefix), rows
+        return self._together(*self._starting_with(start.encode()), rows)
+
+    def _starting_with(self, prefix: bytes) -> tuple[I64, I64]:
+        """Return the ids of the terms and of the forms with a prefix."""
+        return (
+            self._terms.starting_with(prefix, len(self._term_rows)),
+            self._forms.starting_with(prefix, len(self._form_rows)),
         )
 
     def matching(self, pattern: str, rows: int) -> U32:
@@ -87,11 +93,12 @@ class VocabularyView:
         # The translation of fnmatch never backtracks over a "*".
         matches = re.compile(fnmatch.translate(pattern)).match
 
-        def matching(words: LexiconView) -> I64:
-            ids = words.starting_with(start).tolist()
-            return np.array([word for word in ids if matches(words.text(word))], np.int64)
+        def matching(words: StringTable, ids: I64) -> I64:
+            passing = (word for word in ids.tolist() if matches(words.utf8(word).decode()))
+            return np.fromiter(passing, np.int64)
 
-        return self._together(matching(self._terms), matching(self._forms), rows)
+        terms, forms = self._starting_with(start)
+        return self._together(matching(self._terms, terms), matching(self._forms, forms), rows)
 
     def _together(self, terms: I64, forms: I64, rows: int) -> U32:
         # A later term occurs in none of these rows, but would mark words in a highlighted text.
@@ -103,13 +110,14 @@ class VocabularyView:
 class Vocabulary:
     """Terms and forms, appended by a single thread.
 
-    - The words of ``_hidden_terms`` and ``_hidden_forms`` may be missing from the dictionaries, and
-      are then looked up in these lexicons.
+    - The first ``_hidden_terms`` terms and ``_hidden_forms`` forms may be missing from the
+      dictionaries, and are then looked up in the tables of strings.
     """
 
     def __init__(self) -> None:
-        self._terms = Lexicon("terms")
-        self._forms = Lexicon("forms")
+        # The first occurrence of a term or form is a row.
+        self._terms = StringTable()
+        self._forms = StringTable()
         self._form_terms = Column(np.uint32)
         self._table = WordTable()
         # The words that the table cannot hold, and terms by their bytes.
@@ -123,14 +131,8 @@ class Vocabulary:
 
     def view(self) -> VocabularyView:
         """Return a reader of the current state; any thread may use it."""
-        forms = len(self._forms)
-        return VocabularyView(
-            self._terms.view(),
-            self._terms.first_row(),
-            self._forms.view(),
-            self._form_terms.view()[:forms],
-            self._forms.first_row(),
-        )
+        form_terms = self._form_terms.view()[: len(self._forms)]
+        return VocabularyView(self._terms, self._forms, form_terms)
 
     # --- folding ---------------------------------------------------------------------------------
 
@@ -166,8 +168,12 @@ class Vocabulary:
                     first.append(place)
                     met[word] = term_id
             result.append(term_id)
-        self._terms.extend(new.terms, rows_of(np.array(new.term_places, np.int64)))
-        self._forms.extend(new.forms, rows_of(np.array(new.form_places, np.int64)))
+        for table, added, places in (
+            (self._terms, new.terms, new.term_places),
+            (self._forms, new.forms, new.form_places),
+        ):
+            if added:
+                table.extend(table.rows_of(added, rows_of(np.array(places, np.int64))))
         self._form_terms.extend(new.form_terms)
         self._remember(met, words, np.array(first, np.int64))
         return result
@@ -177,8 +183,8 @@ class Vocabulary:
         if term is None:
             return NO_TERM
         term_id = self._term_ids.get(term)
-        if term_id is None and self._hidden_terms.count:
-            term_id = self._hidden_terms.find(term)
+        if term_id is None and self._hidden_terms:
+            term_id = self._terms.find(term, self._hidden_terms)
         if term_id is None:
             term_id = len(self._terms) + len(new.terms)
             new.terms.append(term)
@@ -187,7 +193,7 @@ class Vocabulary:
         if (
             term != word
             and len(word) <= STEM_SIZE_MAX
-            and (not self._hidden_forms.count or self._hidden_forms.find(word) is None)
+            and (not self._hidden_forms or self._forms.find(word, self._hidden_forms) is None)
         ):
             new.forms.append(word)
             new.form_places.append(place)
@@ -207,52 +213,61 @@ class Vocabulary:
             )
 
     def _hide(self) -> None:
-        """Clear the dictionaries; later look-ups use the lexicons."""
+        """Clear the dictionaries; later look-ups use the tables of strings."""
         self._table.clear()
         self._overflow.clear()
         self._term_ids.clear()
-        self._hidden_terms = self._terms.view()
-        self._hidden_forms = self._forms.view()
+        self._hidden_terms = len(self._terms)
+        self._hidden_forms = len(self._forms)
 
     # --- in a digest and in a chunk --------------------------------------------------------------
 
     def effects(self, first_row: int, end_row: int) -> dict[str, AnyColumn]:
         """Return the columns of the words that first occur in a range of rows."""
-        start, end = self._forms.ids_within(first_row, end_row)
-        rows = self._forms.first_row()[start:end]
+        start, end = self._forms.within(first_row, end_row)
+        terms = self._terms.rows(first_row, end_row)
+        forms = self._forms.rows(first_row, end_row)
         return {
-            **self._terms.effects(first_row, end_row),
-            **self._forms.effects(first_row, end_row),
+            "terms.sizes": terms.sizes,
+            "terms.utf8": terms.utf8,
+            "forms.sizes": forms.sizes,
+            "forms.utf8": forms.utf8,
             "forms.terms": self._form_terms.view()[start:end],
-            "forms.rows": narrow(rows - np.uint32(first_row)),
+            "forms.rows": narrow(forms.firsts - first_row),
         }
 
     def encode(self, first_row: int, end_row: int) -> dict[str, AnyColumn]:
         """Return the columns of a chunk: effects, and hashes so that `load` computes none."""
         return {
             **self.effects(first_row, end_row),
-            **self._terms.hashes(first_row, end_row),
-            **self._forms.hashes(first_row, end_row),
+            "terms.hashes": self._terms.rows(first_row, end_row).hashes,
+            "forms.hashes": self._forms.rows(first_row, end_row).hashes,
         }
 
     def check(self, columns: Columns, row_count: int) -> int:
         """Return the number of terms in a chunk of ``row_count`` rows. Raises `Corrupt`."""
-        added = self._terms.check(columns)
-        forms = self._forms.check(columns)
+        counts: list[int] = []
+        for name, table in (("terms", self._terms), ("forms", self._forms)):
+            words = _rows(columns, name, np.empty(0, np.int64))
+            table.check(words, name)
+            require(bool(words.sizes.all()), f"one of its {name} is empty")
+            counts.append(len(words.sizes))
+        added, forms = counts
         terms = columns.u32("forms.terms")
         rows = columns.narrow("forms.rows")
-        require(len(terms) == forms == len(rows), "the columns of its forms differ in count")
-        if forms:
+        same = len(terms) == forms == len(rows)
+        require(same, "the columns of its forms differ in count")
+        if len(terms):
             require(int(terms.max()) < len(self) + added, "the term of a form is out of range")
             require((rows[1:] >= rows[:-1]).all(), "new forms are not in the order of their rows")
             require(int(rows[-1]) < row_count, "the row of a form is out of range")
         return added
 
-    def load(self, columns: Columns, first_row: int, term_rows: U32) -> None:
+    def load(self, columns: Columns, first_row: int, term_rows: I64) -> None:
         """Append the words of a chunk that `check` accepted; ``term_rows``: first rows of terms."""
-        rows = columns.narrow("forms.rows").astype(np.uint32) + np.uint32(first_row)
-        self._terms.load(columns, term_rows)
-        self._forms.load(columns, rows)
+        rows = columns.narrow("forms.rows").astype(np.int64) + first_row
+        self._terms.extend(_rows(columns, "terms", term_rows))
+        self._forms.extend(_rows(columns, "forms", rows))
         self._form_terms.extend(columns.u32("forms.terms"))
         self._hide()
 
@@ -262,9 +277,14 @@ class Vocabulary:
 
     @property
     def size_bytes(self) -> int:
-        """Memory of lexicons and table, without cached terms."""
+        """Memory of words and table, without cached terms."""
         size = self._terms.size_bytes + self._forms.size_bytes
         return size + self._form_terms.size_bytes + self._table.size_bytes
+
+
+def _rows(columns: Columns, name: str, firsts: I64) -> StringRows:
+    sizes, utf8 = columns.u32(f"{name}.sizes"), columns.u8(f"{name}.utf8")
+    return StringRows(firsts, sizes, utf8, columns.u64(f"{name}.hashes"))
 
 
 class _New:

@@ -12,8 +12,7 @@ import numpy as np
 
 from cerata.engine.events import Scope
 
-from ..columnar.append_only import AppendOnly
-from ..columnar.columns import U64, AnyColumn, Columns, place_of
+from ..columnar.columns import U64, AnyColumn, AppendOnly, Columns, place_of
 from ..columnar.hash_index import HashIndex
 from ..columnar.names import Names
 from ..columnar.scopes import ScopeNames
@@ -137,10 +136,10 @@ class LinkColumns:
 
     def row_of(self, seq: int) -> int | None:
         """Return the row of the link that event ``seq`` created or repeated, or None."""
-        row = place_of(self.seq, seq)
+        row = place_of(self.seq.view(), seq)
         if row is not None:
             return row
-        place = place_of(self.repeats.seq, seq)
+        place = place_of(self.repeats.seq.view(), seq)
         return None if place is None else self.repeat_row.item(place)
 
     def rows_alike(self, birth: LinkBirth) -> list[int]:

@@ -8,7 +8,7 @@ The digest at n is H(salt ‖ n u64 ‖ s), where s is the sum mod 2^512 of BLAK
 rows, little-endian. The digest does not depend on the history of the rows. Cost: O(changed rows).
 """
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar, TypeAlias
 
@@ -20,6 +20,7 @@ from cerata.engine.errors import ProjectionFailed, Unsupported
 from cerata.engine.events import Erased, UnknownBody
 
 from ..columnar.columns import AnyColumn, Columns, damaged, decode_columns, encode_columns, require
+from ..columnar.string_table import joined, split
 from ..core.projection import (
     FoldedEvent,
     Parameters,
@@ -28,6 +29,7 @@ from ..core.projection import (
     check_range,
     chunk_head,
     salt_of,
+    steps_of,
 )
 from ..core.ranges import RANGE_SEQS, RANGE_SEQS_MAX, Range, is_range
 from ..core.seal import StateDamaged
@@ -114,12 +116,8 @@ class RowFold:
         if not events:
             return
         check_follows(self._seq, events)
-        start = 0
-        while start < len(events):
-            room = RANGE_SEQS - self._seq % RANGE_SEQS
-            step = events[start : start + room]
+        for step in steps_of(self._seq, events, RANGE_SEQS):
             self._fold(step)
-            start += len(step)
             if self._seq % RANGE_SEQS == 0:
                 self._complete()
 
@@ -189,11 +187,14 @@ class RowFold:
 
     def _complete(self) -> None:
         """Close a range of 512 events, and join eight of them if they fill a large range."""
+        self._append(self._unsaved())
+        self._remark()
+
+    def _unsaved(self) -> _Saved:
+        """Return the events since the last complete range as a range."""
         changes = self._own.rows.changes(self._before)
         rows = {key: now for key, _, now in changes}
-        span = (self._seq - RANGE_SEQS, self._seq)
-        self._append(_Saved(span, rows, self._total(changes)))
-        self._remark()
+        return _Saved((self._base, self._seq), rows, self._total(changes))
 
     def _append(self, saved: _Saved) -> None:
         """Store a range; if small ranges fill a large range, replace them by the large range."""
@@ -253,23 +254,21 @@ class RowFold:
         check_range(after, last, self._seq)
         for saved in self._saved:
             if saved.range == (after, last):
-                return self._encode(after, last, saved.rows, saved.total)
+                return self._encode(saved)
         if (after, last) != (self._base, self._seq):
             raise ValueError(
                 f"events {after + 1:,} to {last:,} are no range of a fold at seq {self._seq:,}"
             )
-        changes = self._own.rows.changes(self._before)
-        rows = {key: now for key, _, now in changes}
-        return self._encode(after, last, rows, self._total(changes))
+        return self._encode(self._unsaved())
 
-    def _encode(self, after: int, through: int, rows: Mapping[bytes, bytes], total: int) -> bytes:
-        keys = sorted(rows)
+    def _encode(self, saved: _Saved) -> bytes:
+        keys = sorted(saved.rows)
         columns: dict[str, AnyColumn] = {
-            **chunk_head(self._salt, after, through),
-            "sum": np.frombuffer(total.to_bytes(_SUM_SIZE, "little"), np.uint8),
-            **dict(_strings("keys", keys)),
-            **dict(_strings("values", [rows[key] for key in keys])),
+            **chunk_head(self._salt, *saved.range),
+            "sum": np.frombuffer(saved.total.to_bytes(_SUM_SIZE, "little"), np.uint8),
         }
+        for name, pieces in (("keys", keys), ("values", [saved.rows[key] for key in keys])):
+            columns[f"{name}.sizes"], columns[f"{name}.bytes"] = joined(pieces)
         return encode_columns(columns)
 
     def load(self, *chunks: bytes) -> None:
@@ -358,17 +357,5 @@ def _row_hash(key: bytes, value: bytes) -> int:
     return int.from_bytes(blake3(data).digest(_SUM_SIZE), "little")
 
 
-def _strings(name: str, strings: Sequence[bytes]) -> Iterator[tuple[str, AnyColumn]]:
-    yield f"{name}.sizes", np.array([len(string) for string in strings], np.uint32)
-    yield f"{name}.bytes", np.frombuffer(b"".join(strings), np.uint8)
-
-
 def _read(columns: Columns, name: str) -> list[bytes]:
-    sizes = columns.u32(f"{name}.sizes")
-    data = columns.u8(f"{name}.bytes").tobytes()
-    ends = np.cumsum(sizes, dtype=np.int64)
-    require(
-        (int(ends[-1]) if len(ends) else 0) == len(data),
-        f"the sizes of its {name} do not fill bytes",
-    )
-    return [data[end - size : end] for end, size in zip(ends.tolist(), sizes.tolist(), strict=True)]
+    return split(columns.u32(f"{name}.sizes"), columns.u8(f"{name}.bytes"), name)

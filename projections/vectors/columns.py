@@ -16,15 +16,16 @@ from cerata.engine.draft_validation import DTYPE_SIZES
 from cerata.engine.events import is_token_space
 from cerata.engine.limits import EMBEDDING_DIMENSION_MAX
 
-from ..columnar.append_only import AppendOnly
 from ..columnar.columns import (
     I64,
     U8,
     U64,
     AnyColumn,
     AnyGrowing,
+    AppendOnly,
     Column,
     Columns,
+    offsets,
     require,
     rows_up_to,
 )
@@ -225,9 +226,9 @@ class VectorColumns:
 
     def _places(self, codes: AnyColumn) -> tuple[I64, U8]:
         """Return the start of each row's signs, and zeros for the signs of all rows."""
-        widths = np.array([0, *(rows.width for rows in self.spaces)], np.int64)[codes]
-        ends = np.cumsum(widths)
-        return ends - widths, np.zeros(int(ends[-1]) if len(ends) else 0, np.uint8)
+        widths = np.array([0, *(rows.width for rows in self.spaces)], np.int64)
+        starts = offsets(widths[codes])
+        return starts[:-1], np.zeros(int(starts[-1]), np.uint8)
 
     def effect_columns(self) -> list[AppendOnly]:
         """Return the columns that the fold appends to, without derived columns."""

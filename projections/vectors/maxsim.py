@@ -18,7 +18,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ..columnar.columns import I64, Mask
-from .nearest import SCORE_DIGITS, Nearest
+from .nearest import SCORE_DIGITS, Nearest, first_best
 from .reader import Space
 
 Tokens: TypeAlias = npt.NDArray[np.int8]
@@ -141,10 +141,7 @@ def token_candidates(space: Space, rows: I64, query: Tokens, k: int) -> I64:
     is_prefix = len(rows) == int(rows[-1]) + 1
     agreeing = _agreement(space, slice(len(rows)) if is_prefix else rows, query)
     limit = np.partition(agreeing, len(rows) - count)[len(rows) - count]
-    nearer = np.flatnonzero(agreeing > limit)
-    at_limit = np.flatnonzero(agreeing == limit)[: count - len(nearer)]
-    candidates: I64 = rows[np.sort(np.concatenate([nearer, at_limit]))]
-    return candidates
+    return rows[first_best(-agreeing, -int(limit), count)]
 
 
 def _agreement(space: Space, rows: I64 | slice, query: Tokens) -> npt.NDArray[np.int32]:

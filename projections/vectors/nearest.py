@@ -9,7 +9,7 @@ rows that cannot be among the best; final scores are sums in a fixed order.
 
 from collections.abc import Callable
 from functools import partial
-from typing import Final, Literal, NamedTuple, TypeAlias
+from typing import Any, Final, Literal, NamedTuple, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
@@ -101,13 +101,16 @@ def candidates(space: Space, allowed: Mask, query: Query, k: int) -> I64:
     # Usually a prefix of the rows is allowed: a slice saves the gathering.
     rows = slice(count) if bool(allowed[:count].all()) else np.flatnonzero(allowed)
     differing = distances(space, rows, sign_words(query[None])[0])
-    ends = np.cumsum(np.bincount(differing))
-    limit = int(ends.searchsorted(limit_count))
-    below = int(ends[limit - 1]) if limit else 0
-    at_limit = np.flatnonzero(differing == limit)[: limit_count - below]
-    nearer = np.flatnonzero(differing < limit)
-    places: I64 = np.sort(np.concatenate([nearer, at_limit]))
+    limit = int(np.cumsum(np.bincount(differing)).searchsorted(limit_count))
+    places = first_best(differing, limit, limit_count)
     return places if isinstance(rows, slice) else rows[places]
+
+
+def first_best(items: npt.NDArray[Any], limit: int, count: int) -> I64:
+    """Return the indices of the items below a limit and of the first at it, ``count`` in all."""
+    below = np.flatnonzero(items < limit)
+    at_limit = np.flatnonzero(items == limit)[: count - len(below)]
+    return np.sort(np.concatenate([below, at_limit]))
 
 
 def _close(vectors: Matrix, products: F64, query: Query, k: int, metric: Metric) -> I64 | slice:
