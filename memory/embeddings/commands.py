@@ -12,8 +12,9 @@ from typing import Final
 import numpy as np
 
 from cerata.engine.errors import Conflict, InvalidInput
-from cerata.engine.events import JsonValue, PutFrame
+from cerata.engine.events import PutFrame
 from cerata.engine.limits import BATCH_EVENTS_MAX
+from cerata.engine.plain_value import PlainValue
 from cerata.projections.frames.filters import Filter
 from cerata.retrieval.embedders.embedder import Embedder, Progress, check_batch
 
@@ -29,7 +30,7 @@ BATCH_FRAMES: Final = 256
 
 
 @dataclass(frozen=True, slots=True)
-class EmbeddedFrames:
+class EmbeddedFrames(PlainValue):
     """The result of `Store.embed_missing`.
 
     - ``frames`` counts the frames that got a vector.
@@ -43,15 +44,6 @@ class EmbeddedFrames:
     passed: int
     tokens: "EmbeddedFrames | None" = None
     """The same for token vectors, if the embedder computes them."""
-
-    def to_dict(self) -> dict[str, JsonValue]:
-        return {
-            "space": self.space,
-            "frames": self.frames,
-            "asked": self.asked,
-            "passed": self.passed,
-            "tokens": None if self.tokens is None else self.tokens.to_dict(),
-        }
 
 
 class EmbeddingCommands(Writer):

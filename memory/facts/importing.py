@@ -22,7 +22,6 @@ from cerata.engine.events import (
     Draft,
     EventBody,
     ImportBatch,
-    JsonValue,
     MergeEntities,
     PutEntity,
     PutPredicate,
@@ -32,6 +31,7 @@ from cerata.engine.events import (
     SplitEntity,
 )
 from cerata.engine.integrity import hash_bytes
+from cerata.engine.plain_value import PlainValue
 from cerata.projections.columnar.scopes import scope_text, tenant_in, tenant_key
 from cerata.projections.columnar.times import to_datetime, to_microseconds
 
@@ -70,7 +70,7 @@ Progress: TypeAlias = Callable[[int, int], None]
 
 
 @dataclass(frozen=True, slots=True)
-class ImportedFacts:
+class ImportedFacts(PlainValue):
     """The result of an import.
 
     - ``added`` counts the lines that this import wrote.
@@ -83,14 +83,6 @@ class ImportedFacts:
     known: int
     missing: int
     head: int
-
-    def to_dict(self) -> dict[str, JsonValue]:
-        return {
-            "added": self.added,
-            "known": self.known,
-            "missing": self.missing,
-            "head": self.head,
-        }
 
 
 def import_facts(

@@ -13,7 +13,7 @@ from typing import Final
 import numpy as np
 
 from cerata.engine.errors import InvalidInput
-from cerata.engine.events import JsonValue
+from cerata.engine.plain_value import PlainValue
 from cerata.projections.columnar.columns import Mask
 from cerata.projections.facts.entities import Entities
 from cerata.projections.facts.objects import ObjectKind
@@ -40,7 +40,7 @@ _NAMED_MAX: Final = 10_000
 
 
 @dataclass(frozen=True, slots=True)
-class FactHit:
+class FactHit(PlainValue):
     """A fact for a question.
 
     - ``named`` are the entities of the fact that the question names.
@@ -51,9 +51,6 @@ class FactHit:
     fact: Fact
     score: float
     named: tuple[str, ...]
-
-    def to_dict(self) -> dict[str, JsonValue]:
-        return {"fact": self.fact.to_dict(), "score": self.score, "named": list(self.named)}
 
 
 def search_facts(snapshot: Snapshot, query: str, k: int) -> list[FactHit]:

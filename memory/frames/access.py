@@ -9,7 +9,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import datetime
 
-from cerata.engine.events import JsonValue
+from cerata.engine.plain_value import PlainValue
 from cerata.projections.columnar.times import to_datetime
 from cerata.projections.rows.access_counts import NEVER, Counts
 from cerata.retrieval.base_level_activation import Use, days_between
@@ -18,7 +18,7 @@ from ..snapshot.snapshot import Snapshot
 
 
 @dataclass(frozen=True, slots=True)
-class Access:
+class Access(PlainValue):
     """How often recorded recalls showed a frame, how often it was used, and when last.
 
     - The counts cover events within the view's scope, up to its basis.
@@ -30,15 +30,6 @@ class Access:
     last_shown: datetime | None
     used: int
     last_used: datetime | None
-
-    def to_dict(self) -> dict[str, JsonValue]:
-        return {
-            "frame": self.frame,
-            "shown": self.shown,
-            "last_shown": None if self.last_shown is None else self.last_shown.isoformat(),
-            "used": self.used,
-            "last_used": None if self.last_used is None else self.last_used.isoformat(),
-        }
 
 
 def access_of(snapshot: Snapshot, frame: int) -> Access:
