@@ -12,7 +12,7 @@ from typing import Final
 
 import numpy as np
 
-from cerata.engine.errors import InvalidInput
+from cerata.engine.errors import InvalidInput, wrong_type
 from cerata.engine.plain_value import PlainValue
 from cerata.projections.columnar.columns import Mask
 from cerata.projections.facts.entities import Entities
@@ -62,10 +62,7 @@ def search_facts(snapshot: Snapshot, query: str, k: int) -> list[FactHit]:
         InvalidInput: query is not a string, or k is not positive.
     """
     if not isinstance(query, str):
-        raise InvalidInput(
-            f"query must be a string, not {type(query).__name__}",
-            remedy="Pass a question in plain language.",
-        )
+        raise wrong_type("query", "a string", query, "Pass a question in plain language.")
     check_size(query)
     if isinstance(k, bool) or not isinstance(k, int) or k <= 0:
         raise InvalidInput(

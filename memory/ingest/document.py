@@ -18,7 +18,7 @@ from typing import IO
 
 import msgspec
 
-from cerata.engine.errors import CerataError, Conflict, InvalidInput, NotFound
+from cerata.engine.errors import CerataError, Conflict, InvalidInput, NotFound, wrong_type
 from cerata.engine.events import Draft, JsonValue, PutFrame, Scope, SupersedeFrame
 from cerata.engine.storage import refused
 from cerata.retrieval.chunking import Passage, split_passages
@@ -63,10 +63,7 @@ def remember(
         text = some_text(source, fields.uri)
         document = Document(text, markdown_sections(text), "text/plain")
     else:
-        raise InvalidInput(
-            f"text must be a str, Path or Document, not {type(source).__name__}",
-            remedy="Pass bytes to put_frame.",
-        )
+        raise wrong_type("text", "a str, Path or Document", source, "Pass bytes to put_frame.")
     return Ingest(session, document, fields, scope, hashed).run()
 
 

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Final, Literal, TypeAlias
 
-from cerata.engine.errors import InvalidInput
+from cerata.engine.errors import InvalidInput, wrong_type
 from cerata.engine.events import JsonValue, ScopeValue
 from cerata.engine.plain_value import PlainValue, plain_fields
 from cerata.projections.columnar.intervals import BEGINNING, ENDLESS, Interval
@@ -268,9 +268,7 @@ def plain_object(value: FactObject) -> JsonValue:
 def checked_name(role: str, value: object) -> str:
     """Return a name that can be stored; ``role`` begins messages. Raises `InvalidInput`."""
     if not isinstance(value, str):
-        raise InvalidInput(
-            f"{role} must be a string, not {type(value).__name__}", remedy="Pass a str."
-        )
+        raise wrong_type(role, "a string", value, "Pass a str.")
     if not value.strip():
         raise InvalidInput(f"{role} is empty", remedy="Pass a name.")
     if not is_unicode(value):

@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Protocol
+from typing import ClassVar, Protocol
 
 from cerata.engine.plain_value import PlainValue
 
@@ -19,7 +19,7 @@ class FactSource(Protocol):
 class Neighbour(PlainValue):
     """An entity one fact away from another; ``fact_ids`` are all facts that join the two."""
 
-    _plain = ("entity", "facts")
+    _plain: ClassVar[tuple[str, ...]] = ("entity", "facts")
 
     entity: str
     fact_ids: tuple[int, ...]
