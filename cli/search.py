@@ -52,11 +52,7 @@ def add_verbs(adding: Adding) -> None:
         help="most tokens of the context (1500)",
     )
     recall.add_argument(
-        "--entry-tokens",
-        type=int,
-        default=600,
-        metavar="N",
-        help="most tokens of an entry (600)",
+        "--entry-tokens", type=int, default=600, metavar="N", help="most tokens of an entry (600)"
     )
     recall.add_argument(
         "--format",

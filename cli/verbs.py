@@ -5,47 +5,18 @@ from typing import Final
 
 import cerata
 
-from . import (
-    access as accesses,
-)
-from . import (
-    completion,
-    facts,
-    graph,
-    history,
-    links,
-    tour,
-)
-from . import (
-    crash_test as crash_testing,
-)
-from . import (
-    edit as changes,
-)
-from . import (
-    embed as embedding,
-)
-from . import (
-    extract as extraction,
-)
-from . import (
-    import_export as exchange,
-)
-from . import (
-    info as upkeep,
-)
-from . import (
-    maintenance as mending,
-)
-from . import (
-    put as writes,
-)
-from . import (
-    search as asking,
-)
-from . import (
-    show as reads,
-)
+from . import access as accesses
+from . import completion, facts, graph, history, links, tour
+from . import crash_test as crash_testing
+from . import edit as changes
+from . import embed as embedding
+from . import extract as extraction
+from . import import_export as exchange
+from . import info as upkeep
+from . import maintenance as mending
+from . import put as writes
+from . import search as asking
+from . import show as reads
 from .verb_parser import Adding, Parser, add_common
 
 _DESCRIPTION: Final = "The memory of AI agents, in one file."

@@ -338,11 +338,7 @@ class Log(Handle):
             OutcomeUnknown: the sync failed; reopen the file and look for the batch.
         """
         prepared = prepare(
-            drafts,
-            self._environment.random_bytes,
-            payloads=payloads,
-            key=key,
-            arguments=arguments,
+            drafts, self._environment.random_bytes, payloads=payloads, key=key, arguments=arguments
         )
         earlier = None
         while earlier is None:

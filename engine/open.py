@@ -258,12 +258,7 @@ def _join(
     alone = file.try_lock(LockName.PRESENCE, exclusive=True)
     if not alone:
         wait_for(
-            file,
-            LockName.PRESENCE,
-            exclusive=False,
-            clock=clock,
-            timeout=lock_timeout,
-            path=path,
+            file, LockName.PRESENCE, exclusive=False, clock=clock, timeout=lock_timeout, path=path
         )
     with held(file, LockName.WRITER, clock=clock, timeout=lock_timeout, path=path):
         pages = file.read_at(0, PAGES_SIZE)

@@ -287,13 +287,7 @@ class Reader:
             number += 1
 
     def _row_events(
-        self,
-        segment: Segment,
-        number: int,
-        row: BatchRow,
-        batch_first: int,
-        low: int,
-        stop: int,
+        self, segment: Segment, number: int, row: BatchRow, batch_first: int, low: int, stop: int
     ) -> Iterator[Event]:
         source = segment
         base = segment.own_first(number)

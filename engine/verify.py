@@ -280,8 +280,7 @@ class _Verifier:
         for ref in self._segments(log_file, toc):
             if ref.first_seq != expected:
                 self._add(
-                    ref.offset,
-                    f"Events {expected:,} to {ref.first_seq - 1:,} are in no segment",
+                    ref.offset, f"Events {expected:,} to {ref.first_seq - 1:,} are in no segment"
                 )
                 self._chain = self._tree = None
             expected = ref.last_seq + 1

@@ -416,9 +416,7 @@ class Store(
         return verify(self._log, self._fold, progress, head)
 
     def rebuild(
-        self,
-        projection: str | None = None,
-        progress: Callable[[str, int, int], None] | None = None,
+        self, projection: str | None = None, progress: Callable[[str, int, int], None] | None = None
     ) -> None:
         """Fold a projection again from the log; reads use the old state until the new is complete.
 

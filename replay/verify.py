@@ -90,10 +90,7 @@ class Verification(PlainValue):
 
 
 def verify(
-    log: Log,
-    fold: Fold,
-    progress: Progress | None = None,
-    against: RememberedHead | None = None,
+    log: Log, fold: Fold, progress: Progress | None = None, against: RememberedHead | None = None
 ) -> Verification:
     """Verify the log and its projections. Cost: two passes over all events."""
     verified = verify_log(log, progress, against)

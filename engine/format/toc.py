@@ -206,11 +206,7 @@ class Toc(msgspec.Struct, frozen=True):
 
     @classmethod
     def of_page(
-        cls,
-        page: HeaderPage,
-        chain: bytes,
-        tree: Tree | None = None,
-        segments: Sequence[Ref] = (),
+        cls, page: HeaderPage, chain: bytes, tree: Tree | None = None, segments: Sequence[Ref] = ()
     ) -> "Toc":
         """Return the TOC that fits a header page, over these segments in seq order.
 

@@ -78,8 +78,7 @@ class EmbeddingCommands(Writer):
         """
         if self._session.embedder is None:
             raise InvalidInput(
-                "The store was opened without an embedder",
-                remedy="Open it with embedder=….",
+                "The store was opened without an embedder", remedy="Open it with embedder=…."
             )
         if self._session.in_transaction:
             raise InvalidInput(

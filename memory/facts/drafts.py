@@ -75,8 +75,7 @@ def assertion_draft(assertion: Assertion, scope: Scope, now_us: int) -> Draft:
         raise wrong_type("confidence", "a number", confidence, "Pass a number from 0 to 1.")
     if not 0 <= confidence <= 1:
         raise InvalidInput(
-            f"confidence must be from 0 to 1, not {confidence}",
-            remedy="Pass a number from 0 to 1.",
+            f"confidence must be from 0 to 1, not {confidence}", remedy="Pass a number from 0 to 1."
         )
     body = AssertFact(
         subject=checked_name("The subject", assertion.subject),

@@ -86,9 +86,7 @@ class ImportedFacts(PlainValue):
 
 
 def import_facts(
-    session: WriteSession,
-    lines: Iterable[str | bytes],
-    progress: Progress | None = None,
+    session: WriteSession, lines: Iterable[str | bytes], progress: Progress | None = None
 ) -> ImportedFacts:
     """Write the events of lines. A batch is durable before the next.
 

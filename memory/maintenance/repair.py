@@ -64,11 +64,7 @@ def repair(
         )
     if to is not None:
         with open_store(
-            path,
-            mode="r",
-            lock_timeout=lock_timeout,
-            environment=environment,
-            salvage=bool(lost),
+            path, mode="r", lock_timeout=lock_timeout, environment=environment, salvage=bool(lost)
         ) as store:
             store.backup(to, through=before.readable)
         after = diagnosis_of(to)

@@ -11,14 +11,7 @@ import msgspec
 
 from cerata.engine.draft_validation import check_pairs, check_scope, check_string
 from cerata.engine.errors import InvalidInput, value_text, wrong_type
-from cerata.engine.events import (
-    DEFAULT_SCOPE,
-    Draft,
-    JsonValue,
-    PutFrame,
-    Scope,
-    ScopeValue,
-)
+from cerata.engine.events import DEFAULT_SCOPE, Draft, JsonValue, PutFrame, Scope, ScopeValue
 from cerata.engine.integrity import hash_bytes
 from cerata.engine.limits import NAME_SIZE_MAX, NESTING_MAX, STRING_SIZE_MAX
 from cerata.projections.columnar.scopes import is_within, tenant_in

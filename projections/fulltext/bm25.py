@@ -81,11 +81,7 @@ class Fulltext:
     """Postings up to ``seq``. Immutable; safe for threads during a fold."""
 
     def __init__(
-        self,
-        pieces: tuple[Piece, ...],
-        vocabulary: VocabularyView,
-        lengths: FieldLengths,
-        seq: int,
+        self, pieces: tuple[Piece, ...], vocabulary: VocabularyView, lengths: FieldLengths, seq: int
     ) -> None:
         self.seq = seq
         self.pieces = pieces

@@ -281,8 +281,7 @@ def decode(columns: Columns, fields: FieldLengths, first_row: int, term_count: i
         int(starts[-1]) == len(rows) == len(counts), "the columns of its postings differ in count"
     )
     require(
-        int(counts.sum(dtype=np.int64)) == len(positions),
-        "its counts do not sum to its positions",
+        int(counts.sum(dtype=np.int64)) == len(positions), "its counts do not sum to its positions"
     )
     require(
         int(lengths.sum(dtype=np.int64)) == len(positions),

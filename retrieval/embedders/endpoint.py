@@ -277,8 +277,7 @@ def _checked_url(url: object) -> str:
         )
     if parts.username is not None or parts.password is not None:
         raise InvalidInput(
-            "The endpoint's URL must not contain a name or password",
-            remedy="Pass the key as key=.",
+            "The endpoint's URL must not contain a name or password", remedy="Pass the key as key=."
         )
     return parts.geturl()
 
