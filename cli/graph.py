@@ -100,7 +100,6 @@ def _drawn(view: View, options: Namespace, form: Form) -> bytes:
 
 
 def _answer(view: View, options: Namespace) -> tuple[str, Sequence[Answer]]:
-    """Return the name of the answer's items, and the items."""
     if options.together:
         if options.predicate is not None or options.direction != "both":
             raise InvalidInput(

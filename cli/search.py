@@ -186,7 +186,6 @@ def run_search(options: Namespace, output: Output) -> int:
 
 
 def _print_hit(rank: int, hit: Hit, output: Output) -> None:
-    """Print the source of a hit, and its best span with the matches marked."""
     frame = hit.frame
     closed = "" if frame.active else "  closed"
     details = f"  {hit.score:.3f}{closed}"

@@ -307,7 +307,6 @@ def check_attachments(draft: Draft) -> None:
 
 
 def _embeddings_of(body: EventBody) -> Sequence[Embedding]:
-    """Return the embeddings of a body."""
     if isinstance(body, PutFrame | PutEmbedding):
         # The encoder rejects values of another type.
         return [value for value in body.embeddings if isinstance(value, Embedding)]
@@ -316,7 +315,6 @@ def _embeddings_of(body: EventBody) -> Sequence[Embedding]:
 
 
 def _naming(body: EventBody, embeddings: Sequence[Embedding]) -> list[object]:
-    """Return the values of a body that can name attachments."""
     if isinstance(body, PutFrame | PutEmbedding):
         blob = body.blob if isinstance(body, PutFrame) else None
         return [blob, *(embedding.data for embedding in embeddings)]
@@ -324,7 +322,6 @@ def _naming(body: EventBody, embeddings: Sequence[Embedding]) -> list[object]:
 
 
 def _attachments_in(value: object) -> Iterator[Attachment]:
-    """Yield the attachments that a value names, at any depth."""
     if isinstance(value, Attachment):
         if not isinstance(value.hash, bytes) or not isinstance(value.size, int):
             raise InvalidInput(

@@ -354,7 +354,6 @@ def _events_in(source: Segment, base: int, batch: Batch, low: int, stop: int) ->
 
 
 def _vector_of(event: WireEvent, key: ColumnKey) -> U8:
-    """Return the vector of an event in the ring. Raises `Corrupt`."""
     for column, data in columns_of(event):
         if column == key:
             return np.frombuffer(data, np.uint8)

@@ -251,7 +251,6 @@ class _Verifier:
             self._check_columns(log_file, spill.offset, spill.length)
 
     def _check_columns(self, log_file: LogFile, offset: int, length: int) -> None:
-        """Check the columns of a segment or large batch against its attachments."""
         try:
             _ = log_file.segment(offset, length).columns
         except Corrupt as error:
@@ -387,7 +386,6 @@ class _Verifier:
 
 
 def _check_payloads(batch: Batch) -> None:
-    """Decode every payload that was not erased. Raises `Corrupt` for the first invalid payload."""
     decode = _PAYLOAD.decode
     for index, wire in enumerate(batch.events):
         if wire.salt is not None:

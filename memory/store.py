@@ -330,7 +330,6 @@ class Store(
         return diff(first, second)
 
     def _tagged(self, name: str) -> int | None:
-        """Return the seq that a tag names, or None. Raises `NotFound` with a similar tag."""
         tags = self.at(self._session.newest_seq()).tags()
         near = difflib.get_close_matches(name, [*tags, "HEAD"], n=1)
         if name not in tags and near:

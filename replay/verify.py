@@ -116,8 +116,6 @@ def verify(
 
 @dataclass
 class _Check:
-    """A projection under verification."""
-
     name: str
     replayed: Projection
     saved: SavedProjection
@@ -175,7 +173,6 @@ class _Replaying:
             self.notes.append(str(error))
 
     def _compare(self, check: _Check, seq: int) -> None:
-        """Compare the saved states of a projection at ``seq`` with the replay."""
         digest = check.replayed.digest()
         sound = check.sound
         for entry in check.ledger:

@@ -351,7 +351,6 @@ _Value = TypeVar("_Value")
 
 
 def _converted(value: object, kind: type[_Value], part: str, offset: int) -> _Value:
-    """Return a decoded value as ``kind``, within its limits. Raises `Corrupt`."""
     try:
         return msgspec.convert(value, kind, builtin_types=(bytes,))
     except (msgspec.ValidationError, RecursionError) as error:

@@ -112,7 +112,6 @@ class EmbeddingCommands(Writer):
         return replace(embedded, tokens=tokens[0]) if tokens else embedded
 
     def _embed(self, frames: Sequence[int], vectors: TextVectors, where: Filter | None) -> int:
-        """Write vectors for the frames that still lack one, and return their count."""
         for _ in range(_TRIES):
             snapshot = self._snapshot()
             lacking = dict(_unembedded(snapshot, where, vectors.space, frames)) if frames else {}

@@ -111,7 +111,6 @@ def _time(name: str, time: datetime | str | None, if_open: int | None) -> int | 
 
 
 def _evidence(place: EvidenceLike) -> Evidence:
-    """Return a place in which a fact was read, as stored. Raises `InvalidInput`."""
     if isinstance(place, FactEvidence):
         start, end = place.start, place.end
         frame = place.frame

@@ -210,7 +210,6 @@ def _checked(attribute: str, value: object) -> str:
 
 
 def _planned(session: WriteSession, frame: Frame, extractor: Extractor) -> Extracted:
-    """Return the facts that a run would record."""
     candidates = _candidates(extractor, frame)
     # Build the drafts, so that a dry run raises the same errors as a run.
     for _ in _drafts(extractor, frame, candidates, tuple(frame.scope.items()), session):
@@ -312,7 +311,6 @@ def _storable(draft: Draft) -> Draft:
 
 
 def _candidates(extractor: Extractor, frame: Frame) -> tuple[Candidate, ...]:
-    """Return the candidates in a frame. Raises `ExtractorFailed`."""
     try:
         candidates = tuple(islice(extractor.extract(frame.text), FOUND_MAX + 1))
     except MemoryError:

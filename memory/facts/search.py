@@ -113,8 +113,6 @@ def told_fact(fact: Fact) -> str:
 
 
 class _Lane:
-    """A question to the facts of a view."""
-
     def __init__(self, snapshot: Snapshot, query: str) -> None:
         facts = snapshot.facts_at
         self._snapshot, self._facts, self._query = snapshot, facts, query

@@ -73,7 +73,6 @@ def all_access(snapshot: Snapshot) -> list[Access]:
 
 
 def _counts_of(snapshot: Snapshot, frame: int) -> Counts:
-    """Return the counts of a frame over the scopes within the view's."""
     shown_count, last_shown, used_count, last_used = NEVER
     for row in snapshot.counts_of(frame):
         shown_count, last_shown = shown_count + row[0], max(last_shown, row[1])

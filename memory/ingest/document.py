@@ -141,7 +141,6 @@ def _not_regular(path: Path) -> InvalidInput:
 
 
 def _not_found(path: Path) -> NotFound:
-    """Return the error with the name of a similar file."""
     try:
         names = [entry.name for entry in path.parent.iterdir()]
     except OSError:
@@ -265,7 +264,6 @@ class Ingest:
         return replace(rest, seqs=(*first.seqs, *rest.seqs))
 
     def _find_same(self, snapshot: Snapshot) -> Stored | None:
-        """Return the stored frame with this content, URI and scope, and its missing parts."""
         count = len(self._passages)
         # A long text may also be stored in a single frame: supersede() does not split new texts.
         for stored in (
@@ -357,7 +355,6 @@ class Ingest:
             yield frame_draft(text, fields, self._scope, chunk_index=index)
 
     def _of_source(self, fields: PutFrame) -> PutFrame:
-        """Return the fields of the document's frame, with the hash of the source file."""
         if self._source is None:
             return fields
         return msgspec.structs.replace(
@@ -365,7 +362,6 @@ class Ingest:
         )
 
     def _in_section(self, passage: Passage, fields: PutFrame) -> PutFrame:
-        """Return the fields of a frame, with the role, kind, time and metadata of its section."""
         section = self._sections[passage.stretch]
         return msgspec.structs.replace(
             fields,

@@ -113,7 +113,6 @@ def diagnose(
 def _of_damage(
     path: str, damage: Corrupt, lock_timeout: float | None, environment: Environment | None
 ) -> Diagnosis:
-    """Return the diagnosis of a file that cannot be opened."""
     with open_store(
         path, mode="r", lock_timeout=lock_timeout, environment=environment, salvage=True
     ) as store:
@@ -181,7 +180,6 @@ def _of_opening(report: RecoveryReport) -> Iterator[Finding]:
 
 
 def _of_kinds(store: Store) -> Iterator[Finding]:
-    """Yield the types and versions of events that this process cannot apply."""
     for kind in cast("list[dict[str, JsonValue]] | None", store.info()["unread"]) or ():
         yield Finding(
             f"{kind['events']:,} events are {kind['type']} of version {kind['version']}",
@@ -215,7 +213,6 @@ def _of_log(
 
 
 def _of_projections(verification: "Verification") -> Iterator[Finding]:
-    """Yield the divergences that a replay of every projection reported."""
     for divergence in verification.divergences:
         yield Finding(
             str(divergence),

@@ -142,7 +142,6 @@ class Explanation(PlainValue):
             yield from (f"  {'':{width}}  {line}" for line in self._sources(share))
 
     def _sum(self) -> str:
-        """Return the score as text, with its parts if several lanes have a share."""
         digits = 6 if self.method == "rrf" else 3
         parts = [
             f"{share.lane} {share.added:.{digits}f}"

@@ -53,7 +53,6 @@ class StringOrder:
         return sum(map(len, pieces))
 
     def _cover(self, count: int) -> None:
-        """Sort the strings after the last piece."""
         with self._lock:
             pieces = list(self._pieces)
             start = self._covered(self._pieces)

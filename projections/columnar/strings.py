@@ -86,7 +86,6 @@ class Strings:
         return [codes[place] for place in range(len(pieces))]
 
     def _find_all(self, pieces: Sequence[bytes], hashes: U64) -> dict[int, int]:
-        """Return the codes of the strings that already have a code, by place."""
         places = {piece: place for place, piece in enumerate(pieces)}
         rows = self._index.find_all(self._hashes.view(), hashes)
         matches = ((places.get(self.utf8(row + 1)), row + 1) for row in rows)
@@ -236,7 +235,6 @@ class LoadedStrings(NamedTuple):
 
 
 def _padded(data: bytes) -> bytes:
-    """Return bytes padded with zeros to whole words."""
     return data.ljust(-(-len(data) // _WORD) * _WORD, b"\0")
 
 

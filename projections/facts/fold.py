@@ -123,7 +123,6 @@ class FactFold:
     # --- strings ---------------------------------------------------------------------------------
 
     def _named(self, event: FoldedEvent, scope: int) -> _Pending:
-        """Return an event with the codes of its names."""
         body = event.body
         seq = event.seq
         columns = self._columns
@@ -160,7 +159,6 @@ class FactFold:
     def _birth(
         self, event: FoldedEvent, scope: int, names: Sequence[int], strings: Sequence[int]
     ) -> FactBirth | None:
-        """Return the birth of an assertion as a new fact, or None without a valid object."""
         body = event.body
         assert isinstance(body, AssertFact)
         if not names:
@@ -368,7 +366,6 @@ class FactFold:
 
 
 def _clamped(number: int) -> int:
-    """Return the nearest number that fits a column."""
     return min(max(number, BEGINNING), ENDLESS)
 
 

@@ -130,7 +130,6 @@ class FactGraph:
         return rows
 
     def _read(self, rows: I64) -> Iterator[Edge]:
-        """Yield the edge of each row."""
         columns = self._columns
         facts = self.facts
         tenants = np.array(columns.scopes.tenants, np.int64)[columns.scope.view()[rows]]

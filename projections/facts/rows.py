@@ -321,7 +321,6 @@ class FactRows:
         return self._columns.scopes.tenants[self._facts.scopes[row]]
 
     def _read(self, row: int, entity: int) -> int:
-        """Return the entity that a name in a row is read as."""
         return entity if self._is_plain else self.roles.read(self.tenant_of(row), row, entity)
 
     def _reads_as(self, row: int, entity: int, target: int) -> bool:
@@ -402,7 +401,6 @@ class FactRows:
         return self._text(self._read(row, self._facts.subjects[row]))
 
     def _text(self, code: int) -> str:
-        """Return the string with a code, from a cache of recent strings."""
         text = self._texts.get(code)
         if text is None:
             text = self._columns.strings.text(code)

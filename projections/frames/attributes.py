@@ -298,7 +298,6 @@ class GroupIndex:
         return postings
 
     def _cover(self, rows: U32, groups: U32, keys: U64) -> None:
-        """Sort the attributes that the index does not cover yet."""
         with self._lock:
             covered, by_group = self._state
             if covered < len(groups):

@@ -216,7 +216,6 @@ def _checked_size(size: int) -> int:
 
 
 def _tests_of(expression: Expression) -> int:
-    """Return the number of tests in a part of a new filter."""
     match expression:
         case Every(parts) | Either(parts):
             return sum(map(_tests_of, parts))

@@ -157,7 +157,6 @@ class FramesProjection(ScopedFold[FrameColumns]):
         return msgspec.structs.replace(body, content_dates=dates)
 
     def _embed(self, event: FoldedEvent) -> None:
-        """Append an embedding that an event gave to an earlier frame."""
         columns = self._columns
         body = event.body
         seq = event.seq
@@ -209,12 +208,10 @@ class FramesProjection(ScopedFold[FrameColumns]):
 
 
 def _missing(event: FoldedEvent) -> FrameAnomaly:
-    """Return the anomaly of an event without a readable body."""
     return FrameAnomaly.UNREAD if isinstance(event.body, UnknownBody) else FrameAnomaly.ERASED
 
 
 def _flags(body: PutFrame) -> int:
-    """Return the flags of a frame."""
     if body is _UNREADABLE:
         return FLAG_ERASED
     flags = 0 if body.text is None else FLAG_TEXT

@@ -324,8 +324,6 @@ def _optional(value: int, missing: int) -> int | None:
 
 
 class _AttributeValues:
-    """The attributes of a frame, by field."""
-
     def __init__(self, view: AttributeView, row: int) -> None:
         self._strings: dict[str, list[str]] = {}
         self._dates: list[int] = []

@@ -109,7 +109,6 @@ def _piece(
     positions: Unsigned,
     fields: FieldLengths,
 ) -> Piece:
-    """Return a piece, with its derived weights."""
     weighed = weigh(rows, counts, positions, fields)
     weights = counts if weighed is counts else narrow(weighed)
     return Piece(*span, terms, starts, rows, counts, positions, weights)

@@ -176,20 +176,16 @@ class FulltextProjection:
         self._token_ends.extend(np.cumsum(total) + base)
 
     def _searched(self, body: EventBody | Erased) -> tuple[str, str, str]:
-        """Return the searched texts of an event, in the order of `Field`."""
         return searchable(body) if isinstance(body, PutFrame) else ("", "", "")
 
     def _settled_row(self) -> int:
-        """Return the first row that no piece holds yet."""
         last = self._recent[-1:] or self._blocks[-1:]
         return last[0].end_row if last else 0
 
     def _unsettled(self) -> int:
-        """Return the number of tokens that no piece holds yet."""
         return self._tokens_before(len(self._seqs)) - self._tokens_before(self._settled_row())
 
     def _settle(self) -> None:
-        """Turn the rows that no piece holds into a piece."""
         row = self._settled_row()
         end = len(self._seqs)
         if row < end:
@@ -251,7 +247,6 @@ class FulltextProjection:
         return self._digests.root(seq, self._effects)
 
     def _effects(self, after: int, through: int) -> Mapping[str, AnyColumn]:
-        """Return the canonical columns of a range of events."""
         first, end = self._rows(after, through)
         return {
             "rows.seq": self._seqs.view()[first:end],
@@ -347,7 +342,6 @@ class FulltextProjection:
 
 
 def _read_lengths(columns: Columns, count: int) -> FieldLengths:
-    """Return the lengths in a chunk of ``count`` rows. Raises `Corrupt`."""
     total, title, tags = (columns.narrow(f"rows.{name}") for name in ("length", "title", "tags"))
     require(
         len(total) == len(title) == len(tags) == count,

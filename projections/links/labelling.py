@@ -73,7 +73,6 @@ class Labelling:
         return {row for row in few if self._labels[row] is Standing.INVALID}
 
     def _linked(self, rows: I64) -> I64:
-        """Return the rows that any link names."""
         return rows[np.isin(rows, self._facts.rows_of(self.links.ends.astype(np.int64)))]
 
     # --- the links of facts ----------------------------------------------------------------------

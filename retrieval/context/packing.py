@@ -294,7 +294,6 @@ class _ContextPacker:
 
     @property
     def _free(self) -> int:
-        """The tokens that are left for another entry."""
         return self._room - sum(placed.followed for placed in self._placed)
 
     def _alone(self, rank: int, entry: Entry, step: _Step) -> _PackedEntry | None:

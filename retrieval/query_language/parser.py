@@ -225,7 +225,6 @@ class _Reader:
 
 
 def _joined(parts: Sequence[Query], group: type[And | Or] = And) -> Query:
-    """Return a group of parts, with the parts of nested groups of the same kind."""
     flat: list[Query] = []
     for part in parts:
         flat += part.parts if isinstance(part, group) else [part]
